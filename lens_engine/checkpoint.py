@@ -1,0 +1,107 @@
+"""Checkpoints: all the state a run needs to go on as if it had never stopped.
+
+One is saved after each filtering round, each search iteration and each step of the evaluation.
+Random generators need no state here: each step derives its own from the seed (randomness.py).
+"""
+
+import hashlib
+import io
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lens_engine.errors import CheckpointDamaged
+from lens_engine.types import Phase
+
+_DIGEST_BYTES = hashlib.sha256().digest_size
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """State after `step` steps of `phase`. `fingerprint` names the run it belongs to; `dtype` is the
+    precision it was computed in, which a resumed run must use again."""
+
+    fingerprint: str
+    phase: Phase
+    step: int
+    dtype: str
+    values: dict[str, Any] = field(default_factory=dict)  #: JSON values
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """An .npz archive without pickles, behind the SHA-256 of its bytes."""
+        header = {
+            "fingerprint": self.fingerprint,
+            "phase": self.phase,
+            "step": self.step,
+            "dtype": self.dtype,
+            "values": self.values,
+        }
+        encoded = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, header=encoded, **{f"array_{k}": v for k, v in self.arrays.items()})
+        body = buffer.getvalue()
+        return hashlib.sha256(body).digest() + body
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Checkpoint":
+        """Read what `to_bytes` wrote.
+
+        Raises:
+            CheckpointDamaged: the bytes were torn or changed.
+        """
+        digest, body = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
+        if hashlib.sha256(body).digest() != digest:
+            raise CheckpointDamaged("the checkpoint's bytes do not match their digest; start the run afresh")
+        with np.load(io.BytesIO(body), allow_pickle=False) as archive:
+            header = json.loads(archive["header"].tobytes())
+            arrays = {name[len("array_") :]: archive[name] for name in archive.files if name != "header"}
+        return cls(
+            fingerprint=header["fingerprint"],
+            phase=Phase(header["phase"]),
+            step=header["step"],
+            dtype=header["dtype"],
+            values=header["values"],
+            arrays=arrays,
+        )
+
+
+class CheckpointStore(Protocol):
+    """Keeps the newest checkpoint of one run. `save` must be atomic: the old one or the new one."""
+
+    def load(self) -> Checkpoint | None: ...
+
+    def save(self, checkpoint: Checkpoint) -> None: ...
+
+
+class MemoryCheckpointStore:
+    """Keeps checkpoints for as long as the process lives; the default."""
+
+    def __init__(self, checkpoint: Checkpoint | None = None) -> None:
+        self._checkpoint = checkpoint
+
+    def load(self) -> Checkpoint | None:
+        return self._checkpoint
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
+
+
+class FileCheckpointStore:
+    """Keeps the newest checkpoint in one file, replaced atomically."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self) -> Checkpoint | None:
+        return Checkpoint.from_bytes(self._path.read_bytes()) if self._path.exists() else None
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        scratch = self._path.with_suffix(".partial")
+        scratch.write_bytes(checkpoint.to_bytes())
+        os.replace(scratch, self._path)

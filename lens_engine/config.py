@@ -1,0 +1,151 @@
+"""Every option of a selection: its paper symbol, its default, its range.
+
+The models are the wire format too: the service embeds them in a selection's spec, so an option's
+description here is what OpenAPI and `lens select --help` show. Presets are whole configurations;
+`resolve_config` lays a caller's options over one.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from lens_engine.errors import InvalidConfig
+
+Contribution = Literal["label", "vocabulary", "loss_ratio"]
+TooLongPolicy = Literal["reject", "skip_example", "trim_input"]
+PresetName = Literal["quick", "standard", "paper"]
+
+
+class Options(BaseModel):
+    """A group of options: frozen, and an unknown name is an error, not a surprise."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class SplitOptions(Options):
+    """How the upload is cut into rows that never meet."""
+
+    validation: int = Field(100, ge=4, le=10_000, description="V: rows the search ranks permutations on.")
+    confirmation: int = Field(100, ge=0, le=10_000, description="Fresh rows on which the last beam is judged again.")
+    test: int | None = Field(
+        1000, ge=4, le=100_000, description="At most so many test rows, stratified; null for every one."
+    )
+    held_out_share: float = Field(
+        0.25, gt=0.0, lt=0.9, description="Share of the upload held out for test when no test file is given."
+    )
+
+
+class FilteringOptions(Options):
+    """Stage 1, Algorithm 1: progressive example filtering."""
+
+    contribution: Contribution = Field("label", description="c(e, e'): how one demonstration helps one query.")
+    candidates: int | None = Field(None, ge=2, description="N: at most so many candidates, stratified; null for all.")
+    keep: int = Field(500, ge=2, description="m: examples left after filtering.")
+    rho: float | None = Field(
+        None, gt=1.0, le=100.0, description="Progressive factor; null for (N/m)^(1/rounds), so that `rounds` rounds do."
+    )
+    rounds: int = Field(4, ge=1, le=20, description="Rounds of filtering when rho is null.")
+    initial_score_size: int = Field(14, ge=1, le=10_000, description="l: score examples of the first round.")
+    max_score_size: int = Field(256, ge=1, le=100_000, description="The score set stops growing here.")
+
+
+class SearchOptions(Options):
+    """Stage 2, Algorithm 2: diversity-guided search."""
+
+    beam_width: int = Field(8, ge=1, le=256, description="B: permutations kept after each iteration.")
+    substitutions: int = Field(6, ge=0, le=256, description="B': children by substitution, for each in the beam.")
+    reorderings: int = Field(2, ge=0, le=256, description="B - B': children by reordering, for each in the beam.")
+    iterations: int = Field(10, ge=0, le=1000, description="I: rounds of the search.")
+    diversity_weight: float = Field(1.0, ge=0.0, le=100.0, description="lambda: weight of similarity in s(e, E').")
+    temperature: float = Field(
+        0.3, ge=0.0, le=100.0, description="Softmax over the best replacements, in units of s; 0 takes the best."
+    )
+    shortlist: int = Field(16, ge=1, le=10_000, description="A substitution draws from so many best replacements.")
+    initial_starts: int = Field(64, ge=1, le=10_000, description="Random starts of the exchange that makes the beam.")
+
+    @model_validator(mode="after")
+    def has_children(self) -> "SearchOptions":
+        if self.iterations and not (self.substitutions or self.reorderings):
+            raise ValueError("substitutions and reorderings are both 0: an iteration would make no children")
+        return self
+
+
+class ReportOptions(Options):
+    """What the chosen permutation is compared with."""
+
+    calibrated: bool = Field(True, description="Also report accuracies after contextual calibration.")
+    random_permutations: int = Field(10, ge=0, le=1000, description="Random permutations on the test rows.")
+    random_and_validation: bool = Field(True, description="The best of random permutations at equal budget.")
+    order_shuffles: int = Field(8, ge=0, le=1000, description="Orders of the support examples, on the test rows.")
+    comparison_rows: int | None = Field(
+        None, ge=4, description="At most so many test rows for random permutations and orders; null for all."
+    )
+
+
+class BudgetOptions(Options):
+    """Where a run stops with the best it has. Null means no limit."""
+
+    max_forwards: int | None = Field(None, ge=1, description="Prefix-query pairs scored, over all phases.")
+    max_seconds: float | None = Field(None, gt=0.0, description="Wall-clock seconds, model loading not counted.")
+
+
+class SelectionConfig(Options):
+    """All hyper-parameters of one selection."""
+
+    num_demonstrations: int = Field(8, ge=1, le=256, description="n: demonstrations in the prompt.")
+    balanced: bool = Field(True, description="The same quota of demonstrations for each label.")
+    calibrated_search: bool = Field(False, description="Rank permutations by contextually calibrated accuracy.")
+    too_long: TooLongPolicy = Field("reject", description="What to do with prompts longer than the context.")
+    seed: int = Field(0, ge=0, lt=2**63, description="The one source of randomness.")
+    splits: SplitOptions = SplitOptions()
+    filtering: FilteringOptions = FilteringOptions()
+    search: SearchOptions = SearchOptions()
+    report: ReportOptions = ReportOptions()
+    budget: BudgetOptions = BudgetOptions()
+
+
+PRESETS: dict[PresetName, SelectionConfig] = {
+    "quick": SelectionConfig(
+        splits=SplitOptions(validation=100, confirmation=100, test=300),
+        filtering=FilteringOptions(candidates=256, keep=64, rounds=2, initial_score_size=16, max_score_size=64),
+        search=SearchOptions(beam_width=4, substitutions=3, reorderings=1, iterations=4),
+        report=ReportOptions(comparison_rows=300),
+    ),
+    "standard": SelectionConfig(
+        splits=SplitOptions(validation=100, confirmation=200, test=1000),
+        filtering=FilteringOptions(candidates=2000, keep=250, rounds=3),
+        report=ReportOptions(comparison_rows=300),
+    ),
+    "paper": SelectionConfig(
+        splits=SplitOptions(validation=100, confirmation=0, test=None),
+        filtering=FilteringOptions(rho=2.0),
+    ),
+}
+
+
+def resolve_config(preset: PresetName = "standard", options: Mapping[str, Any] | None = None) -> SelectionConfig:
+    """Lay `options` (nested as SelectionConfig is) over a preset.
+
+    Raises:
+        InvalidConfig: an option is unknown or out of range; `field` is its dotted path.
+    """
+    if preset not in PRESETS:
+        raise InvalidConfig(f"preset {preset!r} is not one of {', '.join(PRESETS)}", field="preset")
+    merged = _merge(PRESETS[preset].model_dump(), options or {})
+    try:
+        return SelectionConfig.model_validate(merged)
+    except ValidationError as error:
+        first = error.errors()[0]
+        path = ".".join(str(part) for part in first["loc"])
+        raise InvalidConfig(f"{path}: {first['msg']}", field=f"options.{path}") from error
+
+
+def _merge(base: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for name, value in overrides.items():
+        if isinstance(value, Mapping) and isinstance(merged.get(name), dict):
+            merged[name] = _merge(merged[name], value)
+        else:
+            merged[name] = value
+    return merged

@@ -1,0 +1,154 @@
+"""What a selection returns: the support examples and how good they are, every figure with its n.
+
+Pydantic models, because the same JSON is stored by the service, served by the API and written by
+`lens select --output`.
+"""
+
+import hashlib
+import json
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lens_engine.types import StopReason
+
+
+class Record(BaseModel):
+    """A piece of a result: frozen, unknown fields refused, no NaN or infinity."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class SupportExample(Record):
+    """One demonstration of the chosen permutation."""
+
+    position: int = Field(description="Place in the prompt, from 0.")
+    row: int = Field(description="Index of the example among the data rows of the upload, from 0.")
+    text: str
+    label: str
+    label_word: str
+    info_score: float | None = Field(description="I(e, S): mean contribution on the score set.")
+    tokens: int = Field(description="Tokens of the rendered demonstration.")
+
+
+class Accuracy(Record):
+    """Share of rows whose highest-scored label is the gold one."""
+
+    accuracy: float
+    n: int = Field(description="Rows judged.")
+    ci95: tuple[float, float] = Field(description="Wilson interval.")
+    macro_f1: float
+    calibrated_accuracy: float | None = Field(None, description="After contextual calibration (Zhao et al., 2021).")
+
+
+class Spread(Record):
+    """Accuracy over several permutations, each on the same n rows."""
+
+    mean: float
+    sd: float
+    min: float
+    max: float
+    permutations: int
+    n: int
+    calibrated_mean: float | None = None
+
+
+class RandomAndValidation(Record):
+    """The best of random permutations by validation accuracy, at the budget LENS had."""
+
+    validation_accuracy: float
+    test: Accuracy
+    permutations: int = Field(description="Random permutations evaluated, so that both saw equally many rows.")
+    rows: tuple[int, ...] = Field(description="The permutation it chose.")
+
+
+class Baselines(Record):
+    """What one would do otherwise. Null: not asked for, or the budget ran out before it."""
+
+    zero_shot: Accuracy | None = None
+    random: Spread | None = None
+    random_and_validation: RandomAndValidation | None = None
+
+
+class Verdict(Record):
+    """Paired comparison with random-and-validation on the same test rows."""
+
+    better_than_random_and_validation: bool
+    only_lens_right: int
+    only_rival_right: int
+    p_value: float = Field(description="Two-sided exact McNemar test.")
+    test: str = "mcnemar-exact"
+
+
+class Provenance(Record):
+    """Everything needed to repeat the run."""
+
+    lens: str
+    model: str
+    revision: str
+    dtype: str
+    device: str
+    executor: str
+    seed: int
+    dataset_sha256: str
+    test_sha256: str | None
+    config: dict[str, Any]
+
+
+class Splits(Record):
+    """How many rows went where; no row is in two of them."""
+
+    candidates: int
+    score_set: int
+    validation: int
+    confirmation: int
+    test: int
+    unused: int
+    duplicates_dropped: int
+    conflicting_texts: int = Field(description="Texts that occurred with more than one label; all of them set aside.")
+    leaked_from_test: int = Field(description="Train rows dropped because the test rows hold the same text.")
+    skipped_too_long: int = 0
+    trimmed_too_long: int = 0
+
+
+class Cost(Record):
+    """What the run spent. `seconds` does not count loading the model, nor runs before a resume."""
+
+    forwards: int
+    tokens: int
+    seconds: float
+    permutations_evaluated: int
+
+
+class SelectionResult(Record):
+    """The support examples of a task, and the evidence for them."""
+
+    partial: bool
+    stop_reason: StopReason
+    examples: tuple[SupportExample, ...]
+    validation: Accuracy | None = Field(description="Rows the search saw: overrates, by choosing the best of many.")
+    confirmation: Accuracy | None = Field(description="Fresh rows that chose among the last beam.")
+    test: Accuracy | None = Field(description="Rows nothing before has seen.")
+    baselines: Baselines
+    verdict: Verdict | None
+    order: Spread | None = Field(description="The same examples in other orders.")
+    truncated_prompts: int
+    splits: Splits
+    cost: Cost
+    warnings: tuple[str, ...] = ()
+    provenance: Provenance
+    digest: str = Field("", description="SHA-256 of everything above but the cost.")
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The chosen permutation."""
+        return tuple(example.row for example in self.examples)
+
+    def with_digest(self) -> "SelectionResult":
+        """A copy whose `digest` is the SHA-256 of its canonical JSON, cost and digest left out.
+
+        A run resumed from any checkpoint gives the same digest as one that never stopped.
+        """
+        content = self.model_dump(mode="json", exclude={"cost", "digest"})
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return self.model_copy(update={"digest": hashlib.sha256(canonical.encode()).hexdigest()})

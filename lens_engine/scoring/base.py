@@ -1,0 +1,62 @@
+"""The one contract between the algorithms and a language model.
+
+Everything LENS asks is one question: for each prefix (zero or more demonstrations), each query and
+each label word, what is log p(label word | prefix ⊕ query)? Zero-shot, one-shot contributions
+(Eq. 3), evaluating a permutation, and contextual calibration are all calls of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from lens_engine.types import LabelLogProbs
+
+Prefix = tuple[str, ...]
+"""Rendered demonstrations, each one segment that is tokenised apart; () is zero-shot."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScorerIdentity:
+    """What decides the numbers a scorer returns; part of provenance and of the result's digest."""
+
+    model: str
+    revision: str  #: SHA-256 of the weights, or the hub's commit
+    dtype: str  #: "float32", "bfloat16" or "float16"
+    device: str
+    executor: str  #: how prompts are run: "packed", "cached" or "plain"
+
+
+class LabelScorer(Protocol):
+    """Scores label words after prompts. Implementations are deterministic: same call, same bits."""
+
+    @property
+    def identity(self) -> ScorerIdentity: ...
+
+    @property
+    def max_prompt_tokens(self) -> int:
+        """The model's context, label word included."""
+        ...
+
+    def count_tokens(self, segments: Sequence[str]) -> list[int]:
+        """Tokens of each segment, tokenised apart as `score` does, without special tokens."""
+        ...
+
+    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
+        """Score every prefix with every query.
+
+        Args:
+            prefixes: P prefixes; each is computed once, however many queries share it.
+            queries: Q rendered inputs, each up to, not including, the label word; not empty.
+            label_spans: L label words as they stand in the text, leading space included. They may
+                have several tokens and share first tokens; no two may be the same tokens.
+
+        Returns:
+            `label_log_probs  # [P, Q, L]` float32: natural log of the joint probability of the
+            span's tokens.
+
+        Raises:
+            PromptTooLong: a prompt with its longest label span exceeds `max_prompt_tokens`.
+            InvalidVerbalizer: two spans have the same tokens; both are named.
+            NonFiniteScore: the model gave NaN or an infinity.
+        """
+        ...

@@ -1,0 +1,188 @@
+"""Template, verbalizer and task: from examples to the exact strings a model is asked about.
+
+A prompt is made of *segments* that are tokenised apart: each demonstration (with the separator that
+ends it), the query (the rendered input up to, not including, the label word), and the label word's
+span. Spaces between the query and the label word belong to the span (" great"), since that is how
+subword vocabularies hold words; so a prompt never ends in a space.
+"""
+
+import string
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from lens_engine.errors import InvalidTemplate, InvalidVerbalizer
+from lens_engine.types import Example
+
+SLOTS = ("text", "label")
+CONTENT_FREE_TEXT = "N/A"
+"""The content-free input of contextual calibration (Zhao et al., 2021)."""
+
+_MAX_PATTERN_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True)
+class Template:
+    """A pattern with one `{text}` and, after it, one `{label}`; `{{` and `}}` stand for braces.
+
+    Values are put in by one pass of concatenation, so a text that holds `{label}` or `{{` comes out
+    as it went in.
+
+    Raises:
+        InvalidTemplate: a slot is missing, repeated, unknown, has a conversion or a format, or the
+            label comes before the text. The message gives the position, counted from 0.
+    """
+
+    pattern: str
+
+    def __post_init__(self) -> None:
+        self._literals  # noqa: B018  parsing is the validation
+
+    @cached_property
+    def _literals(self) -> tuple[str, str, str]:
+        return _parse_pattern(self.pattern)
+
+    def render_query(self, text: str) -> str:
+        """The rendered input up to the label word, without the spaces that precede it."""
+        before, between, _ = self._literals
+        return f"{before}{text}{between.rstrip(' ')}"
+
+    def render_span(self, label_word: str) -> str:
+        """The label word with the spaces that precede it: what is scored."""
+        between = self._literals[1]
+        return between[len(between.rstrip(" ")) :] + label_word
+
+    @property
+    def tail(self) -> str:
+        """What follows the label word."""
+        return self._literals[2]
+
+
+@dataclass(frozen=True)
+class Verbalizer:
+    """One label word (of one or more tokens) for each label; the order of labels is the order given.
+
+    Raises:
+        InvalidVerbalizer: fewer than two labels, an empty word, or one word for two labels.
+    """
+
+    words: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        if len(self.words) < 2:
+            raise InvalidVerbalizer(
+                f"a verbalizer needs at least two labels; it has {len(self.words)}", field="verbalizer"
+            )
+        seen: dict[str, str] = {}
+        for label, word in self.words.items():
+            if not word.strip():
+                raise InvalidVerbalizer(
+                    f"label {label!r} has an empty label word; give it a word", field=f"verbalizer.{label}"
+                )
+            key = unicodedata.normalize("NFC", word)
+            if key in seen:
+                raise InvalidVerbalizer(
+                    f"labels {seen[key]!r} and {label!r} share the label word {word!r}; "
+                    "give each a word of its own",
+                    field=f"verbalizer.{label}",
+                )
+            seen[key] = label
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.words)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the model is asked: template, verbalizer, and the separator that ends a demonstration."""
+
+    template: Template
+    verbalizer: Verbalizer
+    separator: str = "\n"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.verbalizer.labels
+
+    @cached_property
+    def label_spans(self) -> tuple[str, ...]:
+        """The scored span of each label, in the order of `labels`."""
+        return tuple(self.template.render_span(word) for word in self.verbalizer.words.values())
+
+    @cached_property
+    def label_indices(self) -> dict[str, int]:
+        return {label: index for index, label in enumerate(self.labels)}
+
+    def render_query(self, text: str) -> str:
+        return self.template.render_query(text)
+
+    def render_demonstration(self, example: Example) -> str:
+        """One segment: the filled template and the separator."""
+        span = self.template.render_span(self.verbalizer.words[example.label])
+        return f"{self.render_query(example.text)}{span}{self.template.tail}{self.separator}"
+
+    def render_prefix(self, demonstrations: Sequence[Example]) -> tuple[str, ...]:
+        return tuple(self.render_demonstration(example) for example in demonstrations)
+
+    def render_prompt(self, demonstrations: Sequence[Example], text: str) -> str:
+        """The prompt a production system sends: byte for byte what was scored."""
+        return "".join(self.render_prefix(demonstrations)) + self.render_query(text)
+
+
+def _parse_pattern(pattern: str) -> tuple[str, str, str]:
+    if len(pattern) > _MAX_PATTERN_CHARACTERS:
+        raise InvalidTemplate(
+            f"the template has {len(pattern)} characters; at most {_MAX_PATTERN_CHARACTERS} are allowed",
+            field="template",
+        )
+    literals, slots = _split_pattern(pattern)
+    for slot in SLOTS:
+        if slot not in slots:
+            raise InvalidTemplate(f"the template has no {{{slot}}} slot; add one", field="template")
+    if slots != list(SLOTS):
+        raise InvalidTemplate(
+            "{label} comes before {text}: the model reads from left to right, so put {text} first", field="template"
+        )
+    return literals[0], literals[1], literals[2]
+
+
+def _split_pattern(pattern: str) -> tuple[list[str], list[str]]:
+    literals, slots = [""], list[str]()
+    position = 0
+    try:
+        for literal, name, format_spec, conversion in string.Formatter().parse(pattern):
+            literals[-1] += literal
+            position = _advance(pattern, position, literal)
+            if name is None:
+                continue
+            _check_slot(name, format_spec, conversion, slots, position)
+            position += len(name) + 2
+            slots.append(name)
+            literals.append("")
+    except ValueError as error:
+        raise InvalidTemplate(
+            f"the template cannot be read near position {position}: {error}; write {{{{ and }}}} for braces",
+            field="template",
+        ) from error
+    return literals, slots
+
+
+def _check_slot(name: str, format_spec: str | None, conversion: str | None, seen: list[str], position: int) -> None:
+    if name not in SLOTS or format_spec or conversion:
+        shown = name if len(name) <= 40 else name[:40] + "…"
+        raise InvalidTemplate(
+            f"{{{shown}}} at position {position} is not a slot; only {{text}} and {{label}} are, "
+            "with no attribute, conversion or format (write {{ and }} for braces)",
+            field="template",
+        )
+    if name in seen:
+        raise InvalidTemplate(f"{{{name}}} is repeated at position {position}; keep one", field="template")
+
+
+def _advance(pattern: str, position: int, literal: str) -> int:
+    """Where the next slot begins: escaped braces take two characters of the pattern and one of the literal."""
+    for character in literal:
+        position += 2 if character in "{}" and pattern[position : position + 2] == character * 2 else 1
+    return position
