@@ -21,6 +21,7 @@
 Every error carries a stable `code` that the service repeats to its clients.
 """
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 
@@ -46,10 +47,28 @@ class InvalidInput(LensError):
         self.row = row
 
 
+@dataclass(frozen=True, slots=True)
+class RowProblem:
+    """What is wrong with one row of an upload, in a sentence that stands alone."""
+
+    row: int
+    field: str
+    detail: str
+
+
 class InvalidDataset(InvalidInput):
-    """The labelled examples cannot be used as they are."""
+    """The labelled examples cannot be used as they are.
+
+    `problems` holds one entry for each of the first bad rows, when rows are to blame.
+    """
 
     code = "invalid-dataset"
+
+    def __init__(
+        self, message: str, *, field: str, row: int | None = None, problems: tuple[RowProblem, ...] = ()
+    ) -> None:
+        super().__init__(message, field=field, row=row)
+        self.problems = problems
 
 
 class ClassTooSmall(InvalidDataset):
