@@ -1,0 +1,98 @@
+"""Label words of several tokens as a trie: a shared beginning is fed to the model once.
+
+log p(label word) is a sum over its tokens, each given the tokens before it. What has to be fed after
+a query is therefore every distinct *proper* prefix of a label word; the empty one is the query's own
+last token (the root). Four single-token labels need nothing more; DBPedia's fourteen need nine tokens.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lens_engine.errors import InvalidVerbalizer
+
+ROOT = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LabelTrie:
+    """Proper prefixes of label words, in depth-first order; node 0 is the root and is not fed.
+
+    `tokens[i]`, `parents[i]` and `depths[i]` describe node i (the root has token -1, parent -1,
+    depth 0). `reads[l]` is label l's token path: the pairs (node, token) whose log-probabilities sum
+    to the label's.
+    """
+
+    tokens: tuple[int, ...]
+    parents: tuple[int, ...]
+    depths: tuple[int, ...]
+    reads: tuple[tuple[tuple[int, int], ...], ...]
+
+    @property
+    def num_nodes(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def num_fed(self) -> int:
+        """Tokens fed after each query."""
+        return self.num_nodes - 1
+
+    @property
+    def longest_span(self) -> int:
+        """Tokens of the longest label word."""
+        return max(len(path) for path in self.reads)
+
+    def path(self, node: int) -> tuple[int, ...]:
+        """Nodes from the root's child down to `node`; () for the root."""
+        nodes: list[int] = []
+        while node != ROOT:
+            nodes.append(node)
+            node = self.parents[node]
+        return tuple(reversed(nodes))
+
+    def chains(self) -> tuple[tuple[int, ...], ...]:
+        """Paths to the nodes without children; together they visit every node. ((),) if nothing is fed."""
+        inner = set(self.parents)
+        return tuple(self.path(node) for node in range(self.num_nodes) if node not in inner)
+
+
+def build_label_trie(label_spans: Sequence[str], span_tokens: Sequence[Sequence[int]]) -> LabelTrie:
+    """The trie of `label_spans`, whose tokens are `span_tokens`.
+
+    Raises:
+        InvalidVerbalizer: a span has no token, or two have the same tokens; both are named.
+    """
+    check_distinct(label_spans, span_tokens)
+    # Sorted, so that every node comes right after its parent's earlier descendants: depth first.
+    proper = sorted({tuple(tokens[:end]) for tokens in span_tokens for end in range(len(tokens))})
+    node_of = {prefix: node for node, prefix in enumerate(proper)}
+    return LabelTrie(
+        tokens=tuple(prefix[-1] if prefix else -1 for prefix in proper),
+        parents=tuple(node_of[prefix[:-1]] if prefix else -1 for prefix in proper),
+        depths=tuple(len(prefix) for prefix in proper),
+        reads=tuple(
+            tuple((node_of[tuple(tokens[:index])], token) for index, token in enumerate(tokens))
+            for tokens in span_tokens
+        ),
+    )
+
+
+def check_distinct(label_spans: Sequence[str], span_tokens: Sequence[Sequence[object]]) -> None:
+    """Refuse label words that the model cannot tell apart.
+
+    Raises:
+        InvalidVerbalizer: there is none, one has no token, or two have the same; both are named.
+    """
+    if not label_spans:
+        raise InvalidVerbalizer("there are no label words to score", field="verbalizer")
+    seen: dict[tuple[object, ...], str] = {}
+    for span, tokens in zip(label_spans, span_tokens, strict=True):
+        key = tuple(tokens)
+        if not key:
+            raise InvalidVerbalizer(f"label word {span!r} has no tokens; choose another word", field="verbalizer")
+        if key in seen:
+            raise InvalidVerbalizer(
+                f"label words {seen[key]!r} and {span!r} are the same tokens for this model; choose another word "
+                "for one of them",
+                field="verbalizer",
+            )
+        seen[key] = span

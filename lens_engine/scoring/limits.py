@@ -1,0 +1,47 @@
+"""Checks every scorer makes before and after the model runs; no model here."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lens_engine.errors import NonFiniteScore, PromptTooLong
+from lens_engine.types import LabelLogProbs
+
+
+def check_prompt_lengths(
+    prefix_lengths: Sequence[int], query_lengths: Sequence[int], longest_span: int, max_prompt_tokens: int
+) -> None:
+    """Refuse the whole call if its longest prompt does not fit; lengths are in tokens.
+
+    Raises:
+        PromptTooLong: the message says which prefix and query, how long they are, and how to mend it.
+    """
+    if not prefix_lengths or not query_lengths:
+        return
+    prefix = int(np.argmax(prefix_lengths))
+    query = int(np.argmax(query_lengths))
+    total = prefix_lengths[prefix] + query_lengths[query] + longest_span
+    if total <= max_prompt_tokens:
+        return
+    raise PromptTooLong(
+        f"a prompt of {total} tokens (prefix {prefix}: {prefix_lengths[prefix]}, query {query}: "
+        f"{query_lengths[query]}, label word: {longest_span}) exceeds the model's {max_prompt_tokens}; shorten the "
+        "texts, use fewer demonstrations, or set too_long to skip_example or trim_input",
+        field="examples",
+    )
+
+
+def check_finite(label_log_probs: LabelLogProbs, label_spans: Sequence[str]) -> None:
+    """Refuse NaN and infinities, naming the first place.
+
+    Raises:
+        NonFiniteScore: prefix, query and label word of the first bad value.
+    """
+    finite = np.isfinite(label_log_probs)
+    if finite.all():
+        return
+    prefix, query, label = (int(index) for index in np.argwhere(~finite)[0])
+    raise NonFiniteScore(
+        f"the model gave {label_log_probs[prefix, query, label]} for label word {label_spans[label]!r} "
+        f"(prefix {prefix}, query {query}); try dtype float32, or another model"
+    )
