@@ -1,0 +1,117 @@
+"""A child process that is stopped with us, however we end."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+_LAUNCHER = Path(__file__).with_name("launch.py")
+_TAIL_CHARACTERS = 2000
+_KILL_SECONDS = 10.0
+
+
+class ChildFailed(RuntimeError):
+    """A process that we started did not come up, or ended when it should not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildSpec:
+    """What to start. `stop_signals` are tried in turn, each for so many seconds; SIGKILL comes last.
+
+    The first of them is also what Linux sends when this process dies without stopping the child
+    (elsewhere such a child lives on, and the next start in its directory stops it).
+    """
+
+    name: str
+    command: Sequence[str]
+    log_path: Path
+    stop_signals: Sequence[tuple[signal.Signals, float]] = ((signal.SIGTERM, 10.0),)
+    user: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class Child:
+    """A running program in a session of its own, so that Ctrl-C reaches only us and we decide the order.
+
+    Start it from a thread that lives as long as the child should: Linux counts the death of the
+    starting thread as the death of the parent.
+    """
+
+    def __init__(self, spec: ChildSpec) -> None:
+        self.spec = spec
+        death_signal = spec.stop_signals[0][0]
+        launcher = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), str(int(death_signal))]
+        with spec.log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*launcher, spec.user or "-", *spec.command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **spec.environment},
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def exit_status(self) -> int | None:
+        """None while it runs; negative if a signal ended it."""
+        return self._process.poll()
+
+    def wait(self, seconds: float) -> int:
+        """Its exit status once it has ended by itself.
+
+        Raises:
+            subprocess.TimeoutExpired: it still runs after so many seconds.
+        """
+        return self._process.wait(seconds)
+
+    def check_alive(self) -> None:
+        """
+        Raises:
+            ChildFailed: it has ended; the message says how and shows the end of its log.
+        """
+        status = self.exit_status
+        if status is not None:
+            raise ChildFailed(f"{self.spec.name} {describe_exit(status)}; the end of its log:\n{self.read_log_tail()}")
+
+    def read_log_tail(self) -> str:
+        return self.spec.log_path.read_text(errors="replace")[-_TAIL_CHARACTERS:].strip() or "(empty)"
+
+    def stop(self) -> None:
+        """Ask, then insist; returns when it is gone."""
+        for signal_number, seconds in self.spec.stop_signals:
+            if self.exit_status is not None:
+                return
+            self._process.send_signal(signal_number)
+            try:
+                self._process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                continue
+            return
+        self._process.kill()
+        self._process.wait(_KILL_SECONDS)
+
+
+def describe_exit(status: int) -> str:
+    if status < 0:
+        return f"was ended by {signal.Signals(-status).name}"
+    return f"ended with exit code {status}"
+
+
+def find_wheel(package: str) -> Path:
+    """The folder of an installed package whose binaries we run; its Python code is not imported.
+
+    Raises:
+        ChildFailed: it is not installed.
+    """
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ChildFailed(f"{package} is not installed; run: pip install 'lens-icl[embedded]'")
+    return Path(spec.submodule_search_locations[0])

