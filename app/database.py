@@ -1,0 +1,62 @@
+"""Engine and sessions: how the service talks to Postgres, and the only place that commits."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.orm import Session, sessionmaker
+
+from app.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """An engine and its session factory. Make one per process, and after a fork, never before it."""
+
+    engine: Engine
+    sessions: sessionmaker[Session]
+
+    @contextmanager
+    def session_scope(self) -> Iterator[Session]:
+        """One transaction: committed when the block ends, rolled back when it raises.
+
+        Keep it short; never compute or talk to Redis inside.
+        """
+        with self.sessions() as session, session.begin():
+            yield session
+
+    def dispose(self) -> None:
+        self.engine.dispose()
+
+
+def create_database(settings: Settings, *, pool_size: int | None = None) -> Database:
+    """Connect lazily; `pool_size` for processes that need fewer connections than the API."""
+    engine = create_engine(
+        settings.database_url,
+        pool_pre_ping=True,
+        pool_size=pool_size or settings.database_pool_size,
+        max_overflow=0 if pool_size else settings.database_max_overflow,
+        pool_timeout=5,
+        pool_recycle=1800,
+        hide_parameters=True,
+        connect_args=_connect_args(settings),
+    )
+    return Database(engine, sessionmaker(engine, expire_on_commit=False))
+
+
+def _connect_args(settings: Settings) -> dict[str, str | int]:
+    """Limits that make a dead or hung server an error within seconds, not a hang."""
+    statement_ms = int(settings.statement_timeout_seconds * 1000)
+    return {
+        "connect_timeout": 3,
+        "keepalives": 1,
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 20_000,
+        "application_name": "lens",
+        "options": (
+            f"-c statement_timeout={statement_ms} -c idle_in_transaction_session_timeout=30000 -c timezone=UTC"
+        ),
+    }

@@ -1,0 +1,22 @@
+"""One table per file. Importing this package registers them all."""
+
+from app.models.base import Base
+from app.models.checkpoint import StoredCheckpoint
+from app.models.dataset import Dataset, Example
+from app.models.event import Event
+from app.models.idempotency_key import IdempotencyKey
+from app.models.report import Report
+from app.models.selection import Selection
+from app.models.support_example import StoredSupportExample
+
+__all__ = [
+    "Base",
+    "Dataset",
+    "Event",
+    "Example",
+    "IdempotencyKey",
+    "Report",
+    "Selection",
+    "StoredCheckpoint",
+    "StoredSupportExample",
+]

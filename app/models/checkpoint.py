@@ -1,0 +1,17 @@
+"""The newest checkpoint of a selection, so that the next attempt goes on where the last one stopped."""
+
+from sqlalchemy import ForeignKey, Integer, LargeBinary, String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.models.base import Base, CreatedAt, IdText
+
+
+class StoredCheckpoint(Base):
+    __tablename__ = "checkpoints"
+
+    selection_id: Mapped[str] = mapped_column(IdText, ForeignKey("selections.id", ondelete="CASCADE"), primary_key=True)
+    attempt: Mapped[int] = mapped_column(Integer)
+    phase: Mapped[str] = mapped_column(String(20))
+    step: Mapped[int] = mapped_column(Integer)
+    data: Mapped[bytes] = mapped_column(LargeBinary)
+    created_at: Mapped[CreatedAt]

@@ -1,0 +1,42 @@
+"""Datasets and their rows."""
+
+from typing import Any
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, Integer, String, Text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.models.base import Base, CreatedAt, IdText, OwnerText
+
+
+class Dataset(Base):
+    """One uploaded file of labelled texts; its rows are in `examples`."""
+
+    __tablename__ = "datasets"
+    __table_args__ = (
+        CheckConstraint("num_rows > 0", name="not_empty"),
+        CheckConstraint("format IN ('csv', 'jsonl', 'parquet', 'inline')", name="format_known"),
+        Index(None, "owner_id", "id"),
+    )
+
+    id: Mapped[str] = mapped_column(IdText, primary_key=True)
+    owner_id: Mapped[str] = mapped_column(OwnerText)
+    name: Mapped[str | None] = mapped_column(String(200))
+    sha256: Mapped[str] = mapped_column(String(64))
+    format: Mapped[str] = mapped_column(String(20))
+    num_rows: Mapped[int] = mapped_column(Integer)
+    label_counts: Mapped[dict[str, int]] = mapped_column(JSONB)
+    warnings: Mapped[list[Any]] = mapped_column(JSONB, default=list)
+    created_at: Mapped[CreatedAt]
+
+
+class Example(Base):
+    """One row of a dataset, known by its 0-based index among the data rows of the upload."""
+
+    __tablename__ = "examples"
+    __table_args__ = (CheckConstraint("row >= 0", name="row_not_negative"),)
+
+    dataset_id: Mapped[str] = mapped_column(IdText, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True)
+    row: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    text: Mapped[str] = mapped_column(Text)
+    label: Mapped[str] = mapped_column(Text)

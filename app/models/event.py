@@ -1,0 +1,20 @@
+"""What happened to a selection, in order. Status and phase changes are written by a trigger."""
+
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Identity, Index, String
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.models.base import Base, CreatedAt, IdText
+
+
+class Event(Base):
+    __tablename__ = "events"
+    __table_args__ = (Index(None, "selection_id", "id"),)
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    selection_id: Mapped[str] = mapped_column(IdText, ForeignKey("selections.id", ondelete="CASCADE"))
+    at: Mapped[CreatedAt]
+    type: Mapped[str] = mapped_column(String(30))
+    data: Mapped[dict[str, Any]] = mapped_column(JSONB)

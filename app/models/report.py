@@ -1,0 +1,17 @@
+"""The whole result of a finished selection, as `lens_engine.report.SelectionResult` writes it."""
+
+from typing import Any
+
+from sqlalchemy import ForeignKey
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.models.base import Base, CreatedAt, IdText
+
+
+class Report(Base):
+    __tablename__ = "reports"
+
+    selection_id: Mapped[str] = mapped_column(IdText, ForeignKey("selections.id", ondelete="CASCADE"), primary_key=True)
+    result: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    created_at: Mapped[CreatedAt]

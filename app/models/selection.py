@@ -1,0 +1,64 @@
+"""The selection: its spec, its state, and its lease. The row itself is the outbox of the queue."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import CheckConstraint, DateTime, ForeignKey, Index, Integer, SmallInteger, String, func, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.models.base import Base, CreatedAt, IdText, OwnerText, Stamp
+
+_STATUSES = "'queued', 'running', 'cancelling', 'cancelled', 'succeeded', 'failed'"
+
+
+class Selection(Base):
+    """A job and its outcome. `attempt` counts claims and is the fencing token: it only grows."""
+
+    __tablename__ = "selections"
+    __table_args__ = (
+        CheckConstraint(f"status IN ({_STATUSES})", name="status_known"),
+        CheckConstraint("phase IN ('filter', 'initialise', 'search', 'evaluate')", name="phase_known"),
+        CheckConstraint("stop_reason IN ('completed', 'budget', 'cancelled')", name="stop_reason_known"),
+        CheckConstraint(
+            "(status IN ('running', 'cancelling')) = (lease_until IS NOT NULL)", name="leased_while_running"
+        ),
+        CheckConstraint("(status = 'failed') = (error IS NOT NULL)", name="error_when_failed"),
+        Index(None, "owner_id", "id"),
+        Index(None, "owner_id", "status", "id"),
+        Index("ix_selections_queued", "id", postgresql_where=text("status = 'queued'")),
+        Index("ix_selections_leased", "lease_until", postgresql_where=text("status IN ('running', 'cancelling')")),
+        Index(None, "dataset_id"),
+        Index(None, "test_dataset_id"),
+    )
+
+    id: Mapped[str] = mapped_column(IdText, primary_key=True)
+    owner_id: Mapped[str] = mapped_column(OwnerText)
+    name: Mapped[str | None] = mapped_column(String(200))
+    dataset_id: Mapped[str] = mapped_column(IdText, ForeignKey("datasets.id"))
+    test_dataset_id: Mapped[str | None] = mapped_column(IdText, ForeignKey("datasets.id"))
+    spec: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    spec_version: Mapped[int] = mapped_column(SmallInteger)
+
+    status: Mapped[str] = mapped_column(String(20), server_default="queued")
+    phase: Mapped[str | None] = mapped_column(String(20))
+    progress: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    partial: Mapped[bool | None]
+    stop_reason: Mapped[str | None] = mapped_column(String(20))
+    error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    provenance: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    dtype: Mapped[str | None] = mapped_column(String(20))
+    digest: Mapped[str | None] = mapped_column(String(64))
+
+    attempt: Mapped[int] = mapped_column(Integer, server_default="0")
+    crashes: Mapped[int] = mapped_column(Integer, server_default="0")
+    lease_until: Mapped[Stamp | None]
+    not_before: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=func.now())
+
+    created_at: Mapped[CreatedAt]
+    queued_at: Mapped[CreatedAt]
+    started_at: Mapped[Stamp | None]
+    cancel_requested_at: Mapped[Stamp | None]
+    cancelled_at: Mapped[Stamp | None]
+    succeeded_at: Mapped[Stamp | None]
+    failed_at: Mapped[Stamp | None]

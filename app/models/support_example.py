@@ -1,0 +1,19 @@
+"""One demonstration of a finished selection's permutation."""
+
+from sqlalchemy import Double, ForeignKey, Integer, SmallInteger, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.models.base import Base, IdText
+
+
+class StoredSupportExample(Base):
+    __tablename__ = "support_examples"
+
+    selection_id: Mapped[str] = mapped_column(IdText, ForeignKey("selections.id", ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    row: Mapped[int] = mapped_column(Integer)
+    text: Mapped[str] = mapped_column(Text)
+    label: Mapped[str] = mapped_column(Text)
+    label_word: Mapped[str] = mapped_column(Text)
+    info_score: Mapped[float | None] = mapped_column(Double)
+    tokens: Mapped[int] = mapped_column(Integer)

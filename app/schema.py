@@ -1,0 +1,44 @@
+"""The database's schema: bring it up to date, and say whether it is."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+import migrations
+from app.settings import Settings
+
+
+def upgrade_schema(settings: Settings, revision: str = "head") -> None:
+    """Run the migrations that are missing. Safe to call from several processes at once."""
+    command.upgrade(alembic_config(settings), revision)
+
+
+def downgrade_schema(settings: Settings, revision: str) -> None:
+    command.downgrade(alembic_config(settings), revision)
+
+
+def head_revision() -> str | None:
+    """The newest migration this release knows."""
+    return ScriptDirectory.from_config(_bare_config()).get_current_head()
+
+
+def current_revision(connection: Connection) -> str | None:
+    """The migration the database is at; None for an empty one."""
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def alembic_config(settings: Settings) -> Config:
+    config = _bare_config()
+    config.attributes["settings"] = settings
+    return config
+
+
+def _bare_config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config

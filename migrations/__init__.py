@@ -1,0 +1,1 @@
+"""Alembic's migrations; `app.schema` runs them."""

@@ -1,0 +1,43 @@
+"""Runs migrations on one connection, one process at a time, without waiting long for locks."""
+
+from alembic import context
+from sqlalchemy import Connection, create_engine, pool, text
+
+from app.models import Base
+from app.settings import Settings
+
+_LOCK_KEY = 0x6C656E73_00  # "lens", 0
+
+
+def run(connection: Connection) -> None:
+    context.configure(connection=connection, target_metadata=Base.metadata, transaction_per_migration=True)
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+def run_online(settings: Settings) -> None:
+    engine = create_engine(settings.database_url, poolclass=pool.NullPool, hide_parameters=True)
+    with engine.connect() as connection:
+        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _LOCK_KEY})
+        # A migration that cannot have its table lock at once must not queue up all other queries behind it.
+        connection.execute(text("SET lock_timeout = '2s'"))
+        connection.commit()
+        try:
+            run(connection)
+        finally:
+            connection.rollback()
+            connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": _LOCK_KEY})
+            connection.commit()
+
+
+def run_offline(settings: Settings) -> None:
+    context.configure(url=settings.database_url, target_metadata=Base.metadata, literal_binds=True)
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+_settings: Settings = context.config.attributes.get("settings") or Settings()
+if context.is_offline_mode():
+    run_offline(_settings)
+else:
+    run_online(_settings)
