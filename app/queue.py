@@ -1,0 +1,150 @@
+"""The doorbell: Redis tells a worker that a selection waits. Losing it costs delay, never data.
+
+The only module of `app` that imports rq. Nothing here raises when Redis is away: the row in Postgres
+is the truth, and the sweep rings again.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+from rq import Queue
+from rq.command import send_stop_job_command
+from rq.exceptions import DuplicateJobError, InvalidJobOperation, NoSuchJobError
+from rq.job import Job, JobStatus
+
+from app.settings import Settings
+
+RUN_SELECTION = "worker.jobs.run_selection"
+"""Enqueued by name: the API process never imports the worker."""
+
+SERIALIZER = "json"
+_FAILURE_TTL_SECONDS = 7 * 86_400
+_TIMEOUT_MARGIN_SECONDS = 600
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Doorbell:
+    """A queued selection and the attempt its next claim will be; `max_seconds` is its budget, if any."""
+
+    selection_id: str
+    attempt: int
+    max_seconds: float | None = None
+
+    @property
+    def job_id(self) -> str:
+        return f"{self.selection_id}-{self.attempt}"
+
+    @classmethod
+    def from_job_id(cls, job_id: str) -> "Doorbell":
+        """Read back what `job_id` wrote.
+
+        Raises:
+            ValueError: it is not the id of a selection's job.
+        """
+        selection_id, _, attempt = job_id.rpartition("-")
+        if not selection_id:
+            raise ValueError(f"{job_id!r} is not the id of a selection's job")
+        return cls(selection_id, int(attempt))
+
+
+class JobQueue:
+    """The one queue of selections, with short patience: a request must not wait for Redis."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._redis = Redis.from_url(
+            settings.redis_url, socket_connect_timeout=1, socket_timeout=1, retry=Retry(NoBackoff(), 1)
+        )
+        self._queue = Queue(settings.queue_name, connection=self._redis, serializer=SERIALIZER)
+
+    def enqueue(self, doorbell: Doorbell) -> bool:
+        """Ring for a selection; False when it already rings or Redis is away."""
+        try:
+            self._enqueue(doorbell)
+        except DuplicateJobError:
+            return False
+        except RedisError as error:
+            _log.warning(
+                "Redis is away; the sweep will enqueue %s (%s)",
+                doorbell.selection_id,
+                type(error).__name__,
+                extra={"action": "enqueue-postponed", "selection_id": doorbell.selection_id},
+            )
+            return False
+        return True
+
+    def _enqueue(self, doorbell: Doorbell) -> None:
+        self._queue.enqueue_call(
+            RUN_SELECTION,
+            args=(doorbell.selection_id,),
+            job_id=doorbell.job_id,
+            unique=True,
+            timeout=self._timeout(doorbell),
+            result_ttl=0,
+            failure_ttl=_FAILURE_TTL_SECONDS,
+            description=doorbell.selection_id,
+        )
+
+    def _timeout(self, doorbell: Doorbell) -> int:
+        if doorbell.max_seconds is None:
+            return self._settings.job_timeout_seconds
+        return int(doorbell.max_seconds) + _TIMEOUT_MARGIN_SECONDS
+
+    def enqueue_lost(self, doorbells: Iterable[Doorbell]) -> int:
+        """Ring for those that have no live job, and say how many there were. Raises RedisError."""
+        waiting = set(self._queue.get_job_ids())
+        suspects = [doorbell for doorbell in doorbells if doorbell.job_id not in waiting]
+        jobs = Job.fetch_many([doorbell.job_id for doorbell in suspects], self._redis, serializer=SERIALIZER)
+        lost = [(doorbell, job) for doorbell, job in zip(suspects, jobs, strict=True) if not self._is_live(job)]
+        for doorbell, job in lost:
+            if job is not None:
+                job.delete()
+            self.enqueue(doorbell)
+        return len(lost)
+
+    def _is_live(self, job: Job | None) -> bool:
+        """Whether a job that left the queue may still be on its way to claim its selection."""
+        if job is None or job.get_status(refresh=False) not in {JobStatus.QUEUED, JobStatus.STARTED}:
+            return False
+        signs = [stamp for stamp in (job.enqueued_at, job.started_at, job.last_heartbeat) if stamp is not None]
+        patience = timedelta(seconds=self._settings.lease_seconds)
+        return bool(signs) and max(_aware(stamp) for stamp in signs) > datetime.now(UTC) - patience
+
+    def withdraw(self, doorbell: Doorbell) -> None:
+        """Take back the job of a selection that was cancelled while it waited. Best effort."""
+        self._attempt(lambda: self._fetch(doorbell).delete(), doorbell)
+
+    def stop(self, doorbell: Doorbell) -> None:
+        """Have the worker kill a job that does not heed its cancel flag. Best effort."""
+        self._attempt(lambda: send_stop_job_command(self._redis, doorbell.job_id, serializer=SERIALIZER), doorbell)
+
+    def ping(self) -> None:
+        """Raises RedisError when Redis does not answer within its second."""
+        self._redis.ping()
+
+    def close(self) -> None:
+        self._redis.close()
+
+    def _fetch(self, doorbell: Doorbell) -> Job:
+        return Job.fetch(doorbell.job_id, connection=self._redis, serializer=SERIALIZER)
+
+    def _attempt(self, act: Callable[[], Any], doorbell: Doorbell) -> None:
+        try:
+            act()
+        except (NoSuchJobError, InvalidJobOperation):
+            return
+        except RedisError as error:
+            _log.warning("Redis is away; %s keeps its job (%s)", doorbell.selection_id, type(error).__name__)
+
+
+def _aware(stamp: datetime) -> datetime:
+    return stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)

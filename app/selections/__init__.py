@@ -1,0 +1,1 @@
+"""Selections: the job and its result."""

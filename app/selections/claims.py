@@ -1,0 +1,220 @@
+"""How a worker holds a selection: claim, lease, fence. All of the worker's SQL that changes one.
+
+A claim makes the worker the holder of one attempt. Every later write names that attempt and touches
+nothing when another has begun since (the fence): then the holder is a zombie, and must exit. Only
+the database's clock is used. Each function is one short transaction's worth; the caller commits.
+"""
+
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from enum import Enum, auto
+from typing import Any
+
+from sqlalchemy import ColumnElement, Update, delete, func, insert, literal, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.orm import Session
+
+from app.models import Event, Report, Selection, StoredCheckpoint, StoredSupportExample
+from app.selections.spec import SPEC_VERSION
+from app.selections.states import LEASED, Status
+from lens_engine.checkpoint import Checkpoint
+from lens_engine.progress import Progress
+from lens_engine.report import SelectionResult
+from lens_engine.types import StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to write to a selection, until another attempt begins."""
+
+    selection_id: str
+    attempt: int
+
+
+class Lease(Enum):
+    """What renewing a lease found."""
+
+    HELD = auto()
+    CANCEL_REQUESTED = auto()  #: still held; stop at the next chunk
+    LOST = auto()  #: another attempt began, or the sweep gave this one up; write nothing more
+
+
+def claim_selection(session: Session, selection_id: str, lease_seconds: float) -> Claim | None:
+    """Become the holder of a queued selection; None when it is not to be had (a duplicate delivery)."""
+    attempt = session.scalar(
+        update(Selection)
+        .where(
+            Selection.id == selection_id,
+            Selection.status == Status.QUEUED,
+            Selection.not_before <= func.now(),
+            Selection.spec_version <= SPEC_VERSION,
+        )
+        .values(
+            status=Status.RUNNING,
+            attempt=Selection.attempt + 1,
+            lease_until=_from_now(lease_seconds),
+            started_at=func.coalesce(Selection.started_at, func.now()),
+        )
+        .returning(Selection.attempt)
+    )
+    return None if attempt is None else Claim(selection_id, attempt)
+
+
+def renew_lease(session: Session, claim: Claim, lease_seconds: float) -> Lease:
+    """Hold on for `lease_seconds` more, and hear whether the owner wants it stopped."""
+    status = session.scalar(_fenced(claim).values(lease_until=_from_now(lease_seconds)).returning(Selection.status))
+    if status is None:
+        return Lease.LOST
+    return Lease.CANCEL_REQUESTED if status == Status.CANCELLING else Lease.HELD
+
+
+def save_progress(session: Session, claim: Claim, progress: Progress) -> bool:
+    """Show where the run is; False when the claim is lost."""
+    return _touched(session, _fenced(claim).values(phase=progress.phase.value, progress=asdict(progress)))
+
+
+def save_checkpoint(session: Session, claim: Claim, checkpoint: Checkpoint) -> bool:
+    """Replace the selection's checkpoint; False, with nothing written, when the claim is lost."""
+    if not _lock(session, claim):
+        return False
+    values = {
+        "attempt": claim.attempt,
+        "phase": checkpoint.phase.value,
+        "step": checkpoint.step,
+        "data": checkpoint.to_bytes(),
+        "created_at": func.now(),
+    }
+    statement = upsert(StoredCheckpoint).values(selection_id=claim.selection_id, **values)
+    session.execute(statement.on_conflict_do_update(index_elements=["selection_id"], set_=values))
+    return True
+
+
+def load_checkpoint(session: Session, claim: Claim) -> bytes | None:
+    """The bytes of the newest checkpoint (`Checkpoint.from_bytes` reads them), from whichever attempt."""
+    return session.scalar(select(StoredCheckpoint.data).where(StoredCheckpoint.selection_id == claim.selection_id))
+
+
+def drop_checkpoint(session: Session, claim: Claim) -> bool:
+    """Start afresh: the stored checkpoint is damaged or belongs to another release."""
+    if not _lock(session, claim):
+        return False
+    _delete_checkpoint(session, claim)
+    return True
+
+
+def record_event(session: Session, claim: Claim, type_: str, data: dict[str, Any]) -> bool:
+    """Add to the selection's history; False when the claim is lost."""
+    if not _lock(session, claim):
+        return False
+    session.execute(insert(Event).values(selection_id=claim.selection_id, type=type_, data=data))
+    return True
+
+
+def finish(session: Session, claim: Claim, result: SelectionResult) -> bool:
+    """Store a result and end the selection; False, with nothing written, when the claim is lost."""
+    status = Status.CANCELLED if result.stop_reason is StopReason.CANCELLED else Status.SUCCEEDED
+    ending = _ending(claim, status).values(
+        partial=result.partial,
+        stop_reason=result.stop_reason.value,
+        digest=result.digest,
+        dtype=result.provenance.dtype,
+        provenance=result.provenance.model_dump(mode="json"),
+    )
+    if not _touched(session, ending):
+        return False
+    _store_result(session, claim, result)
+    _delete_checkpoint(session, claim)
+    return True
+
+
+def finish_cancelled(session: Session, claim: Claim) -> bool:
+    """End a selection that was stopped before it had a permutation."""
+    ending = _ending(claim, Status.CANCELLED).values(stop_reason=StopReason.CANCELLED.value, partial=False)
+    if not _touched(session, ending):
+        return False
+    _delete_checkpoint(session, claim)
+    return True
+
+
+def fail(session: Session, claim: Claim, problem: dict[str, Any]) -> bool:
+    """End a selection by an error that a further attempt would meet again. `problem` is RFC 9457."""
+    if not _touched(session, _ending(claim, Status.FAILED).values(error=problem)):
+        return False
+    _delete_checkpoint(session, claim)
+    return True
+
+
+def release(session: Session, claim: Claim) -> bool:
+    """Give the selection back, for a shutdown: queued again at once, and not counted as a crash.
+
+    One whose owner wants it stopped is cancelled instead.
+    """
+    if _touched(
+        session,
+        _ending(claim, Status.CANCELLED, only=Status.CANCELLING).values(
+            stop_reason=StopReason.CANCELLED.value, partial=False
+        ),
+    ):
+        return True
+    back = _fenced(claim).where(Selection.status == Status.RUNNING)
+    return _touched(
+        session,
+        back.values(status=Status.QUEUED, lease_until=None, queued_at=func.now(), not_before=func.now()),
+    )
+
+
+def expire_lease(session: Session, claim: Claim) -> bool:
+    """Say that the holder is dead, so that the next sweep need not wait for its lease to run out."""
+    return _touched(session, _fenced(claim).values(lease_until=func.now()))
+
+
+def _fenced(claim: Claim) -> Update:
+    return update(Selection).where(
+        Selection.id == claim.selection_id,
+        Selection.attempt == claim.attempt,
+        Selection.status.in_([status.value for status in LEASED]),
+    )
+
+
+def _ending(claim: Claim, status: Status, only: Status | None = None) -> Update:
+    """An update to a terminal status, stamped in the column of that status."""
+    statement = _fenced(claim)
+    if only is not None:
+        statement = statement.where(Selection.status == only)
+    return statement.values({"status": status, "lease_until": None, f"{status.value}_at": func.now()})
+
+
+def _lock(session: Session, claim: Claim) -> bool:
+    """Keep the row ours for the rest of the transaction; False when it no longer is."""
+    return (
+        session.scalar(
+            select(literal(1))
+            .select_from(Selection)
+            .where(
+                Selection.id == claim.selection_id,
+                Selection.attempt == claim.attempt,
+                Selection.status.in_([status.value for status in LEASED]),
+            )
+            .with_for_update()
+        )
+        is not None
+    )
+
+
+def _touched(session: Session, statement: Update) -> bool:
+    return session.scalar(statement.returning(Selection.id)) is not None
+
+
+def _store_result(session: Session, claim: Claim, result: SelectionResult) -> None:
+    session.execute(insert(Report).values(selection_id=claim.selection_id, result=result.model_dump(mode="json")))
+    rows = [{"selection_id": claim.selection_id, **example.model_dump()} for example in result.examples]
+    if rows:
+        session.execute(insert(StoredSupportExample), rows)
+
+
+def _delete_checkpoint(session: Session, claim: Claim) -> None:
+    session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id == claim.selection_id))
+
+
+def _from_now(seconds: float) -> ColumnElement[Any]:
+    return func.now() + timedelta(seconds=seconds)

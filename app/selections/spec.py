@@ -1,0 +1,39 @@
+"""What is stored of a submission, whole and resolved, so that a later release runs it the same way."""
+
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict
+
+from lens_engine.config import PresetName, SelectionConfig
+from lens_engine.template import Task, Template, Verbalizer
+
+SPEC_VERSION = 1
+"""Grows when a worker of the release before could not run the spec; claims skip newer ones."""
+
+
+class StoredSpec(BaseModel):
+    """The `spec` column. The verbalizer is a list of pairs, since jsonb forgets the order of keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str
+    template: str
+    verbalizer: tuple[tuple[str, str], ...]
+    separator: str
+    preset: PresetName
+    config: SelectionConfig
+
+    @property
+    def task(self) -> Task:
+        return Task(Template(self.template), Verbalizer(dict(self.verbalizer)), self.separator)
+
+    @classmethod
+    def of(cls, model: str, task: Task, preset: PresetName, config: SelectionConfig) -> Self:
+        return cls(
+            model=model,
+            template=task.template.pattern,
+            verbalizer=tuple(task.verbalizer.words.items()),
+            separator=task.separator,
+            preset=preset,
+            config=config,
+        )

@@ -1,0 +1,38 @@
+"""The statuses of a selection and the moves between them. Pure: no database, no clock."""
+
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """Where a selection is in its life."""
+
+    QUEUED = "queued"  #: waits for a worker; also after a crash or a shutdown
+    RUNNING = "running"  #: a worker holds its lease
+    CANCELLING = "cancelling"  #: a worker holds its lease and has been asked to stop
+    CANCELLED = "cancelled"  #: stopped by its owner; may hold a partial result
+    SUCCEEDED = "succeeded"  #: has its support examples
+    FAILED = "failed"  #: `error` says why
+
+
+TRANSITIONS: dict[Status, frozenset[Status]] = {
+    Status.QUEUED: frozenset({Status.RUNNING, Status.CANCELLED, Status.FAILED}),
+    Status.RUNNING: frozenset({Status.QUEUED, Status.CANCELLING, Status.SUCCEEDED, Status.CANCELLED, Status.FAILED}),
+    # A run may reach its end before it sees the request: then its result stands.
+    Status.CANCELLING: frozenset({Status.CANCELLED, Status.SUCCEEDED, Status.FAILED}),
+    Status.CANCELLED: frozenset(),
+    Status.SUCCEEDED: frozenset(),
+    Status.FAILED: frozenset(),
+}
+
+TERMINAL = frozenset(status for status, successors in TRANSITIONS.items() if not successors)
+LEASED = frozenset({Status.RUNNING, Status.CANCELLING})
+"""Statuses in which a worker holds the selection."""
+
+
+def can_move(current: Status, target: Status) -> bool:
+    return target in TRANSITIONS[current]
+
+
+def sources_of(target: Status) -> frozenset[Status]:
+    """The statuses from which `target` can be reached."""
+    return frozenset(status for status, successors in TRANSITIONS.items() if target in successors)

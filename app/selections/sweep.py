@@ -1,0 +1,144 @@
+"""The one retry authority: finds dead leases and queued rows that nobody was told of.
+
+Run by the API every few seconds and once when a worker starts. Single flight by an advisory lock;
+rows that a worker is writing at the moment are skipped and seen next time.
+"""
+
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from redis.exceptions import RedisError
+from sqlalchemy import ColumnElement, Float, delete, func, select
+from sqlalchemy.orm import Session
+
+from app.database import Database
+from app.models import IdempotencyKey, Selection
+from app.problems import problem
+from app.queue import Doorbell, JobQueue
+from app.selections.states import LEASED, Status
+from app.settings import Settings
+from lens_engine.types import StopReason
+
+_LOCK_KEY = 0x6C656E73_01  # "lens", 1
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepReport:
+    """What one sweep did. `skipped`: another process was sweeping."""
+
+    rescued: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    enqueued: int = 0
+    skipped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    outcomes: list[Status]
+    doorbells: list[Doorbell]
+    overdue: list[Doorbell]
+
+
+def decide_rescue(status: Status, crashes: int, max_attempts: int) -> Status:
+    """What becomes of a selection whose holder died; `crashes` counts this one."""
+    if status is Status.CANCELLING:
+        return Status.CANCELLED
+    return Status.FAILED if crashes >= max_attempts else Status.QUEUED
+
+
+def sweep(database: Database, queue: JobQueue, settings: Settings) -> SweepReport:
+    """Take over dead leases, then ring for queued rows without a live job."""
+    with database.session_scope() as session:
+        if not session.scalar(select(func.pg_try_advisory_xact_lock(_LOCK_KEY))):
+            return SweepReport(skipped=True)
+        found = _inspect(session, settings)
+    report = SweepReport(
+        rescued=found.outcomes.count(Status.QUEUED),
+        failed=found.outcomes.count(Status.FAILED),
+        cancelled=found.outcomes.count(Status.CANCELLED),
+        enqueued=_ring(queue, found),
+    )
+    if report != SweepReport():
+        _log.info("sweep: %s", report, extra={"action": "sweep"})
+    return report
+
+
+def _inspect(session: Session, settings: Settings) -> _Found:
+    outcomes = [_rescue(selection, settings) for selection in _dead(session)]
+    session.flush()
+    _forget_old_keys(session, settings)
+    return _Found(outcomes, _queued(session, settings), _overdue(session, settings))
+
+
+def _dead(session: Session) -> list[Selection]:
+    query = select(Selection).where(_is_leased(), Selection.lease_until < func.clock_timestamp())
+    return list(session.scalars(query.with_for_update(skip_locked=True)))
+
+
+def _rescue(selection: Selection, settings: Settings) -> Status:
+    """Move one selection whose holder died. The attempt stays: the next claim makes it grow."""
+    selection.crashes += 1
+    target = decide_rescue(Status(selection.status), selection.crashes, settings.max_attempts)
+    now: Any = func.now()
+    selection.status = target
+    selection.lease_until = None
+    if target is Status.QUEUED:
+        selection.queued_at = now
+        selection.not_before = now + timedelta(seconds=settings.retry_backoff_seconds * 2 ** (selection.crashes - 1))
+    elif target is Status.FAILED:
+        selection.failed_at = now
+        selection.error = _worker_crashed(selection, settings)
+    else:
+        selection.cancelled_at = now
+        selection.stop_reason = StopReason.CANCELLED
+        selection.partial = False
+    return target
+
+
+def _worker_crashed(selection: Selection, settings: Settings) -> dict[str, Any]:
+    detail = f"the worker died {selection.crashes} times while it ran this selection; it will not be tried again"
+    return problem("worker-crashed", detail, settings=settings, instance=f"/selections/{selection.id}")
+
+
+def _queued(session: Session, settings: Settings) -> list[Doorbell]:
+    max_seconds = Selection.spec["config"]["budget"]["max_seconds"].astext.cast(Float)
+    query = select(Selection.id, Selection.attempt, max_seconds).where(
+        Selection.status == Status.QUEUED,
+        Selection.not_before <= func.now(),
+        Selection.queued_at < func.now() - timedelta(seconds=settings.doorbell_grace_seconds),
+    )
+    return [
+        Doorbell(id_, attempt + 1, seconds) for id_, attempt, seconds in session.execute(query.order_by(Selection.id))
+    ]
+
+
+def _overdue(session: Session, settings: Settings) -> list[Doorbell]:
+    """Runs that have not heeded their cancel flag for too long."""
+    since = func.now() - timedelta(seconds=settings.stop_grace_seconds)
+    query = select(Selection.id, Selection.attempt).where(
+        Selection.status == Status.CANCELLING, Selection.cancel_requested_at < since
+    )
+    return [Doorbell(id_, attempt) for id_, attempt in session.execute(query)]
+
+
+def _forget_old_keys(session: Session, settings: Settings) -> None:
+    kept = timedelta(hours=settings.idempotency_hours)
+    session.execute(delete(IdempotencyKey).where(IdempotencyKey.created_at < func.now() - kept))
+
+
+def _ring(queue: JobQueue, found: _Found) -> int:
+    for doorbell in found.overdue:
+        queue.stop(doorbell)
+    try:
+        return queue.enqueue_lost(found.doorbells) if found.doorbells else 0
+    except RedisError as error:
+        _log.warning("Redis is away; the next sweep will enqueue (%s)", type(error).__name__)
+        return 0
+
+
+def _is_leased() -> ColumnElement[bool]:
+    return Selection.status.in_([status.value for status in LEASED])
