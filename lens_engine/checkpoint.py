@@ -44,7 +44,9 @@ class Checkpoint:
         }
         encoded = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, allow_pickle=False, header=encoded, **{f"array_{k}": v for k, v in self.arrays.items()})
+        np.savez_compressed(
+            buffer, allow_pickle=False, header=encoded, **{f"array_{k}": v for k, v in self.arrays.items()}
+        )
         body = buffer.getvalue()
         return hashlib.sha256(body).digest() + body
 

@@ -1,27 +1,32 @@
 """The paper's abstract as code: filter, search, evaluate."""
 
+import hashlib
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
+from lens_engine import __version__
+from lens_engine.assessment import Assessor
 from lens_engine.checkpoint import CheckpointStore, MemoryCheckpointStore
 from lens_engine.config import SelectionConfig
+from lens_engine.context import FittedRows, fit_to_context
+from lens_engine.dataset import Problem, digest_examples, split_examples
+from lens_engine.diversity import Affinity
+from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
+from lens_engine.evaluation import EvaluationRows, Standing, interval, judge, stand
+from lens_engine.filtering import Filter, FilterState
+from lens_engine.metering import Meter, Stopped
+from lens_engine.permutations import group_by_label
+from lens_engine.planning import Planner, TokenLengths
 from lens_engine.progress import SelectionListener, SilentListener
-from lens_engine.report import SelectionResult
+from lens_engine.randomness import make_generator
+from lens_engine.report import Accuracy, Provenance, SelectionResult, Spending, Splits, SupportExample
+from lens_engine.run_state import Assessment, RunState
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.template import Task
-from lens_engine.types import Example
+from lens_engine.search import Neighbourhood, run_iteration, start_search
+from lens_engine.types import Example, Permutation, Phase, StopReason
 
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What is to be solved: a task and its labelled examples.
-
-    `test` is None when test rows are to be held out of `examples`.
-    """
-
-    task: Task
-    examples: Sequence[Example]
-    test: Sequence[Example] | None = None
+__all__ = ["Problem", "select_support_examples"]
 
 
 def select_support_examples(
@@ -34,10 +39,290 @@ def select_support_examples(
 ) -> SelectionResult:
     """Find the support examples of a task: the ordered demonstrations that make `scorer` classify best.
 
+    A run that finds a checkpoint of its own goes on from there, and returns the same digest as one
+    that never stopped. A budget or a cancel ends it early with the best so far (`partial`).
+
     Raises:
         InvalidDataset, ClassTooSmall: the examples cannot fill the splits or the quotas.
+        InvalidConfig: options contradict each other, or the budget cannot pay for a first result.
         PromptTooLong: a prompt may not fit, and `config.too_long` is "reject".
+        CheckpointForeign: the checkpoint belongs to other data, options, model or engine version.
+        CheckpointDamaged: from the store.
         NonFiniteScore: the model gave NaN or an infinity.
-        NothingSelected: stopped (cancelled) before there was a permutation.
+        NothingSelected: stopped before there was a permutation.
     """
-    raise NotImplementedError
+    run = _Run(problem, scorer, config or SelectionConfig(), listener or SilentListener())
+    run.resume(checkpoints or MemoryCheckpointStore())
+    stop_reason = run.search_within_budget()
+    if stop_reason is not StopReason.CANCELLED:
+        stop_reason = run.assess(stop_reason)
+    return run.result(stop_reason)
+
+
+class _Run:
+    """One run: its splits, its state, and the steps that advance it, each followed by a checkpoint."""
+
+    def __init__(
+        self, problem: Problem, scorer: LabelScorer, config: SelectionConfig, listener: SelectionListener
+    ) -> None:
+        self.problem, self.scorer, self.config = problem, scorer, config
+        self.task = problem.task
+        self.fitted = fit_to_context(split_examples(problem, config), self.task, scorer, config)
+        self.planner = Planner(self.fitted.rows, config, _mean_lengths(self.fitted, self))
+        self.fingerprint = _fingerprint(problem, config, scorer)
+        self.meter = Meter(
+            scorer=scorer,
+            label_spans=self.task.label_spans,
+            listener=listener,
+            budget=config.budget,
+            planned=self.planner.estimate().total,
+            reserve=self.planner.testing(),
+        )
+        self._check_budget()
+
+    def resume(self, store: CheckpointStore) -> None:
+        """Take up the store's checkpoint, or start afresh where it has none."""
+        self.store = store
+        self.state = RunState.start(len(self.fitted.rows.candidates))
+        checkpoint = store.load()
+        if checkpoint is None:
+            return
+        if checkpoint.fingerprint != self.fingerprint:
+            raise CheckpointForeign("the checkpoint belongs to other data, options, model or engine version")
+        self.state = RunState.from_checkpoint(checkpoint)
+        self.meter.spent, self.meter.seconds_before = self.state.spent, self.state.seconds
+        self._show_best()
+
+    def search_within_budget(self) -> StopReason:
+        """Stages 1 and 2, until they are done, the budget is used up, or a stop is asked for."""
+        try:
+            self._filter()
+            self._search()
+        except Stopped as stopped:
+            self._keep_best_so_far(stopped.reason)
+            return stopped.reason
+        return StopReason.COMPLETED
+
+    def assess(self, stop_reason: StopReason) -> StopReason:
+        """The evaluation phase; returns why the run as a whole ended."""
+        assessor = Assessor(self.task, self.config, self.planner, self.meter, self._survivors(), self.state.search)
+        try:
+            assessor.run(self.state.assessment, self._save_assessment)
+        except Stopped as stopped:
+            return stopped.reason
+        if self.state.assessment.skipped:
+            return StopReason.BUDGET
+        return stop_reason
+
+    def result(self, stop_reason: StopReason) -> SelectionResult:
+        return _build_result(self, stop_reason).with_digest()
+
+    def _filter(self) -> None:
+        rounds = self.planner.rounds
+        stage = Filter(
+            self.task,
+            self.fitted.rows.candidates,
+            self.fitted.rows.score_set,
+            self.config.filtering.contribution,
+            self.config.balanced,
+        )
+        for number, plan in enumerate(rounds, start=1):
+            if number > self.state.filtering.rounds_done:
+                self.meter.enter(Phase.FILTER, number, len(rounds))
+                filtering = stage.run_round(self.state.filtering, plan, self.meter)
+                self._advance(replace(self.state, filtering=filtering), Phase.FILTER, number)
+
+    def _search(self) -> None:
+        neighbourhood, iterations = self._neighbourhood(), self.config.search.iterations
+        search = self.state.search
+        if search is None:
+            self.meter.enter(Phase.INITIALISE, 1, 1)
+            initial = neighbourhood.initial_permutations(make_generator(self.config.seed, "initialise"))
+            search = start_search(initial, self._evaluate, self.config.search.beam_width)
+            self._advance(replace(self.state, search=search), Phase.INITIALISE, 1)
+        for iteration in range(search.iterations_done, iterations):
+            self.meter.enter(Phase.SEARCH, iteration + 1, iterations)
+            rng = make_generator(self.config.seed, "search", iteration)
+            search = run_iteration(search, neighbourhood, self._evaluate, rng)
+            self._advance(replace(self.state, search=search), Phase.SEARCH, iteration + 1)
+
+    def _evaluate(self, permutations: Sequence[Permutation]) -> list[Standing]:
+        survivors = self._survivors()
+        prefixes = [self.task.render_prefix([survivors[index] for index in chosen]) for chosen in permutations]
+        rows = EvaluationRows(self.task, self.fitted.rows.validation)
+        return [stand(found) for found in judge(self.meter, prefixes, rows, calibrated=self.config.calibrated_search)]
+
+    def _neighbourhood(self) -> Neighbourhood:
+        filtering = self.state.filtering
+        weight = self.config.search.diversity_weight
+        groups, quotas = group_by_label(self._survivors(), self.task, self.config)
+        affinity = Affinity.from_features(filtering.info_scores, filtering.contributions, weight)
+        return Neighbourhood(affinity, groups, quotas, self.config.search)
+
+    def _survivors(self) -> tuple[Example, ...]:
+        return tuple(self.fitted.rows.candidates[index] for index in self.state.filtering.survivors)
+
+    def _keep_best_so_far(self, reason: StopReason) -> None:
+        """Without an evaluated permutation, a budget still buys the one that InfoScores speak for."""
+        if self.state.search is not None:
+            return
+        if reason is StopReason.CANCELLED or not self.state.filtering.rounds_done:
+            raise NothingSelected(f"the run was stopped ({reason}) before it had a permutation", stop_reason=reason)
+        self._cut_to_keep()
+        initial = self._neighbourhood().initial_permutations(make_generator(self.config.seed, "initialise"))
+        assessment = self.state.assessment.model_copy(update={"chosen": initial[0]})
+        self.state = replace(self.state, assessment=assessment)
+
+    def _cut_to_keep(self) -> None:
+        state, candidates = self.state.filtering, self.fitted.rows.candidates
+        stage = Filter(self.task, candidates, (), self.config.filtering.contribution, self.config.balanced)
+        kept = stage.rank(state.survivors, state.info_scores, self.config.filtering.keep)
+        filtering = FilterState(state.rounds_done, state.survivors[kept], state.contributions[kept])
+        self.state = replace(self.state, filtering=filtering)
+
+    def _save_assessment(self, assessment: Assessment, step: int) -> None:
+        self._advance(replace(self.state, assessment=assessment), Phase.EVALUATE, step)
+
+    def _advance(self, state: RunState, phase: Phase, step: int) -> None:
+        self.state = replace(state, spent=self.meter.spent, seconds=self.meter.seconds)
+        self._show_best()
+        dtype = self.scorer.identity.dtype
+        self.store.save(self.state.to_checkpoint(self.fingerprint, dtype, phase, step))
+
+    def _show_best(self) -> None:
+        search = self.state.search
+        if search is not None:
+            self.meter.best_validation_accuracy = search.standings[search.best].accuracy
+
+    def _check_budget(self) -> None:
+        limit = self.config.budget.max_forwards
+        first = self.planner.rounds[0]
+        least = first.pairs + first.new_columns + self.planner.testing().forwards
+        if limit is not None and limit < least:
+            raise InvalidConfig(
+                f"max_forwards is {limit}, and the first round of filtering with the test rows takes {least}; "
+                "raise it, or lower filtering.candidates or splits.test",
+                field="options.budget.max_forwards",
+            )
+
+
+def _mean_lengths(fitted: FittedRows, run: _Run) -> TokenLengths:
+    rows, task, scorer = fitted.rows, run.task, run.scorer
+    demonstrations = scorer.count_tokens([task.render_demonstration(example) for example in rows.candidates])
+    judged = (*rows.score_set, *rows.validation, *rows.confirmation, *rows.test)
+    return TokenLengths.from_counts(demonstrations, scorer.count_tokens([task.render_query(e.text) for e in judged]))
+
+
+def _fingerprint(problem: Problem, config: SelectionConfig, scorer: LabelScorer) -> str:
+    """What a checkpoint must share with a run; the budget may change between attempts."""
+    identity = scorer.identity
+    content = {
+        "lens": __version__,
+        "examples": digest_examples(problem.examples),
+        "test": None if problem.test is None else digest_examples(problem.test),
+        "template": problem.task.template.pattern,
+        "words": list(problem.task.verbalizer.words.items()),
+        "separator": problem.task.separator,
+        "config": config.model_dump(mode="json", exclude={"budget"}),
+        "model": [identity.model, identity.revision, identity.dtype, identity.executor],
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _build_result(run: _Run, stop_reason: StopReason) -> SelectionResult:
+    state, assessment = run.state, run.state.assessment
+    chosen = assessment.chosen or (state.search.best if state.search else ())
+    return SelectionResult(
+        partial=stop_reason is not StopReason.COMPLETED,
+        stop_reason=stop_reason,
+        examples=_support_examples(run, chosen),
+        validation=_validation_figure(state, chosen),
+        confirmation=assessment.confirmation,
+        test=assessment.test,
+        baselines=assessment.baselines,
+        verdict=assessment.verdict,
+        order=assessment.order,
+        truncated_prompts=run.fitted.trimmed,
+        splits=_split_figures(run.fitted),
+        cost=_cost_figures(run),
+        warnings=_warnings(run),
+        provenance=_provenance(run),
+    )
+
+
+def _support_examples(run: _Run, chosen: Permutation) -> tuple[SupportExample, ...]:
+    survivors, info_scores = run._survivors(), run.state.filtering.info_scores
+    return tuple(
+        SupportExample(
+            position=position,
+            row=survivors[index].row,
+            text=survivors[index].text,
+            label=survivors[index].label,
+            label_word=run.task.verbalizer.words[survivors[index].label],
+            info_score=float(info_scores[index]),
+            tokens=run.meter.count_tokens(run.task.render_demonstration(survivors[index])),
+        )
+        for position, index in enumerate(chosen)
+    )
+
+
+def _validation_figure(state: RunState, chosen: Permutation) -> Accuracy | None:
+    if state.search is None or chosen not in state.search.standings:
+        return None
+    standing = state.search.standings[chosen]
+    return Accuracy(accuracy=standing.accuracy, n=standing.n, ci95=interval(standing.correct, standing.n))
+
+
+def _split_figures(fitted: FittedRows) -> Splits:
+    rows = fitted.rows
+    return Splits(
+        candidates=len(rows.candidates),
+        score_set=len(rows.score_set),
+        validation=len(rows.validation),
+        confirmation=len(rows.confirmation),
+        test=len(rows.test),
+        unused=rows.unused,
+        duplicates_dropped=rows.duplicates_dropped,
+        conflicting_texts=rows.conflicting_texts,
+        leaked_from_test=rows.leaked_from_test,
+        skipped_too_long=fitted.skipped,
+        trimmed_too_long=fitted.trimmed,
+    )
+
+
+def _cost_figures(run: _Run) -> Spending:
+    state = run.state
+    evaluated = len(state.search.standings) if state.search else 0
+    return Spending(
+        forwards=state.spent.forwards,
+        tokens=state.spent.tokens,
+        seconds=run.meter.seconds,
+        permutations_evaluated=evaluated,
+    )
+
+
+def _warnings(run: _Run) -> tuple[str, ...]:
+    warnings = list(run.fitted.rows.warnings)
+    if run.fitted.skipped:
+        warnings.append(f"{run.fitted.skipped} rows were left out: too long for the model's context")
+    if run.fitted.trimmed:
+        warnings.append(f"{run.fitted.trimmed} texts were trimmed to fit the model's context")
+    if run.state.assessment.skipped:
+        warnings.append("the budget did not cover: " + ", ".join(run.state.assessment.skipped))
+    return tuple(warnings)
+
+
+def _provenance(run: _Run) -> Provenance:
+    identity, problem = run.scorer.identity, run.problem
+    return Provenance(
+        lens=__version__,
+        model=identity.model,
+        revision=identity.revision,
+        dtype=identity.dtype,
+        device=identity.device,
+        executor=identity.executor,
+        seed=run.config.seed,
+        dataset_sha256=digest_examples(problem.examples),
+        test_sha256=None if problem.test is None else digest_examples(problem.test),
+        config=run.config.model_dump(mode="json"),
+    )

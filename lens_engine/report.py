@@ -37,7 +37,7 @@ class Accuracy(Record):
     accuracy: float
     n: int = Field(description="Rows judged.")
     ci95: tuple[float, float] = Field(description="Wilson interval.")
-    macro_f1: float
+    macro_f1: float | None = Field(None, description="Null for the rows the search ranked by.")
     calibrated_accuracy: float | None = Field(None, description="After contextual calibration (Zhao et al., 2021).")
 
 
@@ -111,7 +111,7 @@ class Splits(Record):
     trimmed_too_long: int = 0
 
 
-class Cost(Record):
+class Spending(Record):
     """What the run spent. `seconds` does not count loading the model, nor runs before a resume."""
 
     forwards: int
@@ -134,7 +134,7 @@ class SelectionResult(Record):
     order: Spread | None = Field(description="The same examples in other orders.")
     truncated_prompts: int
     splits: Splits
-    cost: Cost
+    cost: Spending
     warnings: tuple[str, ...] = ()
     provenance: Provenance
     digest: str = Field("", description="SHA-256 of everything above but the cost.")

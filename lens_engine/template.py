@@ -83,8 +83,7 @@ class Verbalizer:
             key = unicodedata.normalize("NFC", word)
             if key in seen:
                 raise InvalidVerbalizer(
-                    f"labels {seen[key]!r} and {label!r} share the label word {word!r}; "
-                    "give each a word of its own",
+                    f"labels {seen[key]!r} and {label!r} share the label word {word!r}; give each a word of its own",
                     field=f"verbalizer.{label}",
                 )
             seen[key] = label

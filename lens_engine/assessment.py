@@ -1,0 +1,214 @@
+"""The evaluation phase: choose among the last beam, judge on fresh test rows, compare with the rivals.
+
+Each step is checkpointed. Confirmation and test come first; what the budget does not cover after them
+is left out and named.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from lens_engine.baselines.random_permutations import RandomPermutations
+from lens_engine.config import SelectionConfig
+from lens_engine.evaluation import EvaluationRows, Judgement, Standing, compare, judge, rank_key, spread, stand
+from lens_engine.metering import Meter
+from lens_engine.permutations import shuffle
+from lens_engine.planning import Cost, Planner
+from lens_engine.randomness import make_generator
+from lens_engine.report import RandomAndValidation, Record
+from lens_engine.run_state import Assessment
+from lens_engine.scoring.base import Prefix
+from lens_engine.search import SearchState
+from lens_engine.template import Task
+from lens_engine.types import Example, Permutation, Phase
+
+RIVAL_BATCH = 8
+"""Random permutations judged between two checkpoints."""
+
+
+Save = Callable[[Assessment], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    name: str
+    cost: Cost
+    run: Callable[[Assessment, Save], Assessment]
+
+
+@dataclass(frozen=True)
+class Assessor:
+    """Runs the steps of the evaluation that are still to do."""
+
+    task: Task
+    config: SelectionConfig
+    planner: Planner
+    meter: Meter
+    survivors: tuple[Example, ...]
+    search: SearchState | None  #: None when the run was stopped before a permutation was evaluated
+
+    def run(self, assessment: Assessment, save: Callable[[Assessment, int], None]) -> None:
+        """Do each step and `save` its outcome.
+
+        Raises:
+            Stopped: cancelled, or out of time; what was saved holds.
+        """
+        steps = self._steps()
+        for number, step in enumerate(steps, start=1):
+            if step.name not in assessment.done:
+                self.meter.enter(Phase.EVALUATE, number, len(steps))
+                assessment = self._take(step, assessment, partial(_save_within, save, number))
+                save(assessment, number)
+
+    def _take(self, step: _Step, assessment: Assessment, save: Save) -> Assessment:
+        is_tested = "test" in (*assessment.done, step.name)
+        self.meter.reserve = Cost() if is_tested else self.planner.testing()
+        if step.name == "test" or self.meter.affords(step.cost):
+            return _mark_done(step.run(assessment, save), step.name)
+        skipped = assessment.model_copy(update={"skipped": (*assessment.skipped, step.name)})
+        return _mark_done(skipped, step.name)
+
+    def _steps(self) -> list[_Step]:
+        """The steps asked for, with their costs, in order of importance."""
+        report, planner, search = self.config.report, self.planner, self.search
+        rivals = planner.rivalling(self._num_rivals(self.config.search.beam_width)) if search else Cost()
+        wanted = {
+            "confirmation": bool(planner.rows.confirmation and search),
+            "random": report.random_permutations > 0,
+            "random_and_validation": report.random_and_validation and search is not None,
+            "order": report.order_shuffles > 0,
+        }
+        steps = [
+            _Step("confirmation", planner.confirming(), self._confirm),
+            _Step("test", planner.testing(), self._test),
+            _Step("zero_shot", planner.testing(demonstrations=0), self._zero_shot),
+            _Step("random", planner.comparing(report.random_permutations), self._random),
+            _Step("random_and_validation", rivals, self._random_and_validation),
+            _Step("order", planner.comparing(report.order_shuffles), self._order),
+        ]
+        return [step for step in steps if wanted.get(step.name, True)]
+
+    def _confirm(self, assessment: Assessment, _: Save) -> Assessment:
+        """Judge the last beam on fresh rows; the best on validation and confirmation rows together wins."""
+        search, rows = _known(self.search), self._rows(self.planner.rows.confirmation)
+        judgements = self._judge(search.beam, rows, calibrated=self.config.calibrated_search)
+        standings = [
+            _pool(search.standings[permutation], stand(judgement))
+            for permutation, judgement in zip(search.beam, judgements, strict=True)
+        ]
+        best = min(range(len(standings)), key=lambda index: rank_key(search.beam[index], standings[index]))
+        return assessment.model_copy(
+            update={
+                "chosen": search.beam[best],
+                "confirmation": judgements[best].figure(),
+                "confirmed": len(search.beam),
+            }
+        )
+
+    def _test(self, assessment: Assessment, _: Save) -> Assessment:
+        chosen = assessment.chosen or _known(self.search).best
+        judgement = self._judge([chosen], self._rows(self.planner.rows.test))[0]
+        correct = tuple(bool(hit) for hit in judgement.correct)
+        return assessment.model_copy(update={"chosen": chosen, "test": judgement.figure(), "test_correct": correct})
+
+    def _zero_shot(self, assessment: Assessment, _: Save) -> Assessment:
+        rows = self._rows(self.planner.rows.test)
+        judgement = judge(self.meter, [()], rows, calibrated=self.config.report.calibrated)[0]
+        return _with_baselines(assessment, zero_shot=judgement.figure())
+
+    def _random(self, assessment: Assessment, _: Save) -> Assessment:
+        permutations = self._draw_random(0, self.config.report.random_permutations)
+        rows = self._rows(self.planner.rows.test[: self.planner.comparison_rows])
+        judgements = judge(
+            self.meter, self._candidate_prefixes(permutations), rows, calibrated=self.config.report.calibrated
+        )
+        return _with_baselines(assessment, random=spread(judgements))
+
+    def _random_and_validation(self, assessment: Assessment, save: Save) -> Assessment:
+        """As many random permutations as give both sides equally many (permutation, row) pairs."""
+        total, rows = self._num_rivals(assessment.confirmed), self._rows(self.planner.rows.validation)
+        while (done := len(assessment.rival_standings)) < total:
+            batch = self._draw_random(done, min(RIVAL_BATCH, total - done))
+            judgements = judge(
+                self.meter, self._candidate_prefixes(batch), rows, calibrated=self.config.calibrated_search
+            )
+            standings = (*assessment.rival_standings, *map(stand, judgements))
+            assessment = assessment.model_copy(update={"rival_standings": standings})
+            save(assessment)
+        return self._test_rival(assessment)
+
+    def _test_rival(self, assessment: Assessment) -> Assessment:
+        standings = assessment.rival_standings
+        best = min(range(len(standings)), key=lambda index: rank_key((index,), standings[index]))
+        permutation = self._draw_random(best, 1)[0]
+        test_rows = self._rows(self.planner.rows.test)
+        prefixes = self._candidate_prefixes([permutation])
+        judgement = judge(self.meter, prefixes, test_rows, calibrated=self.config.report.calibrated)[0]
+        rival = RandomAndValidation(
+            validation_accuracy=standings[best].accuracy,
+            test=judgement.figure(),
+            permutations=len(standings),
+            rows=tuple(self.planner.rows.candidates[index].row for index in permutation),
+        )
+        verdict = compare(np.array(assessment.test_correct), judgement.correct)
+        return _with_baselines(assessment, random_and_validation=rival).model_copy(update={"verdict": verdict})
+
+    def _order(self, assessment: Assessment, _: Save) -> Assessment:
+        members = assessment.chosen or ()
+        shuffles = [
+            shuffle(members, make_generator(self.config.seed, "order", index))
+            for index in range(self.config.report.order_shuffles)
+        ]
+        rows = self._rows(self.planner.rows.test[: self.planner.comparison_rows])
+        return assessment.model_copy(update={"order": spread(self._judge(shuffles, rows))})
+
+    def _judge(
+        self, permutations: Sequence[Permutation], rows: EvaluationRows, *, calibrated: bool | None = None
+    ) -> list[Judgement]:
+        """Judge permutations of survivors; calibrated as the report is, unless told."""
+        prefixes = [
+            self.task.render_prefix([self.survivors[index] for index in permutation]) for permutation in permutations
+        ]
+        asked = self.config.report.calibrated if calibrated is None else calibrated
+        return judge(self.meter, prefixes, rows, calibrated=asked)
+
+    def _candidate_prefixes(self, permutations: Sequence[Permutation]) -> list[Prefix]:
+        candidates = self.planner.rows.candidates
+        return [self.task.render_prefix([candidates[index] for index in permutation]) for permutation in permutations]
+
+    def _draw_random(self, first: int, count: int) -> list[Permutation]:
+        return RandomPermutations(self.planner.rows, self.task, self.config).draw(first, count)
+
+    def _rows(self, examples: tuple[Example, ...]) -> EvaluationRows:
+        return EvaluationRows(self.task, examples)
+
+    def _num_rivals(self, confirmed: int) -> int:
+        return self.planner.rival_permutations(len(_known(self.search).standings), confirmed)
+
+
+def _known(search: SearchState | None) -> SearchState:
+    if search is None:
+        raise RuntimeError("no permutation was evaluated")
+    return search
+
+
+def _mark_done(assessment: Assessment, name: str) -> Assessment:
+    return assessment.model_copy(update={"done": (*assessment.done, name)})
+
+
+def _save_within(save: Callable[[Assessment, int], None], number: int, assessment: Assessment) -> None:
+    """Save in the middle of a step: the step before it is the last finished one."""
+    save(assessment, number - 1)
+
+
+def _with_baselines(assessment: Assessment, **found: Record) -> Assessment:
+    return assessment.model_copy(update={"baselines": assessment.baselines.model_copy(update=found)})
+
+
+def _pool(first: Standing, second: Standing) -> Standing:
+    """The standing on both sets of rows together."""
+    n = first.n + second.n
+    margin = (first.margin * first.n + second.margin * second.n) / n
+    return Standing(first.correct + second.correct, n, margin)

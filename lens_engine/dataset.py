@@ -1,0 +1,301 @@
+"""From labelled examples to splits that never meet.
+
+The test rows are given, or held out of the upload. From the rest come validation rows V, confirmation
+rows, the score set S and the candidates D, all disjoint. A text is in one split only: duplicates are
+dropped, a text with two labels is set aside, and a text that is also in the test rows is an error
+unless `splits.leaked_rows` is "drop".
+"""
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from lens_engine.config import SelectionConfig
+from lens_engine.errors import ClassTooSmall, InvalidDataset
+from lens_engine.quotas import count_labels, demonstration_quotas, share_equally, share_proportionally
+from lens_engine.randomness import make_generator
+from lens_engine.schedule import plan_rounds
+from lens_engine.template import Task
+from lens_engine.types import Example
+
+_MAX_LISTED = 10
+_VALIDATION_SHARE, _CONFIRMATION_SHARE, _SCORE_SHARE = 0.25, 0.20, 0.20
+"""The most that a split may take of the rows left after the test rows, so that small uploads work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is to be solved: a task and its labelled examples.
+
+    `test` is None when test rows are to be held out of `examples`.
+    """
+
+    task: Task
+    examples: Sequence[Example]
+    test: Sequence[Example] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRows:
+    """The rows of each split; no text is in two of them.
+
+    `score_set` is ordered so that each of its beginnings is label-balanced: the score set of a round
+    is a beginning of it.
+    """
+
+    candidates: tuple[Example, ...]
+    score_set: tuple[Example, ...]
+    validation: tuple[Example, ...]
+    confirmation: tuple[Example, ...]
+    test: tuple[Example, ...]
+    unused: int
+    duplicates_dropped: int
+    conflicting_texts: int
+    leaked_from_test: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cleaned:
+    examples: list[Example]
+    duplicates: int
+    conflicts: list[int]  #: a row of each text that has more than one label
+
+
+def digest_examples(examples: Iterable[Example]) -> str:
+    """SHA-256 of the (text, label) rows in order; the same for the same rows in any file format."""
+    digest = hashlib.sha256()
+    for example in examples:
+        line = json.dumps([example.text, example.label], ensure_ascii=False, separators=(",", ":"))
+        digest.update(line.encode() + b"\n")
+    return digest.hexdigest()
+
+
+def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
+    """Cut a problem's examples into splits; the same seed gives the same rows.
+
+    Raises:
+        InvalidDataset: a label without a label word, or a text in both train and test rows.
+        ClassTooSmall: a label has fewer examples than the splits and its quota need; the message
+            names the label and the number.
+        InvalidConfig: fewer demonstrations than labels in a label-balanced selection.
+    """
+    labels = problem.task.labels
+    _check_labels(problem.examples, labels, "dataset")
+    train = _clean(problem.examples)
+    test, leaked = _Cleaned([], 0, []), 0
+    if problem.test is not None:
+        _check_labels(problem.test, labels, "test")
+        test = _clean(problem.test)
+        train, leaked = _drop_leaks(train, test, config)
+    shuffled = _shuffle(train.examples, config.seed, "splits")
+    held_out, rest = _take_test(shuffled, test.examples, problem.test is not None, labels, config)
+    validation, rest = _take(rest, labels, _at_most(config.splits.validation, _VALIDATION_SHARE, len(rest)))
+    left = len(rest) + len(validation)
+    confirmation, rest = _take(rest, labels, _at_most(config.splits.confirmation, _CONFIRMATION_SHARE, left))
+    score_set, rest = _take_score_set(rest, labels, config, left)
+    candidates = _take_candidates(rest, labels, config)
+    split = SplitRows(
+        candidates=tuple(sorted(candidates, key=lambda example: example.row)),
+        score_set=tuple(score_set),
+        validation=tuple(validation),
+        confirmation=tuple(confirmation),
+        test=tuple(held_out),
+        unused=len(rest) - len(candidates),
+        duplicates_dropped=train.duplicates + test.duplicates,
+        conflicting_texts=len(train.conflicts) + len(test.conflicts),
+        leaked_from_test=leaked,
+        warnings=(),
+    )
+    check_sizes(split, labels, config)
+    return _with_warnings(split, train, test, labels, config)
+
+
+def _check_labels(examples: Sequence[Example], labels: Sequence[str], field: str) -> None:
+    known = set(labels)
+    for example in examples:
+        if example.label not in known:
+            shown = ", ".join(repr(label) for label in labels[:_MAX_LISTED])
+            raise InvalidDataset(
+                f"row {example.row} has the label {example.label[:40]!r}, which has no label word; "
+                f"add it to the verbalizer (it has {shown})",
+                field=f"{field}.label",
+                row=example.row,
+            )
+    missing = [label for label, count in count_labels(examples, labels).items() if not count]
+    if missing:
+        raise ClassTooSmall(
+            f"label {missing[0]!r} has a label word but no example in the {field} rows; "
+            "add examples or take it out of the verbalizer",
+            field=f"{field}.label",
+        )
+
+
+def _clean(examples: Sequence[Example]) -> _Cleaned:
+    """Drop repeated texts (the first stays) and every text that has more than one label."""
+    labels_of: dict[str, set[str]] = {}
+    for example in examples:
+        labels_of.setdefault(_text_key(example), set()).add(example.label)
+    kept, seen, conflicts = list[Example](), set[str](), list[int]()
+    for example in examples:
+        key = _text_key(example)
+        is_first = key not in seen
+        seen.add(key)
+        if is_first and len(labels_of[key]) == 1:
+            kept.append(example)
+        elif is_first:
+            conflicts.append(example.row)
+    in_conflict = sum(len(labels_of[_text_key(example)]) > 1 for example in examples)
+    return _Cleaned(kept, len(examples) - len(kept) - in_conflict, conflicts)
+
+
+def _text_key(example: Example) -> str:
+    return unicodedata.normalize("NFC", example.text).strip()
+
+
+def _drop_leaks(train: _Cleaned, test: _Cleaned, config: SelectionConfig) -> tuple[_Cleaned, int]:
+    test_keys = {_text_key(example) for example in test.examples}
+    leaked = [example.row for example in train.examples if _text_key(example) in test_keys]
+    if leaked and config.splits.leaked_rows == "reject":
+        raise InvalidDataset(
+            f"{len(leaked)} texts of the dataset are in the test rows too (first rows: "
+            f"{_listed(leaked)}); remove them from one of the two, or set "
+            'options.splits.leaked_rows to "drop" to leave them out of the dataset',
+            field="dataset.text",
+            row=leaked[0],
+        )
+    leaked_rows = set(leaked)
+    kept = [example for example in train.examples if example.row not in leaked_rows]
+    return _Cleaned(kept, train.duplicates, train.conflicts), len(leaked)
+
+
+def _shuffle(examples: Sequence[Example], seed: int, stage: str) -> list[Example]:
+    order = make_generator(seed, stage).permutation(len(examples))
+    return [examples[index] for index in order]
+
+
+def _take_test(
+    shuffled: list[Example], test: list[Example], is_given: bool, labels: Sequence[str], config: SelectionConfig
+) -> tuple[list[Example], list[Example]]:
+    most = config.splits.test
+    if is_given:
+        pool = _shuffle(test, config.seed, "test")
+        chosen, _ = _take(pool, labels, len(pool) if most is None else most)
+        return chosen, shuffled
+    size = round(len(shuffled) * config.splits.held_out_share)
+    return _take(shuffled, labels, size if most is None else min(size, most))
+
+
+def _at_most(wanted: int, share: float, available: int) -> int:
+    return min(wanted, int(available * share))
+
+
+def _take(pool: list[Example], labels: Sequence[str], total: int) -> tuple[list[Example], list[Example]]:
+    """The first `total` rows in proportion to the labels, and the rest, both in the pool's order."""
+    return _take_quotas(pool, share_proportionally(total, count_labels(pool, labels)))
+
+
+def _take_quotas(pool: list[Example], quotas: dict[str, int]) -> tuple[list[Example], list[Example]]:
+    left = dict(quotas)
+    taken, rest = list[Example](), list[Example]()
+    for example in pool:
+        if left[example.label]:
+            left[example.label] -= 1
+            taken.append(example)
+        else:
+            rest.append(example)
+    return taken, rest
+
+
+def _take_score_set(
+    pool: list[Example], labels: Sequence[str], config: SelectionConfig, available: int
+) -> tuple[list[Example], list[Example]]:
+    candidates = min(config.filtering.candidates or len(pool), len(pool))
+    wanted = plan_rounds(candidates, config.filtering)[-1].score_size
+    share = share_equally if config.balanced else share_proportionally
+    quotas = share(_at_most(wanted, _SCORE_SHARE, available), count_labels(pool, labels))
+    taken, rest = _take_quotas(pool, quotas)
+    return _interleave(taken, labels), rest
+
+
+def _interleave(examples: list[Example], labels: Sequence[str]) -> list[Example]:
+    """Spread each label evenly over the list, so that every beginning has the labels in proportion."""
+    counts = count_labels(examples, labels)
+    seen = dict.fromkeys(labels, 0)
+    keyed = list[tuple[float, int, Example]]()
+    for example in examples:
+        place = (seen[example.label] + 0.5) / counts[example.label]
+        keyed.append((place, labels.index(example.label), example))
+        seen[example.label] += 1
+    return [example for *_, example in sorted(keyed, key=lambda item: item[:2])]
+
+
+def _take_candidates(rest: list[Example], labels: Sequence[str], config: SelectionConfig) -> list[Example]:
+    most = config.filtering.candidates
+    if most is None or len(rest) <= most:
+        return rest
+    share = share_equally if config.balanced else share_proportionally
+    return _take_quotas(rest, share(most, count_labels(rest, labels)))[0]
+
+
+def check_sizes(split: SplitRows, labels: Sequence[str], config: SelectionConfig) -> None:
+    """Refuse splits that cannot serve: too few candidates, or a label with no row where one is needed.
+
+    Raises:
+        InvalidDataset, ClassTooSmall: see `split_examples`.
+    """
+    if len(split.candidates) < config.num_demonstrations:
+        raise InvalidDataset(
+            f"{len(split.candidates)} candidates are left after the other splits, fewer than "
+            f"num_demonstrations ({config.num_demonstrations}); add examples",
+            field="dataset",
+        )
+    quotas = demonstration_quotas(config, dict.fromkeys(labels, 1)) or dict.fromkeys(labels, 1)
+    candidates = count_labels(split.candidates, labels)
+    for name, rows in (("test", split.test), ("validation", split.validation), ("score", split.score_set)):
+        counts = count_labels(rows, labels)
+        for label in labels:
+            if not counts[label]:
+                _refuse_class(label, name, 1, counts[label])
+    for label in labels:
+        if config.balanced and candidates[label] < quotas[label]:
+            _refuse_class(label, "candidate", quotas[label], candidates[label])
+
+
+def _refuse_class(label: str, split: str, needed: int, found: int) -> None:
+    raise ClassTooSmall(
+        f"label {label!r} is too rare: {needed} {split} row{'s' * (needed > 1)} of it are needed and {found} "
+        "could be had after the other splits; add examples of it, or take it out",
+        field="dataset.label",
+    )
+
+
+def _with_warnings(
+    split: SplitRows, train: _Cleaned, test: _Cleaned, labels: Sequence[str], config: SelectionConfig
+) -> SplitRows:
+    warnings = list[str]()
+    for name, cleaned in (("dataset", train), ("test", test)):
+        if cleaned.conflicts:
+            warnings.append(
+                f"{len(cleaned.conflicts)} texts of the {name} rows have more than one label and were set aside "
+                f"(first rows: {_listed(cleaned.conflicts)})"
+            )
+    for name, wanted, found in (
+        ("validation", config.splits.validation, len(split.validation)),
+        ("confirmation", config.splits.confirmation, len(split.confirmation)),
+    ):
+        if found < wanted:
+            warnings.append(f"{found} {name} rows instead of {wanted}: the dataset is small")
+    if config.balanced and config.num_demonstrations % len(labels):
+        warnings.append(
+            f"{config.num_demonstrations} demonstrations cannot be split evenly over {len(labels)} labels; "
+            "quotas differ by one"
+        )
+    return replace(split, warnings=tuple(warnings))
+
+
+def _listed(rows: Sequence[int]) -> str:
+    shown = ", ".join(str(row) for row in rows[:_MAX_LISTED])
+    return shown + (", …" if len(rows) > _MAX_LISTED else "")

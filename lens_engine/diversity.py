@@ -1,0 +1,86 @@
+"""Which examples belong together: informative and unlike each other (section 3.2).
+
+s(e, E') = I(e, S) - lambda * mean over e' in E' of sim(f(e), f(e')), where f(e) is e's row of the
+contribution matrix. The paper gives neither the similarity nor the scales: here it is the cosine, and
+both terms are z-scored over the candidates, so that lambda has the same meaning on every task.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lens_engine.types import FloatArray, IndexArray
+
+_MIN_GAIN = 1e-9
+"""An exchange must gain more than rounding noise, or two equal members would be swapped for ever."""
+
+
+@dataclass(frozen=True)
+class Affinity:
+    """The two terms of s(e, E') for m candidates, z-scored.
+
+    `informativeness  # [m]`; `penalty  # [m, m]`: lambda times similarity, zero on the diagonal.
+    """
+
+    informativeness: FloatArray
+    penalty: FloatArray
+
+    @classmethod
+    def from_features(cls, info_scores: FloatArray, features: FloatArray, diversity_weight: float) -> "Affinity":
+        """From InfoScores `[m]` and features `[m, score_examples]`."""
+        similarity = _cosine(features)
+        off_diagonal = ~np.eye(len(features), dtype=bool)
+        standardised = _z_score(similarity, similarity[off_diagonal])
+        return cls(_z_score(info_scores, info_scores), np.where(off_diagonal, diversity_weight * standardised, 0.0))
+
+    def fit(self, members: Sequence[int]) -> FloatArray:
+        """s(e, E') of every candidate e against the members E', `[m]`."""
+        if not members:
+            return self.informativeness
+        return np.asarray(self.informativeness - self.penalty[:, list(members)].mean(axis=1))
+
+    def objective(self, members: Sequence[int]) -> float:
+        """The sum of s(e, E - e) over the members e of E: what initial permutations maximise."""
+        chosen = list(members)
+        pairs = float(self.penalty[np.ix_(chosen, chosen)].sum())
+        return float(self.informativeness[chosen].sum()) - pairs / max(len(chosen) - 1, 1)
+
+
+def exchange(affinity: Affinity, members: Sequence[int], groups: IndexArray, allowed: IndexArray) -> list[int]:
+    """Swap one member for one outsider, the steepest gain first, until no swap gains.
+
+    Args:
+        members: the start; indices of candidates.
+        groups: `[m]`; a member is only swapped for one of its own group (label balance).
+        allowed: indices that may come in.
+
+    Returns:
+        A local optimum of `Affinity.objective`. On random instances it matches or beats an exact
+        solver stopped after 20 s, in milliseconds (docs/algorithm.md).
+    """
+    chosen = list(members)
+    scale = 2.0 / max(len(chosen) - 1, 1)
+    while True:
+        pull = affinity.penalty[:, chosen].sum(axis=1)  # [m]
+        gains = np.full((len(chosen), len(allowed)), -np.inf)  # [members, outsiders]
+        for place, member in enumerate(chosen):
+            fits = affinity.informativeness[allowed] - scale * (pull[allowed] - affinity.penalty[allowed, member])
+            stays = affinity.informativeness[member] - scale * pull[member]
+            gains[place] = np.where(groups[allowed] == groups[member], fits - stays, -np.inf)
+        gains[:, np.isin(allowed, chosen)] = -np.inf
+        swapped, outsider = divmod(int(gains.argmax()), len(allowed))
+        if not gains[swapped, outsider] > _MIN_GAIN:
+            return chosen
+        chosen[swapped] = int(allowed[outsider])
+
+
+def _cosine(features: FloatArray) -> FloatArray:
+    norms = np.linalg.norm(features, axis=1, keepdims=True)
+    unit = features / np.where(norms == 0.0, 1.0, norms)
+    return np.asarray(unit @ unit.T)
+
+
+def _z_score(values: FloatArray, population: FloatArray) -> FloatArray:
+    spread = float(population.std()) if population.size else 0.0
+    return (values - float(population.mean() if population.size else 0.0)) / (spread or 1.0)

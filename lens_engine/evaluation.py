@@ -1,0 +1,152 @@
+"""How well permutations classify: accuracies with intervals, spreads, paired comparisons."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+from sklearn.metrics import f1_score
+
+from lens_engine.calibration import calibrate
+from lens_engine.metering import Meter
+from lens_engine.report import Accuracy, Spread, Verdict
+from lens_engine.scoring.base import Prefix
+from lens_engine.template import CONTENT_FREE_TEXT, Task
+from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs, Permutation
+
+
+@dataclass(frozen=True)
+class EvaluationRows:
+    """Rows to judge permutations on."""
+
+    task: Task
+    examples: tuple[Example, ...]
+
+    @cached_property
+    def queries(self) -> list[str]:
+        return [self.task.render_query(example.text) for example in self.examples]
+
+    @cached_property
+    def gold(self) -> IndexArray:
+        """`[rows]`, index of each row's label."""
+        return np.array([self.task.label_indices[example.label] for example in self.examples], dtype=np.intp)
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What one prefix made of the rows.
+
+    `label_log_probs  # [rows, labels]`; `content_free  # [labels]` for the input "N/A", when asked for.
+    """
+
+    label_log_probs: LabelLogProbs
+    gold: IndexArray
+    content_free: LabelLogProbs | None = None
+
+    @cached_property
+    def calibrated_log_probs(self) -> FloatArray | None:
+        return None if self.content_free is None else calibrate(self.label_log_probs, self.content_free)
+
+    @property
+    def predictions(self) -> IndexArray:
+        return np.asarray(self.label_log_probs.argmax(axis=1))
+
+    @property
+    def correct(self) -> NDArray[np.bool_]:
+        return np.asarray(self.predictions == self.gold)
+
+    @property
+    def calibrated_accuracy(self) -> float | None:
+        if self.calibrated_log_probs is None:
+            return None
+        return float((self.calibrated_log_probs.argmax(axis=1) == self.gold).mean())
+
+    def figure(self) -> Accuracy:
+        """The accuracy with its Wilson interval and macro-F1 (labels without rows count as absent)."""
+        hits, n = int(self.correct.sum()), len(self.gold)
+        macro_f1 = float(f1_score(self.gold, self.predictions, average="macro", zero_division=0.0))
+        return Accuracy(
+            accuracy=hits / n,
+            n=n,
+            ci95=interval(hits, n),
+            macro_f1=macro_f1,
+            calibrated_accuracy=self.calibrated_accuracy,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a permutation ranks: by accuracy, then by mean log-probability margin, never by chance."""
+
+    correct: int
+    n: int
+    margin: float  #: mean over rows of the gold label's log-probability less the best other one's, nats
+
+    @property
+    def accuracy(self) -> float:
+        return self.correct / self.n
+
+
+def interval(hits: int, n: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share."""
+    found = binomtest(hits, n).proportion_ci(confidence_level=0.95, method="wilson")
+    return float(found.low), float(found.high)
+
+
+def judge(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows, *, calibrated: bool) -> list[Judgement]:
+    """Score the rows after each prefix; with `calibrated`, the content-free input too."""
+    queries = [*rows.queries, rows.task.render_query(CONTENT_FREE_TEXT)] if calibrated else rows.queries
+    scores = meter.score(prefixes, queries)
+    return [Judgement(one[: len(rows)], rows.gold, one[-1] if calibrated else None) for one in scores]
+
+
+def stand(judgement: Judgement) -> Standing:
+    """A permutation's standing; by calibrated scores when the judgement has them."""
+    log_probs = judgement.calibrated_log_probs
+    values = judgement.label_log_probs.astype(np.float64) if log_probs is None else log_probs
+    gold = judgement.gold[:, None]
+    gold_values = np.take_along_axis(values, gold, axis=1)[:, 0]
+    others = values.copy()
+    np.put_along_axis(others, gold, -np.inf, axis=1)
+    margins = gold_values - others.max(axis=1)
+    correct = int((values.argmax(axis=1) == judgement.gold).sum())
+    return Standing(correct, len(judgement.gold), float(margins.mean()))
+
+
+def rank_key(permutation: Permutation, standing: Standing) -> tuple[float, float, Permutation]:
+    """Sort key, best first: accuracy, margin, then rows."""
+    return (-standing.accuracy, -standing.margin, permutation)
+
+
+def spread(judgements: Sequence[Judgement]) -> Spread:
+    """Mean, standard deviation (of a sample) and range of the accuracies of several permutations."""
+    accuracies = np.array([judgement.correct.mean() for judgement in judgements])
+    calibrated = [accuracy for j in judgements if (accuracy := j.calibrated_accuracy) is not None]
+    return Spread(
+        mean=float(accuracies.mean()),
+        sd=float(accuracies.std(ddof=1)) if len(accuracies) > 1 else 0.0,
+        min=float(accuracies.min()),
+        max=float(accuracies.max()),
+        permutations=len(accuracies),
+        n=len(judgements[0].gold),
+        calibrated_mean=float(np.mean(calibrated)) if calibrated else None,
+    )
+
+
+def compare(lens: NDArray[np.bool_], rival: NDArray[np.bool_]) -> Verdict:
+    """Exact two-sided McNemar test on the rows where just one of the two is right."""
+    only_lens = int((lens & ~rival).sum())
+    only_rival = int((rival & ~lens).sum())
+    differing = only_lens + only_rival
+    p_value = float(binomtest(only_lens, differing).pvalue) if differing else 1.0
+    return Verdict(
+        better_than_random_and_validation=only_lens > only_rival,
+        only_lens_right=only_lens,
+        only_rival_right=only_rival,
+        p_value=p_value,
+    )

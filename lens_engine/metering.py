@@ -1,0 +1,166 @@
+"""A scorer that counts: forwards and tokens, progress, budgets and cancelling, between small chunks."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lens_engine.config import BudgetOptions
+from lens_engine.errors import NonFiniteScore
+from lens_engine.planning import Cost
+from lens_engine.progress import Progress, SelectionListener
+from lens_engine.scoring.base import LabelScorer, Prefix
+from lens_engine.types import LabelLogProbs, Phase, StopReason
+
+CHUNK_TOKENS = 8_192
+"""Tokens scored between two looks at budget and cancel flag; some 4 s on two CPU cores. A constant,
+since the bits of a half-precision score may depend on what is scored beside it."""
+
+
+class Stopped(Exception):
+    """Raised between chunks when the budget is used up or a stop was asked for."""
+
+    def __init__(self, reason: StopReason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass
+class Meter:
+    """Scores in chunks for one run and one set of label spans."""
+
+    scorer: LabelScorer
+    label_spans: tuple[str, ...]
+    listener: SelectionListener
+    budget: BudgetOptions
+    planned: Cost  #: the whole run
+    spent: Cost = Cost()  #: earlier attempts of a resumed run included
+    seconds_before: float = 0.0  #: of earlier attempts
+    reserve: Cost = Cost()  #: kept back for the test rows
+    phase: Phase = Phase.FILTER
+    step: int = 1
+    steps: int = 1
+    best_validation_accuracy: float | None = None
+    _started: float = field(default_factory=time.monotonic)
+    _tokens_before: int = 0
+    _lengths: dict[str, int] = field(default_factory=dict)
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._started = self.clock()
+        self._tokens_before = self.spent.tokens
+
+    def enter(self, phase: Phase, step: int, steps: int) -> None:
+        """Tell the listener where the run is."""
+        self.phase, self.step, self.steps = phase, step, steps
+        self._report()
+
+    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> LabelLogProbs:
+        """`label_log_probs  # [prefixes, queries, labels]`; see LabelScorer.score.
+
+        Raises:
+            Stopped: before a chunk that the budget does not cover, or when a stop was asked for.
+        """
+        result = np.empty((len(prefixes), len(queries), len(self.label_spans)), dtype=np.float32)
+        for rows, columns in self._chunks(prefixes, queries):
+            chunk, asked = prefixes[rows], queries[columns]
+            tokens = self._tokens(chunk, asked)
+            self._check(len(chunk) * len(asked), tokens)
+            result[rows, columns] = self.scorer.score(chunk, asked, self.label_spans)
+            self._count(len(chunk) * len(asked), tokens)
+        if not np.isfinite(result).all():
+            raise NonFiniteScore(f"the model {self.scorer.identity.model!r} gave a label word no finite probability")
+        return result
+
+    def affords(self, cost: Cost) -> bool:
+        """Whether the budget covers a step of this cost, beside the reserve."""
+        if self.budget.max_forwards is not None:
+            left = self.budget.max_forwards - self.reserve.forwards - self.spent.forwards
+            if cost.forwards > left:
+                return False
+        if self.budget.max_seconds is not None:
+            pace = self.tokens_per_second
+            seconds = (cost.tokens + self.reserve.tokens) / pace if pace else 0.0
+            return self.seconds + seconds <= self.budget.max_seconds
+        return True
+
+    @property
+    def seconds(self) -> float:
+        return self.seconds_before + self.clock() - self._started
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        elapsed = self.clock() - self._started
+        done = self.spent.tokens - self._tokens_before
+        return done / elapsed if done and elapsed > 0 else None
+
+    def count_tokens(self, segment: str) -> int:
+        if segment not in self._lengths:
+            self.learn_lengths([segment])
+        return self._lengths[segment]
+
+    def learn_lengths(self, segments: Sequence[str]) -> None:
+        """Tokenise segments once, all together."""
+        new = [segment for segment in dict.fromkeys(segments) if segment not in self._lengths]
+        self._lengths.update(zip(new, self.scorer.count_tokens(new), strict=True))
+
+    def _chunks(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> Iterator[tuple[slice, slice]]:
+        """Whole prefixes while they fit a chunk; a longer one is cut along its queries."""
+        self.learn_lengths([*queries, *(segment for prefix in prefixes for segment in prefix)])
+        query_tokens = sum(map(self.count_tokens, queries))
+        for rows in _runs([self._prefix_tokens(prefix) + query_tokens for prefix in prefixes]):
+            if rows.stop - rows.start > 1:
+                yield rows, slice(0, len(queries))
+            else:
+                for columns in _runs([self.count_tokens(query) for query in queries]):
+                    yield rows, columns
+
+    def _tokens(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> int:
+        """Tokens with each prefix once and each of its queries once."""
+        own = sum(map(self.count_tokens, queries))
+        return sum(self._prefix_tokens(prefix) for prefix in prefixes) + own * len(prefixes)
+
+    def _prefix_tokens(self, prefix: Prefix) -> int:
+        return sum(map(self.count_tokens, prefix))
+
+    def _check(self, forwards: int, tokens: int) -> None:
+        reason = self.listener.stop_requested()
+        if reason is None and not self.affords(Cost(forwards, tokens)):
+            reason = StopReason.BUDGET
+        if reason is not None:
+            raise Stopped(reason)
+
+    def _count(self, forwards: int, tokens: int) -> None:
+        self.spent = self.spent + Cost(forwards, tokens)
+        self._report()
+
+    def _report(self) -> None:
+        pace = self.tokens_per_second
+        left = max(self.planned.tokens - self.spent.tokens, 0)
+        self.listener.on_progress(
+            Progress(
+                phase=self.phase,
+                step=self.step,
+                steps=self.steps,
+                forwards_done=self.spent.forwards,
+                forwards_total=max(self.planned.forwards, self.spent.forwards),
+                tokens_done=self.spent.tokens,
+                tokens_total=max(self.planned.tokens, self.spent.tokens),
+                tokens_per_second=pace,
+                eta_seconds=left / pace if pace else None,
+                best_validation_accuracy=self.best_validation_accuracy,
+            )
+        )
+
+
+def _runs(costs: Sequence[int]) -> Iterator[slice]:
+    """Consecutive items whose costs add up to at most CHUNK_TOKENS, at least one at a time."""
+    start, total = 0, 0
+    for index, cost in enumerate(costs):
+        if index > start and total + cost > CHUNK_TOKENS:
+            yield slice(start, index)
+            start, total = index, 0
+        total += cost
+    if start < len(costs):
+        yield slice(start, len(costs))

@@ -1,0 +1,37 @@
+"""Drawing permutations: members by quota, in random order."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lens_engine.config import SelectionConfig
+from lens_engine.quotas import demonstration_quotas
+from lens_engine.template import Task
+from lens_engine.types import Example, IndexArray, Permutation
+
+
+def group_by_label(
+    examples: Sequence[Example], task: Task, config: SelectionConfig
+) -> tuple[IndexArray, tuple[int, ...]]:
+    """The group of each example `[examples]`, and how many members of each group a permutation has.
+
+    Label-balanced: a group for each label. Otherwise all examples are one group.
+    """
+    quotas = demonstration_quotas(config, dict.fromkeys(task.labels, len(examples)))
+    if quotas is None:
+        return np.zeros(len(examples), dtype=np.intp), (config.num_demonstrations,)
+    groups = np.array([task.label_indices[example.label] for example in examples], dtype=np.intp)
+    return groups, tuple(quotas[label] for label in task.labels)
+
+
+def draw_permutation(groups: IndexArray, quotas: Sequence[int], rng: np.random.Generator) -> Permutation:
+    """Members drawn evenly from each group, without replacement, in random order."""
+    members = [
+        rng.choice(np.flatnonzero(groups == group), size=quota, replace=False) for group, quota in enumerate(quotas)
+    ]
+    return shuffle(np.concatenate(members).tolist(), rng)
+
+
+def shuffle(members: Sequence[int], rng: np.random.Generator) -> Permutation:
+    """The same members in random order."""
+    return tuple(int(member) for member in rng.permutation(np.asarray(members)))

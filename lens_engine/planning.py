@@ -1,0 +1,142 @@
+"""What a run will cost, before it starts: forwards, tokens and seconds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lens_engine.config import SearchOptions, SelectionConfig
+from lens_engine.dataset import SplitRows
+from lens_engine.schedule import FilterRound, plan_rounds
+from lens_engine.template import Task
+from lens_engine.types import Example, Phase
+
+CHARACTERS_PER_TOKEN = 4.0
+"""For an estimate without a tokenizer: English text in a subword vocabulary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Forwards (prefix-query pairs) and tokens fed to the model."""
+
+    forwards: int = 0
+    tokens: int = 0
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(self.forwards + other.forwards, self.tokens + other.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLengths:
+    """Mean tokens of a rendered demonstration and of a rendered query."""
+
+    demonstration: float
+    query: float
+
+    @classmethod
+    def from_characters(cls, task: Task, examples: Sequence[Example]) -> "TokenLengths":
+        """A guess from character counts, for where no tokenizer is at hand."""
+        demonstrations = sum(len(task.render_demonstration(example)) for example in examples)
+        queries = sum(len(task.render_query(example.text)) for example in examples)
+        per_example = max(len(examples), 1) * CHARACTERS_PER_TOKEN
+        return cls(demonstrations / per_example, queries / per_example)
+
+    @classmethod
+    def from_counts(cls, demonstrations: Sequence[int], queries: Sequence[int]) -> "TokenLengths":
+        return cls(sum(demonstrations) / max(len(demonstrations), 1), sum(queries) / max(len(queries), 1))
+
+
+@dataclass(frozen=True)
+class CostEstimate:
+    """The cost of each phase. The truth is lower where children repeat, never higher by much."""
+
+    phases: dict[Phase, Cost]
+    permutations_evaluated: int
+    seconds: float | None
+
+    @property
+    def total(self) -> Cost:
+        return sum(self.phases.values(), Cost())
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Prices a run from the sizes of its splits and the mean lengths of its segments."""
+
+    rows: SplitRows
+    config: SelectionConfig
+    lengths: TokenLengths
+
+    @property
+    def rounds(self) -> list[FilterRound]:
+        return plan_rounds(len(self.rows.candidates), self.config.filtering, len(self.rows.score_set))
+
+    @property
+    def comparison_rows(self) -> int:
+        return min(len(self.rows.test), self.config.report.comparison_rows or len(self.rows.test))
+
+    def judging(self, permutations: int, num_rows: int, *, calibrated: bool, demonstrations: int | None = None) -> Cost:
+        """So many permutations on so many rows; with calibration, one content-free query more each."""
+        n = self.config.num_demonstrations if demonstrations is None else demonstrations
+        queries = num_rows + calibrated
+        tokens = permutations * (n * self.lengths.demonstration + queries * self.lengths.query)
+        return Cost(permutations * queries, round(tokens))
+
+    def filtering(self) -> Cost:
+        cost = Cost()
+        for plan in self.rounds:
+            if plan.new_columns:
+                zero_shot = Cost(plan.new_columns, round(plan.new_columns * self.lengths.query))
+                tokens = plan.candidates * self.lengths.demonstration + plan.pairs * self.lengths.query
+                cost = cost + zero_shot + Cost(plan.pairs, round(tokens))
+        return cost
+
+    def searching(self) -> Cost:
+        evaluations = count_evaluations(self.config.search)
+        return self.judging(evaluations, len(self.rows.validation), calibrated=self.config.calibrated_search)
+
+    def confirming(self) -> Cost:
+        beam, num_rows = self.config.search.beam_width, len(self.rows.confirmation)
+        return self.judging(beam, num_rows, calibrated=self.config.calibrated_search) if num_rows else Cost()
+
+    def testing(self, demonstrations: int | None = None) -> Cost:
+        calibrated = self.config.report.calibrated
+        return self.judging(1, len(self.rows.test), calibrated=calibrated, demonstrations=demonstrations)
+
+    def comparing(self, permutations: int) -> Cost:
+        """Random permutations or other orders, on the comparison rows."""
+        return self.judging(permutations, self.comparison_rows, calibrated=self.config.report.calibrated)
+
+    def rivalling(self, permutations: int) -> Cost:
+        """Random-and-validation: so many permutations on the validation rows, and the best on the test rows."""
+        search = self.judging(permutations, len(self.rows.validation), calibrated=self.config.calibrated_search)
+        return search + self.testing()
+
+    def rival_permutations(self, evaluated: int, confirmed: int) -> int:
+        """As many random permutations as make the (permutation, row) pairs equal, confirmation counted."""
+        pairs = evaluated * len(self.rows.validation) + confirmed * len(self.rows.confirmation)
+        return -(-pairs // len(self.rows.validation))
+
+    def evaluating(self) -> Cost:
+        report, search = self.config.report, self.config.search
+        cost = self.confirming() + self.testing() + self.testing(demonstrations=0)
+        cost = cost + self.comparing(report.random_permutations) + self.comparing(report.order_shuffles)
+        if report.random_and_validation:
+            rivals = self.rival_permutations(count_evaluations(search), search.beam_width)
+            cost = cost + self.rivalling(rivals)
+        return cost
+
+    def estimate(self, tokens_per_second: float | None = None) -> CostEstimate:
+        """The whole run; seconds when a pace is known."""
+        phases = {
+            Phase.FILTER: self.filtering(),
+            Phase.SEARCH: self.searching(),
+            Phase.EVALUATE: self.evaluating(),
+        }
+        total = sum(phases.values(), Cost())
+        seconds = total.tokens / tokens_per_second if tokens_per_second else None
+        return CostEstimate(phases, count_evaluations(self.config.search), seconds)
+
+
+def count_evaluations(search: SearchOptions) -> int:
+    """Permutations a full search evaluates: the first beam, and every child of every iteration."""
+    children = search.beam_width * (search.substitutions + search.reorderings)
+    return search.beam_width + search.iterations * children

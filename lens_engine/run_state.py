@@ -1,0 +1,79 @@
+"""Everything a run has found so far, as one value that fits into a checkpoint."""
+
+from dataclasses import dataclass, field
+
+from lens_engine.checkpoint import Checkpoint
+from lens_engine.evaluation import Standing
+from lens_engine.filtering import FilterState
+from lens_engine.planning import Cost
+from lens_engine.report import Accuracy, Baselines, Record, Spread, Verdict
+from lens_engine.search import SearchState
+from lens_engine.types import Permutation, Phase
+
+
+class Assessment(Record):
+    """What the evaluation phase has found; `done` names its finished steps."""
+
+    done: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()  #: steps the budget did not cover
+    chosen: Permutation | None = None  #: indices into the survivors
+    confirmation: Accuracy | None = None
+    confirmed: int = 0  #: permutations judged on the confirmation rows
+    test: Accuracy | None = None
+    test_correct: tuple[bool, ...] = ()
+    baselines: Baselines = Baselines()
+    rival_standings: tuple[Standing, ...] = ()  #: random-and-validation, in the order drawn
+    verdict: Verdict | None = None
+    order: Spread | None = None
+
+
+@dataclass(frozen=True)
+class RunState:
+    """The state between two steps of a run."""
+
+    filtering: FilterState
+    search: SearchState | None = None
+    assessment: Assessment = field(default_factory=Assessment)
+    spent: Cost = Cost()
+    seconds: float = 0.0
+
+    def to_checkpoint(self, fingerprint: str, dtype: str, phase: Phase, step: int) -> Checkpoint:
+        values = {
+            "rounds_done": self.filtering.rounds_done,
+            "search": _SearchRecord.of(self.search).model_dump(mode="json") if self.search else None,
+            "assessment": self.assessment.model_dump(mode="json"),
+            "spent": [self.spent.forwards, self.spent.tokens, self.seconds],
+        }
+        arrays = {"survivors": self.filtering.survivors, "contributions": self.filtering.contributions}
+        return Checkpoint(fingerprint, phase, step, dtype, values, arrays)
+
+    @classmethod
+    def from_checkpoint(cls, checkpoint: Checkpoint) -> "RunState":
+        values, arrays = checkpoint.values, checkpoint.arrays
+        forwards, tokens, seconds = values["spent"]
+        return cls(
+            filtering=FilterState(values["rounds_done"], arrays["survivors"], arrays["contributions"]),
+            search=_SearchRecord.model_validate(values["search"]).restore() if values["search"] else None,
+            assessment=Assessment.model_validate(values["assessment"]),
+            spent=Cost(forwards, tokens),
+            seconds=seconds,
+        )
+
+    @classmethod
+    def start(cls, num_candidates: int) -> "RunState":
+        return cls(FilterState.start(num_candidates))
+
+
+class _SearchRecord(Record):
+    """A SearchState as JSON can hold it: keys of an object cannot be permutations."""
+
+    iterations_done: int
+    beam: tuple[Permutation, ...]
+    standings: tuple[tuple[Permutation, Standing], ...]
+
+    @classmethod
+    def of(cls, search: SearchState) -> "_SearchRecord":
+        return cls(iterations_done=search.iterations_done, beam=search.beam, standings=tuple(search.standings.items()))
+
+    def restore(self) -> SearchState:
+        return SearchState(self.iterations_done, self.beam, dict(self.standings))

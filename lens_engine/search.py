@@ -1,0 +1,144 @@
+"""Stage 2: diversity-guided search over permutations (section 3.2, Algorithm 2).
+
+A permutation here is a tuple of indices into the survivors of filtering; the pipeline turns them into
+rows. The beam's parents stay in the pool of each iteration (elitism; the paper's Algorithm 2 drops
+them), and a permutation is never evaluated twice.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from scipy.special import softmax
+
+from lens_engine.config import SearchOptions
+from lens_engine.diversity import Affinity, exchange
+from lens_engine.evaluation import Standing, rank_key
+from lens_engine.permutations import draw_permutation, shuffle
+from lens_engine.types import FloatArray, IndexArray, Permutation
+
+Evaluate = Callable[[Sequence[Permutation]], list[Standing]]
+
+_DRAWS = 20
+"""Tries to find a child that is new; after them the beam's neighbourhood counts as exhausted."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchState:
+    """The beam, best first, and every standing known."""
+
+    iterations_done: int
+    beam: tuple[Permutation, ...]
+    standings: dict[Permutation, Standing]
+
+    @property
+    def best(self) -> Permutation:
+        return self.beam[0]
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """Draws first permutations and children."""
+
+    affinity: Affinity
+    groups: IndexArray  #: `[m]` label of each survivor; all zero when balance is off
+    quotas: tuple[int, ...]  #: members of each group in a permutation
+    options: SearchOptions
+
+    def initial_permutations(self, rng: np.random.Generator) -> list[Permutation]:
+        """B permutations of high affinity, kept apart: at most half of the members shared.
+
+        Where so many do not exist, those that share least come in.
+        """
+        optima = {tuple(sorted(self._random_optimum(rng, start))) for start in range(self.options.initial_starts)}
+        ranked = sorted(optima, key=lambda members: (-self.affinity.objective(members), members))
+        chosen = _keep_apart(ranked, self.options.beam_width, most_shared=sum(self.quotas) // 2)
+        return [shuffle(members, rng) for members in chosen]
+
+    def children(
+        self, parents: Sequence[Permutation], known: set[Permutation], rng: np.random.Generator
+    ) -> list[Permutation]:
+        """Substitutions and reorderings of each parent that are in neither `known` nor each other."""
+        seen, children = set(known), list[Permutation]()
+        for parent in parents:
+            moves = [self._substitute] * self.options.substitutions + [shuffle] * self.options.reorderings
+            for move in moves:
+                child = _first_new(partial(move, parent, rng), seen)
+                if child is not None:
+                    seen.add(child)
+                    children.append(child)
+        return children
+
+    def _random_optimum(self, rng: np.random.Generator, start: int) -> list[int]:
+        """Exchange from a random start; after the first third, among a random half of the survivors,
+        since from all of them most starts end in the same few optima."""
+        members = draw_permutation(self.groups, self.quotas, rng)
+        allowed = np.arange(len(self.groups))
+        if start > self.options.initial_starts // 3:
+            allowed = np.flatnonzero(rng.random(len(self.groups)) < 0.5)
+        return exchange(self.affinity, members, self.groups, allowed)
+
+    def _substitute(self, parent: Permutation, rng: np.random.Generator) -> Permutation:
+        """Replace a random member by one of its group that fits the rest, drawn from the best few."""
+        place = int(rng.integers(len(parent)))
+        rest = parent[:place] + parent[place + 1 :]
+        fit = self.affinity.fit(rest)
+        eligible = np.flatnonzero(self.groups == self.groups[parent[place]])
+        eligible = eligible[~np.isin(eligible, parent)]
+        if not len(eligible):
+            return parent
+        best = eligible[np.lexsort((eligible, -fit[eligible]))][: self.options.shortlist]
+        replacement = self._draw(best, fit, rng)
+        return (*parent[:place], replacement, *parent[place + 1 :])
+
+    def _draw(self, best: IndexArray, fit: FloatArray, rng: np.random.Generator) -> int:
+        if self.options.temperature == 0.0:
+            return int(best[0])
+        return int(rng.choice(best, p=softmax(fit[best] / self.options.temperature)))
+
+
+def start_search(initial: Sequence[Permutation], evaluate: Evaluate, beam_width: int) -> SearchState:
+    """Evaluate the initial permutations; they are the first beam."""
+    standings = dict(zip(initial, evaluate(initial), strict=True))
+    return SearchState(0, _best(standings, initial, beam_width), standings)
+
+
+def run_iteration(
+    state: SearchState, neighbourhood: Neighbourhood, evaluate: Evaluate, rng: np.random.Generator
+) -> SearchState:
+    """One iteration of Algorithm 2: children of the beam, and the best B of both.
+
+    Raises:
+        Stopped: from `evaluate`; the old state holds.
+    """
+    children = neighbourhood.children(state.beam, set(state.standings), rng)
+    standings = state.standings | dict(zip(children, evaluate(children), strict=True))
+    beam = _best(standings, [*state.beam, *children], neighbourhood.options.beam_width)
+    return replace(state, iterations_done=state.iterations_done + 1, beam=beam, standings=standings)
+
+
+def _best(
+    standings: dict[Permutation, Standing], pool: Sequence[Permutation], beam_width: int
+) -> tuple[Permutation, ...]:
+    ranked = sorted(dict.fromkeys(pool), key=lambda permutation: rank_key(permutation, standings[permutation]))
+    return tuple(ranked[:beam_width])
+
+
+def _first_new(draw: Callable[[], Permutation], seen: set[Permutation]) -> Permutation | None:
+    for _ in range(_DRAWS):
+        child = draw()
+        if child not in seen:
+            return child
+    return None
+
+
+def _keep_apart(ranked: Sequence[Permutation], width: int, most_shared: int) -> list[Permutation]:
+    chosen = list[Permutation]()
+    for members in ranked:
+        if len(chosen) < width and all(len(set(members) & set(other)) <= most_shared for other in chosen):
+            chosen.append(members)
+    while len(chosen) < min(width, len(ranked)):
+        left = [members for members in ranked if members not in chosen]
+        chosen.append(min(left, key=lambda members: max(len(set(members) & set(other)) for other in chosen)))
+    return chosen
