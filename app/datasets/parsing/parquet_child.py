@@ -1,0 +1,156 @@
+"""Reads one Parquet file in a process of its own and writes its rows as JSON lines.
+
+Run as a script, with nothing of the service imported: the file on standard input, the caps as one JSON argument.
+Standard output: a header `{"columns", "num_rows"}`, rows `[text, label]`, and `{"num_rows"}` to say that it
+is complete; or at any point `{"failure", ...}` and nothing more. A crash is a missing last line. The parent checks
+everything again, so this process need not be trusted.
+"""
+
+import json
+import resource
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+_BATCH_ROWS = 1024
+_MAX_NAME_CHARACTERS = 100
+_OVERHEAD_BYTES = 9
+"""Of a value beside its characters: an offset, and a bit that says whether it is there."""
+_COLUMNS = ["text", "label"]
+
+Caps = dict[str, int]
+
+
+def main() -> None:
+    caps: Caps = json.loads(sys.argv[1])
+    limit_resources(caps)
+    try:
+        for message in read_messages(caps):
+            sys.stdout.write(json.dumps(message) + "\n")
+        sys.stdout.flush()
+    except MemoryError:
+        sys.stdout.write(json.dumps({"failure": "memory"}) + "\n")
+
+
+def limit_resources(caps: Caps) -> None:
+    """What the kernel holds this process to, before a byte of the file is looked at."""
+    wanted = {
+        resource.RLIMIT_AS: caps["memory_bytes"],
+        resource.RLIMIT_CPU: caps["seconds"],
+        resource.RLIMIT_FSIZE: 0,
+        resource.RLIMIT_CORE: 0,
+    }
+    for kind, amount in wanted.items():
+        hard = resource.getrlimit(kind)[1]
+        most = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
+        resource.setrlimit(kind, (most, most))
+
+
+def read_messages(caps: Caps) -> Iterator[object]:
+    """The lines to write, in order."""
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+    pyarrow.set_cpu_count(1)
+    file = ParquetFile(sys.stdin.buffer, pre_buffer=False, buffer_size=2**16)
+    schema, num_rows = file.schema_arrow, file.metadata.num_rows
+    yield {"columns": list(map(_shorten, schema.names, range(caps["columns"] + 1))), "num_rows": num_rows}
+    if num_rows > caps["rows"] or any(schema.names.count(name) != 1 for name in _COLUMNS):
+        return  # the header says it all
+    for name in _COLUMNS:
+        if not _is_readable(schema.field(name).type, name):
+            yield {"failure": "type", "column": name, "type": str(schema.field(name).type)[:_MAX_NAME_CHARACTERS]}
+            return
+    yield from _read_rows(file, caps)
+
+
+def _read_rows(file: "ParquetFile", caps: Caps) -> Iterator[object]:
+    # Counted before the first row goes out, so that a bomb costs the parent nothing.
+    if _count_bytes(file, caps["bytes"]) > caps["bytes"]:
+        yield {"failure": "bytes"}
+        return
+    num_rows = 0
+    for batch in _read_batches(file):
+        bad_row = _find_invalid(batch)
+        if bad_row is not None:
+            yield {"failure": "encoding", "row": num_rows + bad_row}
+            return
+        texts, labels = (_write_strings(batch.column(name)).to_pylist() for name in _COLUMNS)
+        for text, label in zip(texts, labels, strict=True):
+            yield [_cut(text, caps["text_characters"]), _cut(label, caps["label_characters"])]
+        num_rows += batch.num_rows
+    yield {"num_rows": num_rows}
+
+
+def _count_bytes(file: "ParquetFile", most: int) -> int:
+    """Bytes of the texts and labels, counted until they are more than `most`."""
+    num_bytes = 0
+    for batch in _read_batches(file):
+        for name in _COLUMNS:
+            num_bytes += _write_strings(batch.column(name)).nbytes - _OVERHEAD_BYTES * (batch.num_rows + 1)
+        if num_bytes > most:
+            break
+    return num_bytes
+
+
+def _read_batches(file: "ParquetFile") -> "Iterator[pa.RecordBatch]":
+    return iter(file.iter_batches(_BATCH_ROWS, columns=_COLUMNS, use_threads=False))
+
+
+def _write_strings(column: "pa.Array[Any]") -> "pa.LargeStringArray":
+    """Integers as decimals, dictionaries written out: bytes that can be counted."""
+    import pyarrow
+
+    return column.cast(pyarrow.large_string())
+
+
+def _find_invalid(batch: "pa.RecordBatch") -> int | None:
+    """The first row of the batch that is not UTF-8; a batch that is broken otherwise raises."""
+    import pyarrow
+
+    try:
+        batch.validate(full=True)
+    except pyarrow.ArrowInvalid:
+        for row in range(batch.num_rows):
+            if not _is_utf8(batch, row):
+                return row
+        raise
+    return None
+
+
+def _is_utf8(batch: "pa.RecordBatch", row: int) -> bool:
+    try:
+        for column in batch.columns:
+            column[row].as_py()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_readable(arrow_type: "pa.DataType", column: str) -> bool:
+    from pyarrow import types
+
+    if column == "label" and types.is_integer(arrow_type):
+        return True
+    values = arrow_type.value_type if types.is_dictionary(arrow_type) else arrow_type
+    return any(
+        is_type(values) for is_type in (types.is_string, types.is_large_string, types.is_string_view, types.is_null)
+    )
+
+
+def _cut(value: str | None, max_characters: int) -> str | None:
+    """One character over the cap is enough for the parent to refuse it."""
+    return None if value is None else value[: max_characters + 1]
+
+
+def _shorten(name: str, index: int) -> str:
+    # With its index, because two long names may begin alike.
+    return name if len(name) <= _MAX_NAME_CHARACTERS else f"{name[:_MAX_NAME_CHARACTERS]}…{index}"
+
+
+if __name__ == "__main__":
+    main()

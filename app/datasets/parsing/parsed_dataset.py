@@ -1,0 +1,18 @@
+"""What parsing gives back."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from lens_engine.types import Example
+
+DatasetFormat = Literal["csv", "jsonl", "parquet", "inline"]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDataset:
+    """The labelled texts of one upload, exactly as written."""
+
+    examples: tuple[Example, ...]  #: at least two; `row` counts data rows from 0, blank ones left out
+    format: DatasetFormat
+    sha256: str  #: of the (text, label) rows in order, so the same rows have one digest in every format
+    warnings: tuple[str, ...]  #: what was taken but may surprise, a sentence each

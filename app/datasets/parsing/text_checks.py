@@ -1,0 +1,64 @@
+"""What a single string may hold, and how names are shown in messages."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+MAX_SHOWN = 10
+"""Names or rows listed in one message."""
+
+_MAX_SHOWN_CHARACTERS = 40
+
+_NUL = re.compile("\x00")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+ZERO_WIDTH = re.compile("[\u200b-\u200d\u2060-\u2064\ufeff]")
+
+
+def is_blank(value: str | None) -> bool:
+    """Whether nothing would be seen: no value, or only spaces, bidi controls and zero-width characters."""
+    if value is None or not value.strip():
+        return True
+    # Spaces, controls and invisible characters are never alphanumeric: the usual text is settled here.
+    return not value[0].isalnum() and not ZERO_WIDTH.sub("", BIDI_CONTROLS.sub("", value)).strip()
+
+
+def find_fault(value: str, max_characters: int) -> str | None:
+    """Why a value cannot be stored, as the rest of a sentence that begins with its column; None if it can."""
+    if len(value) > max_characters:
+        return f"is longer than {max_characters:,} characters; shorten it"
+    if _NUL.search(value):
+        return "holds a NUL character (U+0000); remove it, or save the file as UTF-8 if it is UTF-16"
+    if _SURROGATE.search(value):
+        return "holds half of a surrogate pair (U+D800 to U+DFFF), which is no character; remove it"
+    return None
+
+
+def show_name(name: object) -> str:
+    """A column or label name for a message: quoted, cut, and with nothing in it that a terminal obeys."""
+    text = str(name)
+    cut = text if len(text) <= _MAX_SHOWN_CHARACTERS else f"{text[: _MAX_SHOWN_CHARACTERS - 1]}…"
+    return f"'{''.join(map(_escape, cut))}'"
+
+
+def show_names(names: Sequence[object]) -> str:
+    """The first names, and how many more there are."""
+    shown = ", ".join(show_name(name) for name in names[:MAX_SHOWN])
+    return f"{shown} and {len(names) - MAX_SHOWN:,} more" if len(names) > MAX_SHOWN else shown
+
+
+def find_lookalikes(labels: Iterable[str]) -> list[tuple[str, ...]]:
+    """Labels that differ only in Unicode form, upper and lower case, or spaces."""
+    groups: dict[str, list[str]] = {}
+    for label in labels:
+        groups.setdefault(_fold(label), []).append(label)
+    return [tuple(group) for group in groups.values() if len(group) > 1]
+
+
+def _fold(label: str) -> str:
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", label).casefold())
+    return " ".join(folded.split())
+
+
+def _escape(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
