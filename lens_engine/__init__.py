@@ -2,7 +2,55 @@
 
 Li & Qiu, "Finding Support Examples for In-Context Learning", Findings of EMNLP 2023. The engine is a
 library of its own: it knows nothing of the service around it, and imports torch only when a causal
-language model is used.
+language model is loaded.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from lens_engine.config import SelectionConfig, resolve_config
+    from lens_engine.dataset import Problem
+    from lens_engine.errors import LensError
+    from lens_engine.pipeline import select_support_examples
+    from lens_engine.report import SelectionResult
+    from lens_engine.scoring.causal_lm import load_scorer
+    from lens_engine.template import Task, Template, Verbalizer
+    from lens_engine.types import Example
+
+__all__ = [
+    "Example",
+    "LensError",
+    "Problem",
+    "SelectionConfig",
+    "SelectionResult",
+    "Task",
+    "Template",
+    "Verbalizer",
+    "load_scorer",
+    "resolve_config",
+    "select_support_examples",
+]
+
+_HOME = {
+    "Example": "types",
+    "LensError": "errors",
+    "Problem": "dataset",
+    "SelectionConfig": "config",
+    "SelectionResult": "report",
+    "Task": "template",
+    "Template": "template",
+    "Verbalizer": "template",
+    "load_scorer": "scoring.causal_lm",
+    "resolve_config": "config",
+    "select_support_examples": "pipeline",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use (PEP 562), so that `import lens_engine` stays light."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'lens_engine' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"lens_engine.{_HOME[name]}"), name)

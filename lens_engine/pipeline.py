@@ -13,14 +13,15 @@ from lens_engine.context import FittedRows, fit_to_context
 from lens_engine.dataset import Problem, digest_examples, split_examples
 from lens_engine.diversity import Affinity
 from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
-from lens_engine.evaluation import EvaluationRows, Standing, interval, judge, stand
+from lens_engine.evaluation import EvaluationRows, Standing, judge, stand
 from lens_engine.filtering import Filter, FilterState
 from lens_engine.metering import Meter, Stopped
 from lens_engine.permutations import group_by_label
 from lens_engine.planning import Planner, TokenLengths
 from lens_engine.progress import SelectionListener, SilentListener
 from lens_engine.randomness import make_generator
-from lens_engine.report import Accuracy, Provenance, SelectionResult, Spending, Splits, SupportExample
+from lens_engine.report import SelectionResult
+from lens_engine.reporting import Findings, build_result
 from lens_engine.run_state import Assessment, RunState
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.search import Neighbourhood, run_iteration, start_search
@@ -105,7 +106,7 @@ class _Run:
 
     def assess(self, stop_reason: StopReason) -> StopReason:
         """The evaluation phase; returns why the run as a whole ended."""
-        assessor = Assessor(self.task, self.config, self.planner, self.meter, self._survivors(), self.state.search)
+        assessor = Assessor(self.task, self.config, self.planner, self.meter, self.survivors, self.state.search)
         try:
             assessor.run(self.state.assessment, self._save_assessment)
         except Stopped as stopped:
@@ -115,7 +116,8 @@ class _Run:
         return stop_reason
 
     def result(self, stop_reason: StopReason) -> SelectionResult:
-        return _build_result(self, stop_reason).with_digest()
+        findings = Findings(self.problem, self.config, self.fitted, self.state, self.scorer, self.meter.seconds)
+        return build_result(findings, stop_reason)
 
     def _filter(self) -> None:
         rounds = self.planner.rounds
@@ -147,7 +149,7 @@ class _Run:
             self._advance(replace(self.state, search=search), Phase.SEARCH, iteration + 1)
 
     def _evaluate(self, permutations: Sequence[Permutation]) -> list[Standing]:
-        survivors = self._survivors()
+        survivors = self.survivors
         prefixes = [self.task.render_prefix([survivors[index] for index in chosen]) for chosen in permutations]
         rows = EvaluationRows(self.task, self.fitted.rows.validation)
         return [stand(found) for found in judge(self.meter, prefixes, rows, calibrated=self.config.calibrated_search)]
@@ -155,11 +157,12 @@ class _Run:
     def _neighbourhood(self) -> Neighbourhood:
         filtering = self.state.filtering
         weight = self.config.search.diversity_weight
-        groups, quotas = group_by_label(self._survivors(), self.task, self.config)
+        groups, quotas = group_by_label(self.survivors, self.task, self.config)
         affinity = Affinity.from_features(filtering.info_scores, filtering.contributions, weight)
         return Neighbourhood(affinity, groups, quotas, self.config.search)
 
-    def _survivors(self) -> tuple[Example, ...]:
+    @property
+    def survivors(self) -> tuple[Example, ...]:
         return tuple(self.fitted.rows.candidates[index] for index in self.state.filtering.survivors)
 
     def _keep_best_so_far(self, reason: StopReason) -> None:
@@ -227,102 +230,3 @@ def _fingerprint(problem: Problem, config: SelectionConfig, scorer: LabelScorer)
         "model": [identity.model, identity.revision, identity.dtype, identity.executor],
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _build_result(run: _Run, stop_reason: StopReason) -> SelectionResult:
-    state, assessment = run.state, run.state.assessment
-    chosen = assessment.chosen or (state.search.best if state.search else ())
-    return SelectionResult(
-        partial=stop_reason is not StopReason.COMPLETED,
-        stop_reason=stop_reason,
-        examples=_support_examples(run, chosen),
-        validation=_validation_figure(state, chosen),
-        confirmation=assessment.confirmation,
-        test=assessment.test,
-        baselines=assessment.baselines,
-        verdict=assessment.verdict,
-        order=assessment.order,
-        truncated_prompts=run.fitted.trimmed,
-        splits=_split_figures(run.fitted),
-        cost=_cost_figures(run),
-        warnings=_warnings(run),
-        provenance=_provenance(run),
-    )
-
-
-def _support_examples(run: _Run, chosen: Permutation) -> tuple[SupportExample, ...]:
-    survivors, info_scores = run._survivors(), run.state.filtering.info_scores
-    return tuple(
-        SupportExample(
-            position=position,
-            row=survivors[index].row,
-            text=survivors[index].text,
-            label=survivors[index].label,
-            label_word=run.task.verbalizer.words[survivors[index].label],
-            info_score=float(info_scores[index]),
-            tokens=run.meter.count_tokens(run.task.render_demonstration(survivors[index])),
-        )
-        for position, index in enumerate(chosen)
-    )
-
-
-def _validation_figure(state: RunState, chosen: Permutation) -> Accuracy | None:
-    if state.search is None or chosen not in state.search.standings:
-        return None
-    standing = state.search.standings[chosen]
-    return Accuracy(accuracy=standing.accuracy, n=standing.n, ci95=interval(standing.correct, standing.n))
-
-
-def _split_figures(fitted: FittedRows) -> Splits:
-    rows = fitted.rows
-    return Splits(
-        candidates=len(rows.candidates),
-        score_set=len(rows.score_set),
-        validation=len(rows.validation),
-        confirmation=len(rows.confirmation),
-        test=len(rows.test),
-        unused=rows.unused,
-        duplicates_dropped=rows.duplicates_dropped,
-        conflicting_texts=rows.conflicting_texts,
-        leaked_from_test=rows.leaked_from_test,
-        skipped_too_long=fitted.skipped,
-        trimmed_too_long=fitted.trimmed,
-    )
-
-
-def _cost_figures(run: _Run) -> Spending:
-    state = run.state
-    evaluated = len(state.search.standings) if state.search else 0
-    return Spending(
-        forwards=state.spent.forwards,
-        tokens=state.spent.tokens,
-        seconds=run.meter.seconds,
-        permutations_evaluated=evaluated,
-    )
-
-
-def _warnings(run: _Run) -> tuple[str, ...]:
-    warnings = list(run.fitted.rows.warnings)
-    if run.fitted.skipped:
-        warnings.append(f"{run.fitted.skipped} rows were left out: too long for the model's context")
-    if run.fitted.trimmed:
-        warnings.append(f"{run.fitted.trimmed} texts were trimmed to fit the model's context")
-    if run.state.assessment.skipped:
-        warnings.append("the budget did not cover: " + ", ".join(run.state.assessment.skipped))
-    return tuple(warnings)
-
-
-def _provenance(run: _Run) -> Provenance:
-    identity, problem = run.scorer.identity, run.problem
-    return Provenance(
-        lens=__version__,
-        model=identity.model,
-        revision=identity.revision,
-        dtype=identity.dtype,
-        device=identity.device,
-        executor=identity.executor,
-        seed=run.config.seed,
-        dataset_sha256=digest_examples(problem.examples),
-        test_sha256=None if problem.test is None else digest_examples(problem.test),
-        config=run.config.model_dump(mode="json"),
-    )
