@@ -1,0 +1,104 @@
+"""The parts of the worker process that need no Redis: what a job may be, and how a work-horse dies."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psutil
+import pytest
+from redis import Redis
+from rq.serializers import JSONSerializer
+
+from app.queue import RUN_SELECTION
+from worker.process import ForbiddenJobError, SelectionJob
+
+UNREACHABLE = Redis(unix_socket_path="/nonexistent")
+
+
+def restored_job(function: str, *, instance: str | None = None, **fields: str) -> SelectionJob:
+    """A job as the worker reads it from Redis, with whatever a stranger wrote there."""
+    job = SelectionJob("sel_1-1", connection=UNREACHABLE, serializer=JSONSerializer)
+    data = zlib.compress(json.dumps([function, instance, ["sel_1"], {}]).encode())
+    raw: dict[bytes, bytes] = {name.encode(): value.encode() for name, value in fields.items()}
+    job.restore({b"data": data, **raw})
+    return job
+
+
+@pytest.mark.parametrize("function", ["os.system", "worker.execution.execute_selection", "builtins.eval", ""])
+def test_another_function_is_refused(function: str) -> None:
+    with pytest.raises(ForbiddenJobError, match="only worker\\.jobs\\.run_selection is run"):
+        _ = restored_job(function).func
+
+
+def test_a_method_of_an_instance_is_refused() -> None:
+    with pytest.raises(ForbiddenJobError):
+        _ = restored_job(RUN_SELECTION, instance="text").func
+
+
+def test_the_selection_s_function_is_run() -> None:
+    from worker.jobs import run_selection
+
+    assert restored_job(RUN_SELECTION).func is run_selection
+
+
+@pytest.mark.parametrize("kind", ["success", "failure", "stopped"])
+def test_a_callback_is_dropped(kind: str) -> None:
+    job = restored_job(RUN_SELECTION, **{f"{kind}_callback_name": "os.system"})
+    callback: Any = getattr(job, f"{kind}_callback")
+    assert callback is None
+
+
+def test_webhooks_and_retries_are_dropped() -> None:
+    webhook = '[{"url": "http://169.254.169.254/", "job_status": "failed"}]'
+    job = restored_job(RUN_SELECTION, webhooks=webhook, retries_left="3", repeats_left="3")
+    assert job.webhooks == []
+    assert job.retries_left is None
+    assert job.repeats_left is None
+
+
+PARENT = """
+import os, time
+from worker.process import die_with_parent
+
+parent = os.getpid()
+child = os.fork()
+if child == 0:
+    die_with_parent(parent)
+    os.write(1, b"%d\\n" % os.getpid())
+    time.sleep(600)
+os.waitpid(child, 0)
+"""
+
+
+@contextmanager
+def running(script: str) -> Iterator["subprocess.Popen[bytes]"]:
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's parent-death signal is Linux's")
+def test_a_killed_parent_takes_its_work_horse_along() -> None:
+    with running(PARENT) as parent:
+        assert parent.stdout is not None
+        horse = psutil.Process(int(parent.stdout.readline()))
+
+        os.kill(parent.pid, signal.SIGKILL)
+
+        horse.wait(10)  # raises when it lives on
+
+
+def test_a_work_horse_whose_parent_is_gone_already_exits() -> None:
+    script = "from worker.process import die_with_parent; die_with_parent(1 << 30); raise SystemExit(0)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 1

@@ -1,0 +1,1 @@
+"""One job, made safe: the RQ worker that runs selections."""
