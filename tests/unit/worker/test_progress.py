@@ -1,0 +1,123 @@
+import threading
+
+import pytest
+
+from lens_engine.checkpoint import Checkpoint
+from lens_engine.progress import Progress
+from lens_engine.types import Phase, StopReason
+from worker.progress import RunMonitor
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def progress(forwards: int, step: int = 1) -> Progress:
+    return Progress(
+        phase=Phase.FILTER,
+        step=step,
+        steps=4,
+        forwards_done=forwards,
+        forwards_total=100,
+        tokens_done=forwards * 10,
+        tokens_total=1000,
+        tokens_per_second=None,
+        eta_seconds=None,
+        best_validation_accuracy=None,
+    )
+
+
+def checkpoint(step: int) -> Checkpoint:
+    return Checkpoint(fingerprint="run", phase=Phase.FILTER, step=step, dtype="float32")
+
+
+def test_several_reports_leave_only_the_newest() -> None:
+    monitor = RunMonitor()
+    for step in (1, 2):
+        monitor.on_progress(progress(step))
+        monitor.on_checkpoint(checkpoint(step))
+
+    news = monitor.read_news()
+
+    assert news.progress == progress(2)
+    assert news.checkpoint == checkpoint(2)
+
+
+def test_written_news_are_not_news_again() -> None:
+    monitor = RunMonitor()
+    monitor.on_progress(progress(1))
+    monitor.on_checkpoint(checkpoint(1))
+
+    monitor.forget_news(monitor.read_news())
+
+    assert not monitor.read_news()
+
+
+def test_news_that_came_during_the_write_are_kept() -> None:
+    monitor = RunMonitor()
+    monitor.on_progress(progress(1))
+    written = monitor.read_news()
+    monitor.on_progress(progress(2))
+    monitor.on_checkpoint(checkpoint(1))
+
+    monitor.forget_news(written)
+
+    assert monitor.read_news().progress == progress(2)
+    assert monitor.read_news().checkpoint == checkpoint(1)
+
+
+@pytest.mark.parametrize(
+    ("second", "idle_seconds"),
+    [
+        pytest.param(progress(1), 7.0, id="same-place"),
+        pytest.param(progress(2), 0.0, id="more-forwards"),
+        pytest.param(progress(1, step=2), 0.0, id="next-step"),
+    ],
+)
+def test_only_movement_ends_idleness(second: Progress, idle_seconds: float) -> None:
+    clock = Clock()
+    monitor = RunMonitor(clock)
+    monitor.on_progress(progress(1))
+    clock.seconds = 7.0
+
+    monitor.on_progress(second)
+
+    assert monitor.idle_seconds == idle_seconds
+
+
+def test_a_run_that_nobody_stops_goes_on() -> None:
+    assert RunMonitor().stop_requested() is None
+
+
+def test_a_cancelled_run_is_asked_to_stop_and_is_still_ours() -> None:
+    monitor = RunMonitor()
+    monitor.cancel()
+    assert monitor.stop_requested() is StopReason.CANCELLED
+    assert not monitor.is_lost
+
+
+def test_a_lost_run_is_asked_to_stop() -> None:
+    monitor = RunMonitor()
+    monitor.lose()
+    assert monitor.stop_requested() is StopReason.CANCELLED
+    assert monitor.is_lost
+
+
+def test_a_checkpoint_wakes_the_heartbeat() -> None:
+    monitor = RunMonitor()
+    woken = threading.Event()
+
+    def wait() -> None:
+        monitor.wait_for_news(60.0)
+        woken.set()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    monitor.on_checkpoint(checkpoint(1))
+    thread.join(10.0)
+
+    assert woken.is_set()

@@ -1,0 +1,36 @@
+"""From the name in a selection's spec to a loaded language model. Imports torch: work-horse only."""
+
+import pkgutil
+
+from app.settings import Settings
+from lens_engine.errors import UnknownModel
+from lens_engine.scoring.base import LabelScorer
+
+TESTING_PREFIX = "testing:"
+"""`testing:package.module:function` names a function that makes a scorer, where the settings allow it."""
+
+
+def load_model(settings: Settings, name: str, dtype: str | None) -> LabelScorer:
+    """Load the model that the settings allow under `name`, on their device.
+
+    Args:
+        dtype: the precision of the checkpoint to resume from; None for what the settings say.
+
+    Raises:
+        UnknownModel: the settings no longer allow this name.
+        ModelError: the model cannot be loaded, or its files are unsafe.
+    """
+    reference = settings.allowed_models.get(name)
+    if reference is None:
+        raise UnknownModel(f"model {name!r} is no longer one of {', '.join(sorted(settings.allowed_models))}")
+    if reference.startswith(TESTING_PREFIX):
+        return _make_double(reference)
+    from lens_engine.scoring import load_scorer
+
+    return load_scorer(reference, device=settings.device, dtype=dtype or settings.dtype, cache_dir=settings.cache_dir)
+
+
+def _make_double(reference: str) -> LabelScorer:
+    make = pkgutil.resolve_name(reference.removeprefix(TESTING_PREFIX))
+    scorer: LabelScorer = make()
+    return scorer

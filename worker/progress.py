@@ -1,0 +1,98 @@
+"""The engine's listener: what the computing thread leaves for the heartbeat, and what it hears back."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lens_engine.checkpoint import Checkpoint
+from lens_engine.progress import Progress
+from lens_engine.types import StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What is to be written next; None where the last write is still the newest."""
+
+    progress: Progress | None
+    checkpoint: Checkpoint | None
+
+    def __bool__(self) -> bool:
+        return self.progress is not None or self.checkpoint is not None
+
+
+class RunMonitor:
+    """The meeting point of the computing thread and the heartbeat thread.
+
+    The computing thread reports progress and checkpoints here and never waits for Postgres; only the
+    newest of each is kept, so an outage costs neither time nor memory.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._progress: Progress | None = None
+        self._checkpoint: Checkpoint | None = None
+        self._position: tuple[object, ...] = ()
+        self._moved_at = clock()
+        self._stop_reason: StopReason | None = None
+        self._is_lost = False
+
+    # The computing thread.
+
+    def on_progress(self, progress: Progress) -> None:
+        position = (progress.phase, progress.step, progress.forwards_done)
+        with self._lock:
+            self._progress = progress
+            if position != self._position:
+                self._position, self._moved_at = position, self._clock()
+
+    def on_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Have `checkpoint` written as soon as can be."""
+        with self._lock:
+            self._checkpoint = checkpoint
+        self._wake.set()
+
+    def stop_requested(self) -> StopReason | None:
+        return self._stop_reason
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether another attempt has taken over: nothing may be written any more."""
+        return self._is_lost
+
+    # The heartbeat thread.
+
+    def wait_for_news(self, seconds: float) -> None:
+        """Sleep for `seconds`, or until there is a checkpoint or `wake` is called."""
+        self._wake.wait(seconds)
+        self._wake.clear()
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def read_news(self) -> News:
+        with self._lock:
+            return News(self._progress, self._checkpoint)
+
+    def forget_news(self, written: News) -> None:
+        """Drop what has been written, unless something newer has come meanwhile."""
+        with self._lock:
+            if self._progress is written.progress:
+                self._progress = None
+            if self._checkpoint is written.checkpoint:
+                self._checkpoint = None
+
+    @property
+    def idle_seconds(self) -> float:
+        """How long the run has not moved."""
+        with self._lock:
+            return self._clock() - self._moved_at
+
+    def cancel(self) -> None:
+        self._stop_reason = StopReason.CANCELLED
+
+    def lose(self) -> None:
+        self._is_lost = True
+        self._stop_reason = StopReason.CANCELLED
