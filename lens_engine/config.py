@@ -34,8 +34,8 @@ class SplitOptions(Options):
     held_out_share: float = Field(
         0.25, gt=0.0, lt=0.9, description="Share of the upload held out for test when no test file is given."
     )
-    leaked_rows: Literal["reject", "drop"] = Field(
-        "reject", description="Texts that are in the dataset and in the test rows: refuse, or leave out of the dataset."
+    leaked_rows: Literal["drop", "reject"] = Field(
+        "drop", description="Texts that are in the dataset and in the test rows: leave out of the dataset, or refuse."
     )
 
 

@@ -2,8 +2,8 @@
 
 The test rows are given, or held out of the upload. From the rest come validation rows V, confirmation
 rows, the score set S and the candidates D, all disjoint. A text is in one split only: duplicates are
-dropped, a text with two labels is set aside, and a text that is also in the test rows is an error
-unless `splits.leaked_rows` is "drop".
+dropped, a text with two labels is set aside, and a text that is also in the test rows is left out of
+the others (or refused, if `splits.leaked_rows` says so). All of it is counted and said.
 """
 
 import hashlib
@@ -77,7 +77,8 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     """Cut a problem's examples into splits; the same seed gives the same rows.
 
     Raises:
-        InvalidDataset: a label without a label word, or a text in both train and test rows.
+        InvalidDataset: a label without a label word, or, where `splits.leaked_rows` is "reject", a
+            text in both dataset and test rows.
         ClassTooSmall: a label has fewer examples than the splits and its quota need; the message
             names the label and the number.
         InvalidConfig: fewer demonstrations than labels in a label-balanced selection.
@@ -160,9 +161,8 @@ def _drop_leaks(train: _Cleaned, test: _Cleaned, config: SelectionConfig) -> tup
     leaked = [example.row for example in train.examples if _text_key(example) in test_keys]
     if leaked and config.splits.leaked_rows == "reject":
         raise InvalidDataset(
-            f"{len(leaked)} texts of the dataset are in the test rows too (first rows: "
-            f"{_listed(leaked)}); remove them from one of the two, or set "
-            'options.splits.leaked_rows to "drop" to leave them out of the dataset',
+            f"{len(leaked)} texts of the dataset are in the test rows too (first rows: {_listed(leaked)}); remove "
+            'them from one of the two, or set options.splits.leaked_rows to "drop" to leave them out of the dataset',
             field="dataset.text",
             row=leaked[0],
         )
@@ -293,6 +293,8 @@ def _with_warnings(
             f"{config.num_demonstrations} demonstrations cannot be split evenly over {len(labels)} labels; "
             "quotas differ by one"
         )
+    if split.leaked_from_test:
+        warnings.append(f"{split.leaked_from_test} texts are in the test rows too and were left out of the dataset")
     return replace(split, warnings=tuple(warnings))
 
 
