@@ -5,13 +5,9 @@ from typing import Any, TypedDict
 
 from app.settings import Settings
 
-TITLES: dict[str, str] = {
-    "worker-crashed": "The worker crashed",
-}
-
 
 class ErrorItem(TypedDict, total=False):
-    """One thing that is wrong, and where in the request (JSON pointer) or the file (`/dataset/rows/7/label`)."""
+    """One thing that is wrong, and where: a JSON pointer into the body, or `/dataset/rows/7/label`."""
 
     detail: str
     pointer: str
@@ -22,23 +18,31 @@ def problem(
     detail: str,
     *,
     settings: Settings,
+    title: str | None = None,
+    status: int | None = None,
     instance: str | None = None,
     errors: Sequence[ErrorItem] = (),
 ) -> dict[str, Any]:
-    """A problem without status, for the `error` of a selection whose run failed.
+    """A problem; without status as the `error` of a selection whose run failed.
 
     `code` is stable: the last part of `type`, an absolute URI.
     """
     body: dict[str, Any] = {
-        "type": problem_type(settings, code),
-        "title": TITLES.get(code, code.replace("-", " ").capitalize()),
+        "type": f"{settings.public_url.rstrip('/')}/problems/{code}",
+        "title": title or code.replace("-", " ").capitalize(),
+        "status": status,
         "detail": detail,
+        "instance": instance,
         "errors": list(errors),
     }
-    if instance is not None:
-        body["instance"] = instance
-    return body
+    return {name: value for name, value in body.items() if value is not None}
 
 
-def problem_type(settings: Settings, code: str) -> str:
-    return f"{settings.public_url.rstrip('/')}/problems/{code}"
+def point(*parts: str | int) -> str:
+    """A JSON pointer (RFC 6901)."""
+    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)
+
+
+def error_items(found: Sequence[Any], *, skip: int = 0, prefix: Sequence[str] = ()) -> list[ErrorItem]:
+    """Pydantic's findings without the input they were found in; the first ten."""
+    return [{"detail": item["msg"], "pointer": point(*prefix, *item["loc"][skip:])} for item in found[:10]]

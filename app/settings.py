@@ -46,15 +46,16 @@ class Settings(BaseSettings):
     # What an upload may be.
     max_upload_bytes: int = Field(50 * 2**20, ge=1024, description="Request body of POST /selections.")
     max_body_bytes: int = Field(2 * 2**20, ge=1024, description="Any other request body.")
-    max_rows: int = Field(200_000, ge=1)
-    max_labels: int = Field(1000, ge=2)
-    max_text_characters: int = Field(20_000, ge=1)
-    max_label_characters: int = Field(200, ge=1)
+    max_rows: int = Field(100_000, ge=1)
+    max_labels: int = Field(200, ge=2)
+    max_text_characters: int = Field(20_000, ge=1, le=131_072)
+    max_label_characters: int = Field(200, ge=1, le=131_072)
     spool_dir: Path | None = Field(None, description="Where uploads wait while they are read; null: system default.")
 
     # Models: the name a client gives -> what the worker loads.
     allowed_models: dict[str, str] = Field({BUNDLED_MODEL: BUNDLED_MODEL})
     default_model: str = BUNDLED_MODEL
+    allow_testing_models: bool = Field(False, description="Let `testing:module:function` make a model. Tests only.")
     device: str = Field("auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     cache_dir: Path = Field(default_factory=lambda: Path.home() / ".cache" / "lens")
@@ -105,6 +106,9 @@ class Settings(BaseSettings):
             raise ValueError("lease_renew_seconds must be at most half of lease_seconds, or one late renewal loses it")
         if self.stall_seconds <= self.lease_renew_seconds:
             raise ValueError("stall_seconds must exceed lease_renew_seconds")
+        doubles = [name for name, reference in self.allowed_models.items() if reference.startswith("testing:")]
+        if doubles and not self.allow_testing_models:
+            raise ValueError(f"allowed_models {', '.join(doubles)}: `testing:` needs allow_testing_models")
         if self.default_model not in self.allowed_models:
             raise ValueError("default_model must be one of allowed_models")
         return self

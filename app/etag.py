@@ -1,0 +1,22 @@
+"""ETag and If-None-Match: a poller that knows the answer gets 304 and no body."""
+
+import hashlib
+
+from fastapi import Request
+from pydantic import BaseModel
+from starlette.responses import Response
+
+
+def answer_with_etag(request: Request, body: BaseModel, headers: dict[str, str]) -> Response:
+    """The body as JSON under a strong ETag of its bytes, or 304 when the client has it."""
+    content = body.model_dump_json().encode()
+    etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    headers = {"ETag": etag, **headers}
+    if _matches(request.headers.get("If-None-Match", ""), etag):
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type="application/json", headers=headers)
+
+
+def _matches(if_none_match: str, etag: str) -> bool:
+    known = {candidate.strip().removeprefix("W/") for candidate in if_none_match.split(",")}
+    return etag in known or "*" in known

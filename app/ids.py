@@ -1,0 +1,33 @@
+"""Opaque ids that sort by the time they were made, and the cursors that point between them."""
+
+import base64
+import binascii
+import re
+
+from ulid import ULID
+
+_ID = re.compile(r"[a-z]{2,3}_[0-9a-z]{26}")
+
+
+def new_id(prefix: str) -> str:
+    """For example `sel_01jd…`: a prefix and a ULID in lower case."""
+    return f"{prefix}_{str(ULID()).lower()}"
+
+
+def encode_cursor(last_id: str) -> str:
+    return base64.urlsafe_b64encode(last_id.encode()).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str) -> str:
+    """The id that `encode_cursor` was given.
+
+    Raises:
+        ValueError: the cursor is not one of ours.
+    """
+    try:
+        decoded = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
+    except (binascii.Error, UnicodeError) as error:
+        raise ValueError("not a cursor") from error
+    if not (_ID.fullmatch(decoded) or decoded.isdigit()):
+        raise ValueError("not a cursor")
+    return decoded
