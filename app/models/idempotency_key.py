@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Index, String
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import JSON, Index, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.models.base import Base, CreatedAt, IdText, OwnerText
@@ -19,5 +18,6 @@ class IdempotencyKey(Base):
     key: Mapped[str] = mapped_column(String(255), primary_key=True)
     body_sha256: Mapped[str] = mapped_column(String(64))
     selection_id: Mapped[str] = mapped_column(IdText)
-    answer: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    # Not jsonb, which forgets the order of keys: a replayed answer is the same to the byte.
+    answer: Mapped[dict[str, Any]] = mapped_column(JSON)
     created_at: Mapped[CreatedAt]

@@ -1,18 +1,21 @@
-"""SQL of selections that is not the worker's claim: what the API and both sides read."""
+"""SQL of selections: the owner's side, and what a worker reads. `claims.py` has the worker's writes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import Update, case, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from app.models import Dataset, Selection
-from app.models import Example as StoredExample
-from app.selections.spec import StoredSpec
-from lens_engine.types import Example
+from app.datasets.repository import load_rows
+from app.ids import new_id
+from app.models import Event, Report, Selection, StoredCheckpoint, StoredSupportExample
+from app.selections.spec import SPEC_VERSION, StoredSpec
+from app.selections.states import TERMINAL, Status
+from lens_engine.types import Example, StopReason
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
+class Run:
     """What a worker needs to run a selection."""
 
     spec: StoredSpec
@@ -22,25 +25,115 @@ class Submission:
     test_sha256: str | None
 
 
-def load_submission(session: Session, selection_id: str) -> Submission:
+@dataclass(frozen=True, slots=True)
+class NewSelection:
+    """A selection to be stored, its datasets being there already."""
+
+    owner_id: str
+    name: str | None
+    spec: StoredSpec
+    dataset_id: str
+    test_dataset_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PageQuery:
+    """Which selections to list, newest first; `before` is the last id of the page before."""
+
+    status: Status | None
+    limit: int
+    before: str | None = None
+
+
+def load_run(session: Session, selection_id: str) -> Run:
     """Everything a run starts from. Raises NoResultFound when the selection is gone."""
     selection = session.execute(select(Selection).where(Selection.id == selection_id)).scalar_one()
-    test_id = selection.test_dataset_id
-    return Submission(
+    rows = load_rows(session, selection.dataset_id)
+    test = None if selection.test_dataset_id is None else load_rows(session, selection.test_dataset_id)
+    return Run(
         spec=StoredSpec.model_validate(selection.spec),
-        examples=load_examples(session, selection.dataset_id),
-        test=None if test_id is None else load_examples(session, test_id),
-        dataset_sha256=_sha256(session, selection.dataset_id),
-        test_sha256=None if test_id is None else _sha256(session, test_id),
+        examples=rows.examples,
+        test=None if test is None else test.examples,
+        dataset_sha256=rows.sha256,
+        test_sha256=None if test is None else test.sha256,
     )
 
 
-def load_examples(session: Session, dataset_id: str) -> tuple[Example, ...]:
-    """The rows of a dataset in the order of the upload."""
-    columns = select(StoredExample.row, StoredExample.text, StoredExample.label)
-    rows = session.execute(columns.where(StoredExample.dataset_id == dataset_id).order_by(StoredExample.row))
-    return tuple(Example(row, text, label) for row, text, label in rows)
+def insert_selection(session: Session, new: NewSelection) -> Selection:
+    """Store a queued selection: from the commit on, it will be run."""
+    statement = insert(Selection).values(
+        id=new_id("sel"),
+        owner_id=new.owner_id,
+        name=new.name,
+        dataset_id=new.dataset_id,
+        test_dataset_id=new.test_dataset_id,
+        spec=new.spec.model_dump(mode="json"),
+        spec_version=SPEC_VERSION,
+    )
+    return session.execute(statement.returning(Selection)).scalar_one()
 
 
-def _sha256(session: Session, dataset_id: str) -> str:
-    return session.execute(select(Dataset.sha256).where(Dataset.id == dataset_id)).scalar_one()
+def find_selection(session: Session, owner_id: str, selection_id: str) -> Selection | None:
+    return session.scalar(select(Selection).where(Selection.id == selection_id, Selection.owner_id == owner_id))
+
+
+def list_selections(session: Session, owner_id: str, query: PageQuery) -> Sequence[Selection]:
+    """At most one more than `limit`, which tells whether there is a next page."""
+    statement = select(Selection).where(Selection.owner_id == owner_id)
+    if query.status is not None:
+        statement = statement.where(Selection.status == query.status)
+    if query.before is not None:
+        statement = statement.where(Selection.id < query.before)
+    return session.scalars(statement.order_by(Selection.id.desc()).limit(query.limit + 1)).all()
+
+
+def list_events(session: Session, selection_id: str, after: int, limit: int) -> Sequence[Event]:
+    """At most one more than `limit`, oldest first."""
+    statement = select(Event).where(Event.selection_id == selection_id, Event.id > after)
+    return session.scalars(statement.order_by(Event.id).limit(limit + 1)).all()
+
+
+def find_report(session: Session, selection_id: str) -> Report | None:
+    return session.get(Report, selection_id)
+
+
+def list_support_examples(session: Session, selection_id: str) -> Sequence[StoredSupportExample]:
+    statement = select(StoredSupportExample).where(StoredSupportExample.selection_id == selection_id)
+    return session.scalars(statement.order_by(StoredSupportExample.position)).all()
+
+
+def request_cancel(session: Session, owner_id: str, selection_id: str) -> bool:
+    """Cancel a queued selection at once, or ask the worker of a running one; False when neither it is."""
+    status = session.scalar(_cancel(owner_id, selection_id).returning(Selection.status))
+    if status == Status.CANCELLED:
+        session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id == selection_id))
+    return status is not None
+
+
+def delete_selection(session: Session, owner_id: str, selection_id: str) -> bool:
+    """Forget an ended selection with all that hangs on it; False when it has not ended or is not there."""
+    statement = delete(Selection).where(
+        Selection.id == selection_id,
+        Selection.owner_id == owner_id,
+        Selection.status.in_([status.value for status in TERMINAL]),
+    )
+    return session.scalar(statement.returning(Selection.id)) is not None
+
+
+def _cancel(owner_id: str, selection_id: str) -> Update:
+    is_queued = Selection.status == Status.QUEUED
+    return (
+        update(Selection)
+        .where(
+            Selection.id == selection_id,
+            Selection.owner_id == owner_id,
+            Selection.status.in_([Status.QUEUED.value, Status.RUNNING.value]),
+        )
+        .values(
+            status=case((is_queued, Status.CANCELLED.value), else_=Status.CANCELLING.value),
+            cancel_requested_at=func.now(),
+            cancelled_at=case((is_queued, func.now())),
+            stop_reason=case((is_queued, StopReason.CANCELLED.value)),
+            partial=case((is_queued, False)),
+        )
+    )

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Float, delete, func, select
 from sqlalchemy.orm import Session
 
 from app.database import Database
-from app.models import IdempotencyKey, Selection
+from app.models import IdempotencyKey, Selection, StoredCheckpoint
 from app.problems import problem
 from app.queue import Doorbell, JobQueue
 from app.selections.states import LEASED, Status
@@ -68,8 +68,11 @@ def sweep(database: Database, queue: JobQueue, settings: Settings) -> SweepRepor
 
 
 def _inspect(session: Session, settings: Settings) -> _Found:
-    outcomes = [_rescue(selection, settings) for selection in _dead(session)]
+    dead = _dead(session)
+    outcomes = [_rescue(selection, settings) for selection in dead]
     session.flush()
+    ended = [selection.id for selection in dead if selection.status != Status.QUEUED]
+    session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id.in_(ended)))
     _forget_old_keys(session, settings)
     return _Found(outcomes, _queued(session, settings), _overdue(session, settings))
 

@@ -89,7 +89,7 @@ def _create_idempotency_keys() -> None:
         sa.Column("key", sa.String(length=255), nullable=False),
         sa.Column("body_sha256", sa.String(length=64), nullable=False),
         sa.Column("selection_id", sa.String(length=40, collation="C"), nullable=False),
-        sa.Column("answer", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
+        sa.Column("answer", sa.JSON(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
         sa.PrimaryKeyConstraint("owner_id", "key", name=op.f("pk_idempotency_keys")),
     )

@@ -1,0 +1,1 @@
+"""Datasets: uploads to rows, and rows to tables."""

@@ -1,0 +1,72 @@
+"""All SQL of datasets. Every query names the owner."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import delete, exists, insert, or_, select, text
+from sqlalchemy.orm import Session
+
+from app.datasets.parsing import ParsedDataset
+from app.ids import new_id
+from app.models import Dataset, Selection
+from app.models import Example as StoredExample
+from lens_engine.types import Example
+
+# One statement whatever the number of rows: three arrays, unrolled by the server.
+_INSERT_EXAMPLES = text(
+    "INSERT INTO examples (dataset_id, row, text, label) "
+    "SELECT :dataset_id, * FROM unnest(CAST(:rows AS int[]), CAST(:texts AS text[]), CAST(:labels AS text[]))"
+)
+
+
+def insert_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> str:
+    """Store a dataset with its rows; returns its id."""
+    dataset_id = new_id("ds")
+    counts: dict[str, Any] = dict(Counter(example.label for example in parsed.examples))
+    session.execute(
+        insert(Dataset).values(
+            id=dataset_id,
+            owner_id=owner_id,
+            sha256=parsed.sha256,
+            format=parsed.format,
+            num_rows=len(parsed.examples),
+            label_counts=counts,
+            warnings=list(parsed.warnings),
+        )
+    )
+    columns = {
+        "rows": [example.row for example in parsed.examples],
+        "texts": [example.text for example in parsed.examples],
+        "labels": [example.label for example in parsed.examples],
+    }
+    session.execute(_INSERT_EXAMPLES, {"dataset_id": dataset_id, **columns})
+    return dataset_id
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """The rows of a dataset in the order of the upload, and the digest of its content."""
+
+    examples: tuple[Example, ...]
+    sha256: str
+
+
+def load_rows(session: Session, dataset_id: str) -> StoredRows:
+    """Raises NoResultFound when there is no such dataset."""
+    sha256 = session.execute(select(Dataset.sha256).where(Dataset.id == dataset_id)).scalar_one()
+    columns = select(StoredExample.row, StoredExample.text, StoredExample.label)
+    rows = session.execute(columns.where(StoredExample.dataset_id == dataset_id).order_by(StoredExample.row))
+    return StoredRows(tuple(Example(row, content, label) for row, content, label in rows), sha256)
+
+
+def owns_dataset(session: Session, owner_id: str, dataset_id: str) -> bool:
+    """Whether it is there; it then stays until this transaction ends."""
+    query = select(Dataset.id).where(Dataset.id == dataset_id, Dataset.owner_id == owner_id)
+    return session.scalar(query.with_for_update(key_share=True)) is not None
+
+
+def delete_unused_datasets(session: Session, owner_id: str, dataset_ids: list[str]) -> None:
+    """Forget the rows of datasets that no selection refers to any more."""
+    is_used = exists().where(or_(Selection.dataset_id == Dataset.id, Selection.test_dataset_id == Dataset.id))
+    session.execute(delete(Dataset).where(Dataset.id.in_(dataset_ids), Dataset.owner_id == owner_id, ~is_used))

@@ -1,0 +1,58 @@
+"""What routes ask for, by name."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Query, Request
+from sqlalchemy.orm import Session
+
+from app.errors import InvalidCursor
+from app.ids import decode_cursor
+from app.selections.service import Services
+
+
+def get_services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+ServicesDep = Annotated[Services, Depends(get_services)]
+
+
+def get_session(services: ServicesDep) -> Iterator[Session]:
+    """One transaction, committed before the response is sent."""
+    with services.database.session_scope() as session:
+        yield session
+
+
+SessionDep = Annotated[Session, Depends(get_session, scope="function")]
+
+
+def get_owner(request: Request) -> str:
+    owner: str = request.state.owner_id
+    return owner
+
+
+OwnerDep = Annotated[str, Depends(get_owner)]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """How many, and after which id."""
+
+    limit: int
+    last_id: str | None
+
+
+def get_page(
+    limit: Annotated[int, Query(ge=1, le=200, description="At most so many.")] = 50,
+    cursor: Annotated[str | None, Query(max_length=100, description="The `next` of the page before.")] = None,
+) -> Page:
+    try:
+        return Page(limit, None if cursor is None else decode_cursor(cursor))
+    except ValueError as error:
+        raise InvalidCursor("the cursor is not one of ours; leave it out to begin anew") from error
+
+
+PageDep = Annotated[Page, Depends(get_page)]

@@ -1,0 +1,61 @@
+"""Liveness and readiness, and the models on offer."""
+
+from typing import Literal
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel
+
+from app.dependencies import ServicesDep
+from app.error_handlers import problem_response
+from app.errors import Unavailable
+from app.health.readiness import run_checks
+from app.problems import ErrorItem
+
+router = APIRouter()
+
+
+class Health(BaseModel):
+    status: Literal["ok"] = "ok"
+
+
+class Readiness(BaseModel):
+    status: Literal["ready"] = "ready"
+    checks: dict[str, Literal["ok"]]
+
+
+class ModelOut(BaseModel):
+    name: str
+    is_default: bool
+
+
+class ModelList(BaseModel):
+    items: list[ModelOut]
+
+
+@router.get("/healthz", tags=["health"])
+async def is_alive() -> Health:
+    """The process answers."""
+    return Health()
+
+
+@router.get("/readyz", tags=["health"], response_model=Readiness, responses={503: {"description": "Not ready."}})
+def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
+    """The database and Redis answer, and the schema is this release's."""
+    checks = run_checks(services)
+    failed = {name: fault for name, fault in checks.items() if fault is not None}
+    if failed:
+        errors: list[ErrorItem] = [
+            {"detail": f"{name}: {fault}", "pointer": f"/checks/{name}"} for name, fault in failed.items()
+        ]
+        refusal = Unavailable(f"not ready: {', '.join(failed)}", errors=errors)
+        return problem_response(request.scope, refusal, services.settings)
+    return Readiness(checks=dict.fromkeys(checks, "ok"))
+
+
+@router.get("/models", tags=["models"])
+def list_models(services: ServicesDep) -> ModelList:
+    """The names that a spec's `model` may have."""
+    settings = services.settings
+    return ModelList(
+        items=[ModelOut(name=name, is_default=name == settings.default_model) for name in settings.allowed_models]
+    )

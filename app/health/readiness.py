@@ -1,0 +1,31 @@
+"""The checks behind /readyz. A fault is named without the address of what failed."""
+
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.schema import current_revision, head_revision
+from app.selections.service import Services
+
+
+def run_checks(services: Services) -> dict[str, str | None]:
+    """What is wrong with each part; None where nothing is."""
+    database, migrations = _check_database(services)
+    return {"database": database, "migrations": migrations, "redis": _check_redis(services)}
+
+
+def _check_database(services: Services) -> tuple[str | None, str | None]:
+    try:
+        with services.database.session_scope() as session:
+            found = current_revision(session.connection())
+    except SQLAlchemyError:
+        return "does not answer", "not known"
+    head = head_revision()
+    return None, None if found == head else f"the schema is at {found}, this release needs {head}"
+
+
+def _check_redis(services: Services) -> str | None:
+    try:
+        services.queue.ping()
+    except RedisError:
+        return "does not answer"
+    return None

@@ -1,0 +1,68 @@
+"""The application: settings in, routers in, done. Importing this builds nothing."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+
+from fastapi import FastAPI
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.authentication import AuthenticationMiddleware
+from app.body_limit import BodyLimitMiddleware
+from app.database import create_database
+from app.error_handlers import install_error_handlers
+from app.health.endpoints import router as health_router
+from app.queue import JobQueue
+from app.request_id import RequestIdMiddleware
+from app.selections.endpoints import router as selections_router
+from app.selections.service import Services
+from app.selections.sweep import sweep
+from app.settings import Settings
+from lens_engine import __version__
+
+_log = logging.getLogger(__name__)
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """For `uvicorn --factory app.main:create_app`. Connects to nothing before the first request."""
+    settings = settings or Settings()
+    app = FastAPI(
+        title="Lens",
+        version=__version__,
+        summary="Finds the support examples of a text-classification task.",
+        lifespan=_lifespan,
+        redirect_slashes=False,
+    )
+    app.state.services = Services(settings, create_database(settings), JobQueue(settings))
+    app.include_router(selections_router)
+    app.include_router(health_router)
+    install_error_handlers(app, settings)
+    # The last added is the first to see a request.
+    app.add_middleware(BodyLimitMiddleware, settings=settings)
+    app.add_middleware(AuthenticationMiddleware, settings=settings)
+    app.add_middleware(RequestIdMiddleware)
+    return app
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    services: Services = app.state.services
+    sweeping = asyncio.create_task(_sweep_forever(services))
+    try:
+        yield
+    finally:
+        sweeping.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await sweeping
+        services.queue.close()
+        services.database.dispose()
+
+
+async def _sweep_forever(services: Services) -> None:
+    while True:
+        try:
+            await asyncio.to_thread(sweep, services.database, services.queue, services.settings)
+        except SQLAlchemyError as error:
+            _log.warning("the sweep could not reach the database (%s)", type(error).__name__)
+        await asyncio.sleep(services.settings.sweep_interval_seconds)

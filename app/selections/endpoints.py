@@ -1,0 +1,123 @@
+"""Routes of selections. No logic: read, decide elsewhere, answer."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response, status
+
+from app.dependencies import OwnerDep, PageDep, ServicesDep, SessionDep
+from app.errors import InvalidCursor
+from app.etag import answer_with_etag
+from app.ids import encode_cursor
+from app.selections import openapi, repository, service
+from app.selections.form import KeyDep, SubmissionDep
+from app.selections.presentation import present
+from app.selections.schemas import (
+    EventOut,
+    EventPage,
+    RenderBody,
+    Rendered,
+    RenderedMany,
+    SelectionOut,
+    SelectionPage,
+    SupportExamplesOut,
+)
+from app.selections.states import TERMINAL, Status
+
+router = APIRouter(prefix="/selections", tags=["selections"])
+
+
+@router.post(
+    "",
+    status_code=status.HTTP_202_ACCEPTED,
+    responses=openapi.refusals(400, 401, 409, 413, 415, 422, 503),
+    openapi_extra=openapi.SUBMISSION_BODY,
+)
+def submit_selection(
+    submission: SubmissionDep, services: ServicesDep, owner: OwnerDep, key: KeyDep, response: Response
+) -> SelectionOut:
+    """Submit a labelled dataset and a task; a worker will look for its support examples."""
+    accepted = service.submit(services, owner, submission, key)
+    response.headers["Location"] = f"/selections/{accepted.selection.id}"
+    response.headers["Retry-After"] = str(services.settings.retry_after_seconds)
+    if accepted.is_replayed:
+        response.headers["Idempotent-Replayed"] = "true"
+    return accepted.selection
+
+
+@router.get("", responses=openapi.refusals(400, 401, 503))
+def list_selections(
+    session: SessionDep,
+    owner: OwnerDep,
+    page: PageDep,
+    status: Annotated[Status | None, Query(description="Only these.")] = None,
+) -> SelectionPage:
+    """Your selections, newest first."""
+    found = repository.list_selections(session, owner, repository.PageQuery(status, page.limit, page.last_id))
+    items = [present(selection) for selection in found[: page.limit]]
+    return SelectionPage(items=items, next=encode_cursor(items[-1].id) if len(found) > page.limit else None)
+
+
+@router.get("/{selection_id}", response_model=SelectionOut, responses=openapi.refusals(401, 404, 503))
+def get_selection(
+    selection_id: str, request: Request, session: SessionDep, owner: OwnerDep, services: ServicesDep
+) -> Response:
+    """Status and progress. Ask again after `Retry-After`, with `If-None-Match`, until it has ended."""
+    selection = present(service.get(session, owner, selection_id))
+    is_done = selection.status in TERMINAL
+    headers = {} if is_done else {"Retry-After": str(services.settings.retry_after_seconds)}
+    return answer_with_etag(request, selection, {"Cache-Control": "private, no-cache", **headers})
+
+
+@router.get("/{selection_id}/events", responses=openapi.refusals(400, 401, 404, 503))
+def list_events(selection_id: str, session: SessionDep, owner: OwnerDep, page: PageDep) -> EventPage:
+    """What happened so far, oldest first."""
+    service.get(session, owner, selection_id)
+    found = repository.list_events(session, selection_id, _event_id(page.last_id), page.limit)
+    items = [EventOut.model_validate(event) for event in found[: page.limit]]
+    return EventPage(items=items, next=encode_cursor(str(items[-1].id)) if len(found) > page.limit else None)
+
+
+@router.get(
+    "/{selection_id}/support-examples",
+    response_model=SupportExamplesOut,
+    responses=openapi.refusals(401, 404, 409, 503),
+)
+def get_support_examples(selection_id: str, request: Request, session: SessionDep, owner: OwnerDep) -> Response:
+    """The chosen demonstrations in order, and how good they are."""
+    report = service.get_report(session, owner, selection_id)
+    result = SupportExamplesOut.model_validate({**report.result, "selection_id": selection_id})
+    return answer_with_etag(request, result, {"Cache-Control": "private, max-age=31536000, immutable"})
+
+
+@router.post("/{selection_id}/render", responses=openapi.refusals(400, 401, 404, 409, 422, 503))
+def render_prompt(selection_id: str, body: RenderBody, session: SessionDep, owner: OwnerDep) -> Rendered | RenderedMany:
+    """The prompt to send to the model for a new input."""
+    inputs = [body.input] if body.input is not None else body.inputs or []
+    prompts = service.render(session, owner, selection_id, inputs)
+    if body.input is not None:
+        return Rendered(selection_id=selection_id, **prompts[0].model_dump())
+    return RenderedMany(selection_id=selection_id, prompts=prompts)
+
+
+@router.post("/{selection_id}/cancel", status_code=202, responses=openapi.refusals(401, 404, 409, 503))
+def cancel_selection(selection_id: str, services: ServicesDep, owner: OwnerDep, response: Response) -> SelectionOut:
+    """Stop it; the best permutation so far is kept. 200 when it was cancelled before."""
+    selection, has_changed = service.cancel(services, owner, selection_id)
+    response.status_code = status.HTTP_202_ACCEPTED if has_changed else status.HTTP_200_OK
+    return selection
+
+
+@router.delete(
+    "/{selection_id}", status_code=204, response_class=Response, responses=openapi.refusals(401, 404, 409, 503)
+)
+def delete_selection(selection_id: str, session: SessionDep, owner: OwnerDep) -> None:
+    """Forget a selection that has ended, with its result and its data."""
+    service.delete(session, owner, selection_id)
+
+
+def _event_id(last_id: str | None) -> int:
+    if last_id is None:
+        return 0
+    if not last_id.isdigit() or len(last_id) > 18:
+        raise InvalidCursor("the cursor is not one of events")
+    return int(last_id)

@@ -1,0 +1,80 @@
+"""Reads the body of POST /selections, in either of its forms, without understanding it."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import Depends, Header, Request
+from starlette.datastructures import FormData, UploadFile
+
+from app.errors import Unprocessable, UnsupportedMediaType
+from app.problems import point
+from app.selections.idempotency import check_key
+from app.selections.submissions import FormSubmission, JsonSubmission, Submission
+
+_MAX_SPEC_BYTES = 2**20
+_PARTS = frozenset({"dataset", "test", "spec"})
+
+
+async def read_submission(request: Request) -> AsyncIterator[Submission]:
+    """Spools files to disk, and forgets them when the response has been sent.
+
+    Raises:
+        UnsupportedMediaType: neither JSON nor a form, or compressed.
+    """
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise UnsupportedMediaType("a compressed body is not read; send it as it is")
+    media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if media_type == "application/json":
+        yield JsonSubmission(await request.body())
+    elif media_type == "multipart/form-data":
+        async with request.form(max_files=3, max_fields=3, max_part_size=_MAX_SPEC_BYTES) as form:
+            yield await _read_form(form)
+    else:
+        raise UnsupportedMediaType("send multipart/form-data (dataset, test, spec) or application/json")
+
+
+async def _read_form(form: FormData) -> FormSubmission:
+    for name, _ in form.multi_items():
+        if name not in _PARTS:
+            raise _bad_part(name[:40], "is not a part we know; send dataset, spec and, if you like, test")
+        if len(form.getlist(name)) > 1:
+            raise _bad_part(name, "is there more than once; send one")
+    dataset = _file(form, "dataset")
+    if dataset is None:
+        raise _bad_part("dataset", "is missing; send a file")
+    test = _file(form, "test")
+    return FormSubmission(await _spec(form), dataset.file, None if test is None else test.file)
+
+
+async def _spec(form: FormData) -> bytes:
+    spec = form.get("spec")
+    if spec is None:
+        raise _bad_part("spec", "is missing; send JSON")
+    if isinstance(spec, str):
+        return spec.encode("utf-8", "surrogatepass")
+    if (spec.size or 0) > _MAX_SPEC_BYTES:
+        raise _bad_part("spec", f"has more than {_MAX_SPEC_BYTES} bytes")
+    return await spec.read()
+
+
+def _file(form: FormData, name: str) -> UploadFile | None:
+    part = form.get(name)
+    if part is None or isinstance(part, UploadFile):
+        return part
+    raise _bad_part(name, "must be a file: give the part a file name")
+
+
+def _bad_part(name: str, detail: str) -> Unprocessable:
+    return Unprocessable(f"`{name}` {detail}", errors=[{"detail": f"`{name}` {detail}", "pointer": point(name)}])
+
+
+def read_key(
+    idempotency_key: Annotated[
+        str | None, Header(description="Repeat a request with its key to get one answer.")
+    ] = None,
+) -> str | None:
+    return None if idempotency_key is None else check_key(idempotency_key)
+
+
+SubmissionDep = Annotated[Submission, Depends(read_submission)]
+KeyDep = Annotated[str | None, Depends(read_key)]

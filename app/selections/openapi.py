@@ -1,0 +1,104 @@
+"""What OpenAPI says of selections beyond their types: the two bodies of POST, and the refusals."""
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from app.selections.schemas import SelectionSpec, SubmissionBody
+
+EXAMPLE_SPEC: dict[str, Any] = {
+    "template": "{text} It was {label}.",
+    "verbalizer": {"positive": "great", "negative": "terrible"},
+    "preset": "quick",
+    "options": {
+        "num_demonstrations": 2,
+        "splits": {"validation": 4, "confirmation": 0, "test": 8},
+        "filtering": {"candidates": None, "keep": 4, "rounds": 1, "initial_score_size": 2, "max_score_size": 4},
+    },
+}
+_PRAISE = ["A warm and funny film", "I would watch it again", "The cast is a delight", "Sharp, tender, alive"]
+_BLAME = ["A dull two hours", "I left before the end", "The jokes fall flat", "Loud, long and empty"]
+_SCENES = ["from the first scene", "on a rainy evening", "with my family", "in a full house", "at the festival"]
+
+EXAMPLE_SUBMISSION: dict[str, Any] = {
+    "spec": EXAMPLE_SPEC,
+    "examples": [
+        {"text": f"{sentence} {scene}.", "label": label}
+        for label, sentences in (("positive", _PRAISE), ("negative", _BLAME))
+        for scene in _SCENES
+        for sentence in sentences
+    ],
+}
+
+
+class ErrorItemOut(BaseModel):
+    detail: str
+    pointer: str
+
+
+class Problem(BaseModel):
+    """A refusal (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    request_id: str
+    errors: list[ErrorItemOut]
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """OpenAPI's entries for the refusals of a route."""
+    content = {"application/problem+json": {"schema": Problem.model_json_schema()}}
+    return {status: {"description": _DESCRIPTIONS[status], "content": content} for status in statuses}
+
+
+def _inlined(model: type[BaseModel]) -> dict[str, Any]:
+    """A schema without references: it stands outside of OpenAPI's components."""
+    schema = model.model_json_schema()
+    definitions = schema.pop("$defs", {})
+
+    def resolve(node: Any) -> Any:
+        if isinstance(node, list):
+            return [resolve(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            return resolve(definitions[node["$ref"].rpartition("/")[2]])
+        return {name: resolve(item) for name, item in node.items()}
+
+    resolved: dict[str, Any] = resolve(schema)
+    return resolved
+
+
+_DESCRIPTIONS = {
+    400: "The request cannot be read.",
+    401: "No API key, or an unknown one.",
+    404: "There is no such selection of yours.",
+    409: "The state of things does not allow it.",
+    413: "The body is too large.",
+    415: "The body is of a type that is not read.",
+    422: "The request can be read, but not carried out; `errors` says where it is wrong.",
+    503: "The service cannot answer now; try again after `Retry-After`.",
+}
+
+_FILE = {"type": "string", "format": "binary", "description": "CSV, JSONL or Parquet with `text` and `label`."}
+
+SUBMISSION_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": _inlined(SubmissionBody), "example": EXAMPLE_SUBMISSION},
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["dataset", "spec"],
+                    "properties": {"dataset": _FILE, "test": _FILE, "spec": _inlined(SelectionSpec)},
+                },
+                "encoding": {"spec": {"contentType": "application/json"}},
+                "example": {"dataset": "reviews.csv", "spec": EXAMPLE_SPEC},
+            },
+        },
+    }
+}

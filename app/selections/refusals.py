@@ -1,0 +1,46 @@
+"""The engine's and the parser's refusals in the words of the API: which field of the body is to blame."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from app.errors import RefusedInput
+from app.problems import ErrorItem, point
+from lens_engine.errors import InvalidDataset, InvalidInput
+
+_INLINE_NAMES = {"dataset": "examples", "test": "test_examples"}
+_INLINE = frozenset(_INLINE_NAMES.values())
+_IDS = frozenset({"dataset_id", "test_dataset_id"})
+
+
+@contextmanager
+def invalid_inputs(*, inline: bool) -> Iterator[None]:
+    """Turn an `InvalidInput` of the block into a refusal; `inline` when the rows are in the JSON body."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise as_problem([error], inline=inline) from error
+
+
+def as_problem(found: Sequence[InvalidInput], *, inline: bool) -> RefusedInput:
+    """One refusal for all that was found; its code is the first one's."""
+    return RefusedInput(found[0], [item for error in found for item in _items(error, inline)])
+
+
+def _items(error: InvalidInput, inline: bool) -> list[ErrorItem]:
+    if isinstance(error, InvalidDataset) and error.problems:
+        return [{"detail": row.detail, "pointer": pointer(row.field, row.row, inline)} for row in error.problems]
+    return [{"detail": str(error), "pointer": pointer(error.field, error.row, inline)}]
+
+
+def pointer(field: str, row: int | None, inline: bool) -> str:
+    """Where in the request: `/spec/...`, `/dataset/rows/7/label` for files, `/examples/7/label` inline."""
+    root, _, rest = field.partition(".")
+    if root in {*_INLINE_NAMES, *_INLINE}:
+        name = _INLINE_NAMES.get(root, root) if inline else root
+        rows: tuple[str | int, ...] = () if row is None else (row,) if name in _INLINE else ("rows", row)
+        return point(name, *rows, *([rest] if rest else []))
+    if root in _IDS:
+        return point(root)
+    # A label may hold dots: it is one part of the path.
+    parts = [rest] if root == "verbalizer" else rest.split(".")
+    return point("spec", root, *(part for part in parts if part))

@@ -1,0 +1,155 @@
+"""What may be done with a selection. Decisions only: SQL is in the repositories, HTTP in the endpoints."""
+
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from app.database import Database
+from app.datasets.repository import delete_unused_datasets, insert_dataset, load_rows, owns_dataset
+from app.errors import AlreadyFinished, NoResult, NotFinished, NotFound, StillRunning, UnknownDataset
+from app.models import Report, Selection
+from app.queue import Doorbell, JobQueue
+from app.selections import idempotency, repository
+from app.selections.presentation import present
+from app.selections.schemas import RenderedPrompt, SelectionOut, TokenCounts
+from app.selections.spec import StoredSpec
+from app.selections.states import TERMINAL, Status
+from app.selections.submissions import KnownDataset, Source, Submission, ValidSubmission
+from app.settings import Settings
+from lens_engine.types import Example
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the decisions stand on; one per process."""
+
+    settings: Settings
+    database: Database
+    queue: JobQueue
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The answer to a submission; `is_replayed` when it was given before."""
+
+    selection: SelectionOut
+    is_replayed: bool = False
+
+
+def submit(services: Services, owner_id: str, submission: Submission, key: str | None) -> Accepted:
+    """Check a submission, store it with its datasets and its key in one transaction, then ring for a worker."""
+    request = None if key is None else idempotency.RequestKey(owner_id, key, submission.digest())
+    if request is not None and (answer := _find_answer(services, request)) is not None:
+        return Accepted(answer, is_replayed=True)
+    valid = submission.validate(services.settings, lambda id_, field: _find_dataset(services, owner_id, id_, field))
+    with services.database.session_scope() as session:
+        if request is not None:
+            idempotency.hold_key(session, request)
+            if (answer := idempotency.find_answer(session, request)) is not None:
+                return Accepted(answer, is_replayed=True)
+        selection = present(_store(session, owner_id, valid))
+        if request is not None:
+            idempotency.keep_answer(session, request, selection)
+    services.queue.enqueue(Doorbell(selection.id, 1, valid.spec.config.budget.max_seconds))
+    return Accepted(selection)
+
+
+def get(session: Session, owner_id: str, selection_id: str) -> Selection:
+    """
+    Raises:
+        NotFound: there is no such selection of this owner.
+    """
+    selection = repository.find_selection(session, owner_id, selection_id)
+    if selection is None:
+        raise NotFound("there is no selection of this id")
+    return selection
+
+
+def get_report(session: Session, owner_id: str, selection_id: str) -> Report:
+    """The result of a finished selection.
+
+    Raises:
+        NotFinished, NoResult: it has none yet, or never will.
+    """
+    selection = get(session, owner_id, selection_id)
+    report = repository.find_report(session, selection_id)
+    if report is None and Status(selection.status) in TERMINAL:
+        raise NoResult(f"the selection is {selection.status} and has no support examples")
+    if report is None:
+        raise NotFinished(
+            f"the selection is {selection.status}; ask again when it has succeeded", headers={"Retry-After": "2"}
+        )
+    return report
+
+
+def render(session: Session, owner_id: str, selection_id: str, inputs: list[str]) -> list[RenderedPrompt]:
+    """The prompts a production system would send for these inputs."""
+    get_report(session, owner_id, selection_id)
+    task = StoredSpec.model_validate(get(session, owner_id, selection_id).spec).task
+    stored = repository.list_support_examples(session, selection_id)
+    demonstrations = [Example(example.row, example.text, example.label) for example in stored]
+    tokens = TokenCounts(demonstrations=sum(example.tokens for example in stored))
+    prompts = [task.render_prompt(demonstrations, text) for text in inputs]
+    return [RenderedPrompt(prompt=prompt, characters=len(prompt), tokens=tokens) for prompt in prompts]
+
+
+def cancel(services: Services, owner_id: str, selection_id: str) -> tuple[SelectionOut, bool]:
+    """Stop a selection; the flag says whether this call is what stops it.
+
+    Raises:
+        AlreadyFinished: it has ended in another way.
+    """
+    with services.database.session_scope() as session:
+        has_changed = repository.request_cancel(session, owner_id, selection_id)
+        selection = get(session, owner_id, selection_id)
+        shown = present(selection)
+    if shown.status in {Status.SUCCEEDED, Status.FAILED}:
+        raise AlreadyFinished(f"the selection has {shown.status.value}; there is nothing to cancel")
+    if has_changed and shown.status is Status.CANCELLED:
+        services.queue.withdraw(Doorbell(selection_id, shown.attempt + 1))
+    return shown, has_changed
+
+
+def delete(session: Session, owner_id: str, selection_id: str) -> None:
+    """Forget an ended selection, and its datasets where no other selection uses them.
+
+    Raises:
+        StillRunning: it has not ended.
+    """
+    selection = get(session, owner_id, selection_id)
+    datasets = [id_ for id_ in (selection.dataset_id, selection.test_dataset_id) if id_ is not None]
+    if not repository.delete_selection(session, owner_id, selection_id):
+        raise StillRunning(f"the selection is {selection.status}; cancel it and wait until it has ended")
+    delete_unused_datasets(session, owner_id, datasets)
+
+
+def _find_answer(services: Services, request: idempotency.RequestKey) -> SelectionOut | None:
+    with services.database.session_scope() as session:
+        return idempotency.find_answer(session, request)
+
+
+def _find_dataset(services: Services, owner_id: str, dataset_id: str, field: str) -> KnownDataset:
+    with services.database.session_scope() as session:
+        _check_dataset(session, owner_id, dataset_id, field)
+        return KnownDataset(dataset_id, load_rows(session, dataset_id).examples)
+
+
+def _check_dataset(session: Session, owner_id: str, dataset_id: str, field: str) -> None:
+    if not owns_dataset(session, owner_id, dataset_id):
+        detail = "there is no dataset of this id"
+        raise UnknownDataset(detail, errors=[{"detail": detail, "pointer": f"/{field}"}])
+
+
+def _store(session: Session, owner_id: str, valid: ValidSubmission) -> Selection:
+    dataset_id = _store_source(session, owner_id, valid.dataset, "dataset_id")
+    test_id = None if valid.test is None else _store_source(session, owner_id, valid.test, "test_dataset_id")
+    return repository.insert_selection(
+        session, repository.NewSelection(owner_id, valid.name, valid.spec, dataset_id, test_id)
+    )
+
+
+def _store_source(session: Session, owner_id: str, source: Source, field: str) -> str:
+    if isinstance(source, KnownDataset):
+        _check_dataset(session, owner_id, source.id, field)  # it may have gone since it was read
+        return source.id
+    return insert_dataset(session, owner_id, source)

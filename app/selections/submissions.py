@@ -1,0 +1,178 @@
+"""From the bytes of POST /selections to a submission that can be run, or the reasons why not."""
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from pydantic import ValidationError
+
+from app.datasets.parsing import ParsedDataset, ParsingLimits, parse_dataset, parse_inline
+from app.errors import UnknownModelName, Unprocessable
+from app.problems import error_items
+from app.selections.refusals import as_problem, invalid_inputs
+from app.selections.schemas import SelectionSpec, SubmissionBody
+from app.selections.spec import StoredSpec
+from app.settings import Settings
+from app.strict_json import parse_json
+from lens_engine.config import resolve_config
+from lens_engine.dataset import Problem, split_examples
+from lens_engine.errors import InvalidInput
+from lens_engine.template import Task, Template, Verbalizer
+from lens_engine.types import Example
+
+_Built = TypeVar("_Built")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDataset:
+    """A dataset that is here already."""
+
+    id: str
+    examples: tuple[Example, ...]
+
+
+Source = ParsedDataset | KnownDataset
+FindDataset = Callable[[str, str], KnownDataset]
+"""(dataset id, field) -> the owner's dataset; raises UnknownDataset."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValidSubmission:
+    """Everything checked: ready to be stored."""
+
+    spec: StoredSpec
+    name: str | None
+    dataset: Source
+    test: Source | None
+    is_inline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSubmission:
+    """A JSON body, as it came."""
+
+    raw: bytes
+
+    def digest(self) -> str:
+        canonical = json.dumps(parse_json(self.raw), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def validate(self, settings: Settings, find_dataset: FindDataset) -> ValidSubmission:
+        body = _model(SubmissionBody, parse_json(self.raw))
+        spec = check_spec(body.spec, settings)
+        limits = parsing_limits(settings)
+        with invalid_inputs(inline=True):
+            if body.examples is not None:
+                dataset: Source = parse_inline(body.examples, limits, field="examples")
+            else:
+                dataset = find_dataset(body.dataset_id or "", "dataset_id")
+            test: Source | None = None
+            if body.test_examples is not None:
+                test = parse_inline(body.test_examples, limits, field="test_examples")
+            elif body.test_dataset_id is not None:
+                test = find_dataset(body.test_dataset_id, "test_dataset_id")
+        return check_fit(ValidSubmission(spec, body.spec.name, dataset, test, is_inline=body.examples is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class FormSubmission:
+    """A multipart body: the spec's JSON and one or two files, spooled."""
+
+    raw_spec: bytes
+    dataset: IO[bytes]
+    test: IO[bytes] | None
+
+    def digest(self) -> str:
+        spec = json.dumps(parse_json(self.raw_spec), sort_keys=True, separators=(",", ":"))
+        parts = [hashlib.sha256(spec.encode()).hexdigest()]
+        parts += [_file_digest(file) for file in (self.dataset, self.test) if file is not None]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def validate(self, settings: Settings, find_dataset: FindDataset) -> ValidSubmission:  # noqa: ARG002
+        body = _model(SelectionSpec, parse_json(self.raw_spec), "spec")
+        spec = check_spec(body, settings)
+        with invalid_inputs(inline=False):
+            dataset = _parse_file(self.dataset, settings, "dataset")
+            test = None if self.test is None else _parse_file(self.test, settings, "test")
+        return check_fit(ValidSubmission(spec, body.name, dataset, test))
+
+
+Submission = JsonSubmission | FormSubmission
+
+
+def check_spec(spec: SelectionSpec, settings: Settings) -> StoredSpec:
+    """Template, label words, options and model: all that is wrong is named at once."""
+    model = spec.model if spec.model is not None else settings.default_model
+    if model not in settings.allowed_models:
+        offered = ", ".join(settings.allowed_models)
+        detail = f"the model is not offered here; choose one of {offered}"
+        raise UnknownModelName(detail, errors=[{"detail": detail, "pointer": "/spec/model"}])
+    found: list[InvalidInput] = []
+    template = _collect(found, lambda: Template(spec.template))
+    verbalizer = _collect(found, lambda: Verbalizer(spec.verbalizer))
+    config = _collect(found, lambda: resolve_config(spec.preset, spec.options))
+    if template is None or verbalizer is None or config is None:
+        raise as_problem(found, inline=False)
+    return StoredSpec.of(model, Task(template, verbalizer, spec.separator), spec.preset, config)
+
+
+def check_fit(submission: ValidSubmission) -> ValidSubmission:
+    """The dataset has the labels and the numbers that the spec needs."""
+    test = None if submission.test is None else submission.test.examples
+    problem = Problem(submission.spec.task, submission.dataset.examples, test)
+    with invalid_inputs(inline=submission.is_inline):
+        split_examples(problem, submission.spec.config)
+    return submission
+
+
+def parsing_limits(settings: Settings) -> ParsingLimits:
+    return ParsingLimits(
+        max_bytes=settings.max_upload_bytes,
+        max_rows=settings.max_rows,
+        max_text_characters=settings.max_text_characters,
+        max_label_characters=settings.max_label_characters,
+        max_labels=settings.max_labels,
+    )
+
+
+def _collect(found: list[InvalidInput], build: Callable[[], _Built]) -> _Built | None:
+    try:
+        return build()
+    except InvalidInput as error:
+        found.append(error)
+        return None
+
+
+def _model(kind: Any, value: Any, *prefix: str) -> Any:
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        found = error.errors(include_input=False, include_url=False, include_context=False)
+        raise Unprocessable("the body is not valid", errors=error_items(found, prefix=prefix)) from error
+
+
+def _parse_file(file: IO[bytes], settings: Settings, field: str) -> ParsedDataset:
+    with _on_disk(file, settings) as path:
+        return parse_dataset(path, parsing_limits(settings), field=field)
+
+
+@contextmanager
+def _on_disk(file: IO[bytes], settings: Settings) -> Iterator[Path]:
+    """The upload under a name of our own, for as long as the block lasts."""
+    with tempfile.TemporaryDirectory(prefix="lens-upload-", dir=settings.spool_dir) as folder:
+        path = Path(folder, "upload")
+        file.seek(0)
+        with path.open("wb") as copy:
+            shutil.copyfileobj(file, copy)
+        yield path
+
+
+def _file_digest(file: IO[bytes]) -> str:
+    file.seek(0)
+    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
