@@ -9,13 +9,13 @@ from starlette.datastructures import FormData, UploadFile
 from app.errors import Unprocessable, UnsupportedMediaType
 from app.problems import point
 from app.selections.idempotency import check_key
-from app.selections.submissions import FormSubmission, JsonSubmission, Submission
+from app.selections.submissions import FormSubmission, JsonSubmission, RawSubmission
 
 _MAX_SPEC_BYTES = 2**20
 _PARTS = frozenset({"dataset", "test", "spec"})
 
 
-async def read_submission(request: Request) -> AsyncIterator[Submission]:
+async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
     """Spools files to disk, and forgets them when the response has been sent.
 
     Raises:
@@ -76,5 +76,5 @@ def read_key(
     return None if idempotency_key is None else check_key(idempotency_key)
 
 
-SubmissionDep = Annotated[Submission, Depends(read_submission)]
+SubmissionDep = Annotated[RawSubmission, Depends(read_submission)]
 KeyDep = Annotated[str | None, Depends(read_key)]

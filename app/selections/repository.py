@@ -15,7 +15,7 @@ from lens_engine.types import Example, StopReason
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Submission:
     """What a worker needs to run a selection."""
 
     spec: StoredSpec
@@ -45,12 +45,12 @@ class PageQuery:
     before: str | None = None
 
 
-def load_run(session: Session, selection_id: str) -> Run:
+def load_submission(session: Session, selection_id: str) -> Submission:
     """Everything a run starts from. Raises NoResultFound when the selection is gone."""
     selection = session.execute(select(Selection).where(Selection.id == selection_id)).scalar_one()
     rows = load_rows(session, selection.dataset_id)
     test = None if selection.test_dataset_id is None else load_rows(session, selection.test_dataset_id)
-    return Run(
+    return Submission(
         spec=StoredSpec.model_validate(selection.spec),
         examples=rows.examples,
         test=None if test is None else test.examples,

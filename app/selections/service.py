@@ -14,7 +14,7 @@ from app.selections.presentation import present
 from app.selections.schemas import RenderedPrompt, SelectionOut, TokenCounts
 from app.selections.spec import StoredSpec
 from app.selections.states import TERMINAL, Status
-from app.selections.submissions import KnownDataset, Source, Submission, ValidSubmission
+from app.selections.submissions import KnownDataset, RawSubmission, Source, ValidSubmission
 from app.settings import Settings
 from lens_engine.types import Example
 
@@ -36,7 +36,7 @@ class Accepted:
     is_replayed: bool = False
 
 
-def submit(services: Services, owner_id: str, submission: Submission, key: str | None) -> Accepted:
+def submit(services: Services, owner_id: str, submission: RawSubmission, key: str | None) -> Accepted:
     """Check a submission, store it with its datasets and its key in one transaction, then ring for a worker."""
     request = None if key is None else idempotency.RequestKey(owner_id, key, submission.digest())
     if request is not None and (answer := _find_answer(services, request)) is not None:

@@ -103,7 +103,7 @@ class FormSubmission:
         return check_fit(ValidSubmission(spec, body.name, dataset, test))
 
 
-Submission = JsonSubmission | FormSubmission
+RawSubmission = JsonSubmission | FormSubmission
 
 
 def check_spec(spec: SelectionSpec, settings: Settings) -> StoredSpec:
