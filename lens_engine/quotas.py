@@ -34,7 +34,10 @@ def share_equally(total: int, available: Mapping[str, int]) -> dict[str, int]:
 
 
 def share_proportionally(total: int, available: Mapping[str, int]) -> dict[str, int]:
-    """`total` places in proportion to the counts (largest remainder), at least one where there is one."""
+    """`total` places in proportion to the counts (largest remainder).
+
+    A label that has an example gets at least one place, while there are as many places as labels.
+    """
     whole = sum(available.values())
     total = min(total, whole)
     if not total:
@@ -47,7 +50,7 @@ def share_proportionally(total: int, available: Mapping[str, int]) -> dict[str, 
         quotas[label] += 1
         by_need.sort(key=lambda label: quotas[label] - exact[label])
     while sum(quotas.values()) > total:
-        quotas[max(quotas, key=lambda label: (quotas[label] - exact[label], quotas[label]))] -= 1
+        quotas[max(quotas, key=lambda label: (quotas[label] > 1, quotas[label] - exact[label]))] -= 1
     return quotas
 
 
