@@ -31,7 +31,8 @@ def plan_rounds(num_candidates: int, options: FilteringOptions, max_score_size: 
     rounds, candidates, size, scored = list[FilterRound](), num_candidates, float(options.initial_score_size), 0
     while True:
         score_size = min(round(size), limit)
-        keep = max(round(candidates / rho), options.keep) if rho > 1 else options.keep
+        shrunk = min(round(candidates / rho), candidates - 1)  # a rho next to 1 must come to an end too
+        keep = max(shrunk, options.keep) if rho > 1 else options.keep
         is_last = keep <= options.keep or _rounds_are_used_up(options, rounds)
         keep = min(options.keep if is_last else keep, candidates)
         rounds.append(FilterRound(candidates, score_size, score_size - scored, keep))
