@@ -2,8 +2,8 @@
 
 Run as a script, with nothing of the service imported: the file on standard input, the caps as one JSON argument.
 Standard output: a header `{"columns", "num_rows"}`, rows `[text, label]`, and `{"num_rows"}` to say that it
-is complete; or at any point `{"failure", ...}` and nothing more. A crash is a missing last line. The parent checks
-everything again, so this process need not be trusted.
+is complete; or at any point `{"failure", ...}`, about the next row if about any, and nothing more. A crash is a
+missing last line. The parent checks everything again, so this process need not be trusted.
 """
 
 import json
@@ -76,20 +76,26 @@ def _read_rows(file: "ParquetFile", caps: Caps) -> Iterator[object]:
     num_rows = 0
     for batch in _read_batches(file):
         bad_row = _find_invalid(batch)
+        yield from _write_rows(batch.slice(0, bad_row), caps)
         if bad_row is not None:
-            yield {"failure": "encoding", "row": num_rows + bad_row}
+            yield {"failure": "encoding"}
             return
-        texts, labels = (_write_strings(batch.column(name)).to_pylist() for name in _COLUMNS)
-        for text, label in zip(texts, labels, strict=True):
-            yield [_cut(text, caps["text_characters"]), _cut(label, caps["label_characters"])]
         num_rows += batch.num_rows
     yield {"num_rows": num_rows}
 
 
+def _write_rows(batch: "pa.RecordBatch", caps: Caps) -> Iterator[object]:
+    texts, labels = (_write_strings(batch.column(name)).to_pylist() for name in _COLUMNS)
+    for text, label in zip(texts, labels, strict=True):
+        yield [_cut(text, caps["text_characters"]), _cut(label, caps["label_characters"])]
+
+
 def _count_bytes(file: "ParquetFile", most: int) -> int:
-    """Bytes of the texts and labels, counted until they are more than `most`."""
+    """Bytes of the texts and labels, counted until they are more than `most` or a row is bad."""
     num_bytes = 0
     for batch in _read_batches(file):
+        if _find_invalid(batch) is not None:
+            break
         for name in _COLUMNS:
             num_bytes += _write_strings(batch.column(name)).nbytes - _OVERHEAD_BYTES * (batch.num_rows + 1)
         if num_bytes > most:
@@ -101,7 +107,7 @@ def _read_batches(file: "ParquetFile") -> "Iterator[pa.RecordBatch]":
     return iter(file.iter_batches(_BATCH_ROWS, columns=_COLUMNS, use_threads=False))
 
 
-def _write_strings(column: "pa.Array[Any]") -> "pa.LargeStringArray":
+def _write_strings(column: "pa.Array[Any]") -> "pa.Array[Any]":
     """Integers as decimals, dictionaries written out: bytes that can be counted."""
     import pyarrow
 
@@ -115,10 +121,12 @@ def _find_invalid(batch: "pa.RecordBatch") -> int | None:
     try:
         batch.validate(full=True)
     except pyarrow.ArrowInvalid:
-        for row in range(batch.num_rows):
-            if not _is_utf8(batch, row):
-                return row
-        raise
+        batch.validate()
+        bad_row = next((row for row in range(batch.num_rows) if not _is_utf8(batch, row)), None)
+        # The bad value of a dictionary may belong to another batch.
+        if bad_row is None and not any(pyarrow.types.is_dictionary(column.type) for column in batch.columns):
+            raise
+        return bad_row
     return None
 
 
