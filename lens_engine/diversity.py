@@ -14,6 +14,8 @@ from lens_engine.types import FloatArray, IndexArray
 
 _MIN_GAIN = 1e-9
 """An exchange must gain more than rounding noise, or two equal members would be swapped for ever."""
+_ROUNDING = 1e-12
+"""Relative spread below which equal values are told apart by rounding alone."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ def exchange(affinity: Affinity, members: Sequence[int], groups: IndexArray, all
         solver stopped after 20 s, in milliseconds (docs/algorithm.md).
     """
     chosen = list(members)
+    if not len(allowed):
+        return chosen
     scale = 2.0 / max(len(chosen) - 1, 1)
     while True:
         pull = affinity.penalty[:, chosen].sum(axis=1)  # [m]
@@ -82,5 +86,8 @@ def _cosine(features: FloatArray) -> FloatArray:
 
 
 def _z_score(values: FloatArray, population: FloatArray) -> FloatArray:
+    """Values in standard deviations from the population's mean; all zero where nothing but rounding differs."""
     spread = float(population.std()) if population.size else 0.0
-    return (values - float(population.mean() if population.size else 0.0)) / (spread or 1.0)
+    if spread <= _ROUNDING * float(np.abs(population).max(initial=0.0)):
+        return np.zeros_like(values)
+    return (values - float(population.mean())) / spread
