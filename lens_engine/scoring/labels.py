@@ -37,6 +37,11 @@ class LabelTrie:
         return self.num_nodes - 1
 
     @property
+    def flat_reads(self) -> tuple[tuple[int, int], ...]:
+        """The reads of all labels in one row, label after label."""
+        return tuple(read for path in self.reads for read in path)
+
+    @property
     def longest_span(self) -> int:
         """Tokens of the longest label word."""
         return max(len(path) for path in self.reads)

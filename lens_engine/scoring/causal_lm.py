@@ -1,0 +1,219 @@
+"""Load a causal language model as a `LabelScorer`. The only module that imports transformers.
+
+resolve the reference -> convert GGUF, once -> choose device and number format -> load
+-> try the executors, fastest first, against the plain one -> CausalLMScorer
+"""
+
+import gc
+import io
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_model
+from transformers import AttentionInterface, AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging as transformers_logging
+
+from lens_engine.errors import InvalidConfig, ModelError
+from lens_engine.model_cache import make_once
+from lens_engine.models import ModelSource, resolve_model
+from lens_engine.scoring.base import ScorerIdentity
+from lens_engine.scoring.executor_choice import EXECUTORS, choose_executor, set_up
+from lens_engine.scoring.executors import ExecutorName, TokenCounters
+from lens_engine.scoring.executors.packed import ATTENTION_NAME, packed_attention
+from lens_engine.scoring.precision import choose_dtype
+from lens_engine.scoring.scorer import CausalLMScorer
+from lens_engine.scoring.self_check import make_check_workload
+from lens_engine.scoring.tokenization import SegmentTokenizer
+
+__all__ = ["CausalLMScorer", "choose_dtype", "load_scorer", "prepare_model", "scorer_from_model"]
+
+TOKEN_BUDGETS = {"cpu": 512, "cuda": 16_384}
+"""Tokens a forward, by device: where the rate of matrix products levels off."""
+
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+_MAX_BYTES_CHECKED_IN_FLOAT32 = 4 << 30
+_UNSTATED_CONTEXT = 2048  # for architectures without a limit (ALiBi, recurrent)
+
+
+def load_scorer(
+    model: str,
+    *,
+    dtype: str = "auto",
+    device: str = "auto",
+    executor: str = "auto",
+    threads: int | None = None,
+) -> CausalLMScorer:
+    """Load a causal language model for scoring.
+
+    Args:
+        model: a bundled name, a folder, a .gguf file or a hub id; see `lens_engine.models`.
+        dtype: "float32", "bfloat16", "float16", or "auto" for the fastest by measurement.
+        device: a torch device, or "auto" for CUDA where there is one.
+        executor: "packed", "cached", "plain", or "auto" for the fastest that is right for this model.
+        threads: of torch on CPU, for the whole process; None leaves them.
+
+    Raises:
+        UnknownModel, UnsafeModel: see `resolve_model`.
+        InvalidConfig: dtype, device or executor is not one of the above.
+        ModelError: the model cannot be loaded, or is not right with the executor asked for.
+    """
+    names = _parse_executor(executor)
+    torch_device = _parse_device(device)
+    torch_dtype = _parse_dtype(dtype, torch_device)
+    if threads is not None:
+        torch.set_num_threads(threads)
+    source = resolve_model(model)
+    with _quiet_transformers():
+        folder = _prepare(source)
+        tokenizer = _load_tokenizer(folder)
+        loaded, name = _load_checked(folder, torch_dtype, torch_device, names)
+    return _assemble(loaded, tokenizer, source.name, source.revision, name)
+
+
+def prepare_model(reference: str) -> Path:
+    """Do ahead of time what loading does once: find the model and convert GGUF. Returns a folder with safetensors.
+
+    Raises:
+        UnknownModel, UnsafeModel, ModelError: as `load_scorer`.
+    """
+    with _quiet_transformers():
+        return _prepare(resolve_model(reference))
+
+
+def scorer_from_model(
+    model: Any, tokenizer: Any, *, name: str = "in-memory", revision: str = "unknown", executor: str = "auto"
+) -> CausalLMScorer:
+    """A scorer of a transformers model that is loaded already, in the format and on the device it is in.
+
+    Raises:
+        InvalidConfig, ModelError: as `load_scorer`.
+    """
+    AttentionInterface.register(ATTENTION_NAME, packed_attention)
+    model.eval()
+    work = make_check_workload(model.config.vocab_size, _context_length(model.config))
+    chosen = choose_executor(model, _parse_executor(executor), work)
+    return _assemble(model, tokenizer, name, revision, chosen)
+
+
+def _load_checked(
+    folder: Path, dtype: torch.dtype, device: torch.device, names: Sequence[ExecutorName]
+) -> tuple[Any, ExecutorName]:
+    """The model in `dtype`, set up for the first executor that is right for it.
+
+    In 16 bits a wrong mask and rounding can look alike, so a model that fits is checked in float32 first.
+    """
+    AttentionInterface.register(ATTENTION_NAME, packed_attention)
+    weights = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+    checked_dtype = torch.float32 if weights <= _MAX_BYTES_CHECKED_IN_FLOAT32 and names[0] != "plain" else dtype
+    model = _load_model(folder, checked_dtype, device)
+    work = make_check_workload(model.config.vocab_size, _context_length(model.config))
+    name = choose_executor(model, names, work)
+    if checked_dtype != dtype:
+        del model
+        gc.collect()
+        model = _load_model(folder, dtype, device)
+        set_up(model, name)
+    return model, name
+
+
+def _assemble(model: Any, tokenizer: Any, name: str, revision: str, executor: ExecutorName) -> CausalLMScorer:
+    if not getattr(tokenizer, "is_fast", False):
+        raise ModelError(f"{name!r} has no fast tokenizer (tokenizer.json), which is needed")
+    weights = next(model.parameters())
+    counters = TokenCounters()
+    return CausalLMScorer(
+        EXECUTORS[executor](model, counters),
+        SegmentTokenizer(tokenizer.backend_tokenizer),
+        ScorerIdentity(name, revision, str(weights.dtype).removeprefix("torch."), weights.device.type, executor),
+        max_prompt_tokens=_context_length(model.config),
+        token_budget=TOKEN_BUDGETS.get(weights.device.type, TOKEN_BUDGETS["cpu"]),
+        counters=counters,
+    )
+
+
+def _prepare(source: ModelSource) -> Path:
+    if not source.is_gguf:
+        return source.path
+    return make_once(source.revision, lambda folder: _convert_gguf(source.path, folder))
+
+
+def _convert_gguf(file: Path, folder: Path) -> None:
+    """Dequantise a GGUF file to float32 safetensors, once: transformers needs half a minute to read one."""
+    with _as_model_error(file.name), redirect_stderr(io.StringIO()):  # its progress bar knows no switch
+        model = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32)
+        AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name).save_pretrained(folder)
+        config = model.config.to_dict()
+    config.pop("quantization_config", None)  # its weights are plain numbers now
+    config["architectures"] = [type(model).__name__]
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True), "utf-8")
+    save_model(model, str(folder / "model.safetensors"), metadata={"format": "pt"})
+
+
+def _load_tokenizer(folder: Path) -> Any:
+    with _as_model_error(folder.name):
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+
+
+def _load_model(folder: Path, dtype: torch.dtype, device: torch.device) -> Any:
+    with _as_model_error(folder.name):
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=dtype, use_safetensors=True, local_files_only=True, trust_remote_code=False
+        )
+        return model.to(device).eval().requires_grad_(False)
+
+
+def _context_length(config: Any) -> int:
+    return int(getattr(config, "max_position_embeddings", None) or _UNSTATED_CONTEXT)
+
+
+def _parse_dtype(name: str, device: torch.device) -> torch.dtype:
+    if name == "auto":
+        return choose_dtype(device)
+    if name not in _DTYPES:
+        raise InvalidConfig(f"dtype {name!r} is not one of auto, {', '.join(_DTYPES)}", field="dtype")
+    return _DTYPES[name]
+
+
+def _parse_device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise InvalidConfig(f"device {name!r} is not a torch device; use auto, cpu or cuda", field="device") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise InvalidConfig(f"device {name!r}: torch sees no CUDA device here; use auto or cpu", field="device")
+    return device
+
+
+def _parse_executor(name: str) -> list[ExecutorName]:
+    if name == "auto":
+        return list(EXECUTORS)
+    for known in EXECUTORS:
+        if name == known:
+            return [known]
+    raise InvalidConfig(f"executor {name!r} is not one of auto, {', '.join(EXECUTORS)}", field="executor")
+
+
+@contextmanager
+def _as_model_error(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        raise ModelError(f"model {name!r} cannot be loaded: {error}") from error
+
+
+@contextmanager
+def _quiet_transformers() -> Iterator[None]:
+    """No progress bars of transformers while loading: the caller may be drawing its own."""
+    was_enabled = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        if was_enabled:
+            transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]

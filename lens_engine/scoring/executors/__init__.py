@@ -1,0 +1,16 @@
+"""Ways to run prompts through a causal language model; all give the same numbers, up to rounding."""
+
+from lens_engine.scoring.executors.base import Executor, ExecutorName, TokenCounters, Workload
+from lens_engine.scoring.executors.cached import CachedExecutor
+from lens_engine.scoring.executors.packed import PackedExecutor
+from lens_engine.scoring.executors.plain import PlainExecutor
+
+__all__ = [
+    "CachedExecutor",
+    "Executor",
+    "ExecutorName",
+    "PackedExecutor",
+    "PlainExecutor",
+    "TokenCounters",
+    "Workload",
+]

@@ -1,0 +1,61 @@
+"""Softmax attention that also returns its normaliser, so that two passes over different keys can be merged.
+
+For one query, let o_A and o_B be attention over two disjoint sets of keys, with log-sum-exp l_A and
+l_B of their scores. Attention over both is o_A + w (o_B - o_A) with w = sigmoid(l_B - l_A): exact, not
+an approximation (Juravsky et al., "Hydragen", 2024, use it for a shared prefix).
+"""
+
+import torch
+from torch import Tensor
+
+
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, *, scaling: float, causal: bool = False, mask: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Attention and the log-sum-exp of its scores.
+
+    Args:
+        query: `[batch, heads, queries, size]`.
+        key, value: `[batch, key-value heads, keys, size]`; heads are a multiple of key-value heads.
+        scaling: factor of the scores.
+        causal: query i sees keys 0 to i.
+        mask: `[batch, 1, queries, keys]`, added to the scores; every query must see a key.
+
+    Returns:
+        output `[batch, heads, queries, size]` in the query's dtype, log-sum-exp `[batch, heads, queries]` in float32.
+    """
+    if query.device.type == "cpu" and query.shape[-1] == value.shape[-1]:
+        return _attend_flash_cpu(query, key, value, scaling, causal, mask)
+    return attend_portable(query, key, value, scaling=scaling, causal=causal, mask=mask)
+
+
+def attend_portable(
+    query: Tensor, key: Tensor, value: Tensor, *, scaling: float, causal: bool = False, mask: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """`attend` in plain operations, scores in float32; for devices without a kernel that returns the log-sum-exp."""
+    group = query.shape[1] // key.shape[1]
+    key, value = (tensor.repeat_interleave(group, dim=1) for tensor in (key, value))
+    scores = (query @ key.transpose(-1, -2)).float() * scaling  # [batch, heads, queries, keys]
+    if causal:
+        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+        scores = scores.masked_fill(hidden, float("-inf"))
+    if mask is not None:
+        scores = scores + mask.float()
+    normalisers = torch.logsumexp(scores, dim=-1)
+    weights = torch.exp(scores - normalisers.unsqueeze(-1))
+    return weights.to(value.dtype) @ value, normalisers
+
+
+def merge(own: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> Tensor:
+    """Attention over the keys of both passes; outputs `[..., size]`, log-sum-exps `[...]`."""
+    share = torch.sigmoid(other[1] - own[1]).unsqueeze(-1).to(own[0].dtype)
+    return torch.lerp(own[0], other[0], share)
+
+
+def _attend_flash_cpu(
+    query: Tensor, key: Tensor, value: Tensor, scaling: float, causal: bool, mask: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The kernel under scaled_dot_product_attention on CPU. It is private to torch: this is its only use."""
+    kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+    output, normalisers = kernel(query, key, value, 0.0, causal, attn_mask=mask, scale=scaling)
+    return output, normalisers

@@ -1,0 +1,88 @@
+"""The contract of an executor, and how log-probabilities are read from logits."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from lens_engine.scoring.labels import LabelTrie
+from lens_engine.scoring.packing import ideal_tokens
+from lens_engine.scoring.tokenization import Tokens
+from lens_engine.types import LabelLogProbs
+
+ExecutorName = Literal["packed", "cached", "plain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Every prefix with every query, then the label words."""
+
+    prefixes: tuple[Tokens, ...]  #: leading special tokens included; () is possible
+    queries: tuple[Tokens, ...]  #: none is empty
+    trie: LabelTrie
+
+    @property
+    def prefix_lengths(self) -> list[int]:
+        return [len(prefix) for prefix in self.prefixes]
+
+    @property
+    def query_lengths(self) -> list[int]:
+        return [len(query) for query in self.queries]
+
+    @property
+    def ideal_tokens(self) -> int:
+        return ideal_tokens(self.prefix_lengths, self.query_lengths, tail=self.trie.num_fed)
+
+    def new_reads(self) -> NDArray[np.float32]:
+        """Zeros to fill: one number for each read of the trie  # [prefixes, queries, reads]."""
+        return np.zeros((len(self.prefixes), len(self.queries), len(self.trie.flat_reads)), np.float32)
+
+
+@dataclass(slots=True)
+class TokenCounters:
+    """What was fed, beside the least that could have been."""
+
+    num_forwards: int = 0
+    num_pairs: int = 0  #: prefix-query pairs scored
+    fed_tokens: int = 0  #: padding included
+    ideal_tokens: int = 0
+
+    def count_forward(self, input_ids: Tensor) -> None:
+        self.num_forwards += 1
+        self.fed_tokens += input_ids.numel()
+
+
+class Executor(Protocol):
+    """Runs a workload. The same workload and budget give the same bits."""
+
+    name: ClassVar[ExecutorName]
+
+    def __init__(self, model: nn.Module, counters: TokenCounters) -> None: ...
+
+    def run(self, work: Workload, budget: int) -> LabelLogProbs:
+        """`label_log_probs  # [prefixes, queries, labels]`; a forward feeds about `budget` tokens at most."""
+        ...
+
+
+def read_log_probs(logits: Tensor, rows: NDArray[np.int64], tokens: NDArray[np.int64]) -> NDArray[np.float32]:
+    """log softmax(logits[rows])[tokens], in float32 over the whole vocabulary; the one copy to the host.
+
+    Args:
+        logits: `[positions, vocabulary]`.
+        rows: the position of each read  # [reads]
+        tokens: the token of each read  # [reads]
+    """
+    normalisers = torch.logsumexp(logits.float(), dim=-1)  # [positions]
+    index = torch.from_numpy(np.stack([rows, tokens])).to(logits.device)
+    read: NDArray[np.float32] = (logits[index[0], index[1]].float() - normalisers[index[0]]).cpu().numpy()
+    return read
+
+
+def sum_label_words(reads: NDArray[np.float32], trie: LabelTrie) -> LabelLogProbs:
+    """From one number for each read to one for each label word  # [prefixes, queries, labels]."""
+    starts = np.cumsum([0] + [len(path) for path in trie.reads[:-1]])
+    sums: LabelLogProbs = np.add.reduceat(reads.astype(np.float64), starts, axis=-1).astype(np.float32)
+    return sums

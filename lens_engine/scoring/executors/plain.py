@@ -1,0 +1,41 @@
+"""The oracle: every prompt whole, in its own row, nothing shared. Right wherever the model is."""
+
+from typing import ClassVar
+
+import torch
+from torch import nn
+
+from lens_engine.scoring.executors.base import ExecutorName, TokenCounters, Workload, sum_label_words
+from lens_engine.scoring.executors.rows import Row, batch_rows, chains_of, pad_rows, positions_to_keep, read_rows
+from lens_engine.types import LabelLogProbs
+
+
+class PlainExecutor:
+    """Right-padded batches of whole prompts, logits at the label positions only."""
+
+    name: ClassVar[ExecutorName] = "plain"
+
+    def __init__(self, model: nn.Module, counters: TokenCounters) -> None:
+        self._model = model
+        self._counters = counters
+
+    def run(self, work: Workload, budget: int) -> LabelLogProbs:
+        reads = work.new_reads()
+        device = next(self._model.parameters()).device
+        for rows in batch_rows(_whole_prompts(work), budget):
+            ids, mask = pad_rows(rows, device)
+            kept = positions_to_keep(rows)
+            keep = torch.from_numpy(kept).to(device)
+            outputs = self._model(input_ids=ids, attention_mask=mask, use_cache=False, logits_to_keep=keep)
+            self._counters.count_forward(ids)
+            read_rows(outputs.logits, rows, kept, reads)
+        return sum_label_words(reads, work.trie)
+
+
+def _whole_prompts(work: Workload) -> list[Row]:
+    return [
+        Row((p, q), prefix + query + chain.tokens, len(prefix) + len(query) - 1, chain)
+        for p, prefix in enumerate(work.prefixes)
+        for q, query in enumerate(work.queries)
+        for chain in chains_of(work.trie)
+    ]

@@ -1,0 +1,91 @@
+"""Suffixes as right-padded rows: what the plain and the cached executor have in common.
+
+A row is a query, then one chain of the label trie. Label words that branch need a row for each chain;
+a node shared by several chains is read from the first.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lens_engine.scoring.executors.base import read_log_probs
+from lens_engine.scoring.labels import ROOT, LabelTrie
+from lens_engine.scoring.packing import order_by_length
+from lens_engine.scoring.tokenization import Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """One row's label tokens, and what is read beside them."""
+
+    tokens: Tokens
+    reads: tuple[tuple[int, int, int], ...]  #: (offset from the query's last token, token, index of the read)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A prompt's tokens, from where the executor starts to feed it."""
+
+    pair: tuple[int, int]  #: (prefix, query)
+    tokens: Tokens
+    label_position: int  #: of the query's last token in `tokens`
+    chain: Chain
+
+
+def chains_of(trie: LabelTrie) -> tuple[Chain, ...]:
+    chains, seen = [], set[int]()
+    for nodes in trie.chains():
+        offsets = {node: offset for offset, node in enumerate((ROOT, *nodes)) if node not in seen}
+        seen.update(offsets)
+        reads = [(offsets[n], token, read) for read, (n, token) in enumerate(trie.flat_reads) if n in offsets]
+        chains.append(Chain(tuple(trie.tokens[node] for node in nodes), tuple(reads)))
+    return tuple(chains)
+
+
+def batch_rows(rows: Sequence[Row], budget: int, *, cached_tokens: int = 0) -> Iterator[list[Row]]:
+    """Rows of like length together, as many as fit `budget` tokens with their padding (at least one).
+
+    `cached_tokens` stand before every row; they count too, for they take memory.
+    """
+    batch: list[Row] = []
+    for index in order_by_length([len(row.tokens) for row in rows]):
+        row = rows[index]
+        if batch and (len(batch) + 1) * (len(row.tokens) + cached_tokens) > budget:
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+def pad_rows(rows: Sequence[Row], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Token ids and attention mask  # [rows, longest]; padding is on the right."""
+    longest = max(len(row.tokens) for row in rows)
+    ids = np.zeros((len(rows), longest), np.int64)
+    mask = np.zeros_like(ids)
+    for index, row in enumerate(rows):
+        ids[index, : len(row.tokens)] = row.tokens
+        mask[index, : len(row.tokens)] = 1
+    return torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
+
+
+def positions_to_keep(rows: Sequence[Row]) -> NDArray[np.int64]:
+    """Positions where any row is read, in order; one list for all rows, as every release of transformers takes it."""
+    positions = {row.label_position + offset for row in rows for offset, _, _ in row.chain.reads}
+    return np.array(sorted(positions), np.int64)
+
+
+def read_rows(logits: Tensor, rows: Sequence[Row], kept: NDArray[np.int64], reads: NDArray[np.float32]) -> None:
+    """Write into `reads` what `logits  # [rows, kept positions, vocabulary]` say of the rows' label words."""
+    wanted = [
+        (index, row.label_position + offset, token, *row.pair, read)
+        for index, row in enumerate(rows)
+        for offset, token, read in row.chain.reads
+    ]
+    row_index, position, token, prefix, query, read = np.array(wanted, np.int64).T
+    flat = row_index * len(kept) + np.searchsorted(kept, position)
+    reads[prefix, query, read] = read_log_probs(logits.flatten(0, 1), flat, token)

@@ -1,0 +1,96 @@
+"""Which tokens go into which forward: a pure function of lengths and a budget.
+
+The work is one stream: prefix 0, its queries, prefix 1, its queries, and so on. It is cut into
+forwards between segments, so nothing is padded and nothing is fed twice: a prefix whose queries go on
+into the next forward is kept, not fed again. Within a group the queries go by length, so that those
+that stand beside each other are alike. The plan depends on nothing but its arguments: the same call
+makes the same forwards, and so the same bits.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Part of one forward: a prefix and some of its queries, all by index."""
+
+    prefix: int
+    queries: tuple[int, ...]
+    feeds_prefix: bool  #: the prefix's tokens are in this forward; otherwise they were in an earlier one
+    keeps_prefix: bool  #: a later forward has more of its queries
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """One run of the model over `num_tokens` tokens."""
+
+    groups: tuple[Group, ...]
+    num_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    prefix: int
+    query: int | None  #: None for the prefix itself
+    num_tokens: int
+
+
+def plan(
+    prefix_lengths: Sequence[int], query_lengths: Sequence[int], budget: int, *, tail: int = 0
+) -> tuple[Forward, ...]:
+    """Cut the work of scoring every prefix with every query into forwards.
+
+    Args:
+        prefix_lengths: tokens of each prefix; 0 for an empty one.
+        query_lengths: tokens of each query.
+        budget: tokens a forward may hold. A single segment longer than that has a forward of its own.
+        tail: tokens fed after each query (the label trie's).
+    """
+    forwards: list[Forward] = []
+    pending: list[_Segment] = []
+    num_pending = 0
+    for segment in _stream(prefix_lengths, query_lengths, tail):
+        if pending and num_pending + segment.num_tokens > budget:
+            forwards.append(_close(pending, num_pending, continued=segment))
+            pending, num_pending = [], 0
+        pending.append(segment)
+        num_pending += segment.num_tokens
+    if pending:
+        forwards.append(_close(pending, num_pending, continued=None))
+    return tuple(forwards)
+
+
+def order_by_length(lengths: Sequence[int]) -> list[int]:
+    """Indices from short to long; equal lengths keep their order."""
+    return sorted(range(len(lengths)), key=lambda index: lengths[index])
+
+
+def ideal_tokens(prefix_lengths: Sequence[int], query_lengths: Sequence[int], *, tail: int = 0) -> int:
+    """Each prefix once, each (prefix, query) suffix once: the least any executor can feed."""
+    return sum(prefix_lengths) + len(prefix_lengths) * (sum(query_lengths) + tail * len(query_lengths))
+
+
+def _stream(prefix_lengths: Sequence[int], query_lengths: Sequence[int], tail: int) -> Iterator[_Segment]:
+    order = order_by_length(query_lengths)
+    for prefix, length in enumerate(prefix_lengths):
+        if not order:
+            return
+        yield _Segment(prefix, None, length)
+        for query in order:
+            yield _Segment(prefix, query, query_lengths[query] + tail)
+
+
+def _close(segments: Sequence[_Segment], num_tokens: int, continued: _Segment | None) -> Forward:
+    """A forward of `segments`; `continued` is the segment that comes next in the stream."""
+    prefixes = dict.fromkeys(segment.prefix for segment in segments)
+    groups = tuple(
+        Group(
+            prefix=prefix,
+            queries=tuple(s.query for s in segments if s.prefix == prefix and s.query is not None),
+            feeds_prefix=any(s.prefix == prefix and s.query is None for s in segments),
+            keeps_prefix=continued is not None and continued.query is not None and continued.prefix == prefix,
+        )
+        for prefix in prefixes
+    )
+    return Forward(groups, num_tokens)

@@ -1,0 +1,135 @@
+"""`LabelScorer` over a loaded causal language model and an executor."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from lens_engine.errors import InvalidDataset, OutOfMemory
+from lens_engine.scoring.base import Prefix, ScorerIdentity
+from lens_engine.scoring.executors import Executor, TokenCounters, Workload
+from lens_engine.scoring.labels import build_label_trie
+from lens_engine.scoring.limits import check_finite, check_prompt_lengths
+from lens_engine.scoring.tokenization import SegmentTokenizer, Tokens
+from lens_engine.types import LabelLogProbs
+
+SMALLEST_BUDGET = 32
+"""Tokens of a forward below which running out of memory is final."""
+
+
+class CausalLMScorer:
+    """Scores label words with a causal language model.
+
+    Prompts of one call are run in forwards of about `token_budget` tokens. If the device runs out of
+    memory the budget is halved, for good, and the call starts again; `token_budget` tells.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        tokenizer: SegmentTokenizer,
+        identity: ScorerIdentity,
+        *,
+        max_prompt_tokens: int,
+        token_budget: int,
+        counters: TokenCounters,
+    ) -> None:
+        self._executor = executor
+        self._tokenizer = tokenizer
+        self._identity = identity
+        self._max_prompt_tokens = max_prompt_tokens
+        self._token_budget = token_budget
+        self._counters = counters
+
+    @property
+    def identity(self) -> ScorerIdentity:
+        return self._identity
+
+    @property
+    def max_prompt_tokens(self) -> int:
+        return self._max_prompt_tokens
+
+    @property
+    def token_budget(self) -> int:
+        """Tokens a forward may feed."""
+        return self._token_budget
+
+    @property
+    def counters(self) -> TokenCounters:
+        """A copy of what has been fed since loading."""
+        return dataclasses.replace(self._counters)
+
+    def count_tokens(self, segments: Sequence[str]) -> list[int]:
+        return [len(tokens) for tokens in self._tokenizer.encode_queries(segments, is_first=False)]
+
+    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
+        """As `LabelScorer.score`.
+
+        Raises:
+            InvalidDataset: a query has no tokens.
+            OutOfMemory: even the smallest forward is too large for the device.
+        """
+        trie = build_label_trie(label_spans, self._tokenizer.encode_spans(label_spans))
+        label_log_probs: LabelLogProbs = np.zeros((len(prefixes), len(queries), len(label_spans)), np.float32)
+        if not label_log_probs.size:
+            return label_log_probs
+        for rows, is_first in self._split_by_beginning(prefixes):
+            work = Workload(
+                prefixes=tuple(self._tokenizer.encode_prefixes([prefixes[row] for row in rows])),
+                queries=self._encode_queries(queries, is_first=is_first),
+                trie=trie,
+            )
+            check_prompt_lengths(work.prefix_lengths, work.query_lengths, trie.longest_span, self._max_prompt_tokens)
+            label_log_probs[rows] = self._run(work)
+        check_finite(label_log_probs, label_spans)
+        return label_log_probs
+
+    def _split_by_beginning(self, prefixes: Sequence[Prefix]) -> list[tuple[list[int], bool]]:
+        """Rows of prefixes, and whether a query after them begins its prompt; apart only if that changes its tokens."""
+        if not self._tokenizer.distinguishes_first:
+            return [(list(range(len(prefixes))), True)]
+        empty = [row for row, prefix in enumerate(prefixes) if not prefix]
+        filled = [row for row, prefix in enumerate(prefixes) if prefix]
+        return [(rows, is_first) for rows, is_first in ((empty, True), (filled, False)) if rows]
+
+    def _encode_queries(self, queries: Sequence[str], *, is_first: bool) -> tuple[Tokens, ...]:
+        encoded = self._tokenizer.encode_queries(queries, is_first=is_first)
+        for index, tokens in enumerate(encoded):
+            if not tokens:
+                raise InvalidDataset(
+                    f"query {index} ({queries[index]!r}) has no tokens; remove the example, or add words to the "
+                    "template between text and label",
+                    field="examples",
+                )
+        return tuple(encoded)
+
+    def _run(self, work: Workload) -> LabelLogProbs:
+        while True:
+            try:
+                with torch.inference_mode():
+                    label_log_probs = self._executor.run(work, self._token_budget)
+            except (RuntimeError, MemoryError) as error:
+                if not _is_out_of_memory(error):
+                    raise
+                self._halve_budget(error)
+            else:
+                self._counters.num_pairs += len(work.prefixes) * len(work.queries)
+                self._counters.ideal_tokens += work.ideal_tokens
+                return label_log_probs
+
+    def _halve_budget(self, error: Exception) -> None:
+        if self._token_budget // 2 < SMALLEST_BUDGET:
+            raise OutOfMemory(
+                f"{self._identity.device} has too little memory for {self._identity.model} even with "
+                f"{self._token_budget} tokens at a time; use a smaller model, shorter texts or fewer demonstrations"
+            ) from error
+        self._token_budget //= 2
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return "can't allocate memory" in str(error)  # what torch's CPU allocator says, as a plain RuntimeError

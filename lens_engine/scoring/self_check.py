@@ -1,0 +1,46 @@
+"""Does an executor give a model's own numbers? Asked at loading, on random tokens, against the plain one.
+
+Packing is silently wrong on some architectures: those that window by index, bias by distance, or carry
+state from token to token. So no list of good architectures is trusted; each loaded model is tried.
+"""
+
+import numpy as np
+import torch
+
+from lens_engine.scoring.executors import Executor, Workload
+from lens_engine.scoring.labels import build_label_trie
+from lens_engine.scoring.tokenization import Tokens
+from lens_engine.types import LabelLogProbs
+
+# One pack is 286 tokens: longer than the local window of any GPT-Neo (256), which packing breaks.
+_PREFIX_LENGTHS = (96, 0)
+_QUERY_LENGTHS = (7, 61, 24)
+_PROMPT_TOKENS = 96 + 61 + 2
+_ONE_FORWARD = 4096
+
+TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.5, torch.float16: 0.1}
+"""Largest |Δ log p| that is rounding, by the format the model computes in; a wrong mask gives whole nats."""
+
+
+def make_check_workload(vocabulary_size: int, max_prompt_tokens: int) -> Workload:
+    """Two prefixes (one empty) by three queries, with a label word of two tokens."""
+    shrink = min(1.0, max_prompt_tokens / _PROMPT_TOKENS)
+    generator = np.random.default_rng(0)
+
+    def draw(length: int) -> Tokens:
+        return tuple(generator.integers(0, vocabulary_size, size=int(length * shrink)).tolist())
+
+    first, second, third = generator.choice(vocabulary_size, size=3, replace=False).tolist()
+    trie = build_label_trie(("short", "long"), ((first,), (second, third)))
+    return Workload(tuple(draw(n) for n in _PREFIX_LENGTHS), tuple(draw(max(n, 7)) for n in _QUERY_LENGTHS), trie)
+
+
+def run_check(executor: Executor, work: Workload) -> LabelLogProbs:
+    with torch.inference_mode():
+        return executor.run(work, _ONE_FORWARD)
+
+
+def disagreement(label_log_probs: LabelLogProbs, expected: LabelLogProbs) -> float:
+    """Largest |Δ log p|; infinite if either side is not finite."""
+    delta = np.abs(label_log_probs - expected)
+    return float(delta.max()) if np.isfinite(delta).all() else float("inf")

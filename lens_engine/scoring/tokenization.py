@@ -1,0 +1,116 @@
+"""Segments to token ids: each text by itself, once.
+
+A prompt's tokens are the tokenizer's leading special tokens (BOS, for some), then the tokens of each
+segment. Segments are tokenised apart, so that a prefix's tokens never depend on what follows it. Some
+tokenizers put a space before every text they are given (SentencePiece's "▁"); only the segment that
+really comes first may get it, so later segments go through a copy of the tokenizer without that step.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tokenizers import Tokenizer
+
+Tokens = tuple[int, ...]
+
+_MAX_CACHED_TEXTS = 500_000
+
+
+class SegmentTokenizer:
+    """Tokenises segments apart and remembers the result.
+
+    Special tokens written out in a text ("<|endoftext|>") are read as plain text.
+
+    Args:
+        backend: the model's own tokenizer; it is copied, not changed.
+    """
+
+    def __init__(self, backend: Tokenizer) -> None:
+        description = backend.to_str()
+        self.leading_tokens = _leading_special_tokens(backend)
+        self._first = _plain_tokenizer(description)
+        continuing = _without_prefix_space(description)
+        self._continuing = self._first if continuing == description else _plain_tokenizer(continuing)
+        self._cached: dict[tuple[bool, str], Tokens] = {}
+
+    def encode_prefixes(self, prefixes: Sequence[Sequence[str]]) -> list[Tokens]:
+        """Leading special tokens and all segments of each prefix, joined."""
+        first = self._encode((segments[0] for segments in prefixes if segments), is_first=True)
+        later = self._encode((segment for segments in prefixes for segment in segments[1:]), is_first=False)
+        return [
+            self.leading_tokens
+            + (first[segments[0]] if segments else ())
+            + tuple(token for segment in segments[1:] for token in later[segment])
+            for segments in prefixes
+        ]
+
+    def encode_queries(self, queries: Sequence[str], *, is_first: bool) -> list[Tokens]:
+        """Tokens of each query; `is_first` if no segment precedes it."""
+        encoded = self._encode(queries, is_first=is_first)
+        return [encoded[query] for query in queries]
+
+    def encode_spans(self, label_spans: Sequence[str]) -> list[Tokens]:
+        """Tokens of each label span, as they continue a query."""
+        encoded = self._encode(label_spans, is_first=False)
+        return [encoded[span] for span in label_spans]
+
+    @property
+    def distinguishes_first(self) -> bool:
+        """Whether a text has other tokens at the beginning of a prompt than later in it."""
+        return self._continuing is not self._first
+
+    def _encode(self, texts: Iterable[str], *, is_first: bool) -> dict[str, Tokens]:
+        wanted = dict.fromkeys(texts)
+        missing = [text for text in wanted if (is_first, text) not in self._cached]
+        if len(self._cached) + len(missing) > _MAX_CACHED_TEXTS:
+            self._cached.clear()
+            missing = list(wanted)
+        tokenizer = self._first if is_first else self._continuing
+        encodings = tokenizer.encode_batch_fast(missing, add_special_tokens=False)
+        for text, encoding in zip(missing, encodings, strict=True):
+            self._cached[is_first, text] = tuple(encoding.ids)
+        return {text: self._cached[is_first, text] for text in wanted}
+
+
+def _leading_special_tokens(backend: Tokenizer) -> Tokens:
+    """What the tokenizer puts before a text, told from what it puts after it."""
+    content = backend.encode("a", add_special_tokens=False).ids
+    whole = backend.encode("a", add_special_tokens=True).ids
+    for start in range(len(whole) - len(content) + 1):
+        if whole[start : start + len(content)] == content:
+            return tuple(whole[:start])
+    return ()
+
+
+def _plain_tokenizer(description: str) -> Tokenizer:
+    tokenizer = Tokenizer.from_str(description)
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+def _without_prefix_space(description: str) -> str:
+    """The tokenizer's JSON with no step that puts a space before the text."""
+    fields: dict[str, Any] = json.loads(description)
+    before = json.dumps(fields)
+    fields["normalizer"] = _drop_prefix_space(fields.get("normalizer"))
+    fields["pre_tokenizer"] = _drop_prefix_space(fields.get("pre_tokenizer"))
+    after = json.dumps(fields)
+    return description if after == before else after
+
+
+def _drop_prefix_space(step: dict[str, Any] | None) -> dict[str, Any] | None:
+    if step is None or step["type"] == "Prepend":
+        return None
+    if step["type"] == "Sequence":
+        key = "normalizers" if "normalizers" in step else "pretokenizers"
+        kept = [kept for inner in step[key] if (kept := _drop_prefix_space(inner)) is not None]
+        return {**step, key: kept}
+    changes: dict[str, Any] = {}
+    if step.get("add_prefix_space"):
+        changes["add_prefix_space"] = False
+    if step.get("prepend_scheme", "never") != "never":
+        changes["prepend_scheme"] = "never"
+    return {**step, **changes}
