@@ -1,0 +1,77 @@
+"""What goes wrong at the command line: a message a person can act on, and an exit code."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+from rich.console import Console
+from rich.text import Text
+
+from lens_engine.errors import InvalidDataset, InvalidInput, LensError, NothingSelected, UnknownModel, UnsafeModel
+
+if TYPE_CHECKING:
+    from app.settings import Settings
+
+EXIT_FAILED = 1
+EXIT_MENDABLE = 2
+EXIT_INTERRUPTED = 130
+
+
+class Refusal(Exception):
+    """The command cannot go on; `details` are further lines for the person who called it."""
+
+    def __init__(self, message: str, *, details: tuple[str, ...] = (), exit_code: int = EXIT_FAILED) -> None:
+        super().__init__(message)
+        self.details = details
+        self.exit_code = exit_code
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Turn the errors that a person can understand into refusals; others stay tracebacks."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise Refusal(str(error), details=_locate(error), exit_code=EXIT_MENDABLE) from error
+    except (UnknownModel, UnsafeModel) as error:
+        raise Refusal(str(error), details=("where: --model",), exit_code=EXIT_MENDABLE) from error
+    except NothingSelected as error:
+        raise Refusal(str(error), exit_code=EXIT_INTERRUPTED) from error
+    except (LensError, OSError) as error:
+        raise Refusal(str(error)) from error
+
+
+def read_settings() -> "Settings":
+    """The service's settings from the environment.
+
+    Raises:
+        Refusal: a variable has a bad value; each is named, none is shown.
+    """
+    from app.settings import Settings
+
+    try:
+        return Settings()
+    except ValidationError as error:
+        details = tuple(_describe_variable(item["loc"], item["msg"]) for item in error.errors())
+        raise Refusal("the settings are not usable", details=details, exit_code=EXIT_MENDABLE) from error
+
+
+def show_refusal(refusal: Refusal, console: Console) -> None:
+    console.print(Text("error: ", style="bold red") + Text(str(refusal)), soft_wrap=True)
+    for detail in refusal.details:
+        console.print(Text(f"  {detail}"), soft_wrap=True)
+
+
+def _describe_variable(location: tuple[int | str, ...], message: str) -> str:
+    name = "_".join(("LENS", *(str(part) for part in location))).upper()
+    return f"{name}: {message}" if location else message
+
+
+def _locate(error: InvalidInput) -> tuple[str, ...]:
+    details = [f"where: {error.field}"]
+    if isinstance(error, InvalidDataset) and len(error.problems) > 1:
+        details += [f"row {problem.row}: {problem.detail}" for problem in error.problems]
+    elif error.row is not None:
+        details.append(f"row: {error.row} (data rows are counted from 0)")
+    return tuple(details)

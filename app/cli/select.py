@@ -1,0 +1,70 @@
+"""`lens select`: one selection in this process, with no service around it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from app.cli.refusals import EXIT_INTERRUPTED, refusing
+from lens_engine.config import PresetName
+from lens_engine.types import StopReason
+
+_BUNDLED_MODEL = "smollm2-135m-instruct"
+
+
+def select(
+    train: Annotated[Path, typer.Argument(help="Labelled examples: CSV, JSONL or Parquet with `text` and `label`.")],
+    template: Annotated[
+        str, typer.Option(help="A prompt with one {text} and, after it, one {label}, as in '{text} It was {label}.'")
+    ],
+    verbalizer: Annotated[
+        list[str], typer.Option(metavar="LABEL=WORD", help="A label's word in the prompt; once for each label.")
+    ],
+    test: Annotated[
+        Path | None, typer.Option(help="Rows for the report; without it, a share of TRAIN is held out.")
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="A bundled name, a folder, a .gguf file, or a Hugging Face hub id.")
+    ] = _BUNDLED_MODEL,
+    preset: Annotated[PresetName, typer.Option(help="A whole configuration to start from.")] = "standard",
+    seed: Annotated[int | None, typer.Option(min=0, help="The one source of randomness.", show_default="0")] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Laid over the preset, as in search.beam_width=8; repeatable."),
+    ] = None,
+    separator: Annotated[str, typer.Option(help="What ends a demonstration.", show_default="a line break")] = "\n",
+    dtype: Annotated[str, typer.Option(help="float32, bfloat16, float16, or auto for the fastest here.")] = "auto",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps, or auto for CUDA where there is one.")] = "auto",
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Kept up to date on the way; a run that finds its own goes on from it.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Where to write the whole result as JSON.")] = None,
+) -> None:
+    """Find the support examples of a dataset, here and now, without any service.
+
+    Ctrl-C stops at the next convenient point and keeps the best permutation found so far; a second
+    one gives up at once.
+
+    Example:
+
+        lens select train.csv --template '{text} It was {label}.' \\
+          --verbalizer positive=great --verbalizer negative=terrible \\
+          --preset quick --output result.json
+    """
+    from app.cli.report_view import show_result
+    from app.cli.select_options import read_config, read_task
+    from app.cli.select_run import ModelChoice, SelectionRun, Sources, write_result
+
+    try:
+        with refusing():
+            task, config = read_task(template, verbalizer, separator), read_config(preset, seed, option or [])
+            run = SelectionRun.prepare(Sources(train, test), task, config)
+            result = run.execute(ModelChoice(model, dtype, device), checkpoint, Console(stderr=True))
+            if output is not None:
+                write_result(result, output)
+    except KeyboardInterrupt:
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    show_result(result, Console())
+    if result.stop_reason is StopReason.CANCELLED:
+        raise typer.Exit(EXIT_INTERRUPTED)

@@ -1,0 +1,119 @@
+"""A selection in this process: files in, model loaded, bar shown, result written."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from app.cli.progress_bar import SelectionBar, selection_bar
+from app.cli.signals import StopRequest
+from app.datasets.parsing import ParsingLimits, parse_dataset
+from lens_engine.checkpoint import FileCheckpointStore
+from lens_engine.config import SelectionConfig
+from lens_engine.dataset import Problem, split_examples
+from lens_engine.pipeline import select_support_examples
+from lens_engine.progress import Progress
+from lens_engine.report import SelectionResult
+from lens_engine.scoring.base import LabelScorer
+from lens_engine.template import Task
+from lens_engine.types import Example, StopReason
+
+_LIMITS = ParsingLimits(max_bytes=2**31, max_rows=2_000_000)
+"""A person's own files on a person's own machine: more than the service takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The files of a dataset."""
+
+    train: Path
+    test: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """Which model, and how it is run; `auto` leaves that to the machine."""
+
+    reference: str
+    dtype: str
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionRun:
+    """A problem that has been checked, and how it is to be solved."""
+
+    problem: Problem
+    config: SelectionConfig
+
+    @classmethod
+    def prepare(cls, sources: Sources, task: Task, config: SelectionConfig) -> "SelectionRun":
+        """Read the files and refuse what cannot work, before any model is loaded.
+
+        Raises:
+            InvalidInput: with the field, and the row if one is to blame.
+            OSError: a file cannot be read.
+        """
+        test = None if sources.test is None else _read(sources.test, "test")
+        problem = Problem(task, _read(sources.train, "dataset"), test)
+        split_examples(problem, config)
+        return cls(problem, config)
+
+    def execute(self, model: ModelChoice, checkpoint: Path | None, console: Console) -> SelectionResult:
+        """Load the model and run, with a live bar; the first Ctrl-C asks the engine to stop.
+
+        Raises:
+            LensError: as `load_scorer` and `select_support_examples`.
+            KeyboardInterrupt: at the second Ctrl-C.
+        """
+        store = None if checkpoint is None else FileCheckpointStore(checkpoint)
+        earlier = None if store is None else store.load()
+        request = StopRequest()
+        with selection_bar(console) as bar, request.listening(lambda: bar.wait("Stopping at the next point")):
+            bar.wait(f"Loading {model.reference}")
+            scorer = _load(model, earlier.dtype if earlier is not None else model.dtype)
+            result = select_support_examples(
+                self.problem, scorer, self.config, listener=BarListener(bar, request), checkpoints=store
+            )
+            bar.finish("Done" if not result.partial else "Stopped")
+        return result
+
+
+class BarListener:
+    """Passes progress to the bar, and a stop signal to the engine."""
+
+    def __init__(self, bar: SelectionBar, request: StopRequest) -> None:
+        self._bar = bar
+        self._request = request
+
+    def on_progress(self, progress: Progress) -> None:
+        self._bar.show(progress)
+
+    def stop_requested(self) -> StopReason | None:
+        return StopReason.CANCELLED if self._request.is_made else None
+
+
+def write_result(result: SelectionResult, path: Path) -> None:
+    """Write it as JSON, whole or not at all."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as scratch:
+        try:
+            scratch.write(result.model_dump_json(indent=2) + "\n")
+            scratch.flush()
+            os.fsync(scratch.fileno())
+            os.replace(scratch.name, path)
+        except BaseException:
+            Path(scratch.name).unlink(missing_ok=True)
+            raise
+
+
+def _read(path: Path, field: str) -> Sequence[Example]:
+    return parse_dataset(path, _LIMITS, field=field).examples
+
+
+def _load(model: ModelChoice, dtype: str) -> LabelScorer:
+    from lens_engine.scoring.causal_lm import load_scorer
+
+    return load_scorer(model.reference, dtype=dtype, device=model.device)
