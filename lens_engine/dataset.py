@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from lens_engine.config import SelectionConfig
-from lens_engine.errors import ClassTooSmall, InvalidDataset
+from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset
 from lens_engine.quotas import count_labels, demonstration_quotas, share_equally, share_proportionally
 from lens_engine.randomness import make_generator
 from lens_engine.schedule import plan_rounds
@@ -81,9 +81,11 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
             text in both dataset and test rows.
         ClassTooSmall: a label has fewer examples than the splits and its quota need; the message
             names the label and the number.
-        InvalidConfig: fewer demonstrations than labels in a label-balanced selection.
+        InvalidConfig: fewer demonstrations than labels in a label-balanced selection, or filtering
+            keeps fewer examples than a permutation needs.
     """
     labels = problem.task.labels
+    _check_keep(labels, config)
     _check_labels(problem.examples, labels, "dataset")
     train = _clean(problem.examples)
     test, leaked = _Cleaned([], 0, []), 0
@@ -112,6 +114,18 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     )
     check_sizes(split, labels, config)
     return _with_warnings(split, train, test, labels, config)
+
+
+def _check_keep(labels: Sequence[str], config: SelectionConfig) -> None:
+    """What filtering keeps must fill the quotas, whichever label gets the odd place."""
+    quotas = demonstration_quotas(config, dict.fromkeys(labels, 1))
+    least = config.num_demonstrations if quotas is None else max(quotas.values()) * len(labels)
+    if config.filtering.keep < least:
+        raise InvalidConfig(
+            f"filtering.keep is {config.filtering.keep}, and {config.num_demonstrations} demonstrations of "
+            f"{len(labels)} labels need at least {least} examples to choose from; raise it",
+            field="options.filtering.keep",
+        )
 
 
 def _check_labels(examples: Sequence[Example], labels: Sequence[str], field: str) -> None:
