@@ -21,7 +21,7 @@ from lens_engine.errors import InvalidConfig, ModelError
 from lens_engine.model_cache import make_once
 from lens_engine.models import ModelSource, resolve_model
 from lens_engine.scoring.base import ScorerIdentity
-from lens_engine.scoring.executor_choice import EXECUTORS, choose_executor, set_up
+from lens_engine.scoring.executor_choice import EXECUTORS, choose_executor
 from lens_engine.scoring.executors import ExecutorName, TokenCounters
 from lens_engine.scoring.executors.packed import ATTENTION_NAME, packed_attention
 from lens_engine.scoring.precision import choose_dtype
@@ -102,7 +102,7 @@ def scorer_from_model(
 def _load_checked(
     folder: Path, dtype: torch.dtype, device: torch.device, names: Sequence[ExecutorName]
 ) -> tuple[Any, ExecutorName]:
-    """The model in `dtype`, set up for the first executor that is right for it.
+    """The model in `dtype`, and the first executor that is right for it.
 
     In 16 bits a wrong mask and rounding can look alike, so a model that fits is checked in float32 first.
     """
@@ -116,7 +116,6 @@ def _load_checked(
         del model
         gc.collect()
         model = _load_model(folder, dtype, device)
-        set_up(model, name)
     return model, name
 
 

@@ -1,12 +1,12 @@
 """The contract of an executor, and how log-probabilities are read from logits."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from lens_engine.scoring.labels import LabelTrie
 from lens_engine.scoring.packing import ideal_tokens
@@ -60,7 +60,7 @@ class Executor(Protocol):
 
     name: ClassVar[ExecutorName]
 
-    def __init__(self, model: nn.Module, counters: TokenCounters) -> None: ...
+    def __init__(self, model: Any, counters: TokenCounters) -> None: ...
 
     def run(self, work: Workload, budget: int) -> LabelLogProbs:
         """`label_log_probs  # [prefixes, queries, labels]`; a forward feeds about `budget` tokens at most."""

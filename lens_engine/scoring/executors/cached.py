@@ -9,7 +9,7 @@ import copy
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from lens_engine.scoring.executors.base import ExecutorName, TokenCounters, Workload, sum_label_words
 from lens_engine.scoring.executors.rows import Row, batch_rows, chains_of, pad_rows, positions_to_keep, read_rows
@@ -21,7 +21,7 @@ class CachedExecutor:
 
     name: ClassVar[ExecutorName] = "cached"
 
-    def __init__(self, model: nn.Module, counters: TokenCounters) -> None:
+    def __init__(self, model: Any, counters: TokenCounters) -> None:
         self._model = model
         self._counters = counters
         self._device = next(model.parameters()).device

@@ -9,7 +9,8 @@ This is right only where attention is all that mixes tokens, and plain softmax a
 `refuse_unknown` stops any other kind, and the load-time self-check catches what it cannot see.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,7 +47,7 @@ class PackedExecutor:
 
     name: ClassVar[ExecutorName] = "packed"
 
-    def __init__(self, model: nn.Module, counters: TokenCounters) -> None:
+    def __init__(self, model: Any, counters: TokenCounters) -> None:
         self._model = model
         self._counters = counters
         weights = next(model.parameters())
@@ -55,11 +56,12 @@ class PackedExecutor:
     def run(self, work: Workload, budget: int) -> LabelLogProbs:
         reads = work.new_reads()
         kept: dict[int, tuple[Tensor, Tensor]] = {}
-        for forward in plan(work.prefix_lengths, work.query_lengths, budget, tail=work.trie.num_fed):
-            inputs = lay_out(forward, work, self._device, self._dtype, kept)
-            logits = self._forward(inputs)
-            if inputs.pairs:
-                self._read(logits, inputs, work, reads)
+        with _packed_attention_on(self._model):
+            for forward in plan(work.prefix_lengths, work.query_lengths, budget, tail=work.trie.num_fed):
+                inputs = lay_out(forward, work, self._device, self._dtype, kept)
+                logits = self._forward(inputs)
+                if inputs.pairs:
+                    self._read(logits, inputs, work, reads)
         return sum_label_words(reads, work.trie)
 
     def _forward(self, inputs: PackedInputs) -> Tensor:
@@ -82,6 +84,28 @@ class PackedExecutor:
         values = read_log_probs(logits, (first_rows + nodes).ravel(), np.tile(tokens, len(inputs.pairs)))
         prefixes, queries = np.array(inputs.pairs).T
         reads[prefixes, queries] = values.reshape(len(inputs.pairs), -1)
+
+
+@contextmanager
+def _packed_attention_on(model: Any) -> Iterator[None]:
+    """The model with `packed_attention` as its attention function; with its own again afterwards.
+
+    Raises:
+        PackedExecutionError: the architecture cannot have it.
+    """
+    if not model._supports_attention_backend:
+        raise PackedExecutionError("the architecture does not look up its attention function")
+    others = {kind for kind in getattr(model.config, "layer_types", None) or () if kind != "full_attention"}
+    if others:
+        raise PackedExecutionError(f"layers of type {', '.join(sorted(others))} are not full attention")
+    original = model.config._attn_implementation
+    model.set_attn_implementation(ATTENTION_NAME)
+    try:
+        if model.config._attn_implementation != ATTENTION_NAME:  # transformers warns, and stays with another
+            raise PackedExecutionError("the architecture did not take the registered attention function")
+        yield
+    finally:
+        model.set_attn_implementation(original)
 
 
 def packed_attention(

@@ -1,9 +1,8 @@
 """The oracle: every prompt whole, in its own row, nothing shared. Right wherever the model is."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
-from torch import nn
 
 from lens_engine.scoring.executors.base import ExecutorName, TokenCounters, Workload, sum_label_words
 from lens_engine.scoring.executors.rows import Row, batch_rows, chains_of, pad_rows, positions_to_keep, read_rows
@@ -15,7 +14,7 @@ class PlainExecutor:
 
     name: ClassVar[ExecutorName] = "plain"
 
-    def __init__(self, model: nn.Module, counters: TokenCounters) -> None:
+    def __init__(self, model: Any, counters: TokenCounters) -> None:
         self._model = model
         self._counters = counters
 
