@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Path, Query, Request
 from sqlalchemy.orm import Session
 
-from app.errors import InvalidCursor
-from app.ids import decode_cursor
+from app.errors import InvalidCursor, NotFound
+from app.ids import decode_cursor, is_id
 from app.selections.service import Services
 
 
@@ -35,6 +35,15 @@ def get_owner(request: Request) -> str:
 
 
 OwnerDep = Annotated[str, Depends(get_owner)]
+
+
+def get_selection_id(selection_id: Annotated[str, Path(examples=["sel_01jd5g9k2m7x8y4z0q3r6t1v5w"])]) -> str:
+    if not is_id(selection_id):
+        raise NotFound("there is no selection of this id")
+    return selection_id
+
+
+SelectionIdDep = Annotated[str, Depends(get_selection_id)]
 
 
 @dataclass(frozen=True, slots=True)

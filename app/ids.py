@@ -14,6 +14,11 @@ def new_id(prefix: str) -> str:
     return f"{prefix}_{str(ULID()).lower()}"
 
 
+def is_id(value: str) -> bool:
+    """Whether it looks like one of ours; others need not be looked up."""
+    return _ID.fullmatch(value) is not None
+
+
 def encode_cursor(last_id: str) -> str:
     return base64.urlsafe_b64encode(last_id.encode()).decode().rstrip("=")
 
@@ -28,6 +33,6 @@ def decode_cursor(cursor: str) -> str:
         decoded = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
     except (binascii.Error, UnicodeError) as error:
         raise ValueError("not a cursor") from error
-    if not (_ID.fullmatch(decoded) or decoded.isdigit()):
+    if not (is_id(decoded) or decoded.isdigit()):
         raise ValueError("not a cursor")
     return decoded

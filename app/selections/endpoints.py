@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response, status
 
-from app.dependencies import OwnerDep, PageDep, ServicesDep, SessionDep
+from app.dependencies import OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
 from app.errors import InvalidCursor
 from app.etag import answer_with_etag
 from app.ids import encode_cursor
@@ -59,7 +59,7 @@ def list_selections(
 
 @router.get("/{selection_id}", response_model=SelectionOut, responses=openapi.refusals(401, 404, 503))
 def get_selection(
-    selection_id: str, request: Request, session: SessionDep, owner: OwnerDep, services: ServicesDep
+    selection_id: SelectionIdDep, request: Request, session: SessionDep, owner: OwnerDep, services: ServicesDep
 ) -> Response:
     """Status and progress. Ask again after `Retry-After`, with `If-None-Match`, until it has ended."""
     selection = present(service.get(session, owner, selection_id))
@@ -69,7 +69,7 @@ def get_selection(
 
 
 @router.get("/{selection_id}/events", responses=openapi.refusals(400, 401, 404, 503))
-def list_events(selection_id: str, session: SessionDep, owner: OwnerDep, page: PageDep) -> EventPage:
+def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep, page: PageDep) -> EventPage:
     """What happened so far, oldest first."""
     service.get(session, owner, selection_id)
     found = repository.list_events(session, selection_id, _event_id(page.last_id), page.limit)
@@ -82,7 +82,9 @@ def list_events(selection_id: str, session: SessionDep, owner: OwnerDep, page: P
     response_model=SupportExamplesOut,
     responses=openapi.refusals(401, 404, 409, 503),
 )
-def get_support_examples(selection_id: str, request: Request, session: SessionDep, owner: OwnerDep) -> Response:
+def get_support_examples(
+    selection_id: SelectionIdDep, request: Request, session: SessionDep, owner: OwnerDep
+) -> Response:
     """The chosen demonstrations in order, and how good they are."""
     report = service.get_report(session, owner, selection_id)
     result = SupportExamplesOut.model_validate({**report.result, "selection_id": selection_id})
@@ -90,7 +92,9 @@ def get_support_examples(selection_id: str, request: Request, session: SessionDe
 
 
 @router.post("/{selection_id}/render", responses=openapi.refusals(400, 401, 404, 409, 422, 503))
-def render_prompt(selection_id: str, body: RenderBody, session: SessionDep, owner: OwnerDep) -> Rendered | RenderedMany:
+def render_prompt(
+    selection_id: SelectionIdDep, body: RenderBody, session: SessionDep, owner: OwnerDep
+) -> Rendered | RenderedMany:
     """The prompt to send to the model for a new input."""
     inputs = [body.input] if body.input is not None else body.inputs or []
     prompts = service.render(session, owner, selection_id, inputs)
@@ -100,7 +104,9 @@ def render_prompt(selection_id: str, body: RenderBody, session: SessionDep, owne
 
 
 @router.post("/{selection_id}/cancel", status_code=202, responses=openapi.refusals(401, 404, 409, 503))
-def cancel_selection(selection_id: str, services: ServicesDep, owner: OwnerDep, response: Response) -> SelectionOut:
+def cancel_selection(
+    selection_id: SelectionIdDep, services: ServicesDep, owner: OwnerDep, response: Response
+) -> SelectionOut:
     """Stop it; the best permutation so far is kept. 200 when it was cancelled before."""
     selection, has_changed = service.cancel(services, owner, selection_id)
     response.status_code = status.HTTP_202_ACCEPTED if has_changed else status.HTTP_200_OK
@@ -110,7 +116,7 @@ def cancel_selection(selection_id: str, services: ServicesDep, owner: OwnerDep, 
 @router.delete(
     "/{selection_id}", status_code=204, response_class=Response, responses=openapi.refusals(401, 404, 409, 503)
 )
-def delete_selection(selection_id: str, session: SessionDep, owner: OwnerDep) -> None:
+def delete_selection(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep) -> None:
     """Forget a selection that has ended, with its result and its data."""
     service.delete(session, owner, selection_id)
 

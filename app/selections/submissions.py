@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from app.datasets.parsing import ParsedDataset, ParsingLimits, parse_dataset, parse_inline
 from app.errors import UnknownModelName, Unprocessable
 from app.problems import error_items
+from app.selections.label_check import find_mismatches
 from app.selections.refusals import as_problem, invalid_inputs
 from app.selections.schemas import SelectionSpec, SubmissionBody
 from app.selections.spec import StoredSpec
@@ -126,6 +127,10 @@ def check_fit(submission: ValidSubmission) -> ValidSubmission:
     """The dataset has the labels and the numbers that the spec needs."""
     test = None if submission.test is None else submission.test.examples
     problem = Problem(submission.spec.task, submission.dataset.examples, test)
+    mismatches = find_mismatches(problem.task.labels, problem.examples, "dataset")
+    mismatches += find_mismatches(problem.task.labels, test, "test") if test is not None else []
+    if mismatches:
+        raise as_problem(mismatches, inline=submission.is_inline)
     with invalid_inputs(inline=submission.is_inline):
         split_examples(problem, submission.spec.config)
     return submission

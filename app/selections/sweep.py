@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from redis.exceptions import RedisError
-from sqlalchemy import ColumnElement, Float, delete, func, select
+from sqlalchemy import ColumnElement, Float, delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.database import Database
@@ -108,11 +108,12 @@ def _worker_crashed(selection: Selection, settings: Settings) -> dict[str, Any]:
 
 
 def _queued(session: Session, settings: Settings) -> list[Doorbell]:
+    """Rows that wait for a worker. A new one is left to the request that made it, for a moment."""
     max_seconds = Selection.spec["config"]["budget"]["max_seconds"].astext.cast(Float)
     query = select(Selection.id, Selection.attempt, max_seconds).where(
         Selection.status == Status.QUEUED,
         Selection.not_before <= func.now(),
-        Selection.queued_at < func.now() - timedelta(seconds=settings.doorbell_grace_seconds),
+        or_(Selection.attempt > 0, Selection.queued_at < _ago(settings.doorbell_grace_seconds)),
     )
     return [
         Doorbell(id_, attempt + 1, seconds) for id_, attempt, seconds in session.execute(query.order_by(Selection.id))
@@ -121,16 +122,14 @@ def _queued(session: Session, settings: Settings) -> list[Doorbell]:
 
 def _overdue(session: Session, settings: Settings) -> list[Doorbell]:
     """Runs that have not heeded their cancel flag for too long."""
-    since = func.now() - timedelta(seconds=settings.stop_grace_seconds)
     query = select(Selection.id, Selection.attempt).where(
-        Selection.status == Status.CANCELLING, Selection.cancel_requested_at < since
+        Selection.status == Status.CANCELLING, Selection.cancel_requested_at < _ago(settings.stop_grace_seconds)
     )
     return [Doorbell(id_, attempt) for id_, attempt in session.execute(query)]
 
 
 def _forget_old_keys(session: Session, settings: Settings) -> None:
-    kept = timedelta(hours=settings.idempotency_hours)
-    session.execute(delete(IdempotencyKey).where(IdempotencyKey.created_at < func.now() - kept))
+    session.execute(delete(IdempotencyKey).where(IdempotencyKey.created_at < _ago(settings.idempotency_hours * 3600)))
 
 
 def _ring(queue: JobQueue, found: _Found) -> int:
@@ -145,3 +144,7 @@ def _ring(queue: JobQueue, found: _Found) -> int:
 
 def _is_leased() -> ColumnElement[bool]:
     return Selection.status.in_([status.value for status in LEASED])
+
+
+def _ago(seconds: float) -> ColumnElement[Any]:
+    return func.now() - timedelta(seconds=seconds)

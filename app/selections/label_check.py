@@ -1,0 +1,40 @@
+"""Whether label words and labels match: all that do not are named at once, not only the first."""
+
+from collections.abc import Sequence
+
+from lens_engine.errors import InvalidDataset, InvalidInput, InvalidVerbalizer
+from lens_engine.types import Example
+
+_MAX_LISTED = 10
+_MAX_SHOWN_CHARACTERS = 40
+
+
+def find_mismatches(labels: Sequence[str], examples: Sequence[Example], field: str) -> list[InvalidInput]:
+    """Labels of the examples without a label word, then label words that no example has."""
+    first_rows: dict[str, int] = {}
+    for example in examples:
+        first_rows.setdefault(example.label, example.row)
+    without_word = [(label, row) for label, row in first_rows.items() if label not in set(labels)]
+    without_example = [label for label in labels if label not in first_rows]
+    found: list[InvalidInput] = [_without_word(label, row, field) for label, row in without_word[:_MAX_LISTED]]
+    return found + [_without_example(label, field) for label in without_example[:_MAX_LISTED]]
+
+
+def _without_word(label: str, row: int, field: str) -> InvalidInput:
+    return InvalidDataset(
+        f"row {row} has the label {_show(label)}, which has no label word; add it to the verbalizer",
+        field=f"{field}.label",
+        row=row,
+    )
+
+
+def _without_example(label: str, field: str) -> InvalidInput:
+    return InvalidVerbalizer(
+        f"label {_show(label)} has a label word but no example in the {field} rows; "
+        "add examples or take it out of the verbalizer",
+        field=f"verbalizer.{label}",
+    )
+
+
+def _show(label: str) -> str:
+    return repr(label if len(label) <= _MAX_SHOWN_CHARACTERS else f"{label[:_MAX_SHOWN_CHARACTERS]}…")
