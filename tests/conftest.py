@@ -1,0 +1,74 @@
+"""Real servers for the tests that need them: one Postgres and one Redis for the whole run.
+
+The database is built once by the real migrations and emptied before each test.
+"""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from redis import Redis
+from sqlalchemy import create_engine, make_url, pool, text
+
+from app.embedded import EmbeddedServers, embedded_servers
+from app.models import Base
+from app.schema import upgrade_schema
+from app.settings import Settings
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServers]:
+    with embedded_servers(tmp_path_factory.mktemp("servers"), durable=False) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def migrated(servers: EmbeddedServers) -> Settings:
+    """Settings of a database at the newest migration, the same for the whole run."""
+    settings = make_settings(servers, "lens_tests")
+    _run(servers, "CREATE DATABASE lens_tests")
+    upgrade_schema(settings)
+    return settings
+
+
+@pytest.fixture
+def settings(migrated: Settings, tmp_path: Path) -> Settings:
+    """Settings of a migrated database with empty tables, and of an empty Redis."""
+    with Redis.from_url(migrated.redis_url) as redis:
+        redis.flushall()
+    tables = ", ".join(table.name for table in Base.metadata.sorted_tables)
+    _run_at(migrated.database_url, f"TRUNCATE {tables} RESTART IDENTITY")
+    return migrated.model_copy(update={"spool_dir": _folder(tmp_path / "spool")})
+
+
+@pytest.fixture
+def empty_database(servers: EmbeddedServers) -> Iterator[Settings]:
+    """Settings of a database without tables."""
+    name = f"lens_empty_{next(_numbers)}"
+    _run(servers, f"CREATE DATABASE {name}")
+    yield make_settings(servers, name)
+    _run(servers, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def make_settings(servers: EmbeddedServers, database: str, **changes: object) -> Settings:
+    url = make_url(servers.database_url).set(database=database).render_as_string(hide_password=False)
+    values: dict[str, object] = {"database_url": url, "redis_url": servers.redis_url, **changes}
+    return Settings.model_validate(values)
+
+
+def _run(servers: EmbeddedServers, statement: str) -> None:
+    _run_at(servers.database_url, statement)
+
+
+def _run_at(database_url: str, statement: str) -> None:
+    engine = create_engine(database_url, poolclass=pool.NullPool, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(statement))
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir()
+    return path

@@ -1,0 +1,110 @@
+"""Factories of the service's tests: clients, submissions, and selections in each state."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.database import Database, create_database
+from app.main import create_app
+from app.queue import JobQueue
+from app.selections import claims
+from app.selections.claims import Claim
+from app.settings import Settings
+from tests.integration.samples import make_result, make_submission
+
+
+@pytest.fixture
+def database(settings: Settings) -> Iterator[Database]:
+    made = create_database(settings, pool_size=4)
+    yield made
+    made.dispose()
+
+
+@pytest.fixture
+def queue(settings: Settings) -> Iterator[JobQueue]:
+    made = JobQueue(settings)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def make_client(settings: Settings) -> Iterator[Callable[..., TestClient]]:
+    """Clients of apps that do not sweep; settings may be changed."""
+    made: list[TestClient] = []
+
+    def make(**changes: Any) -> TestClient:
+        app = create_app(Settings.model_validate({**settings.model_dump(), **changes}))
+        client = TestClient(app, raise_server_exceptions=False)
+        made.append(client)
+        return client
+
+    yield make
+    for client in made:
+        services = client.app.state.services  # type: ignore[attr-defined]
+        services.queue.close()
+        services.database.dispose()
+        client.close()
+
+
+@pytest.fixture
+def client(make_client: Callable[..., TestClient]) -> TestClient:
+    return make_client()
+
+
+@dataclass(frozen=True)
+class Selections:
+    """Brings selections into a state, as a worker would."""
+
+    client: TestClient
+    database: Database
+
+    def queued(self, **spec: Any) -> str:
+        response = self.client.post("/selections", json=make_submission(**spec))
+        assert response.status_code == 202, response.text
+        return str(response.json()["id"])
+
+    def running(self, lease_seconds: float = 60) -> Claim:
+        return self.claim(self.queued(), lease_seconds)
+
+    def claim(self, selection_id: str, lease_seconds: float = 60) -> Claim:
+        with self.database.session_scope() as session:
+            claim = claims.claim_selection(session, selection_id, lease_seconds)
+        assert claim is not None
+        return claim
+
+    def cancelling(self, lease_seconds: float = 60) -> Claim:
+        claim = self.running(lease_seconds)
+        assert self.client.post(f"/selections/{claim.selection_id}/cancel").status_code == 202
+        return claim
+
+    def succeeded(self) -> str:
+        claim = self.running()
+        with self.database.session_scope() as session:
+            assert claims.finish(session, claim, make_result())
+        return claim.selection_id
+
+    def failed(self) -> str:
+        claim = self.running()
+        with self.database.session_scope() as session:
+            assert claims.fail(session, claim, {"type": "https://lens.example/problems/non-finite"})
+        return claim.selection_id
+
+    def cancelled(self) -> str:
+        selection_id = self.queued()
+        assert self.client.post(f"/selections/{selection_id}/cancel").status_code == 202
+        return selection_id
+
+    def in_state(self, status: str) -> str:
+        made = getattr(self, status)()
+        return made.selection_id if isinstance(made, Claim) else str(made)
+
+    def status_of(self, selection_id: str) -> str:
+        return str(self.client.get(f"/selections/{selection_id}").json()["status"])
+
+
+@pytest.fixture
+def selections(client: TestClient, database: Database) -> Selections:
+    return Selections(client, database)

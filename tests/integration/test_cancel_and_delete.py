@@ -1,0 +1,94 @@
+"""POST /cancel and DELETE in every state."""
+
+import pytest
+from redis import Redis
+from sqlalchemy import func, select
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.models import Dataset, Event, Selection
+from app.selections import claims
+from app.settings import Settings
+from lens_engine.types import StopReason
+from tests.integration.conftest import Selections
+from tests.integration.samples import make_result, make_spec, problem_of
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "result"),
+    [
+        ("queued", 202, "cancelled"),
+        ("running", 202, "cancelling"),
+        ("cancelling", 200, "cancelling"),
+        ("cancelled", 200, "cancelled"),
+    ],
+)
+def test_cancel_is_taken_in_every_state_it_can_change(
+    client: TestClient, selections: Selections, status: str, answer: int, result: str
+) -> None:
+    selection_id = selections.in_state(status)
+    response = client.post(f"/selections/{selection_id}/cancel")
+    assert (response.status_code, response.json()["status"]) == (answer, result)
+    assert selections.status_of(selection_id) == result
+
+
+@pytest.mark.parametrize("status", ["succeeded", "failed"])
+def test_cancel_after_the_end_is_a_conflict(client: TestClient, selections: Selections, status: str) -> None:
+    response = client.post(f"/selections/{selections.in_state(status)}/cancel")
+    problem_of(response, 409, "already-finished")
+
+
+def test_cancelled_in_the_queue_leaves_redis(selections: Selections, settings: Settings) -> None:
+    selections.cancelled()
+    with Redis.from_url(settings.redis_url) as redis:
+        assert redis.lrange("rq:queue:lens", 0, -1) == []
+        assert redis.keys("rq:job:*") == []
+
+
+def test_cancelled_selection_is_not_to_be_claimed(selections: Selections, database: Database) -> None:
+    selection_id = selections.cancelled()
+    with database.session_scope() as session:
+        assert claims.claim_selection(session, selection_id, 60) is None
+
+
+def test_run_that_ends_before_it_sees_the_request_has_succeeded(selections: Selections, database: Database) -> None:
+    claim = selections.cancelling()
+    with database.session_scope() as session:
+        assert claims.finish(session, claim, make_result(StopReason.COMPLETED))
+    assert selections.status_of(claim.selection_id) == "succeeded"
+
+
+@pytest.mark.parametrize("status", ["succeeded", "failed", "cancelled"])
+def test_ended_selection_is_deleted_with_its_data(
+    client: TestClient, selections: Selections, database: Database, status: str
+) -> None:
+    selection_id = selections.in_state(status)
+    response = client.delete(f"/selections/{selection_id}")
+    assert (response.status_code, response.content) == (204, b"")
+    problem_of(client.get(f"/selections/{selection_id}"), 404, "not-found")
+    problem_of(client.delete(f"/selections/{selection_id}"), 404, "not-found")
+    with database.session_scope() as session:
+        for table in (Selection, Dataset, Event):
+            assert session.scalar(select(func.count()).select_from(table)) == 0
+
+
+@pytest.mark.parametrize("status", ["queued", "running", "cancelling"])
+def test_selection_that_has_not_ended_stays(client: TestClient, selections: Selections, status: str) -> None:
+    selection_id = selections.in_state(status)
+    problem_of(client.delete(f"/selections/{selection_id}"), 409, "still-running")
+    assert selections.status_of(selection_id) == status
+
+
+def test_dataset_that_another_selection_uses_stays(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.cancelled()
+    dataset_id = client.get(f"/selections/{selection_id}").json()["dataset_id"]
+    other = client.post("/selections", json={"spec": make_spec(), "dataset_id": dataset_id}).json()["id"]
+    assert client.delete(f"/selections/{selection_id}").status_code == 204
+    assert client.get(f"/selections/{other}").json()["dataset_id"] == dataset_id
+    third = client.post("/selections", json={"spec": make_spec(), "dataset_id": dataset_id})
+    assert third.status_code == 202
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/cancel"), ("DELETE", "")])
+def test_unknown_selection_is_not_found(client: TestClient, method: str, path: str) -> None:
+    problem_of(client.request(method, f"/selections/sel_nowhere{path}"), 404, "not-found")

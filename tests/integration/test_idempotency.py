@@ -1,0 +1,118 @@
+"""Idempotency-Key: one selection, one answer."""
+
+import json
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select, text
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.models import Selection
+from app.selections.idempotency import RequestKey, hold_key
+from app.selections.submissions import JsonSubmission
+from tests.integration.conftest import Selections
+from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
+
+
+def post(client: TestClient, key: str, **spec: Any) -> Any:
+    return client.post("/selections", json=make_submission(**spec), headers={"Idempotency-Key": key})
+
+
+def count_selections(database: Database) -> int:
+    with database.session_scope() as session:
+        return session.scalar(select(func.count()).select_from(Selection)) or 0
+
+
+def test_repeated_request_gets_the_same_answer(client: TestClient, database: Database, selections: Selections) -> None:
+    first = post(client, "key-1")
+    selections.claim(first.json()["id"])
+    second = post(client, "key-1")
+    assert (first.status_code, second.status_code) == (202, 202)
+    assert second.content == first.content
+    assert second.headers["location"] == first.headers["location"]
+    assert second.headers["idempotent-replayed"] == "true"
+    assert "idempotent-replayed" not in first.headers
+    assert count_selections(database) == 1
+
+
+def test_same_json_written_otherwise_is_the_same_request(client: TestClient) -> None:
+    first = post(client, "key-1")
+    reordered = json.dumps(dict(reversed(make_submission().items())), indent=3)
+    headers = {"Idempotency-Key": "key-1", "Content-Type": "application/json"}
+    second = client.post("/selections", content=reordered, headers=headers)
+    assert second.json()["id"] == first.json()["id"]
+
+
+def test_other_body_under_the_same_key_is_refused(client: TestClient, database: Database) -> None:
+    post(client, "key-1")
+    problem_of(post(client, "key-1", name="other"), 422, "idempotency-mismatch")
+    assert count_selections(database) == 1
+
+
+def test_other_file_under_the_same_key_is_refused(client: TestClient) -> None:
+    def post_file(content: bytes) -> Any:
+        parts = {"dataset": ("d.csv", content)}
+        return client.post(
+            "/selections", files=parts, data={"spec": json.dumps(make_spec())}, headers={"Idempotency-Key": "k"}
+        )
+
+    first = post_file(make_csv())
+    assert post_file(make_csv()).json()["id"] == first.json()["id"]
+    problem_of(post_file(make_csv() + b"\nmore,positive"), 422, "idempotency-mismatch")
+
+
+def test_refused_request_does_not_use_up_its_key(client: TestClient) -> None:
+    problem_of(post(client, "key-1", template="{text}"), 422, "invalid-template")
+    assert post(client, "key-1").status_code == 202
+
+
+def test_answer_outlives_its_selection(client: TestClient) -> None:
+    first = post(client, "key-1")
+    client.post(f"/selections/{first.json()['id']}/cancel")
+    client.delete(f"/selections/{first.json()['id']}")
+    assert post(client, "key-1").content == first.content
+
+
+def test_request_in_flight_is_a_conflict(client: TestClient, database: Database) -> None:
+    digest = JsonSubmission(json.dumps(make_submission()).encode()).digest()
+    with database.session_scope() as session:
+        hold_key(session, RequestKey("local", "key-1", digest))
+        response = post(client, "key-1")
+    problem_of(response, 409, "idempotency-in-flight")
+    assert response.headers["retry-after"] == "1"
+    assert post(client, "key-1").status_code == 202
+
+
+def test_simultaneous_requests_make_one_selection(client: TestClient, database: Database) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda number: post(client, f"key-{number % 3}"), range(24)))
+    accepted = [answer for answer in answers if answer.status_code == 202]
+    assert {answer.status_code for answer in answers} <= {202, 409}
+    assert len({answer.json()["id"] for answer in accepted}) == 3
+    created = Counter("idempotent-replayed" in answer.headers for answer in accepted)
+    assert created[False] == 3
+    assert count_selections(database) == 3
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "with space", "tab\there", "naïve"])
+def test_key_that_is_no_key_is_refused(client: TestClient, key: str) -> None:
+    response = client.post(
+        "/selections",
+        json=make_submission(),
+        headers=[("Idempotency-Key", key.encode("latin-1"))],  # type: ignore[arg-type]
+    )
+    problem_of(response, 400, "bad-request")
+
+
+def test_key_is_kept_in_the_transaction_of_its_selection(client: TestClient, database: Database) -> None:
+    with database.session_scope() as session:
+        session.execute(text("ALTER TABLE idempotency_keys ADD CONSTRAINT never CHECK (key <> 'cursed')"))
+    try:
+        assert post(client, "cursed").status_code == 500
+        assert count_selections(database) == 0
+    finally:
+        with database.session_scope() as session:
+            session.execute(text("ALTER TABLE idempotency_keys DROP CONSTRAINT never"))

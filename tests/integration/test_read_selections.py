@@ -1,0 +1,192 @@
+"""Lists, progress, events and results."""
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.selections import claims
+from lens_engine.progress import Progress
+from lens_engine.report import SelectionResult
+from lens_engine.types import Phase, StopReason
+from tests.integration.conftest import Selections
+from tests.integration.samples import make_result, problem_of
+
+PROGRESS = Progress(Phase.SEARCH, 2, 4, 120_000, 410_000, 9_000_000, 30_000_000, 2400.5, 610.0, 0.83, "beam 2")
+
+
+def test_list_is_empty_at_first(client: TestClient) -> None:
+    assert client.get("/selections").json() == {"items": [], "next": None}
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 7])
+def test_pages_join_to_the_whole_list_newest_first(client: TestClient, selections: Selections, limit: int) -> None:
+    made = [selections.queued() for _ in range(5)]
+    seen: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        parameters = {"limit": limit} | ({"cursor": cursor} if cursor else {})
+        page = client.get("/selections", params=parameters).json()
+        assert 0 < len(page["items"]) <= limit
+        seen += [item["id"] for item in page["items"]]
+        cursor = page["next"]
+    assert seen == sorted(made, reverse=True)
+
+
+def test_list_by_status_holds_only_these(client: TestClient, selections: Selections) -> None:
+    selections.queued()
+    running = selections.running().selection_id
+    page = client.get("/selections", params={"status": "running"}).json()
+    assert [item["id"] for item in page["items"]] == [running]
+    assert client.get("/selections", params={"status": "failed"}).json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("limit=0", "bad-request"),
+        ("limit=201", "bad-request"),
+        ("limit=x", "bad-request"),
+        ("status=done", "bad-request"),
+        ("cursor=%21", "invalid-cursor"),
+        ("cursor=aGVsbG8", "invalid-cursor"),
+        ("cursor=", "invalid-cursor"),
+        ("cursor=" + "x" * 101, "bad-request"),
+    ],
+)
+def test_bad_parameter_of_the_list_is_refused(client: TestClient, query: str, code: str) -> None:
+    problem_of(client.get(f"/selections?{query}"), 400, code)
+
+
+@pytest.mark.parametrize("path", ["", "/events", "/support-examples"])
+@pytest.mark.parametrize("selection_id", ["sel_01jd0000000000000000000000", "ds_1", "..", "%00", "'; DROP TABLE x"])
+def test_unknown_selection_is_not_found(client: TestClient, selection_id: str, path: str) -> None:
+    problem_of(client.get(f"/selections/{selection_id}{path}"), 404, "not-found")
+
+
+def test_progress_is_shown_while_it_runs(client: TestClient, selections: Selections, database: Database) -> None:
+    claim = selections.running()
+    with database.session_scope() as session:
+        claims.save_progress(session, claim, PROGRESS)
+    response = client.get(f"/selections/{claim.selection_id}")
+    body = response.json()
+    assert response.headers["retry-after"] == "2"
+    assert (body["status"], body["attempt"]) == ("running", 1)
+    assert body["progress"] == {
+        "phase": "search",
+        "step": 2,
+        "steps": 4,
+        "forwards_done": 120_000,
+        "forwards_total": 410_000,
+        "tokens_done": 9_000_000,
+        "tokens_total": 30_000_000,
+        "tokens_per_second": 2400.5,
+        "eta_seconds": 610.0,
+        "best_validation_accuracy": 0.83,
+        "message": "beam 2",
+    }
+
+
+@pytest.mark.parametrize("status", ["succeeded", "failed", "cancelled"])
+def test_ended_selection_asks_nobody_to_come_back(client: TestClient, selections: Selections, status: str) -> None:
+    response = client.get(f"/selections/{selections.in_state(status)}")
+    assert response.json()["status"] == status
+    assert response.json()[f"{status}_at"].endswith("Z")
+    assert "retry-after" not in response.headers
+
+
+def test_failed_selection_carries_its_problem(client: TestClient, selections: Selections) -> None:
+    response = client.get(f"/selections/{selections.failed()}")
+    assert response.status_code == 200
+    assert response.json()["error"] == {"type": "https://lens.example/problems/non-finite"}
+
+
+def test_unchanged_selection_is_304_and_a_changed_one_is_not(
+    client: TestClient, selections: Selections, database: Database
+) -> None:
+    claim = selections.running()
+    path = f"/selections/{claim.selection_id}"
+    etag = client.get(path).headers["etag"]
+    unchanged = client.get(path, headers={"If-None-Match": f'"other", W/{etag}'})
+    assert (unchanged.status_code, unchanged.content, unchanged.headers["etag"]) == (304, b"", etag)
+    assert unchanged.headers["retry-after"] == "2"
+    with database.session_scope() as session:
+        claims.save_progress(session, claim, PROGRESS)
+    changed = client.get(path, headers={"If-None-Match": etag})
+    assert changed.status_code == 200
+    assert changed.headers["etag"] != etag
+
+
+def test_events_tell_the_history_in_order(client: TestClient, selections: Selections, database: Database) -> None:
+    claim = selections.running()
+    with database.session_scope() as session:
+        claims.save_progress(session, claim, PROGRESS)
+        claims.record_event(session, claim, "checkpoint-damaged", {"detail": "x"})
+    with database.session_scope() as session:
+        claims.finish(session, claim, make_result())
+    page = client.get(f"/selections/{claim.selection_id}/events").json()
+    assert [(item["type"], item["data"].get("from"), item["data"].get("to")) for item in page["items"]] == [
+        ("status", None, "queued"),
+        ("status", "queued", "running"),
+        ("phase", None, "search"),
+        ("checkpoint-damaged", None, None),
+        ("status", "running", "succeeded"),
+    ]
+    assert page["next"] is None
+
+
+def test_events_come_in_pages(client: TestClient, selections: Selections) -> None:
+    path = f"/selections/{selections.succeeded()}/events"
+    first = client.get(path, params={"limit": 2}).json()
+    second = client.get(path, params={"limit": 2, "cursor": first["next"]}).json()
+    assert [len(first["items"]), len(second["items"]), second["next"]] == [2, 1, None]
+    assert first["items"][-1]["id"] < second["items"][0]["id"]
+
+
+def test_cursor_of_a_list_is_no_cursor_of_events(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.queued()
+    selections.queued()
+    cursor = client.get("/selections", params={"limit": 1}).json()["next"]
+    problem_of(client.get(f"/selections/{selection_id}/events", params={"cursor": cursor}), 400, "invalid-cursor")
+
+
+def test_support_examples_are_the_engines_result(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.succeeded()
+    response = client.get(f"/selections/{selection_id}/support-examples")
+    body = response.json()
+    assert body.pop("selection_id") == selection_id
+    assert body == make_result().model_dump(mode="json")
+    assert SelectionResult.model_validate(body).with_digest().digest == body["digest"]
+    assert "immutable" in response.headers["cache-control"]
+    again = client.get(response.request.url.path, headers={"If-None-Match": response.headers["etag"]})
+    assert again.status_code == 304
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        ("queued", "not-finished"),
+        ("running", "not-finished"),
+        ("cancelling", "not-finished"),
+        ("cancelled", "no-result"),
+        ("failed", "no-result"),
+    ],
+)
+def test_selection_without_result_is_a_conflict(
+    client: TestClient, selections: Selections, status: str, code: str
+) -> None:
+    selection_id = selections.in_state(status)
+    problem_of(client.get(f"/selections/{selection_id}/support-examples"), 409, code)
+    problem_of(client.post(f"/selections/{selection_id}/render", json={"input": "x"}), 409, code)
+
+
+def test_cancelled_run_keeps_its_best_permutation(
+    client: TestClient, selections: Selections, database: Database
+) -> None:
+    claim = selections.cancelling()
+    with database.session_scope() as session:
+        assert claims.finish(session, claim, make_result(StopReason.CANCELLED))
+    body = client.get(f"/selections/{claim.selection_id}").json()
+    assert (body["status"], body["partial"], body["stop_reason"]) == ("cancelled", True, "cancelled")
+    result = client.get(f"/selections/{claim.selection_id}/support-examples").json()
+    assert result["partial"] is True
+    assert [example["row"] for example in result["examples"]] == [3, 0]
