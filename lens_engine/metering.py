@@ -36,20 +36,23 @@ class Meter:
     budget: BudgetOptions
     planned: Cost  #: the whole run
     spent: Cost = Cost()  #: earlier attempts of a resumed run included
-    seconds_before: float = 0.0  #: of earlier attempts
     reserve: Cost = Cost()  #: kept back for the test rows
     phase: Phase = Phase.FILTER
     step: int = 1
     steps: int = 1
     best_validation_accuracy: float | None = None
-    _started: float = field(default_factory=time.monotonic)
-    _tokens_before: int = 0
-    _lengths: dict[str, int] = field(default_factory=dict)
     clock: Callable[[], float] = time.monotonic
+    _started: float = field(init=False)
+    _tokens_before: int = field(init=False, default=0)  #: of earlier attempts
+    _seconds_before: float = field(init=False, default=0.0)
+    _lengths: dict[str, int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._started = self.clock()
-        self._tokens_before = self.spent.tokens
+
+    def resume(self, spent: Cost, seconds: float) -> None:
+        """Add what earlier attempts spent; the pace is measured on this attempt alone."""
+        self.spent, self._tokens_before, self._seconds_before = spent, spent.tokens, seconds
 
     def enter(self, phase: Phase, step: int, steps: int) -> None:
         """Tell the listener where the run is."""
@@ -87,7 +90,7 @@ class Meter:
 
     @property
     def seconds(self) -> float:
-        return self.seconds_before + self.clock() - self._started
+        return self._seconds_before + self.clock() - self._started
 
     @property
     def tokens_per_second(self) -> float | None:

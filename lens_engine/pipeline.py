@@ -91,7 +91,7 @@ class _Run:
         if checkpoint.fingerprint != self.fingerprint:
             raise CheckpointForeign("the checkpoint belongs to other data, options, model or engine version")
         self.state = RunState.from_checkpoint(checkpoint)
-        self.meter.spent, self.meter.seconds_before = self.state.spent, self.state.seconds
+        self.meter.resume(self.state.spent, self.state.seconds)
         self._show_best()
 
     def search_within_budget(self) -> StopReason:
