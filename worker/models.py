@@ -1,4 +1,4 @@
-"""From the name in a selection's spec to a loaded language model. Imports torch: work-horse only."""
+"""From the name in a selection's spec to a loaded language model."""
 
 import pkgutil
 
@@ -25,9 +25,10 @@ def load_model(settings: Settings, name: str, dtype: str | None) -> LabelScorer:
         raise UnknownModel(f"model {name!r} is no longer one of {', '.join(sorted(settings.allowed_models))}")
     if reference.startswith(TESTING_PREFIX):
         return _make_double(reference)
-    from lens_engine.scoring import load_scorer
+    # Here, since torch must be imported after the fork and only by who needs it.
+    from lens_engine.scoring.causal_lm import load_scorer
 
-    return load_scorer(reference, device=settings.device, dtype=dtype or settings.dtype, cache_dir=settings.cache_dir)
+    return load_scorer(reference, device=settings.device, dtype=dtype or settings.dtype)
 
 
 def _make_double(reference: str) -> LabelScorer:
