@@ -1,0 +1,85 @@
+"""One API over real servers for all tests; workers are each test's own."""
+
+import contextlib
+import socket
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from redis import Redis
+from sqlalchemy import text
+
+from app.database import create_database
+from app.embedded import EmbeddedServers
+from app.schema import upgrade_schema
+from app.settings import Settings
+from tests.e2e.processes import Process
+from tests.e2e.scorers import HOLD_VARIABLE
+from tests.e2e.stack import Stack, environment_of
+from tests.e2e.waiting import until
+
+
+@pytest.fixture(scope="session")
+def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """The API with short leases, so that a fault is noticed in a second or two."""
+    folder = tmp_path_factory.mktemp("service")
+    values: dict[str, object] = {
+        "database_url": servers.database_url,
+        "redis_url": servers.redis_url,
+        "queue_name": "e2e",
+        "lease_seconds": 2,
+        "lease_renew_seconds": 0.5,
+        "sweep_interval_seconds": 0.3,
+        "doorbell_grace_seconds": 0.3,
+        "retry_backoff_seconds": 0.1,
+        "allow_testing_models": True,
+        "allowed_models": {
+            "held": "testing:tests.e2e.scorers:held",
+            "poison": "testing:tests.e2e.scorers:poisonous",
+            "tiny": str(folder / "tiny"),
+        },
+        "device": "cpu",
+        "dtype": "float32",
+        "default_model": "held",
+    }
+    environment = {**environment_of(values), HOLD_VARIABLE: str(folder / "hold")}
+    settings = Settings.model_validate(values)
+    upgrade_schema(settings)
+    with contextlib.ExitStack() as stack:
+        database = create_database(settings, pool_size=2)
+        stack.callback(database.dispose)
+        redis = stack.enter_context(Redis.from_url(servers.redis_url))
+        port = _free_port()
+        arguments = ["-m", "uvicorn", "--factory", "app.main:create_app", "--port", str(port)]
+        api = Process("API", arguments, environment, folder / "api.log")
+        stack.callback(api.stop)
+        client = stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10))
+        until(lambda: _is_ready(client, api), "the API answers")
+        yield Stack(settings, environment, database, redis, client, folder, folder / "hold", folder / "tiny")
+
+
+@pytest.fixture
+def lens(service: Stack) -> Iterator[Stack]:
+    """The service with nothing queued; whatever the test leaves is cleared away after it."""
+    yield service
+    service.let_go()
+    for worker in service.workers:
+        worker.stop()
+    service.workers.clear()
+    service.redis.flushall()
+    with service.database.session_scope() as session:
+        session.execute(text("TRUNCATE selections, datasets, idempotency_keys CASCADE"))
+
+
+def _is_ready(client: httpx.Client, api: Process) -> bool:
+    assert api.exit_status is None, api.log()
+    with contextlib.suppress(httpx.TransportError):
+        return client.get("/readyz").status_code == 200
+    return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

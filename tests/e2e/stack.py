@@ -1,0 +1,171 @@
+"""The whole service as its users and its operators see it: HTTP in front, Postgres and Redis behind."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+from redis import Redis
+from sqlalchemy import text
+
+from app.database import Database
+from app.selections.repository import load_submission
+from app.selections.states import TERMINAL, Status, can_move
+from app.settings import Settings
+from lens_engine.pipeline import Problem, select_support_examples
+from lens_engine.testing import TableScorer
+from tests.e2e.processes import Worker
+from tests.e2e.waiting import until
+
+OPTIONS: dict[str, Any] = {
+    "num_demonstrations": 2,
+    "splits": {"validation": 8, "confirmation": 4, "test": 8},
+    "filtering": {"candidates": 16, "keep": 8, "rounds": 2, "initial_score_size": 4, "max_score_size": 8},
+    "search": {"beam_width": 2, "substitutions": 2, "reorderings": 1, "iterations": 3, "initial_starts": 4},
+    "report": {"random_permutations": 2, "order_shuffles": 2},
+}
+"""A selection of 16 calls of the scorer, the search being calls 4 to 6."""
+
+EXAMPLES = [
+    {"text": f"message {row} about {'joy' if row % 2 else 'grief'}", "label": "good" if row % 2 else "bad"}
+    for row in range(80)
+]
+
+
+@dataclass
+class Stack:
+    """A running API over its own servers, and the means to look behind it."""
+
+    settings: Settings
+    environment: Mapping[str, str]
+    database: Database
+    redis: Redis
+    client: httpx.Client
+    log_dir: Path
+    hold_path: Path
+    model_dir: Path  #: where the model `tiny` is looked for
+    workers: list[Worker] = field(default_factory=list)
+
+    # What a client does.
+
+    def submit(self, model: str = "held", **spec: Any) -> str:
+        """POST a selection; its id."""
+        body = {
+            "spec": {
+                "template": "{text} It was {label}.",
+                "verbalizer": {"good": "great", "bad": "terrible"},
+                "preset": "quick",
+                "options": OPTIONS,
+                "model": model,
+                **spec,
+            },
+            "examples": EXAMPLES,
+        }
+        response = self.client.post("/selections", json=body)
+        assert response.status_code == 202, response.text
+        return str(response.json()["id"])
+
+    def get(self, selection_id: str) -> dict[str, Any]:
+        response = self.client.get(f"/selections/{selection_id}")
+        assert response.status_code == 200, response.text
+        selection: dict[str, Any] = response.json()
+        return selection
+
+    def cancel(self, selection_id: str) -> None:
+        response = self.client.post(f"/selections/{selection_id}/cancel")
+        assert response.status_code == 202, response.text
+
+    def wait_for(self, selection_id: str, *statuses: Status) -> dict[str, Any]:
+        def reached() -> dict[str, Any] | None:
+            selection = self.get(selection_id)
+            return selection if selection["status"] in statuses else None
+
+        try:
+            return until(reached, f"{selection_id} becomes {', '.join(statuses)}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it is {self.get(selection_id)}\n{self.logs()}") from error
+
+    def wait_until_done(self, selection_id: str) -> dict[str, Any]:
+        return self.wait_for(selection_id, *TERMINAL)
+
+    # What an operator does.
+
+    def start_worker(self, **environment: str) -> Worker:
+        log_path = self.log_dir / f"worker-{len(self.workers)}.log"
+        worker = Worker("worker", ["-m", "worker"], {**self.environment, **environment}, log_path)
+        self.workers.append(worker)
+        return worker
+
+    def hold_from(self, call: int) -> None:
+        """Have every run wait before this call of its scorer, until `let_go`."""
+        scratch = self.hold_path.with_suffix(".new")
+        scratch.write_text(str(call))
+        scratch.replace(self.hold_path)
+
+    def let_go(self) -> None:
+        self.hold_path.unlink(missing_ok=True)
+
+    def logs(self) -> str:
+        return "\n".join(f"--- worker {worker.pid}\n{worker.log()}" for worker in self.workers)
+
+    # What is behind.
+
+    def scalar(self, statement: str, **values: object) -> Any:
+        with self.database.session_scope() as session:
+            return session.execute(text(statement), values).scalar()
+
+    def wait_for_checkpoint(self, selection_id: str, phase: str = "search") -> int:
+        """The attempt that wrote a checkpoint of `phase`."""
+        query = "SELECT attempt FROM checkpoints WHERE selection_id = :id AND phase = :phase"
+        attempt: int = until(lambda: self.scalar(query, id=selection_id, phase=phase), f"a checkpoint of {phase}")
+        return attempt
+
+    def attempt(self, selection_id: str) -> int:
+        value: int = self.scalar("SELECT attempt FROM selections WHERE id = :id", id=selection_id)
+        return value
+
+    def crashes(self, selection_id: str) -> int:
+        value: int = self.scalar("SELECT crashes FROM selections WHERE id = :id", id=selection_id)
+        return value
+
+    def undisturbed_digest(self, selection_id: str) -> str:
+        """What the selection's run gives when nothing happens to it."""
+        with self.database.session_scope() as session:
+            submission = load_submission(session, selection_id)
+        problem = Problem(submission.spec.task, submission.examples, submission.test)
+        return select_support_examples(problem, TableScorer(), submission.spec.config).digest
+
+    def check_invariants(self) -> None:
+        """What must hold of every selection after every fault."""
+        with self.database.session_scope() as session:
+            rows = session.execute(text(_ENDINGS)).all()
+            events = session.execute(text(_MOVES)).all()
+        for id_, status, has_report, support_examples, checkpoints in rows:
+            assert status in TERMINAL, f"{id_} is {status}"
+            assert checkpoints == 0, f"{id_} has ended and keeps a checkpoint"
+            assert has_report == (support_examples > 0), id_
+            assert has_report or status != Status.SUCCEEDED, id_
+        for id_, before, after in events:
+            assert can_move(Status(before), Status(after)), f"{id_} went from {before} to {after}"
+
+
+_ENDINGS = """
+SELECT id, status,
+       EXISTS (SELECT FROM reports WHERE selection_id = id),
+       (SELECT count(*) FROM support_examples WHERE selection_id = id),
+       (SELECT count(*) FROM checkpoints WHERE selection_id = id)
+FROM selections
+"""
+_MOVES = (
+    "SELECT selection_id, data->>'from', data->>'to' FROM events WHERE type = 'status' AND data->>'from' IS NOT NULL"
+)
+
+
+def environment_of(values: Mapping[str, object]) -> dict[str, str]:
+    """Settings as the variables that a process reads them from."""
+    return {
+        f"LENS_{name.upper()}": json.dumps(value) if isinstance(value, dict | bool) else str(value)
+        for name, value in values.items()
+    }

@@ -1,0 +1,143 @@
+"""Processes killed in the middle of a selection: it is finished once, and as if nothing had happened."""
+
+import re
+import signal
+
+import psutil
+
+from app.selections.states import Status
+from tests.e2e.processes import is_gone
+from tests.e2e.stack import Stack
+from tests.e2e.waiting import until
+
+IN_THE_FILTER = 2
+"""A call of the scorer in the second round of filtering: one checkpoint exists before it."""
+
+IN_THE_SEARCH = 6
+"""The scorer's last call of the search: the checkpoints of two iterations exist before it."""
+
+_RESUMED = re.compile(r"resumes after step \d of search")
+
+
+def test_a_killed_worker_s_selection_is_finished_by_the_next(lens: Stack) -> None:
+    lens.hold_from(IN_THE_SEARCH)
+    worker = lens.start_worker()
+    selection_id = lens.submit()
+    lens.wait_for_checkpoint(selection_id)
+    horse = worker.wait_for_horse()
+
+    worker.kill()
+    until(lambda: is_gone(horse), "the work-horse dies with its parent", seconds=5)
+    lens.let_go()
+    lens.start_worker()
+    selection = lens.wait_until_done(selection_id)
+
+    assert selection["status"] == Status.SUCCEEDED
+    assert selection["attempt"] == 2
+    assert selection["digest"] == lens.undisturbed_digest(selection_id)
+    assert _RESUMED.search(lens.workers[1].log())
+    lens.check_invariants()
+
+
+def test_killed_work_horses_are_replaced_at_once(lens: Stack) -> None:
+    lens.hold_from(IN_THE_FILTER)
+    worker = lens.start_worker()
+    selection_id = lens.submit()
+
+    lens.wait_for_checkpoint(selection_id, "filter")
+    worker.wait_for_horse().kill()
+    lens.hold_from(IN_THE_SEARCH)
+    lens.wait_for_checkpoint(selection_id, "search")
+    worker.wait_for_horse().kill()
+    lens.let_go()
+    selection = lens.wait_until_done(selection_id)
+
+    assert worker.exit_status is None
+    assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 3)
+    assert selection["digest"] == lens.undisturbed_digest(selection_id)
+    assert lens.crashes(selection_id) == 2
+    lens.check_invariants()
+
+
+def test_a_selection_that_kills_every_worker_fails_and_harms_no_other(lens: Stack) -> None:
+    worker = lens.start_worker()
+    poison_id = lens.submit(model="poison")
+    other_id = lens.submit()
+
+    poison = lens.wait_until_done(poison_id)
+    other = lens.wait_until_done(other_id)
+
+    assert (poison["status"], poison["attempt"]) == (Status.FAILED, 3)
+    assert poison["error"]["type"].endswith("/problems/worker-crashed")
+    assert (other["status"], other["attempt"]) == (Status.SUCCEEDED, 1)
+    assert worker.exit_status is None
+    lens.check_invariants()
+
+
+def test_a_run_that_hangs_is_given_up_and_tried_again(lens: Stack) -> None:
+    lens.hold_from(IN_THE_SEARCH)
+    lens.start_worker(LENS_STALL_SECONDS="1")
+    selection_id = lens.submit()
+
+    until(lambda: lens.crashes(selection_id) == 1, "the hanging work-horse is killed")
+    lens.let_go()
+    selection = lens.wait_until_done(selection_id)
+
+    assert selection["status"] == Status.SUCCEEDED
+    assert selection["digest"] == lens.undisturbed_digest(selection_id)
+    lens.check_invariants()
+
+
+def test_a_worker_that_wakes_after_another_took_over_writes_nothing(lens: Stack) -> None:
+    lens.hold_from(IN_THE_SEARCH)
+    lens.start_worker()
+    selection_id = lens.submit()
+    lens.wait_for_checkpoint(selection_id)
+    zombie = lens.workers[0].wait_for_horse()
+
+    zombie.send_signal(signal.SIGSTOP)
+    until(lambda: lens.crashes(selection_id) == 1, "the lease of the stopped work-horse runs out")
+    lens.start_worker()
+    until(lambda: lens.attempt(selection_id) == 2, "another attempt begins")
+    zombie.send_signal(signal.SIGCONT)
+    lens.let_go()
+    selection = lens.wait_until_done(selection_id)
+    until(lambda: is_gone(zombie), "the zombie exits")
+
+    assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 2)
+    assert selection["digest"] == lens.undisturbed_digest(selection_id)
+    assert lens.get(selection_id) == selection
+    assert "taken over; nothing is written" in lens.workers[0].log()
+    lens.check_invariants()
+
+
+def test_a_damaged_checkpoint_is_forgotten_and_reported(lens: Stack) -> None:
+    lens.hold_from(IN_THE_SEARCH)
+    worker = lens.start_worker()
+    selection_id = lens.submit()
+    lens.wait_for_checkpoint(selection_id)
+    worker.kill()
+
+    flip = "set_byte(data, 100, get_byte(data, 100) # 1)"
+    damage = f"UPDATE checkpoints SET data = {flip} WHERE selection_id = :id RETURNING 1"
+    assert lens.scalar(damage, id=selection_id) == 1
+    lens.let_go()
+    lens.start_worker()
+    selection = lens.wait_until_done(selection_id)
+
+    assert selection["status"] == Status.SUCCEEDED
+    assert selection["digest"] == lens.undisturbed_digest(selection_id)
+    reported = "SELECT count(*) FROM events WHERE selection_id = :id AND type = 'checkpoint-damaged'"
+    assert lens.scalar(reported, id=selection_id) == 1
+    lens.check_invariants()
+
+
+def test_the_parent_of_the_work_horse_has_no_torch(lens: Stack) -> None:
+    lens.hold_from(0)
+    worker = lens.start_worker()
+    lens.submit()
+    worker.wait_for_horse()
+
+    maps = {mapping.path for mapping in psutil.Process(worker.pid).memory_maps(grouped=True)}
+
+    assert not [path for path in maps if "libtorch" in path]

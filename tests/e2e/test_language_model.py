@@ -1,0 +1,40 @@
+"""The same with a real language model: torch in the work-horse, real checkpoints, real numbers."""
+
+import re
+from typing import Any
+
+import pytest
+
+from app.selections.states import Status
+from lens_engine.testing import tiny_causal_lm
+from tests.e2e.processes import is_gone
+from tests.e2e.stack import OPTIONS, Stack
+from tests.e2e.waiting import until
+
+LONG_SEARCH: dict[str, Any] = {**OPTIONS, "search": {**OPTIONS["search"], "iterations": 60}}
+"""Long enough to be killed in the middle: an iteration takes a few hundredths of a second."""
+
+
+@pytest.fixture
+def tiny_model(lens: Stack) -> str:
+    tiny_causal_lm("gpt2").save(lens.model_dir)
+    return "tiny"
+
+
+def test_a_killed_worker_s_selection_ends_like_an_undisturbed_one(lens: Stack, tiny_model: str) -> None:
+    first_worker = lens.start_worker()
+    undisturbed = lens.wait_until_done(lens.submit(model=tiny_model, options=LONG_SEARCH))
+    selection_id = lens.submit(model=tiny_model, options=LONG_SEARCH)
+    lens.wait_for_checkpoint(selection_id)
+    horse = first_worker.wait_for_horse()
+
+    first_worker.kill()
+    until(lambda: is_gone(horse), "the work-horse dies with its parent", seconds=5)
+    second_worker = lens.start_worker()
+    selection = lens.wait_until_done(selection_id)
+
+    assert undisturbed["status"] == selection["status"] == Status.SUCCEEDED
+    assert (undisturbed["attempt"], selection["attempt"]) == (1, 2)
+    assert selection["digest"] == undisturbed["digest"]
+    assert re.search(r"resumes after step \d+ of search", second_worker.log())
+    lens.check_invariants()

@@ -1,0 +1,94 @@
+"""Redis loses, repeats, is away or is written to by a stranger: Postgres is the truth."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+from rq import Queue
+
+from app.embedded import EmbeddedServers
+from app.queue import SERIALIZER
+from app.selections.states import Status
+from tests.e2e.stack import Stack
+from tests.e2e.waiting import until
+
+
+def test_an_id_delivered_twice_runs_once(lens: Stack) -> None:
+    lens.hold_from(0)
+    selection_id = lens.submit()
+    jobs = Queue(lens.settings.queue_name, connection=lens.redis, serializer=SERIALIZER)
+    for number in range(2):
+        jobs.enqueue("worker.jobs.run_selection", selection_id, job_id=f"twin-{number}")
+    for _ in range(2):
+        lens.start_worker()
+
+    until(lambda: jobs.count == 0 and _is_not_had(lens), "the other deliveries are taken and turned down")
+    lens.let_go()
+    selection = lens.wait_until_done(selection_id)
+
+    assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 1)
+    lens.check_invariants()
+
+
+def test_a_flushed_redis_loses_nothing(lens: Stack) -> None:
+    lens.hold_from(4)
+    lens.start_worker()
+    running_id = lens.submit()
+    lens.wait_for(running_id, Status.RUNNING)
+    queued_ids = [lens.submit() for _ in range(2)]
+
+    lens.redis.flushall()
+    lens.let_go()
+    selections = [lens.wait_until_done(id_) for id_ in (running_id, *queued_ids)]
+
+    assert [selection["status"] for selection in selections] == [Status.SUCCEEDED] * 3
+    assert [selection["attempt"] for selection in selections] == [1] * 3
+    lens.check_invariants()
+
+
+def test_a_hung_redis_does_not_hold_up_a_submission(lens: Stack, servers: EmbeddedServers) -> None:
+    with _stopped_redis(servers):
+        started = time.monotonic()
+        selection_id = lens.submit()
+        waited = time.monotonic() - started
+        assert lens.get(selection_id)["status"] == Status.QUEUED
+    lens.start_worker()
+    selection = lens.wait_until_done(selection_id)
+
+    assert waited < 5
+    assert selection["status"] == Status.SUCCEEDED
+    lens.check_invariants()
+
+
+def test_a_stranger_s_job_is_not_run(lens: Stack, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    jobs = Queue(lens.settings.queue_name, connection=lens.redis, serializer=SERIALIZER)
+    jobs.enqueue("os.system", f"touch {marker}", job_id="stranger-1")
+    worker = lens.start_worker()
+    selection_id = lens.submit()
+
+    selection = lens.wait_until_done(selection_id)
+
+    assert selection["status"] == Status.SUCCEEDED  # it came after the stranger's in the queue
+    assert not marker.exists()
+    assert "ForbiddenJobError" in worker.log()
+    assert worker.exit_status is None
+
+
+def _is_not_had(lens: Stack) -> bool:
+    return sum(worker.log().count("is not to be had") for worker in lens.workers) >= 2
+
+
+@contextmanager
+def _stopped_redis(servers: EmbeddedServers) -> Iterator[None]:
+    """A Redis that accepts connections and never answers."""
+    redis = next(child for child in servers.children if psutil.Process(child.pid).name().startswith("redis"))
+    os.kill(redis.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(redis.pid, signal.SIGCONT)

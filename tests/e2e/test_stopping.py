@@ -1,0 +1,114 @@
+"""Asked to stop: by the owner of a selection, by a deployment, by the clock."""
+
+from rq import Worker as RqWorker
+
+from app.queue import Doorbell, JobQueue
+from app.selections.states import Status
+from tests.e2e.processes import is_gone
+from tests.e2e.stack import Stack
+from tests.e2e.test_crashes import IN_THE_SEARCH
+from tests.e2e.waiting import until
+
+DRAIN_SECONDS = 10
+
+
+def test_a_deployment_releases_the_selection_without_charging_an_attempt(lens: Stack) -> None:
+    lens.hold_from(IN_THE_SEARCH)
+    worker = lens.start_worker()
+    selection_id = lens.submit()
+    lens.wait_for_checkpoint(selection_id)
+    horse = worker.wait_for_horse()
+
+    assert worker.terminate(DRAIN_SECONDS) == 0
+    assert is_gone(horse)
+    assert lens.get(selection_id)["status"] == Status.QUEUED
+    lens.let_go()
+    lens.start_worker()
+    selection = lens.wait_until_done(selection_id)
+
+    assert selection["status"] == Status.SUCCEEDED
+    assert selection["digest"] == lens.undisturbed_digest(selection_id)
+    assert lens.crashes(selection_id) == 0
+    lens.check_invariants()
+
+
+def test_an_idle_worker_ends_on_request(lens: Stack) -> None:
+    worker = lens.start_worker()
+    until(lambda: _states(lens) == ["idle"], "the worker waits for work")
+    assert worker.terminate(DRAIN_SECONDS) == 0
+
+
+def test_a_queued_selection_is_cancelled_and_never_runs(lens: Stack) -> None:
+    cancelled_id = lens.submit()
+    lens.cancel(cancelled_id)
+    lens.start_worker()
+    later_id = lens.submit()
+    lens.wait_until_done(later_id)
+
+    selection = lens.get(cancelled_id)
+
+    assert selection["status"] == Status.CANCELLED
+    assert selection["attempt"] == 0
+    lens.check_invariants()
+
+
+def test_a_running_selection_is_cancelled_and_keeps_its_best(lens: Stack) -> None:
+    lens.hold_from(IN_THE_SEARCH)
+    lens.start_worker()
+    selection_id = lens.submit()
+    lens.wait_for_checkpoint(selection_id)
+
+    lens.cancel(selection_id)
+    _wait_until_heard(lens, selection_id)
+    lens.let_go()
+    selection = lens.wait_until_done(selection_id)
+
+    assert selection["status"] == Status.CANCELLED
+    assert (selection["partial"], selection["stop_reason"]) == (True, "cancelled")
+    result = lens.client.get(f"/selections/{selection_id}/support-examples").json()
+    assert len(result["examples"]) == 2
+    lens.check_invariants()
+
+
+def test_a_selection_cancelled_before_it_has_a_permutation_has_no_result(lens: Stack) -> None:
+    lens.hold_from(0)
+    lens.start_worker()
+    selection_id = lens.submit()
+    lens.wait_for(selection_id, Status.RUNNING)
+
+    lens.cancel(selection_id)
+    _wait_until_heard(lens, selection_id)
+    lens.let_go()
+    selection = lens.wait_until_done(selection_id)
+
+    assert (selection["status"], selection["partial"]) == (Status.CANCELLED, False)
+    assert lens.client.get(f"/selections/{selection_id}/support-examples").status_code == 409
+    lens.check_invariants()
+
+
+def test_a_run_over_its_time_limit_fails(lens: Stack) -> None:
+    lens.hold_from(IN_THE_SEARCH)
+    selection_id = lens.submit()
+    queue = JobQueue(lens.settings.model_copy(update={"job_timeout_seconds": 2}))
+    queue.withdraw(Doorbell(selection_id, 1))
+    assert queue.enqueue(Doorbell(selection_id, 1))
+    queue.close()
+
+    lens.start_worker()
+    selection = lens.wait_until_done(selection_id)
+
+    assert (selection["status"], selection["attempt"]) == (Status.FAILED, 1)
+    assert selection["error"]["type"].endswith("/problems/timeout")
+    lens.check_invariants()
+
+
+def _wait_until_heard(lens: Stack, selection_id: str) -> None:
+    """The heartbeat has written after the request, and so has read it."""
+    query = "SELECT lease_until - :lease * interval '1 second' > cancel_requested_at FROM selections WHERE id = :id"
+    until(
+        lambda: lens.scalar(query, id=selection_id, lease=lens.settings.lease_seconds), "the heartbeat hears the cancel"
+    )
+
+
+def _states(lens: Stack) -> list[str]:
+    return [worker.get_state() for worker in RqWorker.all(connection=lens.redis)]
