@@ -104,6 +104,6 @@ class FileCheckpointStore:
         return Checkpoint.from_bytes(self._path.read_bytes()) if self._path.exists() else None
 
     def save(self, checkpoint: Checkpoint) -> None:
-        scratch = self._path.with_suffix(".partial")
+        scratch = self._path.with_name(self._path.name + ".partial")
         scratch.write_bytes(checkpoint.to_bytes())
         os.replace(scratch, self._path)
