@@ -55,7 +55,7 @@ class Assessor:
         Raises:
             Stopped: cancelled, or out of time; what was saved holds.
         """
-        steps = self._steps()
+        steps = self._steps(assessment)
         for number, step in enumerate(steps, start=1):
             if step.name not in assessment.done:
                 self.meter.enter(Phase.EVALUATE, number, len(steps))
@@ -70,10 +70,11 @@ class Assessor:
         skipped = assessment.model_copy(update={"skipped": (*assessment.skipped, step.name)})
         return _mark_done(skipped, step.name)
 
-    def _steps(self) -> list[_Step]:
-        """The steps asked for, with their costs, in order of importance."""
+    def _steps(self, assessment: Assessment) -> list[_Step]:
+        """The steps asked for, with the cost of what is left of each, in order of importance."""
         report, planner, search = self.config.report, self.planner, self.search
-        rivals = planner.rivalling(self._num_rivals(self.config.search.beam_width)) if search else Cost()
+        judged = len(assessment.rival_standings)
+        rivals = planner.rivalling(self._num_rivals(self.config.search.beam_width) - judged) if search else Cost()
         wanted = {
             "confirmation": bool(planner.rows.confirmation and search),
             "random": report.random_permutations > 0,

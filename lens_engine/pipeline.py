@@ -95,7 +95,13 @@ class _Run:
         self._show_best()
 
     def search_within_budget(self) -> StopReason:
-        """Stages 1 and 2, until they are done, the budget is used up, or a stop is asked for."""
+        """Stages 1 and 2, until they are done, the budget is used up, or a stop is asked for.
+
+        A resumed run whose evaluation has begun does not search on, whatever its budget is now: what
+        was evaluated would no longer be what was found.
+        """
+        if self.state.assessment.done:
+            return StopReason.COMPLETED if self._is_searched() else StopReason.BUDGET
         try:
             self._filter()
             self._search()
@@ -147,6 +153,10 @@ class _Run:
             rng = make_generator(self.config.seed, "search", iteration)
             search = run_iteration(search, neighbourhood, self._evaluate, rng)
             self._advance(replace(self.state, search=search), Phase.SEARCH, iteration + 1)
+
+    def _is_searched(self) -> bool:
+        search = self.state.search
+        return search is not None and search.iterations_done >= self.config.search.iterations
 
     def _evaluate(self, permutations: Sequence[Permutation]) -> list[Standing]:
         survivors = self.survivors

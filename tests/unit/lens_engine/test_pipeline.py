@@ -1,0 +1,564 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lens_engine.checkpoint import Checkpoint
+from lens_engine.config import SelectionConfig
+from lens_engine.dataset import Problem, split_examples
+from lens_engine.errors import (
+    CheckpointDamaged,
+    CheckpointForeign,
+    InvalidConfig,
+    NothingSelected,
+    PromptTooLong,
+)
+from lens_engine.pipeline import select_support_examples
+from lens_engine.planning import Planner, TokenLengths
+from lens_engine.report import SelectionResult
+from lens_engine.testing import TableScorer
+from lens_engine.types import Phase, StopReason
+
+Make = Callable[..., Any]
+STEPS = ["confirmation", "test", "zero_shot", "random", "random_and_validation", "order"]
+
+
+@pytest.fixture(scope="module")
+def select(make_planted_problem: Make, make_planted_scorer: Make, make_config: Make) -> Callable[..., SelectionResult]:
+    """A run on the planted problem; options as in a config, and listener, checkpoints and scorer if given."""
+
+    def run(*, scorer: Any = None, listener: Any = None, checkpoints: Any = None, **options: Any) -> SelectionResult:
+        return select_support_examples(
+            make_planted_problem(),
+            scorer or make_planted_scorer(),
+            make_config(**options),
+            listener=listener,
+            checkpoints=checkpoints,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def whole(select: Callable[..., SelectionResult]) -> SelectionResult:
+    return select()
+
+
+@pytest.fixture(scope="module")
+def saved(select: Callable[..., SelectionResult], make_store: Make) -> list[bytes]:
+    """Every checkpoint of a run."""
+    store = make_store()
+    select(checkpoints=store)
+    return list(store.saved)
+
+
+def quality_of(text: str) -> int:
+    return int(text.split("quality")[1].split()[0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_good_examples_are_found(seed: int, select: Callable[..., SelectionResult]) -> None:
+    result = select(seed=seed)
+
+    assert result.test is not None
+    assert result.baselines.random is not None
+    assert result.baselines.zero_shot is not None
+    assert result.test.accuracy > result.baselines.random.mean + 0.2
+    assert result.test.accuracy > result.baselines.zero_shot.accuracy
+    assert all(quality_of(example.text) >= 80 for example in result.examples)
+
+
+def test_result_holds_every_figure_with_its_rows(whole: SelectionResult) -> None:
+    assert not whole.partial
+    assert whole.stop_reason is StopReason.COMPLETED
+    figures = [whole.validation, whole.confirmation, whole.test, whole.baselines.zero_shot]
+    assert [figure.n for figure in figures if figure] == [20, 16, 60, 60]
+    random, rival, order = whole.baselines.random, whole.baselines.random_and_validation, whole.order
+    assert random is not None
+    assert rival is not None
+    assert order is not None
+    assert (random.permutations, random.n, order.permutations, order.n) == (4, 60, 3, 60)
+    assert rival.test.n == 60
+    assert whole.verdict is not None
+    gained = whole.verdict.only_lens_right - whole.verdict.only_rival_right
+    assert whole.test is not None
+    assert gained == round(60 * (whole.test.accuracy - rival.test.accuracy))
+
+
+def test_examples_are_rows_of_the_upload_in_order_and_balanced(
+    whole: SelectionResult, make_planted_problem: Make, make_config: Make
+) -> None:
+    problem = make_planted_problem()
+    rows = split_examples(problem, make_config())
+
+    assert [example.position for example in whole.examples] == [0, 1, 2, 3]
+    for example in whole.examples:
+        original = problem.examples[example.row]
+        assert (example.text, example.label) == (original.text, original.label)
+        assert original in rows.candidates
+        assert example.tokens == len(problem.task.render_demonstration(original).split())
+        assert example.label_word == example.label.upper()
+    assert sorted(example.label for example in whole.examples) == ["negative"] * 2 + ["positive"] * 2
+    assert whole.rows == tuple(example.row for example in whole.examples)
+
+
+def test_rival_saw_as_many_permutation_row_pairs(whole: SelectionResult) -> None:
+    rival = whole.baselines.random_and_validation
+    assert rival is not None
+
+    ours = whole.cost.permutations_evaluated * 20 + 4 * 16
+    assert rival.permutations * 20 - ours in range(20)
+
+
+def test_same_run_gives_the_same_digest(whole: SelectionResult, select: Callable[..., SelectionResult]) -> None:
+    again = select()
+
+    assert again.digest == whole.digest
+    assert again.model_dump(exclude={"cost"}) == whole.model_dump(exclude={"cost"})
+
+
+def test_other_seed_gives_another_digest_and_other_rows(
+    whole: SelectionResult, select: Callable[..., SelectionResult]
+) -> None:
+    other = select(seed=1)
+
+    assert other.digest != whole.digest
+    assert other.rows != whole.rows
+
+
+def test_checkpoints_follow_every_step(saved: list[bytes]) -> None:
+    phases = [Checkpoint.from_bytes(data).phase for data in saved]
+
+    assert phases == sorted(phases, key=list(Phase).index)
+    assert phases.count(Phase.FILTER) == 3
+    assert phases.count(Phase.INITIALISE) == 1
+    assert phases.count(Phase.SEARCH) == 3
+    assert phases.count(Phase.EVALUATE) >= len(STEPS) + 5  # random-and-validation saves within
+
+
+def test_resuming_from_any_checkpoint_gives_the_same_digest(
+    saved: list[bytes], whole: SelectionResult, select: Callable[..., SelectionResult], make_store: Make
+) -> None:
+    for data in saved:
+        resumed = select(checkpoints=make_store(data))
+        assert resumed.digest == whole.digest
+        assert (resumed.cost.forwards, resumed.cost.tokens) == (whole.cost.forwards, whole.cost.tokens)
+
+
+def test_resuming_from_the_last_checkpoint_scores_nothing(
+    saved: list[bytes], select: Callable[..., SelectionResult], make_store: Make, make_planted_scorer: Make
+) -> None:
+    scorer = make_planted_scorer()
+    select(scorer=scorer, checkpoints=make_store(saved[-1]))
+
+    assert scorer.num_pairs == 0
+
+
+def test_resumed_run_does_only_what_was_left(
+    saved: list[bytes],
+    whole: SelectionResult,
+    select: Callable[..., SelectionResult],
+    make_store: Make,
+    make_planted_scorer: Make,
+) -> None:
+    for data in saved[::3]:
+        scorer = make_planted_scorer()
+        select(scorer=scorer, checkpoints=make_store(data))
+        done = Checkpoint.from_bytes(data).values["spent"][0]
+        assert scorer.num_pairs == whole.cost.forwards - done
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"seed": 1}, {"num_demonstrations": 6}, {"search": {"iterations": 4}}, {"calibrated_search": True}],
+)
+def test_checkpoint_of_other_options_is_foreign(
+    options: dict[str, Any], saved: list[bytes], select: Callable[..., SelectionResult], make_store: Make
+) -> None:
+    with pytest.raises(CheckpointForeign, match="other data, options, model"):
+        select(checkpoints=make_store(saved[2]), **options)
+
+
+def test_checkpoint_of_another_model_is_foreign(
+    saved: list[bytes], select: Callable[..., SelectionResult], make_store: Make, make_planted_scorer: Make
+) -> None:
+    with pytest.raises(CheckpointForeign):
+        select(scorer=make_planted_scorer(name="another"), checkpoints=make_store(saved[2]))
+
+
+def test_checkpoint_of_other_data_is_foreign(
+    saved: list[bytes], make_store: Make, make_planted_problem: Make, make_planted_scorer: Make, make_config: Make
+) -> None:
+    problem = make_planted_problem(seed=9)
+
+    with pytest.raises(CheckpointForeign):
+        select_support_examples(problem, make_planted_scorer(), make_config(), checkpoints=make_store(saved[2]))
+
+
+def test_damaged_checkpoint_is_refused(
+    saved: list[bytes], select: Callable[..., SelectionResult], make_store: Make
+) -> None:
+    with pytest.raises(CheckpointDamaged):
+        select(checkpoints=make_store(saved[2][:-1]))
+
+
+def test_budget_may_change_between_attempts(
+    saved: list[bytes], whole: SelectionResult, select: Callable[..., SelectionResult], make_store: Make
+) -> None:
+    resumed = select(checkpoints=make_store(saved[2]), budget={"max_forwards": 10**9})
+
+    assert resumed.rows == whole.rows
+    assert not resumed.partial
+
+
+def least_forwards(problem: Problem, config: SelectionConfig) -> int:
+    planner = Planner(split_examples(problem, config), config, TokenLengths(1.0, 1.0))
+    first = planner.rounds[0]
+    return first.pairs + first.new_columns + planner.testing().forwards
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.08, 0.2, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99])
+def test_budget_is_never_exceeded_and_always_buys_a_test_figure(
+    share: float,
+    whole: SelectionResult,
+    select: Callable[..., SelectionResult],
+    make_planted_scorer: Make,
+    make_planted_problem: Make,
+    make_config: Make,
+) -> None:
+    least = least_forwards(make_planted_problem(), make_config())
+    limit = round(least + share * (whole.cost.forwards - least))
+    scorer = make_planted_scorer()
+
+    result = select(scorer=scorer, budget={"max_forwards": limit})
+
+    assert scorer.num_pairs == result.cost.forwards <= limit
+    assert result.partial
+    assert result.stop_reason is StopReason.BUDGET
+    assert result.test is not None
+    assert len(result.examples) == 4
+    assert sorted(example.label for example in result.examples) == ["negative"] * 2 + ["positive"] * 2
+
+
+def test_budget_that_covers_the_run_changes_nothing(
+    whole: SelectionResult, select: Callable[..., SelectionResult]
+) -> None:
+    result = select(budget={"max_forwards": whole.cost.forwards + 2000})
+
+    assert not result.partial
+    assert result.rows == whole.rows
+    assert result.baselines == whole.baselines
+
+
+def test_steps_the_budget_does_not_cover_are_named(select: Callable[..., SelectionResult], whole: SelectionResult) -> None:
+    result = select(budget={"max_forwards": whole.cost.forwards - 300})
+
+    assert result.baselines.random_and_validation is None
+    assert result.verdict is None
+    assert any("did not cover" in warning and "random_and_validation" in warning for warning in result.warnings)
+
+
+def test_search_the_budget_cut_short_keeps_its_best(
+    select: Callable[..., SelectionResult], whole: SelectionResult, saved: list[bytes]
+) -> None:
+    in_search = Checkpoint.from_bytes(saved[4]).values["spent"][0]
+
+    result = select(budget={"max_forwards": in_search + 200})
+
+    assert result.validation is not None
+    assert 0 < result.cost.permutations_evaluated < whole.cost.permutations_evaluated
+
+
+def test_filter_the_budget_cut_short_still_prefers_the_informative(
+    select: Callable[..., SelectionResult], make_planted_problem: Make, make_config: Make
+) -> None:
+    least = least_forwards(make_planted_problem(), make_config())
+
+    result = select(budget={"max_forwards": least})
+
+    assert result.validation is None
+    assert result.cost.permutations_evaluated == 0
+    assert sum(quality_of(example.text) for example in result.examples) / 4 > 40
+    assert result.test is not None
+
+
+def test_budget_below_the_least_is_refused_with_the_number(
+    select: Callable[..., SelectionResult], make_planted_problem: Make, make_config: Make, make_planted_scorer: Make
+) -> None:
+    least = least_forwards(make_planted_problem(), make_config())
+    scorer = make_planted_scorer()
+
+    with pytest.raises(InvalidConfig, match=f"takes {least}") as refusal:
+        select(scorer=scorer, budget={"max_forwards": least - 1})
+    assert refusal.value.field == "options.budget.max_forwards"
+    assert scorer.num_pairs == 0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.08, 0.3, 0.5, 0.7, 0.9])
+def test_budgeted_run_resumed_from_any_checkpoint_gives_the_same_digest(
+    share: float,
+    whole: SelectionResult,
+    select: Callable[..., SelectionResult],
+    make_store: Make,
+    make_planted_problem: Make,
+    make_config: Make,
+) -> None:
+    least = least_forwards(make_planted_problem(), make_config())
+    budget = {"max_forwards": round(least + share * (whole.cost.forwards - least))}
+    store = make_store()
+    result = select(checkpoints=store, budget=budget)
+
+    for data in store.saved:
+        resumed = select(checkpoints=make_store(data), budget=budget)
+        assert resumed.digest == result.digest
+        assert resumed.cost.forwards == result.cost.forwards
+
+
+def test_random_and_validation_under_way_is_finished_after_a_resume(
+    whole: SelectionResult, select: Callable[..., SelectionResult], make_store: Make
+) -> None:
+    """A budget with nothing to spare: what was done before the resume must not be asked for again."""
+    store = make_store()
+    budget = {"max_forwards": whole.cost.forwards + 400}
+    result = select(checkpoints=store, budget=budget)
+    assert result.baselines.random_and_validation is not None
+
+    for data in store.saved:
+        assert select(checkpoints=make_store(data), budget=budget).digest == result.digest
+
+
+def test_larger_budget_after_a_resume_keeps_what_was_tested(
+    select: Callable[..., SelectionResult], make_store: Make, make_planted_problem: Make, make_config: Make
+) -> None:
+    store = make_store()
+    first = select(checkpoints=store, budget={"max_forwards": least_forwards(make_planted_problem(), make_config())})
+
+    resumed = select(checkpoints=make_store(store.saved[-1]), budget={"max_forwards": 10**9})
+
+    assert resumed.rows == first.rows
+    assert resumed.test == first.test
+
+
+def heard_by(select: Callable[..., SelectionResult], make_listener: Make, **given: Any) -> Any:
+    listener = make_listener(**given)
+    try:
+        result = select(listener=listener)
+    except NothingSelected as nothing:
+        return listener, nothing
+    return listener, result
+
+
+def test_progress_is_monotone_and_never_above_the_total(
+    select: Callable[..., SelectionResult], make_listener: Make
+) -> None:
+    listener, result = heard_by(select, make_listener)
+
+    done = [progress.forwards_done for progress in listener.seen]
+    assert done == sorted(done)
+    assert done[-1] == result.cost.forwards
+    assert all(p.forwards_done <= p.forwards_total and p.tokens_done <= p.tokens_total for p in listener.seen)
+    assert all(1 <= progress.step <= progress.steps for progress in listener.seen)
+    phases = [progress.phase for progress in listener.seen]
+    assert phases == sorted(phases, key=list(Phase).index)
+    assert set(phases) == set(Phase)
+
+
+def test_best_validation_accuracy_is_shown_as_it_grows(
+    select: Callable[..., SelectionResult], make_listener: Make
+) -> None:
+    listener, result = heard_by(select, make_listener)
+
+    shown = [p.best_validation_accuracy for p in listener.seen if p.best_validation_accuracy is not None]
+    assert shown == sorted(shown)
+    assert all(p.best_validation_accuracy is None for p in listener.seen if p.phase is Phase.FILTER)
+    assert shown[-1] >= result.validation.accuracy
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95])
+def test_cancel_gives_the_best_so_far_or_says_that_there_is_nothing(
+    share: float, select: Callable[..., SelectionResult], make_listener: Make
+) -> None:
+    everything, _ = heard_by(select, make_listener)
+    stop_after = max(1, round(share * len(everything.seen)))
+
+    listener, outcome = heard_by(select, make_listener, stop_after=stop_after)
+
+    assert len(listener.seen) <= stop_after + 1
+    if listener.seen[-1].phase in (Phase.FILTER, Phase.INITIALISE):
+        assert isinstance(outcome, NothingSelected)
+        assert outcome.stop_reason == "cancelled"
+    else:
+        assert outcome.partial
+        assert outcome.stop_reason is StopReason.CANCELLED
+        assert len(outcome.examples) == 4
+        assert outcome.validation is not None
+        assert outcome.cost.forwards <= everything.seen[-1].forwards_done
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_cancel_in_each_phase_is_obeyed(
+    phase: Phase, select: Callable[..., SelectionResult], make_listener: Make
+) -> None:
+    everything, _ = heard_by(select, make_listener)
+    first = next(place for place, progress in enumerate(everything.seen) if progress.phase is phase)
+
+    listener, outcome = heard_by(select, make_listener, stop_after=first + 1)
+
+    assert listener.seen[-1].phase is phase
+    if phase in (Phase.FILTER, Phase.INITIALISE):
+        assert isinstance(outcome, NothingSelected)
+    else:
+        assert outcome.stop_reason is StopReason.CANCELLED
+        assert outcome.test is None
+
+
+def test_cancelled_run_can_be_resumed_to_the_same_digest(
+    whole: SelectionResult, select: Callable[..., SelectionResult], make_listener: Make, make_store: Make
+) -> None:
+    everything, _ = heard_by(select, make_listener)
+    for stop_after in range(1, len(everything.seen), 4):
+        store = make_store()
+        try:
+            select(listener=make_listener(stop_after=stop_after), checkpoints=store)
+        except NothingSelected:
+            pass
+        last = store.saved[-1] if store.saved else None
+        assert select(checkpoints=make_store(last)).digest == whole.digest
+
+
+def test_scorer_that_fails_midway_leaves_a_checkpoint_to_resume_from(
+    whole: SelectionResult, select: Callable[..., SelectionResult], make_store: Make, make_planted_scorer: Make
+) -> None:
+    def fail(call: int) -> None:
+        if call == 9:
+            raise MemoryError("planted")
+
+    store = make_store()
+    with pytest.raises(MemoryError, match="planted"):
+        select(scorer=make_planted_scorer(before_call=fail), checkpoints=store)
+
+    assert select(checkpoints=make_store(store.saved[-1])).digest == whole.digest
+
+
+def test_unbalanced_selection_may_have_any_labels(select: Callable[..., SelectionResult]) -> None:
+    result = select(balanced=False, num_demonstrations=3)
+
+    assert len(result.examples) == 3
+    assert result.test is not None
+    assert not result.partial
+
+
+def test_uneven_quotas_give_the_odd_place_to_the_first_label(select: Callable[..., SelectionResult]) -> None:
+    result = select(num_demonstrations=5)
+
+    assert sorted(example.label for example in result.examples) == ["negative"] * 3 + ["positive"] * 2
+    assert any("cannot be split evenly" in warning for warning in result.warnings)
+
+
+def test_filter_that_keeps_just_enough_uses_them_all(select: Callable[..., SelectionResult]) -> None:
+    result = select(filtering={"keep": 4})
+
+    assert len(set(result.rows)) == 4
+    assert not result.partial
+
+
+@pytest.mark.parametrize("kind", ["label", "vocabulary", "loss_ratio"])
+def test_each_contribution_finds_the_planted_examples(kind: str, select: Callable[..., SelectionResult]) -> None:
+    result = select(filtering={"contribution": kind})
+
+    assert all(quality_of(example.text) >= 80 for example in result.examples)
+
+
+def test_calibrated_search_ranks_by_calibrated_accuracy(
+    task: Any, make_planted_problem: Make, make_config: Make
+) -> None:
+    """A model that always says positive: before calibration every permutation is alike."""
+
+    def biased(prefix: tuple[str, ...], query: str, span: str) -> float:
+        bias = -0.1 if span == " POSITIVE" else -6.0
+        qualities = [quality_of(demonstration) for demonstration in prefix]
+        if "difficulty" not in query or not qualities:
+            return bias
+        is_gold = ("sunny" in query) == (span == " POSITIVE")
+        return bias + (sum(qualities) / len(qualities) / 100 if is_gold else 0.0)
+
+    problem = make_planted_problem()
+    plain, calibrated = (
+        select_support_examples(problem, TableScorer(biased), make_config(calibrated_search=asked))
+        for asked in (False, True)
+    )
+
+    assert plain.validation is not None
+    assert calibrated.validation is not None
+    assert plain.validation.accuracy == pytest.approx(0.5)
+    assert calibrated.validation.accuracy == 1.0
+    assert calibrated.test is not None
+    assert calibrated.test.accuracy == pytest.approx(0.5)
+    assert calibrated.test.calibrated_accuracy == 1.0
+
+
+def test_uncalibrated_report_has_no_calibrated_figures(select: Callable[..., SelectionResult]) -> None:
+    result = select(report={"calibrated": False})
+
+    assert result.test is not None
+    assert result.test.calibrated_accuracy is None
+    assert result.order is not None
+    assert result.order.calibrated_mean is None
+
+
+def test_comparisons_not_asked_for_are_left_out(select: Callable[..., SelectionResult]) -> None:
+    result = select(
+        splits={"confirmation": 0},
+        report={"random_permutations": 0, "order_shuffles": 0, "random_and_validation": False},
+    )
+
+    assert (result.confirmation, result.order, result.verdict) == (None, None, None)
+    assert (result.baselines.random, result.baselines.random_and_validation) == (None, None)
+    assert not result.partial
+    assert result.test is not None
+
+
+def test_comparison_rows_limit_random_permutations_and_orders(select: Callable[..., SelectionResult]) -> None:
+    result = select(report={"comparison_rows": 12})
+
+    assert result.baselines.random is not None
+    assert result.order is not None
+    assert result.test is not None
+    assert (result.baselines.random.n, result.order.n, result.test.n) == (12, 12, 60)
+
+
+def test_search_without_iterations_chooses_among_the_first_beam(select: Callable[..., SelectionResult]) -> None:
+    result = select(search={"iterations": 0})
+
+    assert result.cost.permutations_evaluated == 4
+    assert result.confirmation is not None
+
+
+def test_long_prompt_is_refused_before_anything_is_scored(
+    select: Callable[..., SelectionResult], make_planted_scorer: Make
+) -> None:
+    scorer = make_planted_scorer(max_prompt_tokens=30)
+
+    with pytest.raises(PromptTooLong, match="the longest prompt would have") as refusal:
+        select(scorer=scorer)
+    assert refusal.value.field == "options.too_long"
+    assert scorer.num_pairs == 0
+
+
+def test_provenance_names_model_data_and_every_option(
+    whole: SelectionResult, make_config: Make, make_planted_problem: Make
+) -> None:
+    from lens_engine.dataset import digest_examples
+
+    provenance = whole.provenance
+    assert (provenance.model, provenance.revision, provenance.seed) == ("table", "0" * 64, 0)
+    assert provenance.dataset_sha256 == digest_examples(make_planted_problem().examples)
+    assert provenance.test_sha256 is None
+    assert SelectionConfig.model_validate(provenance.config) == make_config()
+
+
+def test_result_survives_json(whole: SelectionResult) -> None:
+    again = SelectionResult.model_validate_json(whole.model_dump_json())
+
+    assert again == whole
+    assert again.with_digest().digest == whole.digest
