@@ -1,0 +1,37 @@
+"""Postgres crashes while a selection is computed."""
+
+import contextlib
+import os
+import signal
+
+import httpx
+
+from app.selections.states import Status
+from tests.e2e.stack import Stack
+from tests.e2e.test_crashes import IN_THE_SEARCH
+from tests.e2e.waiting import until
+
+_SOMEBODY = "SELECT pid FROM pg_stat_activity WHERE application_name = 'lens' AND pid <> pg_backend_pid() LIMIT 1"
+
+
+def test_a_crash_of_postgres_costs_no_selection(lens: Stack) -> None:
+    lens.hold_from(IN_THE_SEARCH)
+    worker = lens.start_worker()
+    selection_id = lens.submit()
+    lens.wait_for_checkpoint(selection_id)
+
+    os.kill(lens.scalar(_SOMEBODY), signal.SIGKILL)  # Postgres cuts every session and recovers
+    lens.let_go()
+    until(lambda: _is_ready(lens), "the service answers again")
+    selection = lens.wait_until_done(selection_id)
+
+    assert worker.exit_status is None
+    assert selection["status"] == Status.SUCCEEDED
+    assert selection["digest"] == lens.undisturbed_digest(selection_id)
+    lens.check_invariants()
+
+
+def _is_ready(lens: Stack) -> bool:
+    with contextlib.suppress(httpx.TransportError):
+        return lens.client.get("/readyz").status_code == 200
+    return False

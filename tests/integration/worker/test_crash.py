@@ -1,0 +1,83 @@
+"""What the parent says when a work-horse was killed."""
+
+from collections.abc import Iterator
+
+import pytest
+from redis import Redis
+from rq.job import Job
+from sqlalchemy import text
+
+from app.database import Database
+from app.queue import RUN_SELECTION, Doorbell
+from app.selections.claims import Claim
+from app.settings import Settings
+from tests.integration.conftest import Selections
+from worker.crash import CrashHandler
+
+KILLED = 9
+UNREACHABLE = "postgresql+psycopg://lens@/lens?host=/nonexistent"
+
+
+@pytest.fixture
+def redis(settings: Settings) -> Iterator[Redis]:
+    with Redis.from_url(settings.redis_url) as client:
+        yield client
+
+
+def job_of(claim: Claim, redis: Redis) -> Job:
+    doorbell = Doorbell(claim.selection_id, claim.attempt)
+    return Job.create(RUN_SELECTION, id=doorbell.job_id, timeout=5, connection=redis)
+
+
+def is_expired(database: Database, claim: Claim) -> bool:
+    with database.session_scope() as session:
+        query = text("SELECT lease_until <= now() FROM selections WHERE id = :id")
+        return bool(session.execute(query, {"id": claim.selection_id}).scalar())
+
+
+def test_a_killed_work_horse_s_lease_ends(
+    selections: Selections, settings: Settings, database: Database, redis: Redis
+) -> None:
+    claim = selections.running()
+
+    CrashHandler(settings)(job_of(claim, redis), 1, KILLED, None)
+
+    assert is_expired(database, claim)
+
+
+def test_a_zombie_s_death_does_not_end_its_successor_s_lease(
+    selections: Selections, settings: Settings, database: Database, redis: Redis
+) -> None:
+    successor = selections.running()
+    zombie = Claim(successor.selection_id, successor.attempt - 1)
+
+    CrashHandler(settings)(job_of(zombie, redis), 1, KILLED, None)
+
+    assert not is_expired(database, successor)
+
+
+def test_a_run_that_the_parent_killed_for_its_time_limit_fails(
+    selections: Selections, settings: Settings, redis: Redis
+) -> None:
+    claim = selections.running()
+
+    CrashHandler(settings)(job_of(claim, redis), None, None, None)
+
+    selection = selections.client.get(f"/selections/{claim.selection_id}").json()
+    assert selection["status"] == "failed"
+    assert selection["error"]["type"].endswith("/problems/timeout")
+
+
+def test_an_absent_postgres_does_not_end_the_worker(
+    settings: Settings, redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    handler = CrashHandler(settings.model_copy(update={"database_url": UNREACHABLE}))
+
+    handler(job_of(Claim("sel_1", 1), redis), 1, KILLED, None)
+
+    assert "its lease will run out" in caplog.text
+
+
+@pytest.mark.parametrize("job_id", ["stranger", "no-number"])
+def test_another_s_job_is_none_of_ours(settings: Settings, redis: Redis, job_id: str) -> None:
+    CrashHandler(settings)(Job.create("os.system", id=job_id, connection=redis), 1, KILLED, None)
