@@ -4,6 +4,7 @@ FastAPI's `max_body_size` answers in plain text when a length is declared; refus
 """
 
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.error_handlers import problem_response
@@ -40,7 +41,9 @@ def _counting(receive: Receive, limit: int) -> Receive:
         message = await receive()
         received += len(message.get("body", b""))
         if received > limit:
-            raise _too_large(limit)
+            error = _too_large(limit)
+            # FastAPI turns every other exception of a body it reads into a 400.
+            raise HTTPException(error.status, error.detail, error.headers)
         return message
 
     return receive_within_limit

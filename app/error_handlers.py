@@ -4,7 +4,6 @@ What a client sent is never echoed.
 """
 
 import errno
-import http
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from app.settings import Settings
 
 _DISK_FULL = "53100"
 _RETRY = {"Retry-After": "5"}
-_CODES = {404: "not-found", 405: "method-not-allowed"}
+_FRAMEWORK_CODES = {400: "bad-request", 404: "not-found", 405: "method-not-allowed", 413: "content-too-large"}
 _log = logging.getLogger(__name__)
 
 
@@ -85,8 +84,8 @@ def _of_app_error(error: AppError) -> Refusal:
 
 
 def _of_framework(error: HTTPException) -> Refusal:
-    title = http.HTTPStatus(error.status_code).phrase
-    code = _CODES.get(error.status_code, title.lower().replace(" ", "-"))
+    code = _FRAMEWORK_CODES.get(error.status_code, "refused")
+    title = code.replace("-", " ").capitalize()
     return Refusal(error.status_code, code, title, str(error.detail), headers=error.headers or {})
 
 
