@@ -1,0 +1,220 @@
+"""Claim, fence and lease: at most one attempt writes."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import func, select, text, update
+from sqlalchemy.orm import Session
+
+from app.database import Database
+from app.models import Report, Selection, StoredCheckpoint, StoredSupportExample
+from app.selections import claims
+from app.selections.claims import Claim, Lease
+from app.selections.repository import load_submission
+from lens_engine.checkpoint import Checkpoint
+from lens_engine.progress import Progress
+from lens_engine.types import Phase, StopReason
+from tests.integration.conftest import Selections
+from tests.integration.samples import make_result, make_rows
+
+PROGRESS = Progress(Phase.FILTER, 1, 2, 3, 4, 5, 6, None, None, None)
+CHECKPOINT = Checkpoint("fingerprint", Phase.FILTER, 1, "float32", {"rows": [1, 2]})
+
+WRITES: dict[str, Callable[[Session, Claim], bool]] = {
+    "renew": lambda session, claim: claims.renew_lease(session, claim, 60) is not Lease.LOST,
+    "progress": lambda session, claim: claims.save_progress(session, claim, PROGRESS),
+    "checkpoint": lambda session, claim: claims.save_checkpoint(session, claim, CHECKPOINT),
+    "drop": claims.drop_checkpoint,
+    "event": lambda session, claim: claims.record_event(session, claim, "note", {}),
+    "finish": lambda session, claim: claims.finish(session, claim, make_result()),
+    "finish cancelled": claims.finish_cancelled,
+    "fail": lambda session, claim: claims.fail(session, claim, {"title": "x"}),
+    "release": claims.release,
+    "expire": claims.expire_lease,
+}
+
+
+def snapshot(database: Database) -> list[object]:
+    """All rows that a worker may write, as text."""
+    with database.session_scope() as session:
+        tables = ("selections", "checkpoints", "reports", "support_examples", "events")
+        return [session.execute(text(f"SELECT array_agg(t::text) FROM {table} t")).scalar() for table in tables]
+
+
+def read(database: Database, claim: Claim) -> Selection:
+    with database.session_scope() as session:
+        return session.get_one(Selection, claim.selection_id)
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_holder_may_write(selections: Selections, database: Database, write: Callable[..., bool]) -> None:
+    claim = selections.running()
+    with database.session_scope() as session:
+        assert write(session, claim)
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_zombie_writes_nothing(selections: Selections, database: Database, write: Callable[..., bool]) -> None:
+    zombie = selections.running()
+    with database.session_scope() as session:
+        claims.release(session, zombie)
+    current = selections.claim(zombie.selection_id)
+    assert current.attempt == zombie.attempt + 1
+    before = snapshot(database)
+    with database.session_scope() as session:
+        assert not write(session, zombie)
+    assert snapshot(database) == before
+
+
+@pytest.mark.parametrize("status", ["queued", "succeeded", "failed", "cancelled"])
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_nobody_writes_to_what_nobody_holds(
+    selections: Selections, database: Database, status: str, write: Callable[..., bool]
+) -> None:
+    selection_id = selections.in_state(status)
+    before = snapshot(database)
+    for attempt in (0, 1, 2):
+        with database.session_scope() as session:
+            assert not write(session, Claim(selection_id, attempt))
+    assert snapshot(database) == before
+
+
+@pytest.mark.parametrize("status", ["running", "cancelling", "succeeded", "failed", "cancelled"])
+def test_only_a_queued_selection_is_to_be_had(selections: Selections, database: Database, status: str) -> None:
+    selection_id = selections.in_state(status)
+    with database.session_scope() as session:
+        assert claims.claim_selection(session, selection_id, 60) is None
+
+
+def test_many_claims_at_once_have_one_winner(selections: Selections, database: Database) -> None:
+    selection_id = selections.queued()
+
+    def claim(_: int) -> Claim | None:
+        with database.session_scope() as session:
+            return claims.claim_selection(session, selection_id, 60)
+
+    with ThreadPoolExecutor(4) as pool:
+        won = [claim for claim in pool.map(claim, range(20)) if claim is not None]
+    assert won == [Claim(selection_id, 1)]
+
+
+def test_claim_waits_for_the_backoff(selections: Selections, database: Database) -> None:
+    selection_id = selections.queued()
+    with database.session_scope() as session:
+        session.execute(update(Selection).values(not_before=text("now() + interval '1 hour'")))
+        assert claims.claim_selection(session, selection_id, 60) is None
+        session.execute(update(Selection).values(not_before=text("now()")))
+        assert claims.claim_selection(session, selection_id, 60) is not None
+
+
+def test_spec_of_a_later_release_is_left_alone(selections: Selections, database: Database) -> None:
+    selection_id = selections.queued()
+    with database.session_scope() as session:
+        session.execute(update(Selection).values(spec_version=2))
+        assert claims.claim_selection(session, selection_id, 60) is None
+
+
+def test_unknown_selection_is_not_to_be_had(database: Database) -> None:
+    with database.session_scope() as session:
+        assert claims.claim_selection(session, "sel_nowhere", 60) is None
+
+
+def test_renewal_moves_the_lease_by_the_databases_clock(selections: Selections, database: Database) -> None:
+    claim = selections.running(lease_seconds=1)
+    with database.session_scope() as session:
+        assert claims.renew_lease(session, claim, 500) is Lease.HELD
+    with database.session_scope() as session:
+        left = session.scalar(select(func.extract("epoch", Selection.lease_until - func.now())))
+    assert 490 < float(left or 0) <= 500
+
+
+def test_renewal_tells_that_the_owner_wants_it_stopped(selections: Selections, database: Database) -> None:
+    claim = selections.cancelling()
+    with database.session_scope() as session:
+        assert claims.renew_lease(session, claim, 60) is Lease.CANCEL_REQUESTED
+
+
+def test_newest_checkpoint_replaces_the_one_before(selections: Selections, database: Database) -> None:
+    claim = selections.running()
+    later = Checkpoint("fingerprint", Phase.SEARCH, 3, "float32", {"beam": [[1]]})
+    for checkpoint in (CHECKPOINT, later):
+        with database.session_scope() as session:
+            assert claims.save_checkpoint(session, claim, checkpoint)
+    with database.session_scope() as session:
+        data = claims.load_checkpoint(session, claim)
+        assert data is not None
+        assert Checkpoint.from_bytes(data) == later
+        assert session.scalar(select(func.count()).select_from(StoredCheckpoint)) == 1
+
+
+def test_next_attempt_finds_the_checkpoint_of_the_last(selections: Selections, database: Database) -> None:
+    claim = selections.running()
+    with database.session_scope() as session:
+        claims.save_checkpoint(session, claim, CHECKPOINT)
+        claims.release(session, claim)
+    successor = selections.claim(claim.selection_id)
+    with database.session_scope() as session:
+        assert claims.load_checkpoint(session, successor) == CHECKPOINT.to_bytes()
+
+
+@pytest.mark.parametrize("ending", ["finish", "finish cancelled", "fail", "drop"])
+def test_ending_forgets_the_checkpoint(selections: Selections, database: Database, ending: str) -> None:
+    claim = selections.running()
+    with database.session_scope() as session:
+        claims.save_checkpoint(session, claim, CHECKPOINT)
+        assert WRITES[ending](session, claim)
+        assert claims.load_checkpoint(session, claim) is None
+
+
+@pytest.mark.parametrize(
+    ("stop_reason", "status", "partial"),
+    [
+        (StopReason.COMPLETED, "succeeded", False),
+        (StopReason.BUDGET, "succeeded", True),
+        (StopReason.CANCELLED, "cancelled", True),
+    ],
+)
+def test_result_is_stored_whole_and_ends_the_selection(
+    selections: Selections, database: Database, stop_reason: StopReason, status: str, partial: bool
+) -> None:
+    claim, result = selections.running(), make_result(stop_reason)
+    with database.session_scope() as session:
+        assert claims.finish(session, claim, result)
+    stored = read(database, claim)
+    assert (stored.status, stored.partial, stored.stop_reason) == (status, partial, stop_reason.value)
+    assert (stored.digest, stored.dtype, stored.lease_until) == (result.digest, "float32", None)
+    assert getattr(stored, f"{status}_at") is not None
+    with database.session_scope() as session:
+        assert session.get_one(Report, claim.selection_id).result == result.model_dump(mode="json")
+        rows = session.scalars(select(StoredSupportExample.row).order_by(StoredSupportExample.position)).all()
+        assert list(rows) == [3, 0]
+
+
+def test_release_queues_again_and_charges_no_crash(selections: Selections, database: Database) -> None:
+    claim = selections.running()
+    with database.session_scope() as session:
+        assert claims.release(session, claim)
+    stored = read(database, claim)
+    assert (stored.status, stored.attempt, stored.crashes, stored.lease_until) == ("queued", 1, 0, None)
+
+
+def test_release_of_one_that_was_cancelled_cancels_it(selections: Selections, database: Database) -> None:
+    claim = selections.cancelling()
+    with database.session_scope() as session:
+        assert claims.release(session, claim)
+    stored = read(database, claim)
+    assert (stored.status, stored.stop_reason) == ("cancelled", "cancelled")
+    assert stored.cancelled_at is not None
+
+
+def test_submission_is_loaded_as_it_was_sent(selections: Selections, database: Database) -> None:
+    selection_id = selections.queued()
+    with database.session_scope() as session:
+        submission = load_submission(session, selection_id)
+    assert [(e.row, e.text, e.label) for e in submission.examples] == [
+        (index, row["text"], row["label"]) for index, row in enumerate(make_rows())
+    ]
+    assert submission.test is None
+    assert submission.spec.task.labels == ("positive", "negative")
+    assert submission.spec.config.search.beam_width == 4

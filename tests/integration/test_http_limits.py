@@ -1,0 +1,251 @@
+"""What every route shares: body limits, request ids, the framework's own refusals, outages."""
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.main import create_app
+from app.settings import Settings
+from tests.integration.samples import make_csv, make_submission, problem_of
+
+
+def in_chunks(content: bytes) -> Iterator[bytes]:
+    for start in range(0, len(content), 500):
+        yield content[start : start + 500]
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("path", ["/selections", "/selections/sel_01jd0000000000000000000000/render"])
+def test_body_one_byte_over_the_cap_is_too_large(
+    make_client: Callable[..., TestClient], path: str, chunked: bool
+) -> None:
+    client = make_client(max_upload_bytes=2000, max_body_bytes=2000)
+    content = b'{"input": "' + b"x" * (2001 - 13) + b'"}'
+    assert len(content) == 2001
+    headers = {"Content-Type": "application/json"}
+    response = client.post(path, content=in_chunks(content) if chunked else content, headers=headers)
+    problem_of(response, 413, "content-too-large")
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_body_of_exactly_the_cap_is_read(make_client: Callable[..., TestClient], chunked: bool) -> None:
+    content = json.dumps(make_submission()).encode()
+    client = make_client(max_upload_bytes=len(content))
+    headers = {"Content-Type": "application/json"}
+    response = client.post("/selections", content=in_chunks(content) if chunked else content, headers=headers)
+    assert response.status_code == 202
+
+
+def test_form_over_the_cap_is_too_large(make_client: Callable[..., TestClient], settings: Settings) -> None:
+    client = make_client(max_upload_bytes=2000)
+    response = client.post("/selections", files={"dataset": ("d.csv", make_csv())}, data={"spec": "{}"})
+    problem_of(response, 413, "content-too-large")
+    assert settings.spool_dir is not None
+    assert list(settings.spool_dir.iterdir()) == []
+
+
+def call_with_headers_only(settings: Settings, headers: dict[str, str]) -> tuple[list[Any], int]:
+    """The response, and how often the app asked for the body."""
+    sent: list[Any] = []
+    asked = 0
+
+    async def receive() -> Any:
+        nonlocal asked
+        asked += 1
+        return {"type": "http.request", "body": b"x" * 1000, "more_body": True}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": "/selections",
+        "raw_path": b"/selections",
+        "query_string": b"",
+        "root_path": "",
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+    }
+    asyncio.run(create_app(settings)(scope, receive, send))
+    return sent, asked
+
+
+@pytest.mark.parametrize(
+    ("headers", "changes", "status"),
+    [
+        ({"Content-Length": "1000000"}, {"api_keys": {"0" * 64: "a"}}, 401),
+        ({"Content-Length": "1000000"}, {"max_upload_bytes": 5000}, 413),
+        ({"Content-Length": "9" * 5000}, {}, 413),
+        ({"Content-Type": "text/csv"}, {}, 415),
+        ({"Content-Type": "application/json", "Content-Encoding": "br"}, {}, 415),
+    ],
+)
+def test_refusal_that_needs_no_body_reads_none(
+    settings: Settings, headers: dict[str, str], changes: dict[str, Any], status: int
+) -> None:
+    sent, asked = call_with_headers_only(settings.model_copy(update=changes), headers)
+    assert sent[0]["status"] == status
+    assert asked == 0
+
+
+def test_lying_length_does_not_lift_the_cap(settings: Settings) -> None:
+    headers = {"Content-Type": "application/json", "Content-Length": "10"}
+    sent, asked = call_with_headers_only(settings.model_copy(update={"max_upload_bytes": 5000}), headers)
+    assert sent[0]["status"] == 413
+    assert asked == 6
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/nowhere", 404, "not-found"),
+        ("GET", "/selections/", 404, "not-found"),
+        ("PUT", "/selections", 405, "method-not-allowed"),
+        ("DELETE", "/healthz", 405, "method-not-allowed"),
+    ],
+)
+def test_refusals_of_the_framework_are_problems(
+    client: TestClient, method: str, path: str, status: int, code: str
+) -> None:
+    response = client.request(method, path)
+    body = problem_of(response, status, code)
+    assert body["instance"] == path
+    assert ("allow" in response.headers) == (status == 405)
+
+
+@pytest.mark.parametrize("given", ["a", "Trace-1.2_3", "x" * 64])
+def test_harmless_request_id_is_repeated(client: TestClient, given: str) -> None:
+    assert client.get("/healthz", headers={"X-Request-ID": given}).headers["x-request-id"] == given
+
+
+@pytest.mark.parametrize("given", ["", "x" * 65, "x" * 10_000, "a b", "a;b", "<script>", "a\tb", "é"])
+def test_other_request_id_is_replaced(client: TestClient, given: str) -> None:
+    response = client.get("/nowhere", headers=[("X-Request-ID", given.encode("latin-1"))])  # type: ignore[arg-type]
+    returned = response.headers["x-request-id"]
+    assert returned != given
+    assert len(returned) == 32
+    assert response.json()["request_id"] == returned
+
+
+def test_unexpected_error_is_a_problem_without_its_cause(client: TestClient, database: Database) -> None:
+    with database.session_scope() as session:
+        session.execute(text("ALTER TABLE selections RENAME TO hidden"))
+    try:
+        response = client.get("/selections")
+        body = problem_of(response, 500, "internal-error")
+        assert "hidden" not in response.text
+        assert "SELECT" not in response.text
+        assert body["request_id"]
+    finally:
+        with database.session_scope() as session:
+            session.execute(text("ALTER TABLE hidden RENAME TO selections"))
+
+
+ROUTES = [
+    ("GET", "/selections"),
+    ("POST", "/selections"),
+    ("GET", "/selections/sel_01jd0000000000000000000000"),
+    ("GET", "/selections/sel_01jd0000000000000000000000/events"),
+    ("GET", "/selections/sel_01jd0000000000000000000000/support-examples"),
+    ("POST", "/selections/sel_01jd0000000000000000000000/cancel"),
+    ("DELETE", "/selections/sel_01jd0000000000000000000000"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+def test_database_that_is_away_is_503(
+    make_client: Callable[..., TestClient], tmp_path: Path, method: str, path: str
+) -> None:
+    client = make_client(database_url=f"postgresql://lens@/lens?host={tmp_path}")
+    response = client.request(method, path, json=make_submission() if path == "/selections" else None)
+    problem_of(response, 503, "unavailable")
+    assert response.headers["retry-after"] == "5"
+    assert str(tmp_path) not in response.text
+
+
+@contextmanager
+def silent_server() -> Iterator[int]:
+    """A port that takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_database_that_hangs_is_503_within_seconds(make_client: Callable[..., TestClient]) -> None:
+    with silent_server() as port:
+        started = time.monotonic()
+        response = make_client(database_url=f"postgresql://lens@127.0.0.1:{port}/lens").get("/selections")
+        problem_of(response, 503, "unavailable")
+        assert time.monotonic() - started < 9
+
+
+def test_redis_that_hangs_does_not_refuse_a_selection(make_client: Callable[..., TestClient]) -> None:
+    with silent_server() as port:
+        started = time.monotonic()
+        client = make_client(redis_url=f"redis://127.0.0.1:{port}/0")
+        assert client.post("/selections", json=make_submission()).status_code == 202
+        assert time.monotonic() - started < 9
+
+
+def test_health_and_readiness_are_ok(client: TestClient) -> None:
+    assert client.get("/healthz").json() == {"status": "ok"}
+    ready = client.get("/readyz")
+    assert (ready.status_code, ready.json()["checks"]) == (
+        200,
+        {"database": "ok", "migrations": "ok", "redis": "ok"},
+    )
+
+
+def test_not_ready_without_redis(make_client: Callable[..., TestClient], tmp_path: Path) -> None:
+    response = make_client(redis_url=f"unix://{tmp_path}/nothing.sock").get("/readyz")
+    body = problem_of(response, 503, "unavailable")
+    assert [error["pointer"] for error in body["errors"]] == ["/checks/redis"]
+
+
+def test_not_ready_without_database(make_client: Callable[..., TestClient], tmp_path: Path) -> None:
+    response = make_client(database_url=f"postgresql://lens@/lens?host={tmp_path}").get("/readyz")
+    body = problem_of(response, 503, "unavailable")
+    assert [error["pointer"] for error in body["errors"]] == ["/checks/database", "/checks/migrations"]
+
+
+def test_not_ready_before_the_migrations(make_client: Callable[..., TestClient], empty_database: Settings) -> None:
+    body = problem_of(make_client(database_url=empty_database.database_url).get("/readyz"), 503, "unavailable")
+    assert [error["pointer"] for error in body["errors"]] == ["/checks/migrations"]
+
+
+def test_alive_with_neither_store(make_client: Callable[..., TestClient], tmp_path: Path) -> None:
+    client = make_client(
+        database_url=f"postgresql://lens@/lens?host={tmp_path}", redis_url=f"unix://{tmp_path}/nothing.sock"
+    )
+    assert client.get("/healthz").status_code == 200
+
+
+def test_models_name_the_default(make_client: Callable[..., TestClient]) -> None:
+    client = make_client(allowed_models={"a": "org/a", "b": "/models/b"}, default_model="b")
+    assert client.get("/models").json() == {
+        "items": [{"name": "a", "is_default": False}, {"name": "b", "is_default": True}]
+    }
+
+
+def test_every_route_is_documented_with_its_refusals(client: TestClient) -> None:
+    paths = client.get("/openapi.json").json()["paths"]
+    for path, methods in paths.items():
+        for operation in methods.values():
+            documented = set(operation["responses"])
+            assert path in {"/healthz", "/readyz", "/models"} or "503" in documented
+    body = paths["/selections"]["post"]["requestBody"]["content"]
+    assert set(body) == {"application/json", "multipart/form-data"}

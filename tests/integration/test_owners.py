@@ -1,0 +1,120 @@
+"""API keys, and walls between owners."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.selections import claims
+from tests.integration.samples import make_result, make_spec, make_submission, problem_of
+
+KEYS = {"alice": "key-of-alice", "bob": "key-of-bob"}
+
+
+@pytest.fixture
+def guarded(make_client: Callable[..., TestClient]) -> TestClient:
+    return make_client(api_keys={hashlib.sha256(key.encode()).hexdigest(): owner for owner, key in KEYS.items()})
+
+
+def as_(owner: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {KEYS[owner]}"}
+
+
+@pytest.fixture
+def alices(guarded: TestClient, database: Database) -> dict[str, Any]:
+    """A finished selection of Alice."""
+    made: dict[str, Any] = guarded.post("/selections", json=make_submission(), headers=as_("alice")).json()
+    with database.session_scope() as session:
+        claim = claims.claim_selection(session, made["id"], 60)
+        assert claim is not None
+        claims.finish(session, claim, make_result())
+    return made
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        None,
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer wrong",
+        "Basic key-of-alice",
+        "key-of-alice",
+        "Bearer key-of-alice2",
+        f"Bearer {hashlib.sha256(b'key-of-alice').hexdigest()}",
+        "Bearer clé",
+    ],
+)
+@pytest.mark.parametrize(("method", "path"), [("GET", "/selections"), ("POST", "/selections"), ("GET", "/models")])
+def test_call_without_a_known_key_is_unauthorized(
+    guarded: TestClient, method: str, path: str, authorization: str | None
+) -> None:
+    headers = [] if authorization is None else [("Authorization", authorization.encode("latin-1"))]
+    response = guarded.request(method, path, headers=headers)  # type: ignore[arg-type]
+    problem_of(response, 401, "unauthorized")
+    assert response.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/openapi.json", "/docs"])
+def test_health_and_documentation_need_no_key(guarded: TestClient, path: str) -> None:
+    assert guarded.get(path).status_code == 200
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+def test_scheme_is_read_in_any_case(guarded: TestClient, scheme: str) -> None:
+    response = guarded.get("/selections", headers={"Authorization": f"{scheme} {KEYS['alice']}"})
+    assert response.status_code == 200
+
+
+def test_owner_sees_and_uses_what_is_theirs(guarded: TestClient, alices: dict[str, Any]) -> None:
+    path = f"/selections/{alices['id']}"
+    assert guarded.get(path, headers=as_("alice")).status_code == 200
+    assert [item["id"] for item in guarded.get("/selections", headers=as_("alice")).json()["items"]] == [alices["id"]]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "", None),
+        ("GET", "/events", None),
+        ("GET", "/support-examples", None),
+        ("POST", "/render", {"input": "x"}),
+        ("POST", "/cancel", None),
+        ("DELETE", "", None),
+    ],
+)
+def test_what_another_owner_has_is_not_found(
+    guarded: TestClient, alices: dict[str, Any], method: str, path: str, body: Any
+) -> None:
+    theirs = guarded.request(method, f"/selections/{alices['id']}{path}", json=body, headers=as_("bob"))
+    nobodys = guarded.request(
+        method, f"/selections/sel_01jd0000000000000000000000{path}", json=body, headers=as_("bob")
+    )
+    refusal, unknown = problem_of(theirs, 404, "not-found"), problem_of(nobodys, 404, "not-found")
+    for varying in ("instance", "request_id"):
+        del refusal[varying], unknown[varying]
+    assert refusal == unknown
+    assert guarded.get(f"/selections/{alices['id']}", headers=as_("alice")).json()["status"] == "succeeded"
+
+
+def test_list_of_another_owner_is_empty(guarded: TestClient, alices: dict[str, Any]) -> None:
+    assert alices["id"]
+    assert guarded.get("/selections", headers=as_("bob")).json()["items"] == []
+
+
+def test_dataset_of_another_owner_is_unknown(guarded: TestClient, alices: dict[str, Any]) -> None:
+    body = {"spec": make_spec(), "dataset_id": alices["dataset_id"]}
+    problem_of(guarded.post("/selections", json=body, headers=as_("bob")), 422, "unknown-dataset")
+    assert guarded.post("/selections", json=body, headers=as_("alice")).status_code == 202
+
+
+def test_two_owners_may_use_the_same_idempotency_key(guarded: TestClient) -> None:
+    made = [
+        guarded.post("/selections", json=make_submission(), headers={**as_(owner), "Idempotency-Key": "same"}).json()
+        for owner in KEYS
+    ]
+    assert made[0]["id"] != made[1]["id"]

@@ -1,0 +1,278 @@
+"""The sweep: what becomes of dead leases and of rows that nobody was told of."""
+
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from redis import Redis
+from sqlalchemy import func, select, text, update
+
+from app.database import Database
+from app.models import IdempotencyKey, Selection
+from app.queue import Doorbell, JobQueue
+from app.selections import claims
+from app.selections.states import Status
+from app.selections.sweep import SweepReport, decide_rescue, sweep
+from app.settings import Settings
+from lens_engine.checkpoint import Checkpoint
+from lens_engine.types import Phase
+from tests.integration.conftest import Selections
+from tests.integration.samples import make_submission
+
+QUEUE = "rq:queue:lens"
+
+
+def age(database: Database, column: str, seconds: float) -> None:
+    """Set a stamp of all selections back."""
+    with database.session_scope() as session:
+        session.execute(text(f"UPDATE selections SET {column} = now() - make_interval(secs => :s)"), {"s": seconds})
+
+
+def read(database: Database, selection_id: str) -> Selection:
+    with database.session_scope() as session:
+        return session.get_one(Selection, selection_id)
+
+
+@contextmanager
+def redis_of(settings: Settings) -> Iterator[Redis]:
+    with Redis.from_url(settings.redis_url) as redis:
+        yield redis
+
+
+@pytest.mark.parametrize(
+    ("status", "crashes", "target"),
+    [
+        (Status.RUNNING, 1, Status.QUEUED),
+        (Status.RUNNING, 2, Status.QUEUED),
+        (Status.RUNNING, 3, Status.FAILED),
+        (Status.RUNNING, 4, Status.FAILED),
+        (Status.CANCELLING, 1, Status.CANCELLED),
+        (Status.CANCELLING, 3, Status.CANCELLED),
+    ],
+)
+def test_fate_of_a_selection_whose_holder_died(status: Status, crashes: int, target: Status) -> None:
+    assert decide_rescue(status, crashes, max_attempts=3) is target
+
+
+@pytest.mark.parametrize(
+    ("status", "lease_seconds", "crashes", "after"),
+    [
+        ("running", 60, 0, "running"),
+        ("running", -1, 0, "queued"),
+        ("running", -1, 1, "queued"),
+        ("running", -1, 2, "failed"),
+        ("cancelling", 60, 0, "cancelling"),
+        ("cancelling", -1, 0, "cancelled"),
+        ("cancelling", -1, 2, "cancelled"),
+        ("succeeded", None, 0, "succeeded"),
+        ("failed", None, 0, "failed"),
+        ("cancelled", None, 0, "cancelled"),
+    ],
+)
+def test_sweep_moves_exactly_the_dead(
+    selections: Selections,
+    database: Database,
+    queue: JobQueue,
+    settings: Settings,
+    status: str,
+    lease_seconds: float | None,
+    crashes: int,
+    after: str,
+) -> None:
+    selection_id = selections.in_state(status)
+    with database.session_scope() as session:
+        session.execute(update(Selection).values(crashes=crashes))
+    if lease_seconds is not None:
+        age(database, "lease_until", -lease_seconds)
+    sweep(database, queue, settings)
+    stored = read(database, selection_id)
+    was_dead = after != status
+    assert (stored.status, stored.crashes) == (after, crashes + was_dead)
+    assert (stored.lease_until is None) == (after not in {"running", "cancelling"})
+
+
+def test_rescued_selection_waits_longer_after_each_crash(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    selection_id = selections.in_state("running")
+    waits = []
+    for _ in range(2):
+        age(database, "lease_until", 1)
+        assert sweep(database, queue, settings) == SweepReport(rescued=1)
+        with database.session_scope() as session:
+            waits.append(session.scalar(select(func.extract("epoch", Selection.not_before - func.now()))))
+        age(database, "not_before", 0)
+        selections.claim(selection_id)
+    assert [round(float(wait or 0)) for wait in waits] == [5, 10]
+
+
+def test_selection_fails_after_its_last_attempt_and_says_why(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    claim = selections.running()
+    with database.session_scope() as session:
+        claims.save_checkpoint(session, claim, Checkpoint("f", Phase.FILTER, 1, "float32"))
+        session.execute(update(Selection).values(crashes=2))
+    age(database, "lease_until", 1)
+    assert sweep(database, queue, settings).failed == 1
+    body = selections.client.get(f"/selections/{claim.selection_id}").json()
+    assert body["error"]["type"] == "https://lens.example/problems/worker-crashed"
+    assert "3 times" in body["error"]["detail"]
+    assert body["failed_at"] is not None
+    with database.session_scope() as session:
+        assert claims.load_checkpoint(session, claim) is None
+
+
+def test_rescue_keeps_the_checkpoint(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    claim = selections.running()
+    with database.session_scope() as session:
+        claims.save_checkpoint(session, claim, Checkpoint("f", Phase.FILTER, 1, "float32"))
+        claims.expire_lease(session, claim)
+    assert sweep(database, queue, settings).rescued == 1
+    with database.session_scope() as session:
+        assert claims.load_checkpoint(session, claim) is not None
+
+
+def test_selections_that_redis_lost_are_enqueued_again(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    made = [selections.queued() for _ in range(3)]
+    age(database, "queued_at", 11)
+    with redis_of(settings) as redis:
+        redis.flushall()
+        assert sweep(database, queue, settings) == SweepReport(enqueued=3)
+        assert redis.lrange(QUEUE, 0, -1) == [f"{id_}-1".encode() for id_ in made]
+        assert sweep(database, queue, settings) == SweepReport()
+        assert redis.llen(QUEUE) == 3
+
+
+def test_new_selection_is_left_to_the_request_that_made_it(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    selections.queued()
+    with redis_of(settings) as redis:
+        redis.flushall()
+        assert sweep(database, queue, settings) == SweepReport()
+        assert redis.llen(QUEUE) == 0
+
+
+def test_released_selection_is_enqueued_at_once_as_its_next_attempt(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    claim = selections.running()
+    with database.session_scope() as session:
+        claims.release(session, claim)
+    assert sweep(database, queue, settings) == SweepReport(enqueued=1)
+    with redis_of(settings) as redis:
+        assert f"{claim.selection_id}-2".encode() in redis.lrange(QUEUE, 0, -1)
+
+
+def test_selection_in_backoff_is_not_enqueued(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    claim = selections.running()
+    with database.session_scope() as session:
+        claims.expire_lease(session, claim)
+    assert sweep(database, queue, settings) == SweepReport(rescued=1)
+    assert sweep(database, queue, settings) == SweepReport()
+    age(database, "not_before", 0)
+    assert sweep(database, queue, settings) == SweepReport(enqueued=1)
+
+
+@pytest.mark.parametrize(
+    ("status", "heartbeat_age", "enqueued"),
+    [("started", 0, 0), ("started", 300, 1), ("queued", 0, 0), ("queued", 300, 1), ("failed", 0, 1), ("stopped", 0, 1)],
+)
+def test_job_that_left_the_queue_has_as_long_as_a_lease_to_claim(
+    selections: Selections,
+    database: Database,
+    queue: JobQueue,
+    settings: Settings,
+    status: str,
+    heartbeat_age: int,
+    enqueued: int,
+) -> None:
+    job_key = f"rq:job:{selections.queued()}-1"
+    age(database, "queued_at", 11)
+    with database.session_scope() as session:
+        stamp = session.scalar(select(func.now() - func.make_interval(0, 0, 0, 0, 0, 0, heartbeat_age)))
+    assert stamp is not None
+    with redis_of(settings) as redis:
+        redis.delete(QUEUE)
+        stamps = dict.fromkeys(("enqueued_at", "last_heartbeat"), stamp.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+        redis.hset(job_key, mapping={"status": status, **stamps})
+        assert sweep(database, queue, settings).enqueued == enqueued
+        assert redis.llen(QUEUE) == enqueued
+
+
+def test_sweep_while_redis_is_away_still_rescues(
+    selections: Selections, database: Database, settings: Settings
+) -> None:
+    claim = selections.running()
+    selections.queued()
+    age(database, "queued_at", 11)
+    with database.session_scope() as session:
+        claims.expire_lease(session, claim)
+    away = JobQueue(settings.model_copy(update={"redis_url": "unix:///nowhere.sock"}))
+    assert sweep(database, away, settings) == SweepReport(rescued=1)
+
+
+def test_only_one_sweeps_at_a_time(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    claim = selections.running(lease_seconds=-1)
+    with database.session_scope() as session:
+        session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": 0x6C656E73_01})
+        assert sweep(database, queue, settings) == SweepReport(skipped=True)
+    assert sweep(database, queue, settings).rescued == 1
+    assert selections.status_of(claim.selection_id) == "queued"
+
+
+def test_row_that_a_worker_is_writing_is_skipped(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    claim = selections.running(lease_seconds=-1)
+    with database.session_scope() as session:
+        claims.renew_lease(session, claim, 60)
+        assert sweep(database, queue, settings) == SweepReport()
+    assert sweep(database, queue, settings) == SweepReport()
+    assert selections.status_of(claim.selection_id) == "running"
+
+
+def test_keys_are_kept_for_a_day(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    for key in ("old", "young"):
+        selections.client.post("/selections", json=make_submission(), headers={"Idempotency-Key": key})
+    with database.session_scope() as session:
+        for key, hours in (("old", 25), ("young", 23)):
+            aged = func.now() - func.make_interval(0, 0, 0, 0, hours)
+            session.execute(update(IdempotencyKey).where(IdempotencyKey.key == key).values(created_at=aged))
+    sweep(database, queue, settings)
+    with database.session_scope() as session:
+        assert list(session.scalars(select(IdempotencyKey.key))) == ["young"]
+
+
+def test_second_ring_of_one_attempt_is_swallowed(queue: JobQueue, settings: Settings) -> None:
+    assert [queue.enqueue(Doorbell("sel_1", 1)) for _ in range(50)] == [True] + [False] * 49
+    with redis_of(settings) as redis:
+        assert redis.llen(QUEUE) == 1
+
+
+def test_withdrawing_or_stopping_a_job_that_is_not_there_is_quiet(queue: JobQueue, settings: Settings) -> None:
+    queue.withdraw(Doorbell("sel_1", 1))
+    queue.stop(Doorbell("sel_1", 1))
+    with redis_of(settings) as redis:
+        assert redis.keys("*") == []
+
+
+def test_payload_is_the_id_in_json(queue: JobQueue, settings: Settings) -> None:
+    queue.enqueue(Doorbell("sel_1", 1))
+    with redis_of(settings) as redis:
+        data = redis.hget("rq:job:sel_1-1", "data")
+    assert isinstance(data, bytes)
+    assert json.loads(zlib.decompress(data)) == ["worker.jobs.run_selection", None, ["sel_1"], {}]
