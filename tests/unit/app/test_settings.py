@@ -1,0 +1,76 @@
+"""Settings are checked when the process starts, and secrets stay out of sight."""
+
+import pytest
+from pydantic import ValidationError
+
+from app.settings import BUNDLED_MODEL, Settings
+
+
+def make(**values: object) -> Settings:
+    return Settings.model_validate(values)
+
+
+def test_defaults_fit_together() -> None:
+    settings = make()
+    assert settings.allowed_models == {BUNDLED_MODEL: BUNDLED_MODEL}
+    assert (settings.lease_seconds, settings.lease_renew_seconds, settings.max_attempts) == (60, 15, 3)
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
+def test_any_postgres_address_means_psycopg(scheme: str) -> None:
+    assert make(database_url=f"{scheme}://u@h/d").database_url == "postgresql+psycopg://u@h/d"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("database_url", "mysql://u@h/d"),
+        ("database_url", "lens"),
+        ("redis_url", "http://h"),
+        ("queue_name", "a b"),
+        ("lease_seconds", 0),
+        ("lease_renew_seconds", 31),
+        ("stall_seconds", 10),
+        ("max_attempts", 0),
+        ("api_keys", {"plain-key": "alice"}),
+        ("api_keys", {"0" * 64: "al ice"}),
+        ("allowed_models", {"../etc": "x"}),
+        ("allowed_models", {}),
+        ("default_model", "other"),
+        ("device", "tpu"),
+        ("dtype", "int8"),
+        ("max_text_characters", 200_000),
+        ("idempotency_hours", 1),
+        ("public_url", "lens"),
+        ("log_level", "LOUD"),
+    ],
+)
+def test_bad_value_stops_the_start(name: str, value: object) -> None:
+    with pytest.raises(ValidationError):
+        make(**{name: value})
+
+
+def test_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LENS_LEASE_SECONDS", "3")
+    monkeypatch.setenv("LENS_LEASE_RENEW_SECONDS", "1")
+    monkeypatch.setenv("LENS_API_KEYS", f'{{"{"a" * 64}": "alice"}}')
+    settings = Settings()
+    assert (settings.lease_seconds, settings.lease_renew_seconds) == (3, 1)
+    assert settings.api_keys == {"a" * 64: "alice"}
+
+
+def test_secrets_are_not_shown() -> None:
+    settings = make(database_url="postgresql://u:canary@h/d", redis_url="redis://:canary@h", api_keys={"c" * 64: "a"})
+    assert "canary" not in repr(settings)
+    assert "c" * 64 not in repr(settings)
+
+
+def test_refused_value_is_not_shown() -> None:
+    with pytest.raises(ValidationError) as caught:
+        make(database_url="mysql://u:canary@h/d")
+    assert "canary" not in str(caught.value)
+
+
+def test_settings_do_not_change() -> None:
+    with pytest.raises(ValidationError):
+        make().queue_name = "other"  # type: ignore[misc]
