@@ -6,6 +6,6 @@ def demo() -> None:
 
     Takes a few minutes on two processor cores, and leaves nothing running and nothing behind.
     """
-    from app.demo import show_demo
+    from app.demo.show import show_demo
 
     show_demo()

@@ -11,6 +11,8 @@ from rich.text import Text
 
 from app.cli.refusals import refusing
 from app.cli.signals import interruptible
+from app.demo.curl_lines import submission_line
+from app.demo.sample import SAMPLE_SPEC
 
 _LOOK_SECONDS = 0.5
 
@@ -55,16 +57,4 @@ def _greet(url: str, folder: Path, console: Console) -> None:
     console.print(Text.assemble("Lens answers at ", (url, "bold cyan"), f", documented at {url}/docs"), soft_wrap=True)
     console.print(f"Logs: {folder}/*.log. Ctrl-C stops everything.\n", soft_wrap=True)
     console.print("To submit a dataset:", style="bold")
-    console.print(Text(submission_line(url)), soft_wrap=True)
-
-
-def submission_line(url: str) -> str:
-    """A curl command that works in a checkout of this repository."""
-    spec = (
-        '{"template": "{text} Topic: {label}.", "preset": "quick", "verbalizer": '
-        '{"billing": "Billing", "delivery": "Delivery", "account": "Account", "technical": "Technical"}}'
-    )
-    return (
-        f"curl -sS {url}/selections -F dataset=@examples/support_desk/train.csv "
-        f"-F test=@examples/support_desk/test.csv -F 'spec={spec}'"
-    )
+    console.print(Text(submission_line(SAMPLE_SPEC, url)), soft_wrap=True)

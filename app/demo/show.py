@@ -1,0 +1,70 @@
+"""The story the demonstration tells, from an empty folder to a prompt for production."""
+
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from app.cli.progress_bar import describe_seconds, selection_bar
+from app.cli.refusals import EXIT_INTERRUPTED, Refusal
+from app.cli.report_view import show_result
+from app.cli.signals import interruptible
+from app.cli.stack import Stack, StackSpec, find_free_port, running_stack
+from app.demo.client import SelectionClient
+from app.demo.curl_lines import list_curl_lines
+from app.demo.footprint import MemoryWatch
+from app.demo.sample import DEMO_OPTIONS, NEW_INPUT, SAMPLE_FOLDER, SAMPLE_SPEC, check_sample
+
+_ENVIRONMENT = {"LENS_RETRY_AFTER_SECONDS": "1"}
+
+
+def show_demo() -> None:
+    """Start everything, run one selection over HTTP, show what came out, and take everything down.
+
+    Raises:
+        Refusal: the sample data is not there, a process does not come up, or the selection fails.
+    """
+    console = Console()
+    started = time.monotonic()
+    try:
+        with interruptible(), tempfile.TemporaryDirectory(prefix="lens-demo-") as folder, MemoryWatch() as memory:
+            check_sample()
+            console.print("Starting Postgres, Redis, the API and a worker, all on this machine …")
+            spec = StackSpec(Path(folder), "127.0.0.1", find_free_port(), durable=False, environment=_ENVIRONMENT)
+            with running_stack(spec) as stack:
+                _tell(stack, console)
+    except KeyboardInterrupt:
+        raise Refusal("stopped; nothing is left running", exit_code=EXIT_INTERRUPTED) from None
+    console.print(
+        f"Everything is stopped. It took {describe_seconds(time.monotonic() - started)} and "
+        f"{memory.peak_bytes / 2**30:.2f} GiB of memory at most, all processes together.",
+        style="dim",
+    )
+
+
+def _tell(stack: Stack, console: Console) -> None:
+    train, test = SAMPLE_FOLDER / "train.csv", SAMPLE_FOLDER / "test.csv"
+    with SelectionClient(stack.url) as client:
+        selection_id = client.submit(train, test, {**SAMPLE_SPEC, "options": DEMO_OPTIONS})
+        console.print(Text(f"POST {stack.url}/selections  →  202, {selection_id}"), soft_wrap=True)
+        with selection_bar(console) as bar:
+            bar.wait("Loading the model")
+            client.wait(selection_id, bar.show, stack.check_alive)
+            bar.finish("Done")
+        console.print()
+        show_result(client.read_result(selection_id), console)
+        _heading("The prompt for a new input, from POST /selections/{id}/render", console)
+        prompt = client.render(selection_id, NEW_INPUT)
+        console.print(Padding(Text(prompt), (0, 0, 0, 2)))
+    _heading("The same by hand: start `lens up`, and then", console)
+    for line in list_curl_lines(SAMPLE_SPEC, NEW_INPUT):
+        console.print(Padding(Text(line), (0, 0, 0, 2)), soft_wrap=True)
+    console.print()
+
+
+def _heading(text: str, console: Console) -> None:
+    console.print()
+    console.print(Text(text, style="bold"))
