@@ -1,15 +1,15 @@
 """JSON as the wire should be: no NaN, no repeated names, no text that cannot be stored."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from app.errors import BadRequest, Unprocessable
 from app.problems import point
 
 
-def parse_json(raw: bytes | str) -> Any:
-    """Read one JSON document.
+def parse_json(raw: bytes | str, *within: str) -> Any:
+    """Read one JSON document; `within` is where it stands in the request, for pointers.
 
     Raises:
         BadRequest: it is not JSON (RFC 8259) in UTF-8; the byte's place is given where it is known.
@@ -20,17 +20,21 @@ def parse_json(raw: bytes | str) -> Any:
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
         unstorable = next(_find_unstorable(value, ()), None)
     except UnicodeDecodeError as error:
-        raise BadRequest(f"the JSON is not UTF-8 (byte {error.start})") from error
+        raise _unreadable(f"the JSON is not UTF-8 (byte {error.start})", within) from error
     except json.JSONDecodeError as error:
-        raise BadRequest(f"the JSON ends or breaks at line {error.lineno}, column {error.colno}") from error
+        raise _unreadable(f"the JSON ends or breaks at line {error.lineno}, column {error.colno}", within) from error
     except RecursionError as error:
-        raise BadRequest("the JSON is nested too deeply") from error
+        raise _unreadable("the JSON is nested too deeply", within) from error
     except ValueError as error:
-        raise BadRequest(f"the JSON holds {error}") from error
+        raise _unreadable(f"the JSON holds {error}", within) from error
     if unstorable is not None:
         detail = "a string holds NUL or half a surrogate pair; take it out"
-        raise Unprocessable(detail, errors=[{"detail": detail, "pointer": point(*unstorable)}])
+        raise Unprocessable(detail, errors=[{"detail": detail, "pointer": point(*within, *unstorable)}])
     return value
+
+
+def _unreadable(detail: str, within: Sequence[str]) -> BadRequest:
+    return BadRequest(detail, errors=[{"detail": detail, "pointer": point(*within)}] if within else [])
 
 
 def _refuse_constant(name: str) -> NoReturn:

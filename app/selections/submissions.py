@@ -90,13 +90,13 @@ class FormSubmission:
     test: IO[bytes] | None
 
     def digest(self) -> str:
-        spec = json.dumps(parse_json(self.raw_spec), sort_keys=True, separators=(",", ":"))
+        spec = json.dumps(parse_json(self.raw_spec, "spec"), sort_keys=True, separators=(",", ":"))
         parts = [hashlib.sha256(spec.encode()).hexdigest()]
         parts += [_file_digest(file) for file in (self.dataset, self.test) if file is not None]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def validate(self, settings: Settings, find_dataset: FindDataset) -> ValidSubmission:  # noqa: ARG002
-        body = _model(SelectionSpec, parse_json(self.raw_spec), "spec")
+        body = _model(SelectionSpec, parse_json(self.raw_spec, "spec"), "spec")
         spec = check_spec(body, settings)
         with invalid_inputs(inline=False):
             dataset = _parse_file(self.dataset, settings, "dataset")
