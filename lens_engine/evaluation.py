@@ -6,8 +6,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
-from sklearn.metrics import f1_score
 
 from lens_engine.calibration import calibrate
 from lens_engine.metering import Meter
@@ -68,6 +66,8 @@ class Judgement:
 
     def figure(self) -> Accuracy:
         """The accuracy with its Wilson interval and macro-F1 (labels without rows count as absent)."""
+        from sklearn.metrics import f1_score  # heavy; a run needs it once, at its end
+
         hits, n = int(self.correct.sum()), len(self.gold)
         macro_f1 = float(f1_score(self.gold, self.predictions, average="macro", zero_division=0.0))
         return Accuracy(
@@ -94,6 +94,8 @@ class Standing:
 
 def interval(hits: int, n: int) -> tuple[float, float]:
     """Wilson's 95 % interval of a share."""
+    from scipy.stats import binomtest  # heavy; a run needs it at its end only
+
     found = binomtest(hits, n).proportion_ci(confidence_level=0.95, method="wilson")
     return float(found.low), float(found.high)
 
@@ -140,6 +142,8 @@ def spread(judgements: Sequence[Judgement]) -> Spread:
 
 def compare(lens: NDArray[np.bool_], rival: NDArray[np.bool_]) -> Verdict:
     """Exact two-sided McNemar test on the rows where just one of the two is right."""
+    from scipy.stats import binomtest
+
     only_lens = int((lens & ~rival).sum())
     only_rival = int((rival & ~lens).sum())
     differing = only_lens + only_rival
