@@ -5,6 +5,7 @@ What a client sent is never echoed.
 
 import errno
 import logging
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -104,17 +105,26 @@ def _of_database(error: DBAPIError | PoolTimeout) -> Refusal:
     if isinstance(error, OperationalError | InterfaceError | PoolTimeout):
         _log.warning("database unavailable: %s", type(error).__name__, extra={"action": "database-unavailable"})
         return _of_app_error(Unavailable("the database does not answer; nothing was changed"))
-    return _of_anything(error)
+    # Not the message: Postgres repeats the row that it refused.
+    where = "".join(traceback.format_tb(error.__traceback__))
+    _log.error("%s (SQLSTATE %s)\n%s", type(error).__name__, sqlstate, where, extra={"action": "internal-error"})
+    return _internal_error()
 
 
 def _of_system(error: OSError) -> Refusal:
     if error.errno == errno.ENOSPC:
         return _of_app_error(StorageFull("there is no space left to spool the upload"))
-    return _of_anything(error)
+    _log.error("unexpected system error", exc_info=error, extra={"action": "internal-error"})
+    return _internal_error()
 
 
 def _of_anything(error: Exception) -> Refusal:
-    _log.error("unexpected error", exc_info=error, extra={"action": "internal-error"})
+    """The server logs the traceback: Starlette raises the error again after the answer."""
+    _log.error("unexpected %s", type(error).__name__, extra={"action": "internal-error"})
+    return _internal_error()
+
+
+def _internal_error() -> Refusal:
     return _of_app_error(AppError("something went wrong on our side; the request id helps us to find it"))
 
 

@@ -1,0 +1,64 @@
+"""What clients send, and what opens doors, is in no log and no error."""
+
+import hashlib
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from redis import Redis
+from sqlalchemy import text
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.settings import Settings
+from tests.integration.samples import make_rows, make_submission
+
+CANARY = "canary-4e1f"
+
+
+def submission_with_canary() -> dict[str, object]:
+    rows = make_rows()
+    rows[5]["text"] += CANARY
+    return {**make_submission(), "examples": rows}
+
+
+def test_texts_are_in_no_log_even_when_the_database_refuses_them(
+    client: TestClient, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with database.session_scope() as session:
+        session.execute(text(f"ALTER TABLE examples ADD CONSTRAINT never CHECK (text NOT LIKE '%{CANARY[:6]}%')"))
+    try:
+        response = client.post("/selections", json=submission_with_canary())
+    finally:
+        with database.session_scope() as session:
+            session.execute(text("ALTER TABLE examples DROP CONSTRAINT never"))
+    assert response.status_code == 500
+    assert CANARY not in response.text
+    assert CANARY not in caplog.text
+    assert "IntegrityError" in caplog.text
+
+
+def test_texts_and_keys_are_not_in_redis(make_client: Callable[..., TestClient], settings: Settings) -> None:
+    client = make_client(api_keys={hashlib.sha256(CANARY.encode()).hexdigest(): "alice"})
+    response = client.post("/selections", json=submission_with_canary(), headers={"Authorization": f"Bearer {CANARY}"})
+    assert response.status_code == 202
+    with Redis.from_url(settings.redis_url) as redis:
+        assert redis.keys("*")
+        for key in redis.keys("rq:job:*"):
+            assert CANARY not in repr(redis.hgetall(key))
+
+
+def test_password_of_the_database_is_in_no_log(
+    make_client: Callable[..., TestClient], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    client = make_client(
+        database_url=f"postgresql://lens:{CANARY}@/lens?host={tmp_path}", redis_url=f"redis://:{CANARY}@127.0.0.1:1/0"
+    )
+    for path in ("/selections", "/readyz"):
+        response = client.get(path)
+        assert response.status_code == 503
+        assert CANARY not in response.text
+    assert CANARY not in caplog.text
