@@ -48,21 +48,22 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
-    sweeping = asyncio.create_task(_sweep_forever(services))
+    stopping = asyncio.Event()
+    sweeping = asyncio.create_task(_sweep_until(stopping, services))
     try:
         yield
     finally:
-        sweeping.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await sweeping
+        stopping.set()
+        await sweeping  # a sweep under way holds a connection
         services.queue.close()
         services.database.dispose()
 
 
-async def _sweep_forever(services: Services) -> None:
-    while True:
+async def _sweep_until(stopping: asyncio.Event, services: Services) -> None:
+    while not stopping.is_set():
         try:
             await asyncio.to_thread(sweep, services.database, services.queue, services.settings)
         except SQLAlchemyError as error:
             _log.warning("the sweep could not reach the database (%s)", type(error).__name__)
-        await asyncio.sleep(services.settings.sweep_interval_seconds)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stopping.wait(), services.settings.sweep_interval_seconds)
