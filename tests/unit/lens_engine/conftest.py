@@ -118,8 +118,13 @@ def make_meter(task: Task) -> Callable[..., Meter]:
     """A meter over a TableScorer, without limits unless they are given."""
 
     def make(scorer: LabelScorer | None = None, **given: Any) -> Meter:
-        given = {"listener": SilentListener(), "budget": BudgetOptions(), "planned": Cost(10_000, 100_000)} | given
-        return Meter(scorer=scorer or TableScorer(), label_spans=given.pop("label_spans", task.label_spans), **given)
+        usual: dict[str, Any] = {
+            "label_spans": task.label_spans,
+            "listener": SilentListener(),
+            "budget": BudgetOptions(),
+            "planned": Cost(10_000, 100_000),
+        }
+        return Meter(scorer=scorer or TableScorer(), **(usual | given))
 
     return make
 

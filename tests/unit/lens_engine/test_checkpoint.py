@@ -34,7 +34,14 @@ def test_values_come_back_as_they_were(values: dict[str, object], phase: Phase) 
 
 @pytest.mark.parametrize(
     "array",
-    [np.arange(4), np.empty((3, 0)), np.array([[1.5, -0.0]]), np.array([True]), np.float32([1 / 3]), np.array([2**62])],
+    [
+        np.arange(4),
+        np.empty((3, 0)),
+        np.array([[1.5, -0.0]]),
+        np.array([True]),
+        np.array([1 / 3], dtype=np.float32),
+        np.array([2**62]),
+    ],
 )
 def test_arrays_come_back_bit_by_bit(array: np.ndarray) -> None:
     found = Checkpoint.from_bytes(Checkpoint("f", Phase.FILTER, 1, "float32", {}, {"found": array}).to_bytes())

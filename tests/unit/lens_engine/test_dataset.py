@@ -146,9 +146,7 @@ def test_every_beginning_of_the_score_set_is_label_balanced(
         assert max(found.values()) - min(found[label] for label in "abc") <= 1
 
 
-def test_unbalanced_score_set_is_proportional(
-    task: Task, make_examples: MakeExamples, make_config: MakeConfig
-) -> None:
+def test_unbalanced_score_set_is_proportional(task: Task, make_examples: MakeExamples, make_config: MakeConfig) -> None:
     problem = Problem(task, make_examples({"negative": 300, "positive": 100}))
 
     rows = split_examples(problem, make_config(balanced=False))

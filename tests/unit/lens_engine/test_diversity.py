@@ -34,15 +34,13 @@ def every_balanced_set() -> list[list[int]]:
 
 
 def count_groups(members: Sequence[int]) -> list[int]:
-    return np.bincount(GROUPS[list(members)], minlength=2).tolist()
+    return [int(size) for size in np.bincount(GROUPS[list(members)], minlength=2)]
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_best_of_many_starts_is_the_brute_force_optimum(seed: int) -> None:
     affinity = make_affinity(seed)
-    found = max(
-        affinity.objective(exchange(affinity, random_start(start), GROUPS, EVERYONE)) for start in range(40)
-    )
+    found = max(affinity.objective(exchange(affinity, random_start(start), GROUPS, EVERYONE)) for start in range(40))
 
     assert found == pytest.approx(max(map(affinity.objective, every_balanced_set())), abs=1e-9)
 

@@ -122,9 +122,7 @@ def test_nothing_to_score_asks_nothing(shape: tuple[int, int], make_meter: MakeM
 
 
 @pytest.mark.parametrize(("limit", "forwards"), [(1, 0), (9, 0), (10, 10), (19, 10), (20, 20), (35, 30), (40, 40)])
-def test_budget_stops_before_the_chunk_that_would_exceed_it(
-    limit: int, forwards: int, make_meter: MakeMeter
-) -> None:
+def test_budget_stops_before_the_chunk_that_would_exceed_it(limit: int, forwards: int, make_meter: MakeMeter) -> None:
     scorer = TableScorer(max_prompt_tokens=100_000)
     meter = make_meter(scorer, budget=BudgetOptions(max_forwards=limit))
     prefixes, queries = make_prefixes([7000] * 4), make_queries([10] * 10)  # a chunk for each prefix

@@ -1,11 +1,12 @@
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from lens_engine.checkpoint import Checkpoint
 from lens_engine.config import SelectionConfig
-from lens_engine.dataset import Problem, split_examples
+from lens_engine.dataset import Problem, digest_examples, split_examples
 from lens_engine.errors import (
     CheckpointDamaged,
     CheckpointForeign,
@@ -250,7 +251,9 @@ def test_budget_that_covers_the_run_changes_nothing(
     assert result.baselines == whole.baselines
 
 
-def test_steps_the_budget_does_not_cover_are_named(select: Callable[..., SelectionResult], whole: SelectionResult) -> None:
+def test_steps_the_budget_does_not_cover_are_named(
+    select: Callable[..., SelectionResult], whole: SelectionResult
+) -> None:
     result = select(budget={"max_forwards": whole.cost.forwards - 300})
 
     assert result.baselines.random_and_validation is None
@@ -418,10 +421,8 @@ def test_cancelled_run_can_be_resumed_to_the_same_digest(
     everything, _ = heard_by(select, make_listener)
     for stop_after in range(1, len(everything.seen), 4):
         store = make_store()
-        try:
+        with suppress(NothingSelected):
             select(listener=make_listener(stop_after=stop_after), checkpoints=store)
-        except NothingSelected:
-            pass
         last = store.saved[-1] if store.saved else None
         assert select(checkpoints=make_store(last)).digest == whole.digest
 
@@ -469,9 +470,7 @@ def test_each_contribution_finds_the_planted_examples(kind: str, select: Callabl
     assert all(quality_of(example.text) >= 80 for example in result.examples)
 
 
-def test_calibrated_search_ranks_by_calibrated_accuracy(
-    task: Any, make_planted_problem: Make, make_config: Make
-) -> None:
+def test_calibrated_search_ranks_by_calibrated_accuracy(make_planted_problem: Make, make_config: Make) -> None:
     """A model that always says positive: before calibration every permutation is alike."""
 
     def biased(prefix: tuple[str, ...], query: str, span: str) -> float:
@@ -548,8 +547,6 @@ def test_long_prompt_is_refused_before_anything_is_scored(
 def test_provenance_names_model_data_and_every_option(
     whole: SelectionResult, make_config: Make, make_planted_problem: Make
 ) -> None:
-    from lens_engine.dataset import digest_examples
-
     provenance = whole.provenance
     assert (provenance.model, provenance.revision, provenance.seed) == ("table", "0" * 64, 0)
     assert provenance.dataset_sha256 == digest_examples(make_planted_problem().examples)

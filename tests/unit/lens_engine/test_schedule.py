@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,7 +82,7 @@ def test_any_plan_shrinks_to_what_is_kept_and_scores_each_column_once(
     assert planned[0].candidates == candidates
     assert planned[-1].keep == min(keep, candidates)
     assert sum(plan.new_columns for plan in planned) == planned[-1].score_size <= limit
-    for earlier, later in zip(planned, planned[1:], strict=False):
+    for earlier, later in pairwise(planned):
         assert earlier.keep == later.candidates < earlier.candidates
         assert earlier.score_size <= later.score_size
     if rho is None:

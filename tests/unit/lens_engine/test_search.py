@@ -1,5 +1,6 @@
 from collections import Counter
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from lens_engine.types import Permutation
 QUOTAS = (2, 2)
 
 
-def make_neighbourhood(size: int = 40, quotas: tuple[int, ...] = QUOTAS, seed: int = 0, **options: Any) -> Neighbourhood:
+def make_neighbourhood(
+    size: int = 40, quotas: tuple[int, ...] = QUOTAS, seed: int = 0, **options: Any
+) -> Neighbourhood:
     rng = np.random.default_rng(seed)
     affinity = Affinity.from_features(rng.normal(size=size), rng.normal(size=(size, 8)), 1.0)
     groups = np.arange(size) % len(quotas)
@@ -177,7 +180,9 @@ def test_substitution_draws_from_the_shortlist_alone(shortlist: int) -> None:
 
 def test_known_permutations_are_no_children() -> None:
     neighbourhood = make_neighbourhood(size=6, quotas=(1, 1))
-    every_other = {(a, b) for a in range(6) for b in range(6) if a % 2 != b % 2} - {(4, 5)}
+    every_other: set[Permutation] = {
+        tuple(pair) for pair in permutations(range(6), 2) if sum(pair) % 2 and pair != (4, 5)
+    }
 
     children = neighbourhood.children([(0, 1)], every_other, np.random.default_rng(1))
 

@@ -1,0 +1,109 @@
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from lens_engine.config import PRESETS, SelectionConfig, resolve_config
+from lens_engine.errors import InvalidConfig
+
+
+@pytest.mark.parametrize("name", ["quick", "standard", "paper"])
+def test_preset_without_options_is_itself(name: Any) -> None:
+    assert resolve_config(name) == PRESETS[name]
+    assert resolve_config(name, {}) == PRESETS[name]
+
+
+def test_presets_differ() -> None:
+    assert list(PRESETS) == ["quick", "standard", "paper"]
+    assert len({config.model_dump_json() for config in PRESETS.values()}) == 3
+
+
+def test_paper_preset_holds_the_papers_settings() -> None:
+    paper = PRESETS["paper"]
+
+    assert (paper.filtering.rho, paper.filtering.initial_score_size, paper.filtering.keep) == (2.0, 14, 500)
+    assert (paper.search.beam_width, paper.search.iterations, paper.splits.validation) == (8, 10, 100)
+    assert paper.search.substitutions + paper.search.reorderings == paper.search.beam_width
+    assert (paper.num_demonstrations, paper.splits.confirmation, paper.splits.test) == (8, 0, None)
+
+
+def test_options_are_laid_over_a_preset_group_by_group() -> None:
+    config = resolve_config("quick", {"seed": 7, "search": {"beam_width": 2}, "filtering": {"candidates": None}})
+
+    assert (config.seed, config.search.beam_width, config.search.iterations) == (7, 2, 4)
+    assert (config.filtering.candidates, config.filtering.keep) == (None, 64)
+    assert PRESETS["quick"].search.beam_width == 4
+
+
+def test_unknown_preset_is_refused_with_those_there_are() -> None:
+    with pytest.raises(InvalidConfig, match="'fast' is not one of quick, standard, paper") as refusal:
+        resolve_config("fast")  # type: ignore[arg-type]
+    assert refusal.value.field == "preset"
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"unknown": 1}, "options.unknown"),
+        ({"search": {"beam": 3}}, "options.search.beam"),
+        ({"search": {"beam_width": 0}}, "options.search.beam_width"),
+        ({"search": {"beam_width": 1.5}}, "options.search.beam_width"),
+        ({"search": {"diversity_weight": -1}}, "options.search.diversity_weight"),
+        ({"search": {"temperature": float("nan")}}, "options.search.temperature"),
+        ({"search": {"diversity_weight": float("inf")}}, "options.search.diversity_weight"),
+        ({"search": 5}, "options.search"),
+        ({"search": None}, "options.search"),
+        ({"num_demonstrations": 0}, "options.num_demonstrations"),
+        ({"num_demonstrations": 257}, "options.num_demonstrations"),
+        ({"seed": -1}, "options.seed"),
+        ({"seed": 2**63}, "options.seed"),
+        ({"too_long": "cut"}, "options.too_long"),
+        ({"splits": {"held_out_share": 1.0}}, "options.splits.held_out_share"),
+        ({"splits": {"validation": 3}}, "options.splits.validation"),
+        ({"splits": {"leaked_rows": "keep"}}, "options.splits.leaked_rows"),
+        ({"filtering": {"rho": 1.0}}, "options.filtering.rho"),
+        ({"filtering": {"contribution": "labels"}}, "options.filtering.contribution"),
+        ({"filtering": {"keep": 1}}, "options.filtering.keep"),
+        ({"budget": {"max_forwards": 0}}, "options.budget.max_forwards"),
+        ({"budget": {"max_seconds": 0}}, "options.budget.max_seconds"),
+        ({"report": {"comparison_rows": 3}}, "options.report.comparison_rows"),
+    ],
+)
+def test_option_that_does_not_exist_or_fit_is_refused_by_its_path(options: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidConfig) as refusal:
+        resolve_config("standard", options)
+    assert refusal.value.field == field
+    assert field.removeprefix("options.") in str(refusal.value)
+
+
+def test_iterations_without_children_are_refused() -> None:
+    nothing = {"substitutions": 0, "reorderings": 0}
+
+    with pytest.raises(InvalidConfig, match="an iteration would make no children") as refusal:
+        resolve_config("quick", {"search": nothing})
+    assert refusal.value.field == "options.search"
+    assert resolve_config("quick", {"search": {**nothing, "iterations": 0}}).search.substitutions == 0
+
+
+def test_configuration_survives_json_and_cannot_be_changed() -> None:
+    config = resolve_config("quick", {"budget": {"max_seconds": 1.5}})
+
+    assert SelectionConfig.model_validate_json(config.model_dump_json()) == config
+    with pytest.raises(ValidationError, match="frozen"):
+        config.seed = 3  # type: ignore[misc]
+
+
+def described(schema: dict[str, Any]) -> list[bool]:
+    groups = [schema, *schema.get("$defs", {}).values()]
+    return [
+        "description" in option or "$ref" in option
+        for group in groups
+        for option in group.get("properties", {}).values()
+    ]
+
+
+def test_every_option_says_what_it_is() -> None:
+    found = described(SelectionConfig.model_json_schema())
+
+    assert len(found) > 30
+    assert all(found)

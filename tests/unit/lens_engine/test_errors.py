@@ -1,0 +1,34 @@
+import pytest
+
+from lens_engine import errors
+from lens_engine.errors import InvalidInput, LensError, NothingSelected
+
+
+def every_error(root: type[LensError] = LensError) -> list[type[LensError]]:
+    return [root, *(found for child in root.__subclasses__() for found in every_error(child))]
+
+
+def test_every_error_has_a_code_of_its_own() -> None:
+    codes = [error.code for error in every_error()]
+
+    assert len(codes) > 15
+    assert len(set(codes)) == len(codes)
+    assert all(code == code.lower() and " " not in code for code in codes)
+
+
+def test_module_documents_every_error() -> None:
+    assert errors.__doc__ is not None
+    for error in every_error():
+        assert error.__name__ in errors.__doc__
+
+
+@pytest.mark.parametrize("error", [error for error in every_error() if issubclass(error, InvalidInput)])
+def test_refused_input_says_where(error: type[InvalidInput]) -> None:
+    refusal = error("the text", field="dataset.text", row=3)
+
+    assert (str(refusal), refusal.field, refusal.row) == ("the text", "dataset.text", 3)
+    assert error("no row", field="x").row is None
+
+
+def test_stop_without_a_result_says_why() -> None:
+    assert NothingSelected("stopped", stop_reason="cancelled").stop_reason == "cancelled"

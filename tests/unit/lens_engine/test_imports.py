@@ -1,0 +1,53 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import lens_engine
+
+_ROOT = Path(lens_engine.__file__).parent
+_SCORING_WITHOUT_TORCH = {"__init__.py", "base.py", "labels.py", "limits.py", "packing.py", "tokenization.py"}
+
+
+def list_modules() -> list[str]:
+    """Every module of the engine that the API process may import."""
+    found = list[str]()
+    for path in sorted(_ROOT.rglob("*.py")):
+        place = path.relative_to(_ROOT)
+        if place.parts[0] != "scoring" or (len(place.parts) == 2 and place.name in _SCORING_WITHOUT_TORCH):
+            parts = [part for part in place.with_suffix("").parts if part != "__init__"]
+            found.append(".".join(["lens_engine", *parts]))
+    return found
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+
+
+def test_engine_without_its_models_imports_neither_torch_nor_transformers() -> None:
+    modules = list_modules()
+    assert "lens_engine.pipeline" in modules
+    heavy = "{'torch', 'transformers', 'safetensors', 'gguf'} & set(sys.modules)"
+    code = f"import importlib, sys; [importlib.import_module(name) for name in {modules}]; print(sorted({heavy}))"
+
+    outcome = run_python(code)
+
+    assert outcome.returncode == 0, outcome.stderr
+    assert outcome.stdout.strip() == "[]"
+
+
+def test_engine_knows_nothing_of_the_service() -> None:
+    code = (
+        f"import importlib, sys; [importlib.import_module(name) for name in {list_modules()}]; "
+        "print(sorted({name.split('.')[0] for name in sys.modules} & {'app', 'worker', 'fastapi', 'rq', 'sqlalchemy'}))"
+    )
+
+    outcome = run_python(code)
+
+    assert outcome.returncode == 0, outcome.stderr
+    assert outcome.stdout.strip() == "[]"
+
+
+def test_importing_the_package_alone_imports_none_of_its_modules() -> None:
+    outcome = run_python("import sys, lens_engine; print([n for n in sys.modules if n.startswith('lens_engine.')])")
+
+    assert outcome.stdout.strip() == "[]"
