@@ -1,12 +1,13 @@
 """Reads the body of POST /selections, in either of its forms, without understanding it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Annotated
 
 from fastapi import Depends, Header, Request
 from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 
-from app.errors import Unprocessable, UnsupportedMediaType
+from app.errors import BadRequest, Unprocessable, UnsupportedMediaType
 from app.problems import point
 from app.selections.idempotency import check_key
 from app.selections.submissions import FormSubmission, JsonSubmission, RawSubmission
@@ -20,6 +21,7 @@ async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
 
     Raises:
         UnsupportedMediaType: neither JSON nor a form, or compressed.
+        BadRequest: the form cannot be read, or breaks off.
     """
     if request.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise UnsupportedMediaType("a compressed body is not read; send it as it is")
@@ -27,10 +29,38 @@ async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
     if media_type == "application/json":
         yield JsonSubmission(await request.body())
     elif media_type == "multipart/form-data":
-        async with request.form(max_files=3, max_fields=3, max_part_size=_MAX_SPEC_BYTES) as form:
+        form = await _parse_form(request)
+        try:
             yield await _read_form(form)
+        finally:
+            await form.close()
     else:
         raise UnsupportedMediaType("send multipart/form-data (dataset, test, spec) or application/json")
+
+
+class _WholeFormParser(MultiPartParser):
+    """Refuses a form that breaks off: Starlette would leave out the file it breaks off in, and go on."""
+
+    def __init__(self, request: Request) -> None:
+        chunks = self._read_to_the_end(request)
+        super().__init__(request.headers, chunks, max_files=3, max_fields=3, max_part_size=_MAX_SPEC_BYTES)
+        self._has_ended = False
+
+    def on_end(self) -> None:
+        self._has_ended = True
+
+    async def _read_to_the_end(self, request: Request) -> AsyncGenerator[bytes, None]:
+        async for chunk in request.stream():
+            yield chunk
+        if not self._has_ended:
+            raise BadRequest("the form breaks off before its last boundary; send it again, whole")
+
+
+async def _parse_form(request: Request) -> FormData:
+    try:
+        return await _WholeFormParser(request).parse()
+    except MultiPartException as error:
+        raise BadRequest(error.message) from error
 
 
 async def _read_form(form: FormData) -> FormSubmission:
