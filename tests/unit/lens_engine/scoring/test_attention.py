@@ -1,0 +1,60 @@
+import pytest
+import torch
+from torch import Tensor, nn
+
+from lens_engine.scoring.executors.attention import attend, attend_portable, merge
+from lens_engine.scoring.executors.packed import PackedExecutionError, packed_attention, refuse_unknown
+
+
+def heads(queries: int, keys: int, *, key_value_heads: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    shapes = ((2, 4, queries, 8), (2, key_value_heads, keys, 8), (2, key_value_heads, keys, 8))
+    query, key, value = (torch.randn(shape, generator=generator) for shape in shapes)
+    return query, key, value
+
+
+@pytest.mark.parametrize(("queries", "keys", "causal"), [(5, 5, True), (5, 9, False), (1, 3, False)])
+def test_kernel_and_portable_attention_agree(queries: int, keys: int, causal: bool) -> None:
+    expected = attend_portable(*heads(queries, keys), scaling=0.3, causal=causal)
+    for got, wanted in zip(attend(*heads(queries, keys), scaling=0.3, causal=causal), expected, strict=True):
+        torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_kernel_and_portable_attention_agree_under_a_mask() -> None:
+    mask = torch.zeros(2, 1, 6, 6).masked_fill(torch.ones(6, 6).triu(1).bool(), float("-inf"))
+    mask[1, 0, 4, 1] = float("-inf")
+    expected = attend_portable(*heads(6, 6), scaling=0.3, mask=mask)
+    for got, wanted in zip(attend(*heads(6, 6), scaling=0.3, mask=mask), expected, strict=True):
+        torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_portable_attention_is_torchs_own() -> None:
+    query, key, value = heads(6, 6)
+    expected = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=True)
+    output, _ = attend_portable(query, key, value, scaling=8**-0.5, causal=True)
+    torch.testing.assert_close(output, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_merging_two_passes_is_attention_over_all_keys() -> None:
+    query, key, value = heads(4, 10)
+    first = attend_portable(query, key[:, :, :3], value[:, :, :3], scaling=0.3)
+    second = attend_portable(query, key[:, :, 3:], value[:, :, 3:], scaling=0.3)
+    whole, _ = attend_portable(query, key, value, scaling=0.3)
+    torch.testing.assert_close(merge(first, second), whole, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["sliding_window", "softcap", "s_aux", "position_bias", "attention_mask", "anything"])
+def test_argument_that_is_not_understood_is_refused(name: str) -> None:
+    with pytest.raises(PackedExecutionError, match=name):
+        refuse_unknown({"position_ids": torch.zeros(1), name: torch.ones(1)})
+
+
+def test_absent_and_harmless_arguments_are_accepted() -> None:
+    refuse_unknown({"sliding_window": None, "softcap": None, "position_ids": torch.zeros(1), "is_causal": True})
+
+
+def test_attention_that_is_not_causal_is_refused() -> None:
+    module = nn.Module()
+    module.is_causal = False  # type: ignore[assignment]
+    with pytest.raises(PackedExecutionError, match="not causal"):
+        packed_attention(module, *heads(2, 2), packed_layout=None)  # type: ignore[arg-type]
