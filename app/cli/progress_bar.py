@@ -22,13 +22,13 @@ class SelectionBar:
     """Shows phase, forwards, pace, time left and the best accuracy so far.
 
     The bar's length goes by tokens, which is where the time goes; where the output is no terminal,
-    each new step is a line instead.
+    each step and each tenth of the whole is a line instead.
     """
 
     def __init__(self, bar: Bar, task_id: TaskID) -> None:
         self._bar = bar
         self._task_id = task_id
-        self._place: tuple[Phase, int] | None = None
+        self._place: tuple[Phase, int, int] | None = None
 
     def show(self, progress: Progress) -> None:
         self._bar.update(
@@ -38,8 +38,9 @@ class SelectionBar:
             total=max(progress.tokens_total, 1),
             facts=describe_facts(progress),
         )
-        if (progress.phase, progress.step) != self._place:
-            self._place = (progress.phase, progress.step)
+        place = (progress.phase, progress.step, progress.tokens_done * 10 // max(progress.tokens_total, 1))
+        if place != self._place:
+            self._place = place
             if not self._bar.console.is_terminal:
                 self._bar.console.print(f"{describe_place(progress)}: {describe_facts(progress)}", soft_wrap=True)
 

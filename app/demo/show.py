@@ -35,7 +35,7 @@ def show_demo() -> None:
             console.print("Starting Postgres, Redis, the API and a worker, all on this machine …")
             spec = StackSpec(Path(folder), "127.0.0.1", find_free_port(), durable=False, environment=_ENVIRONMENT)
             with running_stack(spec) as stack:
-                _tell(stack, console)
+                tell_story(stack, console)
     except KeyboardInterrupt:
         raise Refusal("stopped; nothing is left running", exit_code=EXIT_INTERRUPTED) from None
     console.print(
@@ -45,7 +45,8 @@ def show_demo() -> None:
     )
 
 
-def _tell(stack: Stack, console: Console) -> None:
+def tell_story(stack: Stack, console: Console) -> None:
+    """One selection of the sample dataset, by a client of a running service."""
     train, test = SAMPLE_FOLDER / "train.csv", SAMPLE_FOLDER / "test.csv"
     with SelectionClient(stack.url) as client:
         selection_id = client.submit(train, test, {**SAMPLE_SPEC, "options": DEMO_OPTIONS})

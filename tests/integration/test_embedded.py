@@ -1,0 +1,181 @@
+"""Postgres and Redis from a folder: they come up, keep their data, and end with whoever started them."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+from redis import Redis
+from sqlalchemy import create_engine, make_url, pool, text
+
+from app.embedded import ChildFailed, DirectoryInUse, EmbeddedServers, embedded_servers
+from tests.e2e.waiting import until
+
+ROOT = Path(__file__).parents[2]
+HOLDER = (
+    "import sys, time\nfrom pathlib import Path\nfrom app.embedded import embedded_servers\n"
+    "with embedded_servers(Path(sys.argv[1]), durable=False) as servers:\n"
+    "    print(*(child.pid for child in servers.children), flush=True)\n"
+    "    time.sleep(600)\n"
+)
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that runs servers over `tmp_path / "data"`; their pids are its first line."""
+    command = [sys.executable, "-c", HOLDER, str(tmp_path / "data")]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        yield process
+        process.kill()
+
+
+def pids_of(holder: subprocess.Popen[str]) -> list[int]:
+    assert holder.stdout is not None
+    return [int(pid) for pid in holder.stdout.readline().split()]
+
+
+def are_gone(pids: list[int]) -> bool:
+    return not any(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in pids)
+
+
+def store(servers: EmbeddedServers, value: str) -> None:
+    engine = create_engine(servers.database_url, poolclass=pool.NullPool)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE kept (value text)"))
+        connection.execute(text("INSERT INTO kept VALUES (:value)"), {"value": value})
+    with Redis.from_url(servers.redis_url) as redis:
+        redis.set("kept", value)
+
+
+def read(servers: EmbeddedServers) -> tuple[str, str]:
+    engine = create_engine(servers.database_url, poolclass=pool.NullPool)
+    with engine.connect() as connection, Redis.from_url(servers.redis_url, decode_responses=True) as redis:
+        return str(connection.execute(text("SELECT value FROM kept")).scalar_one()), str(redis.get("kept"))
+
+
+def test_durable_servers_keep_their_data(tmp_path: Path) -> None:
+    with embedded_servers(tmp_path) as servers:
+        store(servers, "for good")
+    with embedded_servers(tmp_path) as servers:
+        assert read(servers) == ("for good", "for good")
+
+
+def test_two_directories_are_served_at_once(tmp_path: Path) -> None:
+    with (
+        embedded_servers(tmp_path / "one", durable=False) as one,
+        embedded_servers(tmp_path / "two", durable=False) as two,
+    ):
+        store(one, "first")
+        store(two, "second")
+        assert (read(one), read(two)) == (("first", "first"), ("second", "second"))
+
+
+def test_one_directory_is_served_once(tmp_path: Path) -> None:
+    with embedded_servers(tmp_path, durable=False) as servers:
+        with pytest.raises(DirectoryInUse, match=f"in use by process {os.getpid()}"), embedded_servers(tmp_path):
+            pass
+        servers.check_alive()
+
+
+def test_nothing_is_left_running_when_the_block_raises(tmp_path: Path) -> None:
+    pids = list[int]()
+
+    def fail() -> None:
+        with embedded_servers(tmp_path, durable=False) as servers:
+            pids.extend(child.pid for child in servers.children)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert len(pids) == 2
+    assert are_gone(pids)
+    assert not (tmp_path / "run").exists()
+
+
+def test_path_too_long_for_a_socket_is_served(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 30)
+    with embedded_servers(folder, durable=False) as servers:
+        store(servers, "short")
+        socket_dir = make_url(servers.database_url).query["host"]
+        assert isinstance(socket_dir, str)
+        assert not Path(socket_dir).is_relative_to(folder)
+    assert not Path(socket_dir).exists()
+
+
+def test_redis_never_evicts_and_keeps_a_log_of_writes(tmp_path: Path) -> None:
+    with embedded_servers(tmp_path) as servers, Redis.from_url(servers.redis_url, decode_responses=True) as redis:
+        assert redis.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+        assert redis.config_get("appendonly") == {"appendonly": "yes"}
+        assert redis.config_get("port") == {"port": "0"}
+
+
+def test_sockets_are_closed_to_other_accounts(tmp_path: Path) -> None:
+    with embedded_servers(tmp_path, durable=False):
+        modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "run").iterdir()}
+    assert modes == {"postgres": 0o700, "redis": 0o700}
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children of their parent's death")
+def test_servers_end_with_their_parent(holder: subprocess.Popen[str], end: signal.Signals) -> None:
+    pids = pids_of(holder)
+    assert len(pids) == 2
+    holder.send_signal(end)
+    holder.wait(30)
+    until(lambda: are_gone(pids), "the servers are gone")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children of their parent's death")
+def test_directory_of_a_killed_process_can_be_used_at_once(holder: subprocess.Popen[str], tmp_path: Path) -> None:
+    pids_of(holder)
+    holder.kill()
+    holder.wait(30)
+    with embedded_servers(tmp_path / "data", durable=False) as servers:
+        store(servers, "again")
+
+
+def test_pid_file_that_names_another_process_is_no_obstacle(tmp_path: Path) -> None:
+    with embedded_servers(tmp_path) as servers:
+        store(servers, "kept")
+        old = (tmp_path / "postgres" / "postmaster.pid").read_text()
+    rest = old.partition("\n")[2]
+    (tmp_path / "postgres" / "postmaster.pid").write_text(f"{os.getpid()}\n{rest}")
+    with embedded_servers(tmp_path) as servers:
+        assert read(servers) == ("kept", "kept")
+
+
+def test_initialisation_that_was_cut_off_is_begun_again(tmp_path: Path) -> None:
+    (tmp_path / "postgres").mkdir()
+    (tmp_path / "postgres" / "base").mkdir()
+    with embedded_servers(tmp_path, durable=False) as servers:
+        store(servers, "whole")
+
+
+def test_server_that_dies_is_named_with_its_log(tmp_path: Path) -> None:
+    with embedded_servers(tmp_path, durable=False) as servers:
+        postgres, _ = servers.children
+        os.kill(postgres.pid, signal.SIGQUIT)
+        until(lambda: postgres.exit_status is not None, "Postgres is gone")
+        with pytest.raises(ChildFailed, match=r"Postgres ended with exit code \d+; the end of its log:"):
+            servers.check_alive()
+
+
+def test_server_that_cannot_start_says_why(tmp_path: Path) -> None:
+    with embedded_servers(tmp_path, durable=False):
+        pass
+    (tmp_path / "postgres" / "postgresql.conf").write_text("nonsense = on\n")
+    with pytest.raises(ChildFailed, match="nonsense"), embedded_servers(tmp_path, durable=False):
+        pass
+
+
+def test_database_url_is_for_psycopg_3(tmp_path: Path) -> None:
+    with embedded_servers(tmp_path, durable=False) as servers:
+        url = make_url(servers.database_url)
+        assert (url.drivername, url.database) == ("postgresql+psycopg", "lens")
+        with psycopg.connect(url.set(drivername="postgresql").render_as_string(hide_password=False)) as connection:
+            assert connection.info.dbname == "lens"
