@@ -1,6 +1,7 @@
 """All SQL of datasets. Every query names the owner."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,8 @@ from app.models import Dataset, Selection
 from app.models import Example as StoredExample
 from lens_engine.types import Example
 
-# One statement whatever the number of rows: three arrays, unrolled by the server.
+# Three arrays, unrolled by the server; in statements that stay far below the statement timeout.
+_ROWS_PER_STATEMENT = 20_000
 _INSERT_EXAMPLES = text(
     "INSERT INTO examples (dataset_id, row, text, label) "
     "SELECT :dataset_id, * FROM unnest(CAST(:rows AS int[]), CAST(:texts AS text[]), CAST(:labels AS text[]))"
@@ -35,13 +37,18 @@ def insert_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> st
             warnings=list(parsed.warnings),
         )
     )
+    for start in range(0, len(parsed.examples), _ROWS_PER_STATEMENT):
+        _insert_examples(session, dataset_id, parsed.examples[start : start + _ROWS_PER_STATEMENT])
+    return dataset_id
+
+
+def _insert_examples(session: Session, dataset_id: str, examples: Sequence[Example]) -> None:
     columns = {
-        "rows": [example.row for example in parsed.examples],
-        "texts": [example.text for example in parsed.examples],
-        "labels": [example.label for example in parsed.examples],
+        "rows": [example.row for example in examples],
+        "texts": [example.text for example in examples],
+        "labels": [example.label for example in examples],
     }
     session.execute(_INSERT_EXAMPLES, {"dataset_id": dataset_id, **columns})
-    return dataset_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +70,13 @@ def load_rows(session: Session, dataset_id: str) -> StoredRows:
 def owns_dataset(session: Session, owner_id: str, dataset_id: str) -> bool:
     """Whether it is there; it then stays until this transaction ends."""
     query = select(Dataset.id).where(Dataset.id == dataset_id, Dataset.owner_id == owner_id)
-    return session.scalar(query.with_for_update(key_share=True)) is not None
+    return session.scalar(query.with_for_update(read=True, key_share=True)) is not None
 
 
 def delete_unused_datasets(session: Session, owner_id: str, dataset_ids: list[str]) -> None:
     """Forget the rows of datasets that no selection refers to any more."""
+    named = (Dataset.id.in_(dataset_ids), Dataset.owner_id == owner_id)
+    # Held first: a submission that is about to use one of them is seen by the statement that follows.
+    session.execute(select(Dataset.id).where(*named).order_by(Dataset.id).with_for_update())
     is_used = exists().where(or_(Selection.dataset_id == Dataset.id, Selection.test_dataset_id == Dataset.id))
-    session.execute(delete(Dataset).where(Dataset.id.in_(dataset_ids), Dataset.owner_id == owner_id, ~is_used))
+    session.execute(delete(Dataset).where(*named, ~is_used))
