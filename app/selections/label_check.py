@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lens_engine.errors import InvalidDataset, InvalidInput, InvalidVerbalizer
+from lens_engine.errors import ClassTooSmall, InvalidDataset, InvalidInput, InvalidVerbalizer
 from lens_engine.types import Example
 
 _MAX_LISTED = 10
@@ -29,6 +29,12 @@ def _without_word(label: str, row: int, field: str) -> InvalidInput:
 
 
 def _without_example(label: str, field: str) -> InvalidInput:
+    if field.startswith("test"):  # the dataset has examples of it, or says itself that it has none
+        return ClassTooSmall(
+            f"label {_show(label)} has no example in the {field} rows; add test rows of it, or leave the test rows "
+            "out to have some of the dataset held out",
+            field=f"{field}.label",
+        )
     return InvalidVerbalizer(
         f"label {_show(label)} has a label word but no example in the {field} rows; "
         "add examples or take it out of the verbalizer",

@@ -175,7 +175,7 @@ BAD_TEST_FILES: list[tuple[str, bytes, Refusal]] = [
     ("empty", b"", Refusal("dataset-empty", ("/test",))),
     ("NUL", b"text,label\ncanary-7f3a,positive\n\x00,negative", Refusal("invalid-dataset", ("/test/rows/1/text",))),
     ("no label column", b"text\ncanary-7f3a\n", Refusal("invalid-dataset", ("/test/label",))),
-    ("one label only", write_csv([("a", "positive")] * 9), UNHEARD),
+    ("one label only", write_csv([("a", "positive")] * 9), Refusal("class-too-small", ("/test/label",))),
     ("zip", zipped(CSV), Refusal("unsupported-media-type", ("/test",), 415)),
 ]
 
