@@ -8,7 +8,15 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
 
-from lens_engine.errors import InvalidDataset, InvalidInput, LensError, NothingSelected, UnknownModel, UnsafeModel
+from lens_engine.errors import (
+    CheckpointError,
+    InvalidDataset,
+    InvalidInput,
+    LensError,
+    NothingSelected,
+    UnknownModel,
+    UnsafeModel,
+)
 
 if TYPE_CHECKING:
     from app.settings import Settings
@@ -36,6 +44,8 @@ def refusing() -> Iterator[None]:
         raise Refusal(str(error), details=_locate(error), exit_code=EXIT_MENDABLE) from error
     except (UnknownModel, UnsafeModel) as error:
         raise Refusal(str(error), details=("where: --model",), exit_code=EXIT_MENDABLE) from error
+    except CheckpointError as error:
+        raise Refusal(str(error), details=("where: --checkpoint; remove the file, or name another",)) from error
     except NothingSelected as error:
         raise Refusal(str(error), exit_code=EXIT_INTERRUPTED) from error
     except (LensError, OSError) as error:

@@ -54,10 +54,11 @@ def select(
     """
     from app.cli.report_view import show_result
     from app.cli.select_options import read_config, read_task
-    from app.cli.select_run import ModelChoice, SelectionRun, Sources, write_result
+    from app.cli.select_run import ModelChoice, SelectionRun, Sources, check_output, write_result
 
     try:
         with refusing():
+            check_output(output)
             task, config = read_task(template, verbalizer, separator), read_config(preset, seed, option or [])
             run = SelectionRun.prepare(Sources(train, test), task, config)
             result = run.execute(ModelChoice(model, dtype, device), checkpoint, Console(stderr=True))

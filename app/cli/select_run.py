@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from app.cli.progress_bar import SelectionBar, selection_bar
+from app.cli.refusals import EXIT_MENDABLE, Refusal
 from app.cli.signals import StopRequest
 from app.datasets.parsing import ParsingLimits, parse_dataset
 from lens_engine.checkpoint import FileCheckpointStore
@@ -94,6 +95,18 @@ class BarListener:
 
     def stop_requested(self) -> StopReason | None:
         return StopReason.CANCELLED if self._request.is_made else None
+
+
+def check_output(path: Path | None) -> None:
+    """Find out before the run, not after it.
+
+    Raises:
+        Refusal: there is no such folder, or it may not be written to.
+    """
+    if path is not None and not os.access(path.parent, os.W_OK):
+        raise Refusal(
+            f"cannot write to the folder {path.parent}", details=("where: --output",), exit_code=EXIT_MENDABLE
+        )
 
 
 def write_result(result: SelectionResult, path: Path) -> None:

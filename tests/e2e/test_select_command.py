@@ -1,0 +1,134 @@
+"""`lens select` as a real process with a real, tiny language model."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lens_engine.report import SelectionResult
+from lens_engine.testing import tiny_causal_lm
+from tests.e2e.processes import ROOT
+from tests.e2e.waiting import until
+
+OPTIONS = {
+    "num_demonstrations": 2,
+    "splits.validation": 8,
+    "splits.confirmation": 4,
+    "splits.test": 12,
+    "filtering.candidates": 16,
+    "filtering.keep": 8,
+    "filtering.initial_score_size": 4,
+    "filtering.max_score_size": 8,
+    "search.beam_width": 2,
+    "search.substitutions": 2,
+    "search.iterations": 2,
+    "report.random_permutations": 2,
+    "report.order_shuffles": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_causal_lm("llama").save(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "reviews.jsonl"
+    rows = [
+        {"text": f"film {row}, {'a joy' if row % 2 else 'a bore'}", "label": "positive" if row % 2 else "negative"}
+        for row in range(80)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def command(reviews: Path, model: Path, *more: str) -> list[str]:
+    options = [part for name, value in OPTIONS.items() for part in ("--option", f"{name}={value}")]
+    words = ["--verbalizer", "positive=great", "--verbalizer", "negative=terrible"]
+    task = ["--template", "{text} It was {label}.", *words]
+    how = ["--model", str(model), "--preset", "quick", "--dtype", "float32", "--device", "cpu"]
+    return [sys.executable, "-m", "app.cli", "select", str(reviews), *task, *how, *options, *more]
+
+
+def run(arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+
+
+def read_result(path: Path) -> SelectionResult:
+    return SelectionResult.model_validate_json(path.read_text())
+
+
+@pytest.fixture(scope="module")
+def finished(reviews: Path, model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """What an undisturbed run printed, and the result it wrote."""
+    output = tmp_path_factory.mktemp("result") / "result.json"
+    done = run(command(reviews, model, "--output", str(output)))
+    assert done.returncode == 0, done.stderr
+    yield done.stdout, output
+    assert [path.name for path in output.parent.iterdir()] == ["result.json"]
+
+
+def test_selection_prints_examples_table_and_digest(finished: tuple[str, Path]) -> None:
+    printed, output = finished
+    result = read_result(output)
+    for part in ("Support examples, in order", "Accuracy on the test rows", "zero-shot", "random-and-validation"):
+        assert part in printed
+    assert f"digest {result.digest}" in printed
+    assert len(result.examples) == 2
+    assert result.with_digest().digest == result.digest
+
+
+def test_same_seed_gives_the_same_digest_and_another_seed_another(
+    finished: tuple[str, Path], reviews: Path, model: Path, tmp_path: Path
+) -> None:
+    first = read_result(finished[1]).digest
+    digests = []
+    for seed in ("0", "1"):
+        output = tmp_path / f"{seed}.json"
+        assert run(command(reviews, model, "--seed", seed, "--output", str(output))).returncode == 0
+        digests.append(read_result(output).digest)
+    assert digests[0] == first
+    assert digests[1] != first
+
+
+def test_interrupted_selection_resumes_from_its_checkpoint_to_the_same_digest(
+    finished: tuple[str, Path], reviews: Path, model: Path, tmp_path: Path
+) -> None:
+    checkpoint, output = tmp_path / "run.checkpoint", tmp_path / "result.json"
+    arguments = command(reviews, model, "--checkpoint", str(checkpoint), "--output", str(output))
+    with subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        until(checkpoint.exists, "the first checkpoint")
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert run(arguments).returncode == 0
+    assert read_result(output).digest == read_result(finished[1]).digest
+
+
+def test_checkpoint_of_another_run_is_refused(reviews: Path, model: Path, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "run.checkpoint"
+    assert run(command(reviews, model, "--checkpoint", str(checkpoint))).returncode == 0
+    done = run(command(reviews, model, "--checkpoint", str(checkpoint), "--seed", "1"))
+    assert done.returncode == 1
+    assert "belongs to other data" in done.stderr
+    assert "where: --checkpoint" in done.stderr
+
+
+def test_exhausted_budget_gives_a_partial_result(reviews: Path, model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "result.json"
+    done = run(command(reviews, model, "--option", "budget.max_forwards=150", "--output", str(output)))
+    assert done.returncode == 0, done.stderr
+    assert "Partial: the budget ran out" in done.stdout
+    assert read_result(output).stop_reason == "budget"
+
+
+def test_output_that_cannot_be_written_is_refused_before_the_run(reviews: Path, model: Path, tmp_path: Path) -> None:
+    done = run(command(reviews, model, "--output", str(tmp_path / "none" / "result.json")))
+    assert done.returncode == 2
+    assert "--output" in done.stderr
