@@ -285,6 +285,19 @@ def test_filter_the_budget_cut_short_still_prefers_the_informative(
     assert result.test is not None
 
 
+def test_filter_the_budget_cut_short_is_cut_to_what_it_keeps(
+    select: Callable[..., SelectionResult], make_planted_problem: Make, make_config: Make, make_store: Make
+) -> None:
+    store = make_store()
+    least = least_forwards(make_planted_problem(), make_config())
+
+    select(checkpoints=store, budget={"max_forwards": least})
+
+    survivors = [len(Checkpoint.from_bytes(data).arrays["survivors"]) for data in store.saved]
+    assert survivors[0] > 24
+    assert survivors[-1] == 24
+
+
 def test_budget_below_the_least_is_refused_with_the_number(
     select: Callable[..., SelectionResult], make_planted_problem: Make, make_config: Make, make_planted_scorer: Make
 ) -> None:
