@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_model
 from transformers import AttentionInterface, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
@@ -31,11 +32,13 @@ from lens_engine.scoring.tokenization import SegmentTokenizer
 
 __all__ = ["CausalLMScorer", "choose_dtype", "load_scorer", "prepare_model", "scorer_from_model"]
 
-TOKEN_BUDGETS = {"cpu": 512, "cuda": 16_384}
+TOKEN_BUDGETS = {"cpu": 1024, "cuda": 16_384}
 """Tokens a forward, by device: where the rate of matrix products levels off."""
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _MAX_BYTES_CHECKED_IN_FLOAT32 = 4 << 30
+# What transformers, gguf and safetensors raise at files they cannot read.
+_LOADING_FAILURES = (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, SafetensorError)
 _UNSTATED_CONTEXT = 2048  # for architectures without a limit (ALiBi, recurrent)
 
 
@@ -202,7 +205,7 @@ def _parse_executor(name: str) -> list[ExecutorName]:
 def _as_model_error(name: str) -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+    except _LOADING_FAILURES as error:
         raise ModelError(f"model {name!r} cannot be loaded: {error}") from error
 
 

@@ -1,6 +1,6 @@
 """Where everything stands in one packed forward: token ids, positions, segments and label positions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,9 +10,13 @@ from torch import Tensor
 
 from lens_engine.scoring.executors.base import Workload
 from lens_engine.scoring.labels import LabelTrie
-from lens_engine.scoring.packing import Forward
+from lens_engine.scoring.packing import Forward, order_by_length
 
 IntArray = NDArray[np.int64]
+
+_NONE: IntArray = np.zeros(0, np.int64)
+_MAX_PADDING = 1.25
+"""Attention is quadratic in length: a quarter more length is half more work. But each bucket is a call of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +35,23 @@ class GroupSpan:
         return self.suffix_end - self.suffix_start
 
 
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Segments of like length, padded to the longest of them for their own attention pass."""
+
+    num_segments: int
+    longest: int
+    mask: Tensor | None  #: [segments, 1, longest, longest], added to scores; None if causal will do
+
+
 @dataclass(slots=True)
 class PackedLayout:
     """What the attention function has to know of one forward; the model hands it through."""
 
     groups: tuple[GroupSpan, ...]
-    padded_positions: Tensor  #: position of each suffix token, segments padded to one length  # [segments * longest]
-    num_segments: int
+    buckets: tuple[Bucket, ...]  #: all segments, those of like length together
+    padded_positions: Tensor  #: position of each token of the buckets' padded segments, bucket after bucket
     unpadding: Tensor  #: where each suffix token stands in `padded_positions`  # [suffix tokens]
-    mask: Tensor | None  #: [segments, 1, longest, longest], added to scores; None if causal will do
     kept: dict[int, tuple[Tensor, Tensor]]  #: keys and values, by call, of a prefix fed in an earlier forward
     num_calls: int = field(default=0)  #: of the attention function in this forward
 
@@ -73,13 +85,13 @@ def lay_out(
             row.append_suffix(group.prefix, query)
         span = GroupSpan(len(prefix), prefix_start, suffix_start, len(row.ids), suffix_offset, group.keeps_prefix)
         groups.append(span)
-    padded, unpadding = _pad(row.starts, row.lengths)
+    in_buckets = _sort_into_buckets(row.lengths)
+    padded, unpadding = _pad(in_buckets, np.array(row.starts, np.int64), np.array(row.lengths, np.int64))
     layout = PackedLayout(
         groups=tuple(groups),
+        buckets=tuple(_bucket([row.lengths[s] for s in segments], work.trie, dtype, device) for segments in in_buckets),
         padded_positions=torch.from_numpy(padded).to(device),
-        num_segments=len(row.lengths),
         unpadding=torch.from_numpy(unpadding).to(device),
-        mask=_tree_mask(row.lengths, work.trie, dtype).to(device) if work.trie.num_fed and row.lengths else None,
         kept=kept,
     )
     ids, positions = np.array(row.ids, np.int64), np.array(row.positions, np.int64)
@@ -118,15 +130,31 @@ class _FlatRow:
         self.pairs.append((prefix, query))
 
 
-def _pad(starts: list[int], lengths: list[int]) -> tuple[IntArray, IntArray]:
-    """Positions of segments padded on the right with their own last token, and the way back."""
-    if not lengths:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    longest = max(lengths)
-    offsets = np.arange(longest)
-    ends = np.array(lengths)[:, None]
-    padded = np.array(starts)[:, None] + np.minimum(offsets, ends - 1)  # [segments, longest]
-    return padded.ravel(), np.flatnonzero(offsets < ends)
+def _sort_into_buckets(lengths: Sequence[int]) -> list[list[int]]:
+    """Segments by length, a new bucket wherever padding to the longest would add too much to the shortest."""
+    buckets: list[list[int]] = []
+    for segment in order_by_length(lengths):
+        if not buckets or lengths[segment] > _MAX_PADDING * lengths[buckets[-1][0]]:
+            buckets.append([])
+        buckets[-1].append(segment)
+    return buckets
+
+
+def _bucket(lengths: list[int], trie: LabelTrie, dtype: torch.dtype, device: torch.device) -> Bucket:
+    mask = _tree_mask(lengths, trie, dtype).to(device) if trie.num_fed else None
+    return Bucket(len(lengths), max(lengths), mask)
+
+
+def _pad(buckets: Sequence[Sequence[int]], starts: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
+    """Positions of the buckets' segments, each padded with its own last token, and the way back to the row's order."""
+    padded, unpadding, offset = [_NONE], [_NONE] * len(lengths), 0
+    for bucket in buckets:
+        steps = np.arange(max(lengths[segment] for segment in bucket))
+        for segment in bucket:
+            padded.append(starts[segment] + np.minimum(steps, lengths[segment] - 1))
+            unpadding[segment] = offset + np.arange(lengths[segment])
+            offset += len(steps)
+    return np.concatenate(padded), np.concatenate([_NONE, *unpadding])
 
 
 def _tree_mask(lengths: list[int], trie: LabelTrie, dtype: torch.dtype) -> Tensor:

@@ -138,7 +138,7 @@ def packed_attention(
     scaling = scaling if scaling is not None else query.shape[-1] ** -0.5
     heads = (query, key, value)
     output = torch.empty(*query.shape[:3], value.shape[-1], dtype=value.dtype, device=value.device).transpose(1, 2)
-    own = _attend_own_segments(heads, packed_layout, scaling) if packed_layout.num_segments else None
+    own = _attend_own_segments(heads, packed_layout, scaling) if packed_layout.buckets else None
     for group in packed_layout.groups:
         prefix = _prefix_of(group, heads, packed_layout.kept, layer)
         if group.prefix_start is not None and prefix is not None:
@@ -166,18 +166,22 @@ Heads = tuple[Tensor, Tensor, Tensor]
 
 def _attend_own_segments(heads: Heads, layout: PackedLayout, scaling: float) -> tuple[Tensor, Tensor]:
     """Each suffix token over its own segment: output `[suffix tokens, heads, size]`, log-sum-exp `[..., heads]`."""
-    query, key, value = (_pad_segments(tensor, layout) for tensor in heads)
-    output, normalisers = attend(query, key, value, scaling=scaling, causal=layout.mask is None, mask=layout.mask)
+    padded = [tensor[0].transpose(0, 1).index_select(0, layout.padded_positions) for tensor in heads]
+    outputs, normalisers, start = [], [], 0
+    for bucket in layout.buckets:
+        end = start + bucket.num_segments * bucket.longest
+        query, key, value = (
+            tensor[start:end].view(bucket.num_segments, bucket.longest, *tensor.shape[1:]).transpose(1, 2)
+            for tensor in padded
+        )
+        output, normaliser = attend(query, key, value, scaling=scaling, causal=bucket.mask is None, mask=bucket.mask)
+        outputs.append(output.transpose(1, 2).flatten(0, 1))
+        normalisers.append(normaliser.transpose(1, 2).flatten(0, 1))
+        start = end
     return (
-        output.transpose(1, 2).flatten(0, 1).index_select(0, layout.unpadding),
-        normalisers.transpose(1, 2).flatten(0, 1).index_select(0, layout.unpadding),
+        torch.cat(outputs).index_select(0, layout.unpadding),
+        torch.cat(normalisers).index_select(0, layout.unpadding),
     )
-
-
-def _pad_segments(tensor: Tensor, layout: PackedLayout) -> Tensor:
-    """`[1, heads, tokens, size]` to `[segments, heads, longest, size]`."""
-    padded = tensor[0].transpose(0, 1).index_select(0, layout.padded_positions)
-    return padded.view(layout.num_segments, -1, *padded.shape[1:]).transpose(1, 2)
 
 
 def _prefix_of(

@@ -111,12 +111,12 @@ def test_zero_shot_alone_scores_as_one_prompt_at_a_time(architecture: TinyArchit
 
 @pytest.mark.parametrize("architecture", ["llama", "gpt2"])
 def test_prefix_whose_queries_fill_several_forwards_is_fed_once(architecture: TinyArchitecture) -> None:
-    queries = [f"query number {n}{' very' * (n % 7)}. It was" for n in range(36)]
+    queries = [f"query number {n}{' very' * (n % 9)}. It was" for n in range(72)]
     before = scorer(architecture, "packed").counters
     assert_exact(architecture, "packed", prefixes=PREFIXES[2:4], queries=queries, spans=[" great", " great fun"])
     after = scorer(architecture, "packed").counters
 
-    assert after.num_forwards - before.num_forwards > 3
+    assert after.num_forwards - before.num_forwards > 2
     assert after.fed_tokens - before.fed_tokens == after.ideal_tokens - before.ideal_tokens
 
 
