@@ -62,7 +62,7 @@ class SelectionClient:
             time.sleep(float(answer.headers.get("Retry-After", "1")))
         if selection["status"] != "succeeded":
             problem = selection["error"] or {}
-            raise Refusal(f"the selection {selection['status']}: {problem.get('detail', 'no reason given')}")
+            raise Refusal(f"the selection ended as {selection['status']}: {problem.get('detail', 'no reason given')}")
 
     def read_result(self, selection_id: str) -> SelectionResult:
         body = _read(self._client.get(f"/selections/{selection_id}/support-examples"))

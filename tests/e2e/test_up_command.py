@@ -1,0 +1,127 @@
+"""`lens up` and the demonstration: everything comes up, a client is served, and nothing is left."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+from rich.console import Console
+
+from app.cli.refusals import Refusal
+from app.cli.stack import Stack, StackSpec, find_free_port, running_stack
+from app.demo.client import SelectionClient
+from app.demo.footprint import MemoryWatch
+from app.demo.sample import NEW_INPUT, SAMPLE_FOLDER, SAMPLE_SPEC
+from app.demo.show import tell_story
+from tests.e2e.processes import ROOT, is_gone
+from tests.e2e.stack import environment_of
+from tests.e2e.waiting import until
+
+WITHOUT_MODEL = {
+    "allow_testing_models": True,
+    "allowed_models": {"table": "testing:lens_engine.testing:TableScorer"},
+    "default_model": "table",
+    "retry_after_seconds": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """The service as the demonstration runs it, with a scorer that needs no language model."""
+    folder = tmp_path_factory.mktemp("stack")
+    environment = environment_of(WITHOUT_MODEL)
+    spec = StackSpec(folder, "127.0.0.1", find_free_port(), durable=False, environment=environment)
+    with running_stack(spec) as running:
+        yield running
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    port = str(find_free_port())
+    arguments = [sys.executable, "-m", "app.cli", "up", "--data-dir", str(tmp_path / "data"), "--port", port]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(arguments, cwd=ROOT, text=True, env={**os.environ, "COLUMNS": "200"}, **pipes) as process:
+        yield process
+        process.kill()
+
+
+def wait_for_address(up: subprocess.Popen[str]) -> str:
+    assert up.stdout is not None
+    for line in up.stdout:
+        if line.startswith("Lens answers at "):
+            return line.split()[3].rstrip(",")
+    raise AssertionError(up.stderr.read() if up.stderr else "")
+
+
+def children_of(up: subprocess.Popen[str]) -> list[psutil.Process]:
+    return psutil.Process(up.pid).children(recursive=True)
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_up_serves_until_it_is_told_to_stop(up: subprocess.Popen[str], end: signal.Signals) -> None:
+    url = wait_for_address(up)
+    assert httpx.get(f"{url}/readyz").json()["status"] == "ready"
+    children = children_of(up)
+    up.send_signal(end)
+    printed, errors = up.communicate(timeout=60)
+    assert (up.returncode, errors) == (0, "")
+    assert printed.endswith("Stopped.\n")
+    assert all(is_gone(child) for child in children)
+
+
+def test_up_that_is_killed_leaves_nothing_running(up: subprocess.Popen[str]) -> None:
+    wait_for_address(up)
+    children = children_of(up)
+    up.kill()
+    until(lambda: all(is_gone(child) for child in children), "all children are gone")
+
+
+def test_up_names_the_process_that_died(up: subprocess.Popen[str]) -> None:
+    wait_for_address(up)
+    children = children_of(up)
+    worker = next(child for child in children if child.cmdline()[-2:] == ["-m", "worker"])
+    worker.kill()
+    _, errors = up.communicate(timeout=60)
+    assert up.returncode == 1
+    assert "the worker was ended by SIGKILL" in errors
+    assert all(is_gone(child) for child in children)
+
+
+def test_up_on_a_port_that_is_taken_says_so(stack: Stack, tmp_path: Path) -> None:
+    port = int(stack.url.rpartition(":")[2])
+    with pytest.raises(Refusal, match=f"port {port}"), running_stack(StackSpec(tmp_path, "127.0.0.1", port)):
+        pass
+
+
+def test_demonstration_shows_examples_table_prompt_and_curl_lines(stack: Stack) -> None:
+    console = Console(file=StringIO(), width=160)
+    tell_story(stack, console)
+    assert isinstance(console.file, StringIO)
+    printed = console.file.getvalue()
+    for part in ("202, sel_", "Support examples, in order", "Accuracy on the test rows", "random-and-validation"):
+        assert part in printed
+    assert f"{NEW_INPUT} Topic:" in " ".join(printed.split())
+    assert printed.count("curl -sS http://127.0.0.1:8000/selections") == 4
+
+
+def test_client_is_told_which_field_the_service_refuses(stack: Stack) -> None:
+    spec = {**SAMPLE_SPEC, "template": "{text} Topic."}
+    with SelectionClient(stack.url) as client, pytest.raises(Refusal) as caught:
+        client.submit(SAMPLE_FOLDER / "train.csv", SAMPLE_FOLDER / "test.csv", spec)
+    assert caught.value.details[0].startswith("/spec/template: ")
+
+
+def test_memory_watch_counts_children() -> None:
+    hungry = "data = bytearray(200 * 2**20); print('fed', flush=True); input()"
+    command = [sys.executable, "-c", hungry]
+    with MemoryWatch() as memory, subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        until(lambda: memory.peak_bytes > 200 * 2**20 + psutil.Process().memory_info().rss, "the child is counted")
+        child.kill()
