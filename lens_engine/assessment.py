@@ -24,6 +24,8 @@ from lens_engine.search import SearchState
 from lens_engine.template import Task
 from lens_engine.types import Example, Permutation, Phase
 
+_NEEDS_SEARCH = frozenset({"confirmation", "random_and_validation"})
+
 RIVAL_BATCH = 8
 """Random permutations judged between two checkpoints."""
 
@@ -53,7 +55,7 @@ class Assessor:
         """Do each step and `save` its outcome.
 
         Raises:
-            Stopped: cancelled, or out of time; what was saved holds.
+            Stopped: cancelled, or out of time in one of the comparisons; what was saved holds.
         """
         steps = self._steps(assessment)
         for number, step in enumerate(steps, start=1):
@@ -63,12 +65,20 @@ class Assessor:
                 save(assessment, number)
 
     def _take(self, step: _Step, assessment: Assessment, save: Save) -> Assessment:
-        is_tested = "test" in (*assessment.done, step.name)
-        self.meter.reserve = Cost() if is_tested else self.planner.testing()
-        if step.name == "test" or self.meter.affords(step.cost):
+        """Do a step, or leave it out and say so. The test rows are judged whatever the budget says."""
+        self.meter.reserve = Cost() if "test" in assessment.done else self.planner.testing()
+        if step.name == "test":
+            with self.meter.beyond_budget():
+                return _mark_done(step.run(assessment, save), step.name)
+        if self._can_take(step):
             return _mark_done(step.run(assessment, save), step.name)
         skipped = assessment.model_copy(update={"skipped": (*assessment.skipped, step.name)})
         return _mark_done(skipped, step.name)
+
+    def _can_take(self, step: _Step) -> bool:
+        if self.search is None and step.name in _NEEDS_SEARCH:
+            return False
+        return self.meter.affords(step.cost)
 
     def _steps(self, assessment: Assessment) -> list[_Step]:
         """The steps asked for, with the cost of what is left of each, in order of importance."""
@@ -76,9 +86,9 @@ class Assessor:
         judged = len(assessment.rival_standings)
         rivals = planner.rivalling(self._num_rivals(self.config.search.beam_width) - judged) if search else Cost()
         wanted = {
-            "confirmation": bool(planner.rows.confirmation and search),
+            "confirmation": bool(planner.rows.confirmation),
             "random": report.random_permutations > 0,
-            "random_and_validation": report.random_and_validation and search is not None,
+            "random_and_validation": report.random_and_validation,
             "order": report.order_shuffles > 0,
         }
         steps = [

@@ -46,7 +46,7 @@ class FilteringOptions(Options):
     candidates: int | None = Field(None, ge=2, description="N: at most so many candidates, stratified; null for all.")
     keep: int = Field(500, ge=2, description="m: examples left after filtering.")
     rho: float | None = Field(
-        None, gt=1.0, le=100.0, description="Progressive factor; null for (N/m)^(1/rounds), so that `rounds` rounds do."
+        None, ge=1.1, le=100.0, description="Progressive factor; null for (N/m)^(1/rounds), so that `rounds` rounds do."
     )
     rounds: int = Field(4, ge=1, le=20, description="Rounds of filtering when rho is null.")
     initial_score_size: int = Field(14, ge=1, le=10_000, description="l: score examples of the first round.")

@@ -54,7 +54,8 @@ def fit_to_context(rows: SplitRows, task: Task, scorer: LabelScorer, config: Sel
     context, so that whatever permutation the search tries, its prompts fit.
 
     Raises:
-        PromptTooLong: the policy is "reject" and the longest prompt does not fit.
+        PromptTooLong: the policy is "reject" and the longest prompt does not fit; or the template alone
+            takes more than a demonstration's share.
         InvalidDataset, ClassTooSmall: leaving out the long texts leaves too few.
     """
     ruler = _Ruler(task, scorer, config.num_demonstrations)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from lens_engine.config import Contribution
@@ -38,21 +37,19 @@ def contributions(
     return with_demonstration - without
 
 
-def info_scores(matrix: FloatArray, self_pairs: NDArray[np.bool_] | None = None) -> FloatArray:
-    """I(e, S): each candidate's mean contribution, a pair of an example with itself left out.
+def info_scores(matrix: FloatArray) -> FloatArray:
+    """I(e, S): each candidate's mean contribution to the score set.
+
+    The paper sums; a mean has the same order and does not grow with the score set. Pairs of an example
+    with itself, which the paper leaves out, do not occur: candidates and score set are disjoint.
 
     Args:
         matrix: `[candidates, score_examples]`.
-        self_pairs: `[candidates, score_examples]`, True where both are the same example.
 
     Returns:
-        `info_scores  # [candidates]`. The paper sums; a mean has the same order and does not grow
-        with the score set.
+        `info_scores  # [candidates]`.
     """
-    if self_pairs is None:
-        return np.asarray(matrix.mean(axis=1))
-    counts = (~self_pairs).sum(axis=1)
-    return np.asarray(np.where(self_pairs, 0.0, matrix).sum(axis=1) / np.maximum(counts, 1))
+    return np.asarray(matrix.mean(axis=1))
 
 
 def _gold(values: FloatArray, gold: IndexArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,6 +43,7 @@ class Meter:
     steps: int = 1
     best_validation_accuracy: float | None = None
     clock: Callable[[], float] = time.monotonic
+    _ignores_budget: bool = field(init=False, default=False)
     _started: float = field(init=False)
     _tokens_before: int = field(init=False, default=0)  #: of earlier attempts
     _seconds_before: float = field(init=False, default=0.0)
@@ -76,8 +78,19 @@ class Meter:
             raise NonFiniteScore(f"the model {self.scorer.identity.model!r} gave a label word no finite probability")
         return result
 
+    @contextmanager
+    def beyond_budget(self) -> Iterator[None]:
+        """Within it the budget stops nothing; a cancel still does."""
+        self._ignores_budget = True
+        try:
+            yield
+        finally:
+            self._ignores_budget = False
+
     def affords(self, cost: Cost) -> bool:
         """Whether the budget covers a step of this cost, beside the reserve."""
+        if self._ignores_budget:
+            return True
         if self.budget.max_forwards is not None:
             left = self.budget.max_forwards - self.reserve.forwards - self.spent.forwards
             if cost.forwards > left:

@@ -112,7 +112,7 @@ class Splits(Record):
 
 
 class Spending(Record):
-    """What the run spent. `seconds` does not count loading the model, nor runs before a resume."""
+    """What the run spent. `seconds` leaves out loading the model; earlier attempts of a resumed run count."""
 
     forwards: int
     tokens: int

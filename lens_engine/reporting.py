@@ -111,9 +111,19 @@ def _warnings(run: Findings) -> tuple[str, ...]:
         warnings.append(f"{run.fitted.skipped} rows were left out: too long for the model's context")
     if run.fitted.trimmed:
         warnings.append(f"{run.fitted.trimmed} texts were trimmed to fit the model's context")
+    warnings += _shortened_search(run)
     if run.state.assessment.skipped:
         warnings.append("the budget did not cover: " + ", ".join(run.state.assessment.skipped))
     return tuple(warnings)
+
+
+def _shortened_search(run: Findings) -> list[str]:
+    search, iterations = run.state.search, run.config.search.iterations
+    if search is None:
+        return ["the run ended before the search: the permutation was chosen by InfoScore and diversity alone"]
+    if search.iterations_done < iterations:
+        return [f"the search ended after {search.iterations_done} of {iterations} iterations"]
+    return []
 
 
 def _provenance(run: Findings) -> Provenance:

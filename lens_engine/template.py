@@ -3,7 +3,7 @@
 A prompt is made of *segments* that are tokenised apart: each demonstration (with the separator that
 ends it), the query (the rendered input up to, not including, the label word), and the label word's
 span. Spaces between the query and the label word belong to the span (" great"), since that is how
-subword vocabularies hold words; so a prompt never ends in a space.
+subword vocabularies hold words; so a prompt never ends in a space of the template's.
 """
 
 import string

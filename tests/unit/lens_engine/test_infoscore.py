@@ -75,14 +75,3 @@ def test_label_contribution_survives_very_small_probabilities(shift: float) -> N
 
 def test_info_score_is_the_mean_over_the_score_set() -> None:
     assert info_scores(np.array([[0.1, 0.3], [-1.0, 0.0]])) == pytest.approx([0.2, -0.5])
-
-
-def test_self_pair_is_left_out_of_the_mean() -> None:
-    matrix = np.array([[9.0, 0.2, 0.4], [0.1, 0.2, 0.3]])
-    self_pairs = np.array([[True, False, False], [False, False, False]])
-
-    assert info_scores(matrix, self_pairs) == pytest.approx([0.3, 0.2])
-
-
-def test_candidate_with_nothing_but_a_self_pair_scores_zero() -> None:
-    assert info_scores(np.array([[9.0]]), np.array([[True]])) == pytest.approx([0.0])

@@ -278,3 +278,15 @@ def test_scorer_that_lets_nan_through_is_caught(make_meter: MakeMeter) -> None:
 
     with pytest.raises(NonFiniteScore, match="'table'"):
         make_meter(Careless()).score([()], ["a"])
+
+
+def test_beyond_the_budget_only_a_cancel_stops(make_meter: MakeMeter, make_listener: Callable[..., object]) -> None:
+    meter = make_meter(listener=make_listener(stop_after=1), budget=BudgetOptions(max_forwards=1))
+
+    with meter.beyond_budget():
+        assert meter.score([()], make_queries([10, 10])).shape[1] == 2
+        with pytest.raises(Stopped) as stopped:
+            meter.score([()], make_queries([10, 10]))
+
+    assert stopped.value.reason is StopReason.CANCELLED
+    assert not meter.affords(Cost(forwards=1))

@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -270,6 +271,25 @@ def test_search_the_budget_cut_short_keeps_its_best(
 
     assert result.validation is not None
     assert 0 < result.cost.permutations_evaluated < whole.cost.permutations_evaluated
+    assert any("the search ended after" in warning and "of 3 iterations" in warning for warning in result.warnings)
+
+
+def test_time_that_runs_out_in_the_search_still_buys_the_test_figure(
+    select: Callable[..., SelectionResult], saved: list[bytes], make_store: Make
+) -> None:
+    """The third checkpoint is the filter's last; the hours it claims are more than the budget."""
+    checkpoint = Checkpoint.from_bytes(saved[2])
+    late = replace(checkpoint, values={**checkpoint.values, "spent": [*checkpoint.values["spent"][:2], 7200.0]})
+
+    result = select(checkpoints=make_store(late.to_bytes()), budget={"max_seconds": 3600.0})
+
+    assert result.test is not None
+    assert result.stop_reason is StopReason.BUDGET
+    assert result.validation is None
+    assert result.baselines.zero_shot is None
+    left_out = next(warning for warning in result.warnings if "did not cover" in warning)
+    assert "confirmation" in left_out
+    assert "random_and_validation" in left_out
 
 
 def test_filter_the_budget_cut_short_still_prefers_the_informative(
