@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lens_engine.config import SelectionConfig
-from lens_engine.dataset import SplitRows, check_sizes
 from lens_engine.errors import PromptTooLong
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.splits import SplitRows, check_sizes
 from lens_engine.template import Task
 from lens_engine.types import Example
 

@@ -10,7 +10,7 @@ from lens_engine.assessment import Assessor
 from lens_engine.checkpoint import CheckpointStore, MemoryCheckpointStore
 from lens_engine.config import SelectionConfig
 from lens_engine.context import FittedRows, fit_to_context
-from lens_engine.dataset import Problem, digest_examples, split_examples
+from lens_engine.dataset import Problem, digest_examples
 from lens_engine.diversity import Affinity
 from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
 from lens_engine.evaluation import EvaluationRows, Standing, judge, stand
@@ -25,6 +25,7 @@ from lens_engine.reporting import Findings, build_result
 from lens_engine.run_state import Assessment, RunState
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.search import Neighbourhood, run_iteration, start_search
+from lens_engine.splits import split_examples
 from lens_engine.types import Example, Permutation, Phase, StopReason
 
 __all__ = ["Problem", "select_support_examples"]

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lens_engine.config import SearchOptions, SelectionConfig
-from lens_engine.dataset import SplitRows
 from lens_engine.schedule import FilterRound, plan_rounds
+from lens_engine.splits import SplitRows
 from lens_engine.template import Task
 from lens_engine.types import Example, Phase
 

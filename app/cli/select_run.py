@@ -14,11 +14,12 @@ from app.cli.signals import StopRequest
 from app.datasets.parsing import ParsingLimits, parse_dataset
 from lens_engine.checkpoint import FileCheckpointStore
 from lens_engine.config import SelectionConfig
-from lens_engine.dataset import Problem, split_examples
+from lens_engine.dataset import Problem
 from lens_engine.pipeline import select_support_examples
 from lens_engine.progress import Progress
 from lens_engine.report import SelectionResult
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.splits import split_examples
 from lens_engine.template import Task
 from lens_engine.types import Example, StopReason
 

@@ -22,8 +22,9 @@ from app.selections.spec import StoredSpec
 from app.settings import Settings
 from app.strict_json import parse_json
 from lens_engine.config import resolve_config
-from lens_engine.dataset import Problem, split_examples
+from lens_engine.dataset import Problem
 from lens_engine.errors import InvalidInput
+from lens_engine.splits import split_examples
 from lens_engine.template import Task, Template, Verbalizer
 from lens_engine.types import Example
 

@@ -7,9 +7,9 @@ each on the validation rows, and keeps the best: at equal budget, the rival that
 from dataclasses import dataclass
 
 from lens_engine.config import SelectionConfig
-from lens_engine.dataset import SplitRows
 from lens_engine.permutations import draw_permutation, group_by_label
 from lens_engine.randomness import make_generator
+from lens_engine.splits import SplitRows
 from lens_engine.template import Task
 from lens_engine.types import Permutation
 

@@ -5,12 +5,13 @@ import pytest
 
 from lens_engine.assessment import Assessor
 from lens_engine.config import BudgetOptions, SelectionConfig
-from lens_engine.dataset import Problem, split_examples
+from lens_engine.dataset import Problem
 from lens_engine.evaluation import Standing
 from lens_engine.metering import Meter
 from lens_engine.planning import Planner, TokenLengths
 from lens_engine.run_state import Assessment
 from lens_engine.search import SearchState
+from lens_engine.splits import split_examples
 from lens_engine.testing import TableScorer
 from lens_engine.types import Permutation
 

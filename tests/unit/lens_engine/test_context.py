@@ -5,9 +5,10 @@ import pytest
 
 from lens_engine.config import SelectionConfig
 from lens_engine.context import FittedRows, fit_to_context
-from lens_engine.dataset import Problem, SplitRows, split_examples
+from lens_engine.dataset import Problem
 from lens_engine.errors import ClassTooSmall, PromptTooLong
 from lens_engine.pipeline import select_support_examples
+from lens_engine.splits import SplitRows, split_examples
 from lens_engine.template import Task
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example

@@ -7,7 +7,7 @@ import pytest
 
 from lens_engine.checkpoint import Checkpoint
 from lens_engine.config import SelectionConfig
-from lens_engine.dataset import Problem, digest_examples, split_examples
+from lens_engine.dataset import Problem, digest_examples
 from lens_engine.errors import (
     CheckpointDamaged,
     CheckpointForeign,
@@ -18,6 +18,7 @@ from lens_engine.errors import (
 from lens_engine.pipeline import select_support_examples
 from lens_engine.planning import Planner, TokenLengths
 from lens_engine.report import SelectionResult
+from lens_engine.splits import split_examples
 from lens_engine.testing import TableScorer
 from lens_engine.types import Phase, StopReason
 

@@ -4,9 +4,10 @@ from typing import Any
 import pytest
 
 from lens_engine.config import SearchOptions, SelectionConfig
-from lens_engine.dataset import Problem, split_examples
+from lens_engine.dataset import Problem
 from lens_engine.pipeline import select_support_examples
 from lens_engine.planning import Cost, CostEstimate, Planner, TokenLengths, count_evaluations
+from lens_engine.splits import split_examples
 from lens_engine.template import Task
 from lens_engine.types import Example, Phase
 

@@ -5,7 +5,8 @@ import pytest
 
 from lens_engine.baselines.random_permutations import RandomPermutations
 from lens_engine.config import SelectionConfig
-from lens_engine.dataset import Problem, split_examples
+from lens_engine.dataset import Problem
+from lens_engine.splits import split_examples
 
 MakeConfig = Callable[..., SelectionConfig]
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lens_engine.config import SelectionConfig
-from lens_engine.dataset import Problem, SplitRows, digest_examples, split_examples
+from lens_engine.dataset import Problem, digest_examples
 from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset
+from lens_engine.splits import SplitRows, split_examples
 from lens_engine.template import Task
 from lens_engine.types import Example
 
