@@ -1,5 +1,6 @@
 """From the name in a selection's spec to a loaded language model."""
 
+import os
 import pkgutil
 
 from app.settings import Settings
@@ -28,7 +29,9 @@ def load_model(settings: Settings, name: str, dtype: str | None) -> LabelScorer:
     # Here, since torch must be imported after the fork and only by who needs it.
     from lens_engine.scoring.causal_lm import load_scorer
 
-    return load_scorer(reference, device=settings.device, dtype=dtype or settings.dtype)
+    # The engine is a library of its own and knows no settings, only this variable.
+    os.environ["LENS_CACHE_DIR"] = str(settings.cache_dir)
+    return load_scorer(reference, device=settings.device, dtype=dtype or settings.dtype, name=name)
 
 
 def _make_double(reference: str) -> LabelScorer:

@@ -49,6 +49,7 @@ def load_scorer(
     device: str = "auto",
     executor: str = "auto",
     threads: int | None = None,
+    name: str | None = None,
 ) -> CausalLMScorer:
     """Load a causal language model for scoring.
 
@@ -58,6 +59,7 @@ def load_scorer(
         device: a torch device, or "auto" for CUDA where there is one.
         executor: "packed", "cached", "plain", or "auto" for the fastest that is right for this model.
         threads: of torch on CPU, for the whole process; None leaves them.
+        name: what results are to call the model, where its path is nobody's business; None for `model`.
 
     Raises:
         UnknownModel, UnsafeModel: see `resolve_model`.
@@ -73,8 +75,8 @@ def load_scorer(
     with _quiet_transformers():
         folder = _prepare(source)
         tokenizer = _load_tokenizer(folder)
-        loaded, name = _load_checked(folder, torch_dtype, torch_device, names)
-    return _assemble(loaded, tokenizer, source.name, source.revision, name)
+        loaded, chosen = _load_checked(folder, torch_dtype, torch_device, names)
+    return _assemble(loaded, tokenizer, name or source.name, source.revision, chosen)
 
 
 def prepare_model(reference: str) -> Path:

@@ -1,0 +1,45 @@
+"""The worker gives the engine what the settings say, and shows clients names, not paths."""
+
+from pathlib import Path
+
+import pytest
+
+from app.settings import Settings
+from lens_engine.errors import UnknownModel
+from lens_engine.testing import tiny_causal_lm
+from worker.models import load_model
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    folder = tmp_path / "weights"
+    tiny_causal_lm("gpt2").save(folder)
+    monkeypatch.setenv("LENS_CACHE_DIR", str(tmp_path / "replaced"))  # so that it is put back afterwards
+    return Settings(
+        allowed_models={"house-model": str(folder)},
+        default_model="house-model",
+        device="cpu",
+        dtype="float32",
+        cache_dir=tmp_path / "cache",
+    )
+
+
+def test_allowed_model_is_known_by_its_public_name(settings: Settings) -> None:
+    identity = load_model(settings, "house-model", None).identity
+
+    assert (identity.model, identity.dtype) == ("house-model", "float32")
+
+
+def test_resumed_run_keeps_the_precision_of_its_checkpoint(settings: Settings) -> None:
+    assert load_model(settings, "house-model", "bfloat16").identity.dtype == "bfloat16"
+
+
+def test_cache_of_the_settings_is_the_one_used(settings: Settings) -> None:
+    load_model(settings, "house-model", None)
+
+    assert (settings.cache_dir / "digests").is_dir()
+
+
+def test_model_no_longer_allowed_is_named_with_those_that_are(settings: Settings) -> None:
+    with pytest.raises(UnknownModel, match="'gone' is no longer one of house-model"):
+        load_model(settings, "gone", None)
