@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -41,7 +42,9 @@ def show_result(result: SelectionResult, console: Console) -> None:
 
 
 def build_examples_table(result: SelectionResult) -> Table:
-    table = Table(title="Support examples, in order", title_justify="left", title_style="bold", expand=True)
+    table = Table(
+        title="Support examples, in order", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, expand=True
+    )
     table.add_column("#", justify="right")
     table.add_column("row", justify="right")
     table.add_column("label word", no_wrap=True)
@@ -55,7 +58,15 @@ def build_examples_table(result: SelectionResult) -> Table:
 
 
 def build_accuracy_table(result: SelectionResult) -> Table:
-    table = Table(title="Accuracy on the test rows", title_justify="left", title_style="bold")
+    table = Table(
+        title="Accuracy on the test rows",
+        title_justify="left",
+        title_style="bold",
+        caption="in brackets: the lowest and the highest of several permutations",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
     table.add_column("prompt")
     for name in ("accuracy", "95 % interval", "calibrated", "macro-F1", "n"):
         table.add_column(name, justify="right")
@@ -77,12 +88,12 @@ def _accuracy_rows(result: SelectionResult) -> Iterator[AccuracyRow]:
     if baselines.zero_shot is not None:
         yield _judged("zero-shot", baselines.zero_shot)
     if baselines.random is not None:
-        yield _spread(f"random ({baselines.random.permutations} permutations, mean ± sd)", baselines.random)
+        yield _spread(f"random, mean of {baselines.random.permutations}", baselines.random)
     rival = baselines.random_and_validation
     if rival is not None:
-        yield _judged(f"random-and-validation (best of {rival.permutations}, equal budget)", rival.test)
+        yield _judged(f"random-and-validation, best of {rival.permutations}", rival.test)
     if result.order is not None:
-        yield _spread(f"support examples in {result.order.permutations} other orders (mean ± sd)", result.order)
+        yield _spread(f"other orders, mean of {result.order.permutations}", result.order)
 
 
 def _judged(name: str, accuracy: Accuracy) -> AccuracyRow:
@@ -90,7 +101,7 @@ def _judged(name: str, accuracy: Accuracy) -> AccuracyRow:
     return AccuracyRow(
         name=name,
         accuracy=f"{accuracy.accuracy:.3f}",
-        interval=f"{low:.3f} – {high:.3f}",
+        interval=f"{low:.3f}–{high:.3f}",
         calibrated=_show(accuracy.calibrated_accuracy),
         macro_f1=f"{accuracy.macro_f1:.3f}",
         n=str(accuracy.n),
@@ -98,11 +109,11 @@ def _judged(name: str, accuracy: Accuracy) -> AccuracyRow:
 
 
 def _spread(name: str, spread: Spread) -> AccuracyRow:
-    """The interval of several permutations is that of their mean; its n counts rows, not permutations."""
+    """Several permutations have a range, not an interval; n counts rows, not permutations."""
     return AccuracyRow(
         name=name,
-        accuracy=f"{spread.mean:.3f} ± {spread.sd:.3f}",
-        interval=f"(range {spread.min:.3f} – {spread.max:.3f})",
+        accuracy=f"{spread.mean:.3f}±{spread.sd:.3f}",
+        interval=f"({spread.min:.3f}–{spread.max:.3f})",
         calibrated=_show(spread.calibrated_mean),
         macro_f1=_NOTHING,
         n=str(spread.n),

@@ -8,19 +8,19 @@ from app.cli.refusals import Refusal
 SAMPLE_FOLDER = Path(__file__).resolve().parents[2] / "examples" / "support_desk"
 SAMPLE_SPEC: dict[str, Any] = {
     "template": "{text} Topic: {label}.",
-    "verbalizer": {"billing": "Billing", "delivery": "Delivery", "account": "Account", "technical": "Technical"},
+    "verbalizer": {"billing": "Payment", "delivery": "Delivery", "account": "Login", "technical": "Device"},
     "preset": "quick",
 }
-"""What a client would send; at full length it takes some 8 minutes on two processor cores."""
+"""What a client would send."""
 
 DEMO_OPTIONS: dict[str, Any] = {
-    "filtering": {"candidates": 160, "keep": 40},
-    "splits": {"validation": 60, "confirmation": 40},
+    "splits": {"validation": 48, "confirmation": 32},
+    "filtering": {"candidates": 128, "keep": 32, "initial_score_size": 12},
     "search": {"iterations": 3},
-    "report": {"comparison_rows": 60, "order_shuffles": 4},
-    "budget": {"max_seconds": 180},
+    "report": {"comparison_rows": 48, "order_shuffles": 4},
 }
-"""Fewer rows and rounds, for about half of that. On a slower machine the budget ends it, with the best so far."""
+"""Fewer rows and rounds than the preset's: some 9,000 forwards instead of 25,000, for an audience that waits."""
+
 NEW_INPUT = "My thermostat says it is 84 degrees in the living room, it is clearly not. Already restarted it twice"
 
 

@@ -5,7 +5,6 @@ import time
 from pathlib import Path
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from app.cli.progress_bar import describe_seconds, selection_bar
@@ -59,10 +58,10 @@ def tell_story(stack: Stack, console: Console) -> None:
         show_result(client.read_result(selection_id), console)
         _heading("The prompt for a new input, from POST /selections/{id}/render", console)
         prompt = client.render(selection_id, NEW_INPUT)
-        console.print(Padding(Text(prompt), (0, 0, 0, 2)))
+        console.print(Text(prompt), soft_wrap=True)
     _heading("The same by hand: start `lens up`, and then", console)
     for line in list_curl_lines(SAMPLE_SPEC, NEW_INPUT):
-        console.print(Padding(Text(line), (0, 0, 0, 2)), soft_wrap=True)
+        console.print(Text(line), soft_wrap=True)
     console.print()
 
 
