@@ -66,6 +66,6 @@ def select(
                 write_result(result, output)
     except KeyboardInterrupt:
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    show_result(result, Console())
+    show_result(result, Console(highlight=False))
     if result.stop_reason is StopReason.CANCELLED:
         raise typer.Exit(EXIT_INTERRUPTED)

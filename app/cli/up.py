@@ -34,7 +34,7 @@ def up(
     """
     from app.cli.stack import StackSpec, running_stack
 
-    console = Console()
+    console = Console(highlight=False)
     folder = (data_dir or default_data_dir()).expanduser().resolve()
     try:
         with refusing(), interruptible():

@@ -26,7 +26,7 @@ def show_demo() -> None:
     Raises:
         Refusal: the sample data is not there, a process does not come up, or the selection fails.
     """
-    console = Console()
+    console = Console(highlight=False)
     started = time.monotonic()
     try:
         with interruptible(), tempfile.TemporaryDirectory(prefix="lens-demo-") as folder, MemoryWatch() as memory:
