@@ -89,17 +89,7 @@ class Meter:
 
     def affords(self, cost: Cost) -> bool:
         """Whether the budget covers a step of this cost, beside the reserve."""
-        if self._ignores_budget:
-            return True
-        if self.budget.max_forwards is not None:
-            left = self.budget.max_forwards - self.reserve.forwards - self.spent.forwards
-            if cost.forwards > left:
-                return False
-        if self.budget.max_seconds is not None:
-            pace = self.tokens_per_second
-            seconds = (cost.tokens + self.reserve.tokens) / pace if pace else 0.0
-            return self.seconds + seconds <= self.budget.max_seconds
-        return True
+        return self._ignores_budget or (self._covers_forwards(cost) and self._covers_seconds(cost))
 
     @property
     def seconds(self) -> float:
@@ -142,10 +132,25 @@ class Meter:
 
     def _check(self, forwards: int, tokens: int) -> None:
         reason = self.listener.stop_requested()
-        if reason is None and not self.affords(Cost(forwards, tokens)):
+        if reason is None and not self._covers_chunk(Cost(forwards, tokens)):
             reason = StopReason.BUDGET
         if reason is not None:
             raise Stopped(reason)
+
+    def _covers_chunk(self, cost: Cost) -> bool:
+        """As `affords`, but in the first half of the time no pace is trusted: first chunks are slow."""
+        limit = self.budget.max_seconds
+        is_early = limit is None or self.seconds < limit / 2
+        return self.affords(cost) or (is_early and self._covers_forwards(cost))
+
+    def _covers_forwards(self, cost: Cost) -> bool:
+        limit = self.budget.max_forwards
+        return limit is None or self.spent.forwards + cost.forwards + self.reserve.forwards <= limit
+
+    def _covers_seconds(self, cost: Cost) -> bool:
+        limit, pace = self.budget.max_seconds, self.tokens_per_second
+        needed = (cost.tokens + self.reserve.tokens) / pace if pace else 0.0
+        return limit is None or self.seconds + needed <= limit
 
     def _count(self, forwards: int, tokens: int) -> None:
         self.spent = self.spent + Cost(forwards, tokens)

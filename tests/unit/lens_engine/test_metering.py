@@ -177,6 +177,18 @@ def test_time_budget_stops_between_chunks(make_meter: MakeMeter) -> None:
     assert (scorer.num_calls, meter.seconds) == (2, 4.0)
 
 
+def test_slow_first_chunks_do_not_end_a_run_in_the_first_half_of_its_time(make_meter: MakeMeter) -> None:
+    clock = Clock()
+    scorer = TableScorer(before_call=clock.advance(1.0), max_prompt_tokens=100_000)
+    reserve = Cost(tokens=80_000)  # ten seconds of work at the pace of this scorer
+    meter = make_meter(scorer, budget=BudgetOptions(max_seconds=6.0), reserve=reserve, clock=clock)
+
+    with pytest.raises(Stopped):
+        meter.score(make_prefixes([8000] * 9), make_queries([10]))
+
+    assert meter.seconds == 3.0
+
+
 def test_unknown_pace_lets_the_first_chunk_through(make_meter: MakeMeter) -> None:
     meter = make_meter(budget=BudgetOptions(max_seconds=0.001), clock=Clock())
 
