@@ -11,7 +11,6 @@ from rich.console import Console
 from app.cli.progress_bar import SelectionBar, selection_bar
 from app.cli.refusals import EXIT_MENDABLE, Refusal
 from app.cli.signals import StopRequest
-from app.cli.threads import polite_threads
 from app.datasets.parsing import ParsingLimits, parse_dataset
 from lens_engine.checkpoint import FileCheckpointStore
 from lens_engine.config import SelectionConfig
@@ -129,7 +128,6 @@ def _read(path: Path, field: str) -> Sequence[Example]:
 
 
 def _load(model: ModelChoice, dtype: str) -> LabelScorer:
-    os.environ.update(polite_threads())  # read once, when torch is loaded
     from lens_engine.scoring.causal_lm import load_scorer
 
     return load_scorer(model.reference, dtype=dtype, device=model.device)

@@ -12,7 +12,6 @@ from pathlib import Path
 import httpx
 
 from app.cli.refusals import Refusal
-from app.cli.threads import polite_threads
 from app.embedded import Child, ChildFailed, ChildSpec, DirectoryInUse, EmbeddedServers, embedded_servers
 
 _READY_SECONDS = 60.0
@@ -129,7 +128,7 @@ def _worker(spec: StackSpec, environment: Mapping[str, str]) -> ChildSpec:
         command=[sys.executable, "-m", "worker"],
         log_path=spec.data_dir / "worker.log",
         stop_signals=((signal.SIGTERM, _WORKER_STOP_SECONDS),),
-        environment={**polite_threads(), **environment},
+        environment=environment,
     )
 
 
