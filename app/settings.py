@@ -37,8 +37,12 @@ class Settings(BaseSettings):
     stall_seconds: float = Field(600.0, gt=0, description="A run without a forward for so long is given up.")
     stop_grace_seconds: float = Field(60.0, gt=0, description="After so long in `cancelling`, the job is killed.")
     max_attempts: int = Field(3, ge=1, le=100, description="Crashes after which a selection fails.")
-    retry_backoff_seconds: float = Field(5.0, ge=0, description="Wait after the first crash; doubles with each.")
-    job_timeout_seconds: int = Field(86_400, ge=1, description="Hard limit of a run that has no `max_seconds`.")
+    retry_backoff_seconds: float = Field(
+        5.0, ge=0, le=3600, description="Wait after the first crash; doubles with each, up to an hour."
+    )
+    job_timeout_seconds: int = Field(
+        86_400, ge=1, le=31_536_000, description="Hard limit of a run that has no `max_seconds`."
+    )
 
     # Who may call. A JSON object: SHA-256 of the key in hex -> owner.
     api_keys: dict[str, str] | None = Field(None, repr=False)

@@ -193,6 +193,12 @@ REFUSED_SPECS: list[tuple[str, dict[str, Any], str, str]] = [
         "invalid-options",
         "/spec/options/search/beam_width",
     ),
+    (
+        "budget longer than any timer",
+        {"options": {"budget": {"max_seconds": 1e12}}},
+        "invalid-options",
+        "/spec/options/budget/max_seconds",
+    ),
     ("option of no type", {"options": {"seed": "x"}}, "invalid-options", "/spec/options/seed"),
     ("group that is no group", {"options": {"search": 3}}, "invalid-options", "/spec/options/search"),
     ("options that are a list", {"options": []}, "invalid-request", "/spec/options"),

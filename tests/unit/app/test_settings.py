@@ -32,6 +32,7 @@ def test_any_postgres_address_means_psycopg(scheme: str) -> None:
         ("lease_renew_seconds", 31),
         ("stall_seconds", 10),
         ("max_attempts", 0),
+        ("job_timeout_seconds", 2**31),
         ("api_keys", {"plain-key": "alice"}),
         ("api_keys", {"0" * 64: "al ice"}),
         ("allowed_models", {"../etc": "x"}),

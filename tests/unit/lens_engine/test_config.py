@@ -66,6 +66,7 @@ def test_unknown_preset_is_refused_with_those_there_are() -> None:
         ({"filtering": {"keep": 1}}, "options.filtering.keep"),
         ({"budget": {"max_forwards": 0}}, "options.budget.max_forwards"),
         ({"budget": {"max_seconds": 0}}, "options.budget.max_seconds"),
+        ({"budget": {"max_seconds": 1e12}}, "options.budget.max_seconds"),
         ({"report": {"comparison_rows": 3}}, "options.report.comparison_rows"),
     ],
 )
