@@ -49,7 +49,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
     stopping = asyncio.Event()
-    sweeping = asyncio.create_task(_sweep_until(stopping, services))
+    sweeping = asyncio.create_task(sweep_until(stopping, services))
     try:
         yield
     finally:
@@ -59,11 +59,14 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         services.database.dispose()
 
 
-async def _sweep_until(stopping: asyncio.Event, services: Services) -> None:
+async def sweep_until(stopping: asyncio.Event, services: Services) -> None:
+    """Sweep at every interval. It does not raise: nothing else tries crashed selections again."""
     while not stopping.is_set():
         try:
             await asyncio.to_thread(sweep, services.database, services.queue, services.settings)
         except SQLAlchemyError as error:
             _log.warning("the sweep could not reach the database (%s)", type(error).__name__)
+        except Exception:  # noqa: BLE001 - one row that cannot be handled must not end all retries
+            _log.exception("the sweep failed; the next one tries again", extra={"action": "sweep-failed"})
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopping.wait(), services.settings.sweep_interval_seconds)

@@ -22,6 +22,7 @@ from app.settings import Settings
 from lens_engine.types import StopReason
 
 _LOCK_KEY = 0x6C656E73_01  # "lens", 1
+_LONGEST_BACKOFF_SECONDS = 3600.0
 _log = logging.getLogger(__name__)
 
 
@@ -91,7 +92,7 @@ def _rescue(selection: Selection, settings: Settings) -> Status:
     selection.lease_until = None
     if target is Status.QUEUED:
         selection.queued_at = now
-        selection.not_before = now + timedelta(seconds=settings.retry_backoff_seconds * 2 ** (selection.crashes - 1))
+        selection.not_before = now + timedelta(seconds=backoff_seconds(selection.crashes, settings))
     elif target is Status.FAILED:
         selection.failed_at = now
         selection.error = _worker_crashed(selection, settings)
@@ -100,6 +101,11 @@ def _rescue(selection: Selection, settings: Settings) -> Status:
         selection.stop_reason = StopReason.CANCELLED
         selection.partial = False
     return target
+
+
+def backoff_seconds(crashes: int, settings: Settings) -> float:
+    """The wait after so many crashes: doubled by each, and never more than an hour."""
+    return min(settings.retry_backoff_seconds * 2.0 ** min(crashes - 1, 20), _LONGEST_BACKOFF_SECONDS)
 
 
 def _worker_crashed(selection: Selection, settings: Settings) -> dict[str, Any]:

@@ -108,6 +108,18 @@ def test_rescued_selection_waits_longer_after_each_crash(
     assert [round(float(wait or 0)) for wait in waits] == [5, 10]
 
 
+def test_wait_after_many_crashes_is_an_hour(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    selections.running(lease_seconds=-1)
+    with database.session_scope() as session:
+        session.execute(update(Selection).values(crashes=98))
+    assert sweep(database, queue, settings.model_copy(update={"max_attempts": 100})) == SweepReport(rescued=1)
+    with database.session_scope() as session:
+        wait = session.scalar(select(func.extract("epoch", Selection.not_before - Selection.queued_at)))
+    assert float(wait or 0) == 3600
+
+
 def test_selection_fails_after_its_last_attempt_and_says_why(
     selections: Selections, database: Database, queue: JobQueue, settings: Settings
 ) -> None:

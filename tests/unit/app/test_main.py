@@ -1,0 +1,55 @@
+"""The sweep of the API process goes on whatever happens to one of its rounds."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import pytest
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
+
+from app.database import Database
+from app.main import sweep_until
+from app.queue import JobQueue
+from app.selections.service import Services
+from app.settings import Settings
+
+SETTINGS = Settings(_env_file=None, sweep_interval_seconds=0.001)
+
+
+class BrokenDatabase:
+    """Fails by `error`, and asks the sweeper to stop at the third time."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        self.stopping = asyncio.Event()
+        self.calls = 0
+
+    @contextmanager
+    def session_scope(self) -> Iterator[Session]:
+        self.calls += 1
+        if self.calls == 3:
+            self.stopping.set()
+        raise self.error
+        yield
+
+
+@pytest.mark.parametrize(
+    ("error", "log"),
+    [
+        (OperationalError("SELECT 1", None, Exception()), "could not reach the database (OperationalError)"),
+        (OverflowError("date value out of range"), "OverflowError: date value out of range"),
+    ],
+    ids=["database", "fault of ours"],
+)
+def test_failed_sweep_is_logged_and_followed_by_another(
+    error: Exception, log: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = BrokenDatabase(error)
+    services = Services(SETTINGS, cast(Database, database), cast(JobQueue, cast(Any, None)))
+
+    asyncio.run(asyncio.wait_for(sweep_until(database.stopping, services), 20))
+
+    assert database.calls == 3
+    assert log in caplog.text
