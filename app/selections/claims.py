@@ -155,6 +155,7 @@ def release(session: Session, claim: Claim) -> bool:
             stop_reason=StopReason.CANCELLED.value, partial=False
         ),
     ):
+        _delete_checkpoint(session, claim)
         return True
     back = _fenced(claim).where(Selection.status == Status.RUNNING)
     return _touched(

@@ -202,7 +202,9 @@ def test_release_queues_again_and_charges_no_crash(selections: Selections, datab
 def test_release_of_one_that_was_cancelled_cancels_it(selections: Selections, database: Database) -> None:
     claim = selections.cancelling()
     with database.session_scope() as session:
+        claims.save_checkpoint(session, claim, CHECKPOINT)
         assert claims.release(session, claim)
+        assert claims.load_checkpoint(session, claim) is None
     stored = read(database, claim)
     assert (stored.status, stored.stop_reason) == ("cancelled", "cancelled")
     assert stored.cancelled_at is not None
