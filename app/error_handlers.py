@@ -25,6 +25,11 @@ from app.request_id import HEADER
 from app.settings import Settings
 
 _DISK_FULL = "53100"
+_DATABASE_AWAY = (
+    "the database does not answer; the request may or may not have been carried out. Repeat it, "
+    "a submission with the same Idempotency-Key"
+)
+"""A connection that is cut during COMMIT leaves that open."""
 _RETRY = {"Retry-After": "5"}
 _FRAMEWORK_CODES = {400: "bad-request", 404: "not-found", 405: "method-not-allowed", 413: "content-too-large"}
 _log = logging.getLogger(__name__)
@@ -104,7 +109,7 @@ def _of_database(error: DBAPIError | PoolTimeout) -> Refusal:
         return _of_app_error(StorageFull("the database has no space left"))
     if isinstance(error, OperationalError | InterfaceError | PoolTimeout):
         _log.warning("database unavailable: %s", type(error).__name__, extra={"action": "database-unavailable"})
-        return _of_app_error(Unavailable("the database does not answer; nothing was changed"))
+        return _of_app_error(Unavailable(_DATABASE_AWAY))
     # Not the message: Postgres repeats the row that it refused.
     where = "".join(traceback.format_tb(error.__traceback__))
     _log.error("%s (SQLSTATE %s)\n%s", type(error).__name__, sqlstate, where, extra={"action": "internal-error"})
