@@ -9,6 +9,7 @@ attempt. What ends a run, and what becomes of the selection:
     the job's time limit            failed (timeout)
     shutdown of the worker          queued again, the attempt not charged
     another attempt took over       nothing is written
+    the heartbeat ended by an error nothing is written, and the lease is given up
     anything else                   the lease is given up; the sweep decides about another attempt
 """
 
@@ -82,8 +83,7 @@ class Attempt:
         ended = False
         try:
             self._heartbeat.start()
-            self._persist(self._conclude())
-            ended = True
+            ended = self._persist(self._conclude())
         except ShutDownImminentException:
             self._heartbeat.stop()
             ended = self._hurry(claims.release)
@@ -147,10 +147,12 @@ class Attempt:
 
         self._transact(forget)
 
-    def _persist(self, ending: Ending) -> None:
+    def _persist(self, ending: Ending) -> bool:
+        """Make the last write; False when the claim is lost, to another attempt or with the heartbeat."""
         self._heartbeat.stop()
         held = not self._monitor.is_lost and self._transact(lambda session: ending(session, self._claim))
-        self._log("attempt %d " + ("ends" if held else "was taken over; nothing is written"), self._claim.attempt)
+        self._log("attempt %d " + ("ends" if held else "writes nothing: the claim is lost"), self._claim.attempt)
+        return held
 
     def _transact(self, write: Callable[[Session], T]) -> T:
         return commit_with_patience(self._database, write, _PATIENCE_SECONDS)

@@ -59,7 +59,7 @@ class RunMonitor:
 
     @property
     def is_lost(self) -> bool:
-        """Whether another attempt has taken over: nothing may be written any more."""
+        """Whether the claim is lost, or its heartbeat is: nothing may be written any more."""
         return self._is_lost
 
     # The heartbeat thread.

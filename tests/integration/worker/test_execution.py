@@ -1,5 +1,6 @@
 """How a run ends, and what becomes of its selection."""
 
+import logging
 from typing import Any
 
 import pytest
@@ -11,12 +12,16 @@ from app.settings import Settings
 from lens_engine.checkpoint import Checkpoint
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections
-from worker.execution import execute_selection
+from worker.execution import Attempt, execute_selection
+
+
+def with_double(settings: Settings, double: str) -> Settings:
+    reference = f"testing:tests.integration.worker.doubles:{double}"
+    return settings.model_copy(update={"allowed_models": {settings.default_model: reference}})
 
 
 def run_with(settings: Settings, double: str, selection_id: str) -> None:
-    reference = f"testing:tests.integration.worker.doubles:{double}"
-    execute_selection(selection_id, settings.model_copy(update={"allowed_models": {settings.default_model: reference}}))
+    execute_selection(selection_id, with_double(settings, double))
 
 
 def read(database: Database, statement: str, **values: object) -> Any:
@@ -89,6 +94,21 @@ def test_a_fault_of_ours_gives_the_lease_up_and_is_not_hidden(
 
     assert selections.status_of(selection_id) == "running"
     assert read(database, "SELECT lease_until <= now() FROM selections WHERE id = :id", id=selection_id)
+
+
+def test_a_run_without_a_heartbeat_writes_nothing_and_gives_the_lease_up(
+    selections: Selections, settings: Settings, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    claim = selections.running()
+    attempt = Attempt(database, claim, with_double(settings, "sound"))
+    attempt._monitor.lose()  # as a heartbeat does that ends by an error
+
+    with caplog.at_level(logging.INFO, "worker.execution"):
+        attempt.run()
+
+    assert "writes nothing: the claim is lost" in caplog.text
+    assert selections.status_of(claim.selection_id) == "running"
+    assert read(database, "SELECT lease_until <= now() FROM selections WHERE id = :id", id=claim.selection_id)
 
 
 def test_a_shutdown_gives_the_selection_back_with_its_checkpoint(
