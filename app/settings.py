@@ -18,7 +18,12 @@ class Settings(BaseSettings):
     """Read from `LENS_*` variables, then from `.env`. A bad value stops the process with its name."""
 
     model_config = SettingsConfigDict(
-        env_prefix="LENS_", env_file=".env", extra="ignore", frozen=True, hide_input_in_errors=True
+        env_prefix="LENS_",
+        env_file=".env",
+        env_parse_none_str="null",  # so that a variable can take back what `.env` sets
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
     )
 
     # Stores. Addresses hold passwords, so they are left out of the repr.

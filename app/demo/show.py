@@ -1,5 +1,6 @@
 """The story the demonstration tells, from an empty folder to a prompt for production."""
 
+import json
 import tempfile
 import time
 from pathlib import Path
@@ -15,9 +16,16 @@ from app.cli.stack import Stack, StackSpec, find_free_port, running_stack
 from app.demo.client import SelectionClient
 from app.demo.curl_lines import list_curl_lines
 from app.demo.footprint import MemoryWatch
-from app.demo.sample import DEMO_OPTIONS, NEW_INPUT, SAMPLE_FOLDER, SAMPLE_SPEC, check_sample
+from app.demo.sample import DEMO_SPEC, NEW_INPUT, SAMPLE_FOLDER, check_sample
+from app.settings import BUNDLED_MODEL
 
-_ENVIRONMENT = {"LENS_RETRY_AFTER_SECONDS": "1"}
+DEMO_ENVIRONMENT = {
+    "LENS_API_KEYS": "null",
+    "LENS_ALLOWED_MODELS": json.dumps({BUNDLED_MODEL: BUNDLED_MODEL}),
+    "LENS_DEFAULT_MODEL": BUNDLED_MODEL,
+    "LENS_RETRY_AFTER_SECONDS": "1",
+}
+"""What the demonstration needs, over a `.env` that is meant for a service of one's own."""
 
 
 def show_demo() -> None:
@@ -32,7 +40,7 @@ def show_demo() -> None:
         with interruptible(), tempfile.TemporaryDirectory(prefix="lens-demo-") as folder, MemoryWatch() as memory:
             check_sample()
             console.print("Starting Postgres, Redis, the API and a worker, all on this machine …")
-            spec = StackSpec(Path(folder), "127.0.0.1", find_free_port(), durable=False, environment=_ENVIRONMENT)
+            spec = StackSpec(Path(folder), "127.0.0.1", find_free_port(), durable=False, environment=DEMO_ENVIRONMENT)
             with running_stack(spec) as stack:
                 tell_story(stack, console)
     except KeyboardInterrupt:
@@ -48,7 +56,7 @@ def tell_story(stack: Stack, console: Console) -> None:
     """One selection of the sample dataset, by a client of a running service."""
     train, test = SAMPLE_FOLDER / "train.csv", SAMPLE_FOLDER / "test.csv"
     with SelectionClient(stack.url) as client:
-        selection_id = client.submit(train, test, {**SAMPLE_SPEC, "options": DEMO_OPTIONS})
+        selection_id = client.submit(train, test, DEMO_SPEC)
         console.print(Text(f"POST {stack.url}/selections  →  202, {selection_id}"), soft_wrap=True)
         with selection_bar(console) as bar:
             bar.wait("Loading the model")
@@ -60,7 +68,7 @@ def tell_story(stack: Stack, console: Console) -> None:
         prompt = client.render(selection_id, NEW_INPUT)
         console.print(Text(prompt), soft_wrap=True)
     _heading("The same by hand: start `lens up`, and then", console)
-    for line in list_curl_lines(SAMPLE_SPEC, NEW_INPUT):
+    for line in list_curl_lines(DEMO_SPEC, NEW_INPUT):
         console.print(Text(line), soft_wrap=True)
     console.print()
 
