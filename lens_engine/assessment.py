@@ -13,7 +13,7 @@ import numpy as np
 from lens_engine.baselines.random_permutations import RandomPermutations
 from lens_engine.config import SelectionConfig
 from lens_engine.evaluation import EvaluationRows, Judgement, Standing, compare, judge, rank_key, spread, stand
-from lens_engine.metering import Meter
+from lens_engine.metering import Meter, Stopped
 from lens_engine.permutations import shuffle
 from lens_engine.planning import Cost, Planner
 from lens_engine.randomness import make_generator
@@ -22,7 +22,7 @@ from lens_engine.run_state import Assessment
 from lens_engine.scoring.base import Prefix
 from lens_engine.search import SearchState
 from lens_engine.template import Task
-from lens_engine.types import Example, Permutation, Phase
+from lens_engine.types import Example, Permutation, Phase, StopReason
 
 _NEEDS_SEARCH = frozenset({"confirmation", "random_and_validation"})
 
@@ -55,7 +55,7 @@ class Assessor:
         """Do each step and `save` its outcome.
 
         Raises:
-            Stopped: cancelled, or out of time in one of the comparisons; what was saved holds.
+            Stopped: cancelled; what was saved holds.
         """
         steps = self._steps(assessment)
         for number, step in enumerate(steps, start=1):
@@ -70,10 +70,14 @@ class Assessor:
         if step.name == "test":
             with self.meter.beyond_budget():
                 return _mark_done(step.run(assessment, save), step.name)
-        if self._can_take(step):
+        if not self._can_take(step):
+            return _mark_skipped(assessment, step.name)
+        try:
             return _mark_done(step.run(assessment, save), step.name)
-        skipped = assessment.model_copy(update={"skipped": (*assessment.skipped, step.name)})
-        return _mark_done(skipped, step.name)
+        except Stopped as stopped:
+            if stopped.reason is not StopReason.BUDGET:
+                raise
+            return _mark_skipped(assessment, step.name)
 
     def _can_take(self, step: _Step) -> bool:
         if self.search is None and step.name in _NEEDS_SEARCH:
@@ -121,7 +125,8 @@ class Assessor:
     def _test(self, assessment: Assessment, _: Save) -> Assessment:
         chosen = assessment.chosen or _known(self.search).best
         judgement = self._judge([chosen], self._rows(self.planner.rows.test))[0]
-        correct = tuple(bool(hit) for hit in judgement.correct)
+        hits = judgement.hits(calibrated=self.config.calibrated_search)
+        correct = tuple(bool(hit) for hit in hits)
         return assessment.model_copy(update={"chosen": chosen, "test": judgement.figure(), "test_correct": correct})
 
     def _zero_shot(self, assessment: Assessment, _: Save) -> Assessment:
@@ -163,7 +168,8 @@ class Assessor:
             permutations=len(standings),
             rows=tuple(self.planner.rows.candidates[index].row for index in permutation),
         )
-        verdict = compare(np.array(assessment.test_correct), judgement.correct)
+        rival_correct = judgement.hits(calibrated=self.config.calibrated_search)
+        verdict = compare(np.array(assessment.test_correct), rival_correct)
         return _with_baselines(assessment, random_and_validation=rival).model_copy(update={"verdict": verdict})
 
     def _order(self, assessment: Assessment, _: Save) -> Assessment:
@@ -207,6 +213,10 @@ def _known(search: SearchState | None) -> SearchState:
 
 def _mark_done(assessment: Assessment, name: str) -> Assessment:
     return assessment.model_copy(update={"done": (*assessment.done, name)})
+
+
+def _mark_skipped(assessment: Assessment, name: str) -> Assessment:
+    return _mark_done(assessment.model_copy(update={"skipped": (*assessment.skipped, name)}), name)
 
 
 def _save_within(save: Callable[[Assessment, int], None], number: int, assessment: Assessment) -> None:

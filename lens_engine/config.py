@@ -44,7 +44,7 @@ class FilteringOptions(Options):
 
     contribution: Contribution = Field("label", description="c(e, e'): how one demonstration helps one query.")
     candidates: int | None = Field(None, ge=2, description="N: at most so many candidates, stratified; null for all.")
-    keep: int = Field(500, ge=2, description="m: examples left after filtering.")
+    keep: int = Field(500, ge=2, le=5_000, description="m: examples left after filtering; stage 2 takes m x m memory.")
     rho: float | None = Field(
         None, ge=1.1, le=100.0, description="Progressive factor; null for (N/m)^(1/rounds), so that `rounds` rounds do."
     )
@@ -108,6 +108,12 @@ class SelectionConfig(Options):
     search: SearchOptions = SearchOptions()
     report: ReportOptions = ReportOptions()
     budget: BudgetOptions = BudgetOptions()
+
+    @model_validator(mode="after")
+    def reports_what_it_ranks_by(self) -> "SelectionConfig":
+        if self.calibrated_search and not self.report.calibrated:
+            raise ValueError("calibrated_search ranks by calibrated accuracy; set report.calibrated to true as well")
+        return self
 
 
 PRESETS: dict[PresetName, SelectionConfig] = {

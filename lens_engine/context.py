@@ -107,6 +107,7 @@ def _skip(rows: SplitRows, ruler: _Ruler) -> FittedRows:
 
 
 def _trim(rows: SplitRows, ruler: _Ruler) -> FittedRows:
+    """Cut long texts; a candidate that then equals a row it would be judged on is left out."""
     trimmed = 0
 
     def fit(examples: tuple[Example, ...], lengths: list[int]) -> tuple[Example, ...]:
@@ -122,7 +123,10 @@ def _trim(rows: SplitRows, ruler: _Ruler) -> FittedRows:
         fit(rows.candidates, ruler.demonstrations(rows.candidates)),
         [fit(split, ruler.queries(split)) for split in _evaluation_rows(rows)],
     )
-    return FittedRows(fitted, trimmed=trimmed)
+    met = {example.text for split in _evaluation_rows(fitted) for example in split}
+    apart = tuple(example for example in fitted.candidates if example.text not in met)
+    skipped = len(fitted.candidates) - len(apart)
+    return FittedRows(replace(fitted, candidates=apart), skipped=skipped, trimmed=trimmed)
 
 
 def _trim_text(example: Example, ruler: _Ruler) -> Example:

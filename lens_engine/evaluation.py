@@ -58,18 +58,24 @@ class Judgement:
     def correct(self) -> NDArray[np.bool_]:
         return np.asarray(self.predictions == self.gold)
 
+    def hits(self, *, calibrated: bool) -> NDArray[np.bool_]:
+        """`[rows]`, where the prediction is right; by calibrated scores if asked, which must be there."""
+        if not calibrated or self.calibrated_log_probs is None:
+            return self.correct
+        return np.asarray(self.calibrated_log_probs.argmax(axis=1) == self.gold)
+
     @property
     def calibrated_accuracy(self) -> float | None:
-        if self.calibrated_log_probs is None:
-            return None
-        return float((self.calibrated_log_probs.argmax(axis=1) == self.gold).mean())
+        return None if self.calibrated_log_probs is None else float(self.hits(calibrated=True).mean())
 
     def figure(self) -> Accuracy:
-        """The accuracy with its Wilson interval and macro-F1 (labels without rows count as absent)."""
+        """The accuracy with its Wilson interval and macro-F1 (over the labels of the rows)."""
         from sklearn.metrics import f1_score  # heavy; a run needs it once, at its end
 
         hits, n = int(self.correct.sum()), len(self.gold)
-        macro_f1 = float(f1_score(self.gold, self.predictions, average="macro", zero_division=0.0))
+        macro_f1 = float(
+            f1_score(self.gold, self.predictions, labels=np.unique(self.gold), average="macro", zero_division=0.0)
+        )
         return Accuracy(
             accuracy=hits / n,
             n=n,

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lens_engine.config import BudgetOptions
-from lens_engine.errors import NonFiniteScore
 from lens_engine.planning import Cost
 from lens_engine.progress import Progress, SelectionListener
 from lens_engine.scoring.base import LabelScorer, Prefix
+from lens_engine.scoring.limits import check_finite
 from lens_engine.types import LabelLogProbs, Phase, StopReason
 
 CHUNK_TOKENS = 8_192
@@ -74,8 +74,7 @@ class Meter:
             self._check(len(chunk) * len(asked), tokens)
             result[rows, columns] = self.scorer.score(chunk, asked, self.label_spans)
             self._count(len(chunk) * len(asked), tokens)
-        if not np.isfinite(result).all():
-            raise NonFiniteScore(f"the model {self.scorer.identity.model!r} gave a label word no finite probability")
+        check_finite(result, self.label_spans)
         return result
 
     @contextmanager
@@ -119,7 +118,9 @@ class Meter:
             if rows.stop - rows.start > 1:
                 yield rows, slice(0, len(queries))
             else:
-                for columns in _runs([self.count_tokens(query) for query in queries]):
+                # A long prefix is fed again with each cut, so its chunks are longer: an eighth at most is repeated.
+                most = max(CHUNK_TOKENS, 8 * self._prefix_tokens(prefixes[rows.start]))
+                for columns in _runs([self.count_tokens(query) for query in queries], most):
                     yield rows, columns
 
     def _tokens(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> int:
@@ -175,11 +176,11 @@ class Meter:
         )
 
 
-def _runs(costs: Sequence[int]) -> Iterator[slice]:
-    """Consecutive items whose costs add up to at most CHUNK_TOKENS, at least one at a time."""
+def _runs(costs: Sequence[int], most: int = CHUNK_TOKENS) -> Iterator[slice]:
+    """Consecutive items whose costs add up to at most `most`, at least one at a time."""
     start, total = 0, 0
     for index, cost in enumerate(costs):
-        if index > start and total + cost > CHUNK_TOKENS:
+        if index > start and total + cost > most:
             yield slice(start, index)
             start, total = index, 0
         total += cost

@@ -238,6 +238,6 @@ def _fingerprint(problem: Problem, config: SelectionConfig, scorer: LabelScorer)
         "words": list(problem.task.verbalizer.words.items()),
         "separator": problem.task.separator,
         "config": config.model_dump(mode="json", exclude={"budget"}),
-        "model": [identity.model, identity.revision, identity.dtype, identity.executor],
+        "model": [identity.model, identity.revision, identity.dtype, identity.device, identity.executor],
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -56,7 +56,7 @@ class Spread(Record):
 class RandomAndValidation(Record):
     """The best of random permutations by validation accuracy, at the budget LENS had."""
 
-    validation_accuracy: float
+    validation_accuracy: float = Field(description="Calibrated under `calibrated_search`.")
     test: Accuracy
     permutations: int = Field(description="Random permutations evaluated, so that both saw equally many rows.")
     rows: tuple[int, ...] = Field(description="The permutation it chose.")
@@ -71,7 +71,10 @@ class Baselines(Record):
 
 
 class Verdict(Record):
-    """Paired comparison with random-and-validation on the same test rows."""
+    """Paired comparison with random-and-validation on the same test rows.
+
+    Both are judged as the search ranked: by calibrated predictions under `calibrated_search`.
+    """
 
     better_than_random_and_validation: bool
     only_lens_right: int
@@ -126,13 +129,15 @@ class SelectionResult(Record):
     partial: bool
     stop_reason: StopReason
     examples: tuple[SupportExample, ...]
-    validation: Accuracy | None = Field(description="Rows the search saw: overrates, by choosing the best of many.")
+    validation: Accuracy | None = Field(
+        description="Rows the search ranked by (calibrated under `calibrated_search`): overrates, as the best of many."
+    )
     confirmation: Accuracy | None = Field(description="Fresh rows that chose among the last beam.")
     test: Accuracy | None = Field(description="Rows nothing before has seen.")
     baselines: Baselines
     verdict: Verdict | None
     order: Spread | None = Field(description="The same examples in other orders.")
-    truncated_prompts: int
+    truncated_prompts: int = Field(description="Texts that were trimmed to fit the context, in any split.")
     splits: Splits
     cost: Spending
     warnings: tuple[str, ...] = ()

@@ -108,7 +108,7 @@ def _cost_figures(run: Findings) -> Spending:
 def _warnings(run: Findings) -> tuple[str, ...]:
     warnings = list(run.fitted.rows.warnings)
     if run.fitted.skipped:
-        warnings.append(f"{run.fitted.skipped} rows were left out: too long for the model's context")
+        warnings.append(f"{run.fitted.skipped} rows were left out because of texts too long for the model's context")
     if run.fitted.trimmed:
         warnings.append(f"{run.fitted.trimmed} texts were trimmed to fit the model's context")
     warnings += _shortened_search(run)

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from lens_engine.config import FilteringOptions
 
+_LEAST_GROWTH = 2.0
+
 
 @dataclass(frozen=True, slots=True)
 class FilterRound:
@@ -24,11 +26,17 @@ def plan_rounds(num_candidates: int, options: FilteringOptions, max_score_size: 
     """The rounds for so many candidates; at least one, since the search needs InfoScores.
 
     The score set grows by rho each round, as the candidates shrink by it, up to `max_score_size`
-    (by default the option of that name).
+    (by default the option of that name). Where rho is derived it at least doubles: a small upload whose
+    candidates hardly shrink still gets a score set that tells them apart, and one that is kept whole
+    gets the last round's at once.
     """
     limit = min(options.max_score_size, max_score_size or options.max_score_size)
     rho = options.rho or max((num_candidates / options.keep) ** (1 / options.rounds), 1.0)
-    rounds, candidates, size, scored = list[FilterRound](), num_candidates, float(options.initial_score_size), 0
+    growth = options.rho or max(rho, _LEAST_GROWTH)
+    size = float(options.initial_score_size)
+    if rho == 1.0:
+        size *= growth ** (options.rounds - 1)
+    rounds, candidates, scored = list[FilterRound](), num_candidates, 0
     while True:
         score_size = min(round(size), limit)
         shrunk = min(round(candidates / rho), candidates - 1)  # a rho next to 1 must come to an end too
@@ -38,7 +46,7 @@ def plan_rounds(num_candidates: int, options: FilteringOptions, max_score_size: 
         rounds.append(FilterRound(candidates, score_size, score_size - scored, keep))
         if is_last:
             return rounds
-        candidates, size, scored = keep, size * rho, score_size
+        candidates, size, scored = keep, size * growth, score_size
 
 
 def _rounds_are_used_up(options: FilteringOptions, rounds: list[FilterRound]) -> bool:

@@ -139,11 +139,17 @@ def _take_score_set(
     pool: list[Example], labels: Sequence[str], config: SelectionConfig, available: int
 ) -> tuple[list[Example], list[Example]]:
     candidates = min(config.filtering.candidates or len(pool), len(pool))
-    wanted = plan_rounds(candidates, config.filtering)[-1].score_size
+    wanted = _at_most(plan_rounds(candidates, config.filtering)[-1].score_size, _SCORE_SHARE, available)
     share = share_equally if config.balanced else share_proportionally
-    quotas = share(_at_most(wanted, _SCORE_SHARE, available), count_labels(pool, labels))
-    taken, rest = _take_quotas(pool, quotas)
+    taken, rest = _take_quotas(pool, share(wanted, _spare(pool, labels, config)))
     return _interleave(taken, labels), rest
+
+
+def _spare(pool: list[Example], labels: Sequence[str], config: SelectionConfig) -> dict[str, int]:
+    """What each label can give to the score set: half of its rows at most, and never what its quota needs."""
+    counts = count_labels(pool, labels)
+    needed = demonstration_quotas(config, counts) or dict.fromkeys(labels, 1)
+    return {label: max(min(count // 2, count - needed[label]), min(count, 1)) for label, count in counts.items()}
 
 
 def _interleave(examples: list[Example], labels: Sequence[str]) -> list[Example]:
@@ -171,6 +177,7 @@ def check_sizes(split: SplitRows, labels: Sequence[str], config: SelectionConfig
 
     Raises:
         InvalidDataset, ClassTooSmall: see `split_examples`.
+        InvalidConfig: an option leaves a split fewer rows than there are labels.
     """
     if len(split.candidates) < config.num_demonstrations:
         raise InvalidDataset(
@@ -178,22 +185,32 @@ def check_sizes(split: SplitRows, labels: Sequence[str], config: SelectionConfig
             f"num_demonstrations ({config.num_demonstrations}); add examples",
             field="dataset",
         )
-    quotas = demonstration_quotas(config, dict.fromkeys(labels, 1)) or dict.fromkeys(labels, 1)
+    quotas = demonstration_quotas(config, dict.fromkeys(labels, 1))
     candidates = count_labels(split.candidates, labels)
-    for name, rows in (("test", split.test), ("validation", split.validation), ("score", split.score_set)):
+    score_size = plan_rounds(len(split.candidates), config.filtering)[-1].score_size
+    for name, rows, option, wanted in (
+        ("test", split.test, "splits.test", config.splits.test),
+        ("validation", split.validation, "splits.validation", config.splits.validation),
+        ("score", split.score_set, "filtering.initial_score_size", score_size),
+    ):
+        if wanted is not None and wanted < len(labels):
+            raise InvalidConfig(
+                f"{option} is {wanted}, and each of the {len(labels)} labels needs a {name} row; raise it",
+                field=f"options.{option}",
+            )
         counts = count_labels(rows, labels)
         for label in labels:
             if not counts[label]:
                 _refuse_class(label, name, 1, counts[label])
-    for label in labels:
-        if config.balanced and candidates[label] < quotas[label]:
-            _refuse_class(label, "candidate", quotas[label], candidates[label])
+    for label, quota in (quotas or {}).items():
+        if candidates[label] < quota:
+            _refuse_class(label, "candidate", quota, candidates[label])
 
 
 def _refuse_class(label: str, split: str, needed: int, found: int) -> None:
     raise ClassTooSmall(
-        f"label {label!r} is too rare: {needed} {split} row{'s' * (needed > 1)} of it are needed and {found} "
-        "could be had after the other splits; add examples of it, or take it out",
+        f"label {label!r} is too rare: it needs {needed} {split} row{'s' * (needed > 1)}, and {found} could be had "
+        "after the other splits; add examples of it, or take it out",
         field="dataset.label",
     )
 

@@ -10,7 +10,7 @@ LabelLogProbs = NDArray[float32]
 """`label_log_probs  # [prefixes, queries, labels]`, natural log, joint over a label word's tokens."""
 
 Permutation = tuple[int, ...]
-"""Ordered demonstrations, each by the row of its example in the upload."""
+"""Ordered demonstrations, each by its index among the examples at hand: candidates, or survivors of filtering."""
 
 FloatArray = NDArray[float64]
 IndexArray = NDArray[intp]

@@ -96,9 +96,18 @@ def test_chunk_of_several_prefixes_stays_within_its_tokens(
         query_tokens = sum(len(query.split()) for query in columns)
         tokens = sum(len(prefix[0].split()) + query_tokens for prefix in chunk)
         assert tokens <= CHUNK_TOKENS or len(chunk) == 1
-        assert query_tokens <= CHUNK_TOKENS
+        longest = max(len(prefix[0].split()) for prefix in chunk)
+        assert query_tokens <= max(CHUNK_TOKENS, 8 * longest)
         total += tokens
     assert meter.spent.tokens == total
+
+
+def test_long_prefix_is_repeated_for_an_eighth_of_its_tokens_at_most(make_meter: MakeMeter) -> None:
+    scorer = ChunkRecorder()
+
+    make_meter(scorer, label_spans=SPANS).score(make_prefixes([5000]), make_queries([1000] * 100))
+
+    assert len(scorer.chunks) == 3, "cut by 8,192 tokens there would be 13"
 
 
 def test_scores_do_not_depend_on_the_chunks(make_meter: MakeMeter) -> None:
@@ -288,7 +297,7 @@ def test_scorer_that_lets_nan_through_is_caught(make_meter: MakeMeter) -> None:
         def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], spans: Sequence[str]) -> LabelLogProbs:
             return np.full((len(prefixes), len(queries), len(spans)), np.nan, dtype=np.float32)
 
-    with pytest.raises(NonFiniteScore, match="'table'"):
+    with pytest.raises(NonFiniteScore, match="label word"):
         make_meter(Careless()).score([()], ["a"])
 
 

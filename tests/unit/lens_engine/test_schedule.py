@@ -36,10 +36,22 @@ def test_derived_rho_gives_the_rounds_asked_for(candidates: int, rounds: int) ->
 
 
 @pytest.mark.parametrize("candidates", [1, 2, 499, 500])
-def test_no_more_candidates_than_kept_still_make_one_round(candidates: int) -> None:
-    rounds = plan_rounds(candidates, FilteringOptions(keep=500, initial_score_size=14))
+def test_no_more_candidates_than_kept_make_one_round_on_the_last_rounds_score_set(candidates: int) -> None:
+    rounds = plan_rounds(candidates, FilteringOptions(keep=500, initial_score_size=14, rounds=4))
 
-    assert rounds == [FilterRound(candidates, score_size=14, new_columns=14, keep=candidates)]
+    assert rounds == [FilterRound(candidates, score_size=112, new_columns=112, keep=candidates)]
+
+
+def test_no_more_candidates_than_kept_with_rho_given_make_one_first_round() -> None:
+    rounds = plan_rounds(300, FilteringOptions(keep=500, initial_score_size=14, rho=2.0))
+
+    assert rounds == [FilterRound(300, score_size=14, new_columns=14, keep=300)]
+
+
+def test_score_set_doubles_where_candidates_hardly_shrink() -> None:
+    rounds = plan_rounds(600, FilteringOptions(keep=500, initial_score_size=14, rounds=3))
+
+    assert [plan.score_size for plan in rounds] == [14, 28, 56]
 
 
 def test_score_set_stops_growing_at_its_limit() -> None:

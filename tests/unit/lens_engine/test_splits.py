@@ -2,13 +2,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lens_engine.config import SelectionConfig
+from lens_engine.config import SelectionConfig, resolve_config
 from lens_engine.dataset import Problem, digest_examples
 from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset
 from lens_engine.splits import SplitRows, split_examples
@@ -110,7 +111,7 @@ def test_sizes_are_those_asked_for_where_rows_suffice(problem: Problem, make_con
     rows = split_examples(problem, make_config())
 
     sizes = {name: len(part) for name, part in parts_of(rows).items()}
-    assert sizes == {"candidates": 131, "score_set": 13, "validation": 20, "confirmation": 16, "test": 60}
+    assert sizes == {"candidates": 128, "score_set": 16, "validation": 20, "confirmation": 16, "test": 60}
     assert rows.warnings == ()
 
 
@@ -314,7 +315,7 @@ def test_rare_label_is_refused_with_its_name_and_number(
 ) -> None:
     problem = Problem(task, make_examples({"negative": 200, "positive": 5}))
 
-    with pytest.raises(ClassTooSmall, match=r"'positive' is too rare: 2 candidate rows of it are needed and \d") as e:
+    with pytest.raises(ClassTooSmall, match=r"'positive' is too rare: it needs 2 candidate rows, and \d") as e:
         split_examples(problem, make_config())
     assert e.value.field == "dataset.label"
 
@@ -334,7 +335,7 @@ def test_label_missing_from_a_split_is_refused(
 ) -> None:
     problem = Problem(task, make_examples({"negative": 200, "positive": 1}))
 
-    with pytest.raises(ClassTooSmall, match="'positive' is too rare: 1 validation row of it are needed and 0"):
+    with pytest.raises(ClassTooSmall, match="'positive' is too rare: it needs 1 validation row, and 0"):
         split_examples(problem, make_config(balanced=False))
 
 
@@ -428,3 +429,33 @@ def test_shuffling_spreads_an_ordered_upload(task: Task, make_config: MakeConfig
     rows = split_examples(Problem(task, ordered), make_config())
 
     assert np.std([e.row for e in rows.test if e.label == "negative"]) > 20
+
+
+def test_rare_label_keeps_half_of_its_rows_for_demonstrations(task: Task, make_examples: MakeExamples) -> None:
+    problem = Problem(task, make_examples({"negative": 970, "positive": 30}))
+
+    rows = split_examples(problem, resolve_config("quick"))
+
+    rare = [example for example in rows.candidates if example.label == "positive"]
+    assert len(rare) >= 8
+    assert any(example.label == "positive" for example in rows.score_set)
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"splits": {"validation": 4}}, "options.splits.validation"),
+        ({"splits": {"test": 4}}, "options.splits.test"),
+        ({"filtering": {"rounds": 1, "initial_score_size": 4}}, "options.filtering.initial_score_size"),
+    ],
+)
+def test_option_too_small_for_the_labels_is_to_blame_not_the_data(
+    options: dict[str, Any], field: str, make_task: Callable[..., Task], make_examples: MakeExamples
+) -> None:
+    labels = [f"label{number}" for number in range(6)]
+    problem = Problem(make_task(*labels), make_examples(dict.fromkeys(labels, 100)))
+
+    with pytest.raises(InvalidConfig) as refusal:
+        split_examples(problem, resolve_config("quick", options))
+
+    assert refusal.value.field == field
