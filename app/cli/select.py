@@ -61,7 +61,9 @@ def select(
             check_output(output)
             task, config = read_task(template, verbalizer, separator), read_config(preset, seed, option or [])
             run = SelectionRun.prepare(Sources(train, test), task, config)
-            result = run.execute(ModelChoice(model, dtype, device), checkpoint, Console(stderr=True))
+            console = Console(stderr=True)
+            run.show_notes(console)
+            result = run.execute(ModelChoice(model, dtype, device), checkpoint, console)
             if output is not None:
                 write_result(result, output)
     except KeyboardInterrupt:

@@ -2,11 +2,11 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.text import Text
 
 from app.cli.progress_bar import SelectionBar, selection_bar
 from app.cli.refusals import EXIT_MENDABLE, Refusal
@@ -21,7 +21,7 @@ from lens_engine.report import SelectionResult
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.splits import split_examples
 from lens_engine.template import Task
-from lens_engine.types import Example, StopReason
+from lens_engine.types import StopReason
 
 _LIMITS = ParsingLimits(max_bytes=2**31, max_rows=2_000_000)
 """A person's own files on a person's own machine: more than the service takes."""
@@ -50,6 +50,7 @@ class SelectionRun:
 
     problem: Problem
     config: SelectionConfig
+    notes: tuple[str, ...] = ()  #: what was taken from the files but may surprise
 
     @classmethod
     def prepare(cls, sources: Sources, task: Task, config: SelectionConfig) -> "SelectionRun":
@@ -59,10 +60,17 @@ class SelectionRun:
             InvalidInput: with the field, and the row if one is to blame.
             OSError: a file cannot be read.
         """
-        test = None if sources.test is None else _read(sources.test, "test")
-        problem = Problem(task, _read(sources.train, "dataset"), test)
+        test = None if sources.test is None else parse_dataset(sources.test, _LIMITS, field="test")
+        dataset = parse_dataset(sources.train, _LIMITS, field="dataset")
+        problem = Problem(task, dataset.examples, None if test is None else test.examples)
         split_examples(problem, config)
-        return cls(problem, config)
+        notes = [f"dataset: {warning}" for warning in dataset.warnings]
+        notes += [f"test: {warning}" for warning in (test.warnings if test is not None else ())]
+        return cls(problem, config, tuple(notes))
+
+    def show_notes(self, console: Console) -> None:
+        for note in self.notes:
+            console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
 
     def execute(self, model: ModelChoice, checkpoint: Path | None, console: Console) -> SelectionResult:
         """Load the model and run, with a live bar; the first Ctrl-C asks the engine to stop.
@@ -121,10 +129,6 @@ def write_result(result: SelectionResult, path: Path) -> None:
         except BaseException:
             Path(scratch.name).unlink(missing_ok=True)
             raise
-
-
-def _read(path: Path, field: str) -> Sequence[Example]:
-    return parse_dataset(path, _LIMITS, field=field).examples
 
 
 def _load(model: ModelChoice, dtype: str) -> LabelScorer:

@@ -67,6 +67,12 @@ def load_rows(session: Session, dataset_id: str) -> StoredRows:
     return StoredRows(tuple(Example(row, content, label) for row, content, label in rows), sha256)
 
 
+def load_warnings(session: Session, dataset_id: str) -> list[str]:
+    """What was taken but may surprise, when it was uploaded."""
+    warnings: list[str] = session.execute(select(Dataset.warnings).where(Dataset.id == dataset_id)).scalar_one()
+    return warnings
+
+
 def owns_dataset(session: Session, owner_id: str, dataset_id: str) -> bool:
     """Whether it is there; it then stays until this transaction ends."""
     query = select(Dataset.id).where(Dataset.id == dataset_id, Dataset.owner_id == owner_id)

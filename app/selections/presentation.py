@@ -5,7 +5,7 @@ from app.selections.schemas import ProgressOut, SelectionOut, SpecOut
 from app.selections.spec import StoredSpec
 
 _COPIED = (
-    *("id", "name", "status", "dataset_id", "test_dataset_id", "attempt"),
+    *("id", "name", "status", "dataset_id", "test_dataset_id", "warnings", "attempt"),
     *("partial", "stop_reason", "error", "digest", "created_at", "queued_at", "started_at"),
     *("cancel_requested_at", "cancelled_at", "succeeded_at", "failed_at"),
 )

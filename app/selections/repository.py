@@ -34,6 +34,7 @@ class NewSelection:
     spec: StoredSpec
     dataset_id: str
     test_dataset_id: str | None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ def insert_selection(session: Session, new: NewSelection) -> Selection:
         test_dataset_id=new.test_dataset_id,
         spec=new.spec.model_dump(mode="json"),
         spec_version=SPEC_VERSION,
+        warnings=list(new.warnings),
     )
     return session.execute(statement.returning(Selection)).scalar_one()
 

@@ -105,6 +105,10 @@ class SelectionOut(Outgoing):
     spec: SpecOut
     dataset_id: str
     test_dataset_id: str | None
+    warnings: list[str] = Field(
+        description="What was taken but may surprise, in the dataset and in the test rows.",
+        examples=[["dataset: 2 blank rows were skipped and are not counted in row numbers"]],
+    )
     progress: ProgressOut | None
     attempt: int = Field(description="Times a worker began or resumed it.")
     partial: bool | None = Field(description="Whether the result is the best of a run that was stopped.")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from app.database import Database
-from app.datasets.repository import delete_unused_datasets, insert_dataset, load_rows, owns_dataset
+from app.datasets.repository import delete_unused_datasets, insert_dataset, load_rows, load_warnings, owns_dataset
 from app.errors import AlreadyFinished, NoResult, NotFinished, NotFound, StillRunning, UnknownDataset
 from app.models import Report, Selection
 from app.queue import Doorbell, JobQueue
@@ -141,10 +141,16 @@ def _check_dataset(session: Session, owner_id: str, dataset_id: str, field: str)
 
 
 def _store(session: Session, owner_id: str, valid: ValidSubmission) -> Selection:
+    warnings = tuple(
+        f"{field}: {warning}"
+        for field, id_ in (("dataset", dataset_id), ("test", test_id))
+        if id_ is not None
+        for warning in load_warnings(session, id_)
+    )
     dataset_id = _store_source(session, owner_id, valid.dataset, "dataset_id")
     test_id = None if valid.test is None else _store_source(session, owner_id, valid.test, "test_dataset_id")
     return repository.insert_selection(
-        session, repository.NewSelection(owner_id, valid.name, valid.spec, dataset_id, test_id)
+        session, repository.NewSelection(owner_id, valid.name, valid.spec, dataset_id, test_id, warnings)
     )
 
 

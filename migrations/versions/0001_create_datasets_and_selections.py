@@ -121,6 +121,9 @@ def _create_selections() -> None:
         sa.Column("test_dataset_id", sa.String(length=40, collation="C"), nullable=True),
         sa.Column("spec", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
         sa.Column("spec_version", sa.SmallInteger(), nullable=False),
+        sa.Column(
+            "warnings", postgresql.JSONB(astext_type=sa.Text()), server_default=sa.text("'[]'::jsonb"), nullable=False
+        ),
         sa.Column("status", sa.String(length=20), server_default="queued", nullable=False),
         sa.Column("phase", sa.String(length=20), nullable=True),
         sa.Column("progress", postgresql.JSONB(none_as_null=True, astext_type=sa.Text()), nullable=True),

@@ -307,6 +307,7 @@ def test_labels_that_look_alike_are_taken_with_a_warning(intake: Intake, databas
     with database.session_scope() as session:
         (warning,) = session.scalars(select(Dataset.warnings)).one()
     assert "Unicode form" in warning
+    assert response.json()["warnings"] == [f"dataset: {warning}"]
 
 
 @pytest.mark.parametrize("name", ["data.csv", "..", "../../data.gz"])

@@ -81,6 +81,27 @@ def test_earlier_dataset_is_reused_by_its_id(client: TestClient, database: Datab
         assert session.scalar(select(func.count()).select_from(Dataset)) == 1
 
 
+def test_warnings_of_both_files_are_shown_from_the_first_answer_on(client: TestClient) -> None:
+    noted = [{**row, "note": "x"} for row in make_rows()]
+    sparse = b"text,label\n" + b"\n" * 2 + make_csv(make_rows()[:20]).partition(b"\n")[2]
+    parts = {"dataset": b"\n".join(json.dumps(row).encode() for row in noted), "test": sparse}
+    expected = [
+        "dataset: columns other than text and label are not used: 'note'",
+        "test: 2 blank rows were skipped and are not counted in row numbers",
+    ]
+    sent = client.post("/selections", files=parts, data={"spec": json.dumps(make_spec())}).json()
+    assert sent["warnings"] == expected
+    assert client.get(f"/selections/{sent['id']}").json()["warnings"] == expected
+    assert client.get("/selections").json()["items"][0]["warnings"] == expected
+
+    reuse = {"spec": make_spec(), "dataset_id": sent["dataset_id"], "test_dataset_id": sent["test_dataset_id"]}
+    assert client.post("/selections", json=reuse).json()["warnings"] == expected
+
+
+def test_dataset_without_surprises_has_no_warnings(client: TestClient) -> None:
+    assert client.post("/selections", json=make_submission()).json()["warnings"] == []
+
+
 def test_selection_is_enqueued_under_its_first_attempt(client: TestClient, settings: Settings) -> None:
     selection_id = client.post("/selections", json=make_submission()).json()["id"]
     with Redis.from_url(settings.redis_url) as redis:

@@ -86,6 +86,21 @@ def test_select_names_a_label_without_label_word(reviews: Path) -> None:
     assert "'mixed'" in done.stderr
 
 
+def test_select_notes_what_may_surprise_in_the_files_on_stderr(reviews: Path) -> None:
+    reviews.write_text(reviews.read_text().replace("text,label", "text,label\n\n"))
+    test = reviews.with_name("test.csv")
+    test.write_text(reviews.read_text().replace("film", "play"))
+    small = ("--preset", "quick", "--option", "splits.validation=4", "--option", "splits.confirmation=4")
+    small += ("--option", "splits.test=4", "--option", "filtering.keep=16")
+    done = lens("select", str(reviews), *TASK, "--test", str(test), *small, "--model", "./nothing-here")
+    assert done.returncode == 2
+    assert [line for line in done.stderr.splitlines() if line.startswith("note: ")] == [
+        "note: dataset: 2 blank rows were skipped and are not counted in row numbers",
+        "note: test: 2 blank rows were skipped and are not counted in row numbers",
+    ]
+    assert "note:" not in done.stdout
+
+
 def test_select_names_the_model_it_does_not_know(reviews: Path) -> None:
     small = ("--option", "splits.validation=4", "--option", "splits.test=4", "--option", "filtering.keep=16")
     done = lens("select", str(reviews), *TASK, "--preset", "quick", *small, "--model", "./nothing-here")
