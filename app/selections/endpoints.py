@@ -52,7 +52,8 @@ def list_selections(
     status: Annotated[Status | None, Query(description="Only these.")] = None,
 ) -> SelectionPage:
     """Your selections, newest first."""
-    found = repository.list_selections(session, owner, repository.PageQuery(status, page.limit, page.last_id))
+    query = repository.PageQuery(status, page.limit, _selection_id(page.last_id))
+    found = repository.list_selections(session, owner, query)
     items = [present(selection) for selection in found[: page.limit]]
     return SelectionPage(items=items, next=encode_cursor(items[-1].id) if len(found) > page.limit else None)
 
@@ -83,20 +84,21 @@ def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerD
     responses=openapi.refusals(401, 404, 409, 503),
 )
 def get_support_examples(
-    selection_id: SelectionIdDep, request: Request, session: SessionDep, owner: OwnerDep
+    selection_id: SelectionIdDep, request: Request, session: SessionDep, owner: OwnerDep, services: ServicesDep
 ) -> Response:
     """The chosen demonstrations in order, and how good they are."""
-    report = service.get_report(session, owner, selection_id)
+    report = service.get_report(services, session, owner, selection_id)
     result = SupportExamplesOut.model_validate({**report.result, "selection_id": selection_id})
     return answer_with_etag(request, result, {"Cache-Control": "private, max-age=31536000, immutable"})
 
 
 @router.post("/{selection_id}/render", responses=openapi.refusals(400, 401, 404, 409, 422, 503))
 def render_prompt(
-    selection_id: SelectionIdDep, body: RenderBody, session: SessionDep, owner: OwnerDep
+    selection_id: SelectionIdDep, body: RenderBody, session: SessionDep, owner: OwnerDep, services: ServicesDep
 ) -> Rendered | RenderedMany:
     """The prompt to send to the model for a new input."""
     inputs = [body.input] if body.input is not None else body.inputs or []
+    service.get_report(services, session, owner, selection_id)
     prompts = service.render(session, owner, selection_id, inputs)
     if body.input is not None:
         return Rendered(selection_id=selection_id, **prompts[0].model_dump())
@@ -119,6 +121,12 @@ def cancel_selection(
 def delete_selection(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep) -> None:
     """Forget a selection that has ended, with its result and its data."""
     service.delete(session, owner, selection_id)
+
+
+def _selection_id(last_id: str | None) -> str | None:
+    if last_id is not None and not last_id.startswith("sel_"):
+        raise InvalidCursor("the cursor is not one of selections")
+    return last_id
 
 
 def _event_id(last_id: str | None) -> int:

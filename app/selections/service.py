@@ -65,7 +65,7 @@ def get(session: Session, owner_id: str, selection_id: str) -> Selection:
     return selection
 
 
-def get_report(session: Session, owner_id: str, selection_id: str) -> Report:
+def get_report(services: Services, session: Session, owner_id: str, selection_id: str) -> Report:
     """The result of a finished selection.
 
     Raises:
@@ -76,15 +76,13 @@ def get_report(session: Session, owner_id: str, selection_id: str) -> Report:
     if report is None and Status(selection.status) in TERMINAL:
         raise NoResult(f"the selection is {selection.status} and has no support examples")
     if report is None:
-        raise NotFinished(
-            f"the selection is {selection.status}; ask again when it has succeeded", headers={"Retry-After": "2"}
-        )
+        headers = {"Retry-After": str(services.settings.retry_after_seconds)}
+        raise NotFinished(f"the selection is {selection.status}; ask again when it has succeeded", headers=headers)
     return report
 
 
 def render(session: Session, owner_id: str, selection_id: str, inputs: list[str]) -> list[RenderedPrompt]:
-    """The prompts a production system would send for these inputs."""
-    get_report(session, owner_id, selection_id)
+    """The prompts a production system would send for these inputs, by a selection that has a report."""
     task = StoredSpec.model_validate(get(session, owner_id, selection_id).spec).task
     stored = repository.list_support_examples(session, selection_id)
     demonstrations = [Example(example.row, example.text, example.label) for example in stored]
@@ -141,14 +139,14 @@ def _check_dataset(session: Session, owner_id: str, dataset_id: str, field: str)
 
 
 def _store(session: Session, owner_id: str, valid: ValidSubmission) -> Selection:
+    dataset_id = _store_source(session, owner_id, valid.dataset, "dataset_id")
+    test_id = None if valid.test is None else _store_source(session, owner_id, valid.test, "test_dataset_id")
     warnings = tuple(
         f"{field}: {warning}"
         for field, id_ in (("dataset", dataset_id), ("test", test_id))
         if id_ is not None
         for warning in load_warnings(session, id_)
     )
-    dataset_id = _store_source(session, owner_id, valid.dataset, "dataset_id")
-    test_id = None if valid.test is None else _store_source(session, owner_id, valid.test, "test_dataset_id")
     return repository.insert_selection(
         session, repository.NewSelection(owner_id, valid.name, valid.spec, dataset_id, test_id, warnings)
     )

@@ -1,5 +1,7 @@
 """Lists, progress, events and results."""
 
+from collections.abc import Callable
+
 import pytest
 from starlette.testclient import TestClient
 
@@ -50,6 +52,7 @@ def test_list_by_status_holds_only_these(client: TestClient, selections: Selecti
         ("cursor=%21", "invalid-cursor"),
         ("cursor=aGVsbG8", "invalid-cursor"),
         ("cursor=", "invalid-cursor"),
+        ("cursor=MTI", "invalid-cursor"),
         ("cursor=" + "x" * 101, "bad-request"),
     ],
 )
@@ -147,6 +150,20 @@ def test_cursor_of_a_list_is_no_cursor_of_events(client: TestClient, selections:
     selections.queued()
     cursor = client.get("/selections", params={"limit": 1}).json()["next"]
     problem_of(client.get(f"/selections/{selection_id}/events", params={"cursor": cursor}), 400, "invalid-cursor")
+
+
+def test_cursor_of_events_is_no_cursor_of_a_list(client: TestClient, selections: Selections) -> None:
+    path = f"/selections/{selections.succeeded()}/events"
+    cursor = client.get(path, params={"limit": 1}).json()["next"]
+    problem_of(client.get("/selections", params={"cursor": cursor}), 400, "invalid-cursor")
+
+
+def test_unfinished_selection_says_when_to_ask_again(
+    make_client: Callable[..., TestClient], selections: Selections
+) -> None:
+    response = make_client(retry_after_seconds=7).get(f"/selections/{selections.queued()}/support-examples")
+    problem_of(response, 409, "not-finished")
+    assert response.headers["retry-after"] == "7"
 
 
 def test_support_examples_are_the_engines_result(client: TestClient, selections: Selections) -> None:
