@@ -48,7 +48,8 @@ class CrashHandler:
             with database.session_scope() as session:
                 if hung:
                     detail = f"the run did not end at its time limit of {timeout} s and was killed"
-                    fail(session, claim, problem("timeout", detail, settings=self.settings))
+                    instance = f"/selections/{claim.selection_id}"
+                    fail(session, claim, problem("timeout", detail, settings=self.settings, instance=instance))
                 else:
                     expire_lease(session, claim)
         finally:

@@ -1,8 +1,8 @@
 """What a failed run tells its owner: the same problem object that the API answers with."""
 
-import inspect
 from typing import Any
 
+from app.errors import title_of
 from app.problems import ErrorItem, point, problem
 from app.settings import Settings
 from lens_engine.errors import InvalidInput, LensError
@@ -13,9 +13,8 @@ def describe_failure(error: LensError | MemoryError, settings: Settings, instanc
     if isinstance(error, MemoryError):
         detail = "the machine has too little memory for this dataset and model"
         return problem("out-of-memory", detail, settings=settings, instance=instance)
-    title = (inspect.getdoc(type(error)) or error.code).splitlines()[0].rstrip(".")
     errors = [_locate(error)] if isinstance(error, InvalidInput) else []
-    return problem(error.code, str(error), settings=settings, title=title, instance=instance, errors=errors)
+    return problem(error.code, str(error), settings=settings, title=title_of(error), instance=instance, errors=errors)
 
 
 def describe_timeout(settings: Settings, instance: str) -> dict[str, Any]:

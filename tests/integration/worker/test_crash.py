@@ -66,6 +66,7 @@ def test_a_run_that_the_parent_killed_for_its_time_limit_fails(
     selection = selections.client.get(f"/selections/{claim.selection_id}").json()
     assert selection["status"] == "failed"
     assert selection["error"]["type"].endswith("/problems/timeout")
+    assert selection["error"]["instance"] == f"/selections/{claim.selection_id}"
 
 
 def test_an_absent_postgres_does_not_end_the_worker(
