@@ -33,7 +33,7 @@ def create_application() -> typer.Typer:
     application.callback()(_root)
     application.command("select", rich_help_panel=_ENGINE)(select)
     application.command("templates", rich_help_panel=_ENGINE)(templates)
-    application.command("demo", rich_help_panel=_ENGINE)(demo)
+    application.command("demo", rich_help_panel=_SERVICE)(demo)
     application.command("up", rich_help_panel=_SERVICE)(up)
     application.command("serve", rich_help_panel=_SERVICE)(serve)
     application.command("worker", rich_help_panel=_SERVICE)(work)

@@ -31,8 +31,3 @@ LEASED = frozenset({Status.RUNNING, Status.CANCELLING})
 
 def can_move(current: Status, target: Status) -> bool:
     return target in TRANSITIONS[current]
-
-
-def sources_of(target: Status) -> frozenset[Status]:
-    """The statuses from which `target` can be reached."""
-    return frozenset(status for status, successors in TRANSITIONS.items() if target in successors)
