@@ -173,7 +173,8 @@ def test_database_that_is_away_is_503(
 ) -> None:
     client = make_client(database_url=f"postgresql://lens@/lens?host={tmp_path}")
     response = client.request(method, path, json=make_submission() if path == "/selections" else None)
-    problem_of(response, 503, "unavailable")
+    body = problem_of(response, 503, "unavailable")
+    assert "may or may not have been carried out" in body["detail"]
     assert response.headers["retry-after"] == "5"
     assert str(tmp_path) not in response.text
 
