@@ -14,7 +14,8 @@ from tokenizers import Tokenizer
 
 Tokens = tuple[int, ...]
 
-_MAX_CACHED_TEXTS = 500_000
+_MAX_CACHED_TOKENS = 20_000_000
+"""Less than a gigabyte."""
 
 
 class SegmentTokenizer:
@@ -24,15 +25,18 @@ class SegmentTokenizer:
 
     Args:
         backend: the model's own tokenizer; it is copied, not changed.
+        max_cached_tokens: what is remembered is forgotten once it is more than this.
     """
 
-    def __init__(self, backend: Tokenizer) -> None:
+    def __init__(self, backend: Tokenizer, *, max_cached_tokens: int = _MAX_CACHED_TOKENS) -> None:
         description = backend.to_str()
         self.leading_tokens = _leading_special_tokens(backend)
         self._first = _plain_tokenizer(description)
         continuing = _without_prefix_space(description)
         self._continuing = self._first if continuing == description else _plain_tokenizer(continuing)
+        self._max_cached_tokens = max_cached_tokens
         self._cached: dict[tuple[bool, str], Tokens] = {}
+        self.num_cached_tokens = 0
 
     def encode_prefixes(self, prefixes: Sequence[Sequence[str]]) -> list[Tokens]:
         """Leading special tokens and all segments of each prefix, joined."""
@@ -61,15 +65,17 @@ class SegmentTokenizer:
         return self._continuing is not self._first
 
     def _encode(self, texts: Iterable[str], *, is_first: bool) -> dict[str, Tokens]:
+        is_first = is_first and self.distinguishes_first  # otherwise one entry serves both places
         wanted = dict.fromkeys(texts)
-        missing = [text for text in wanted if (is_first, text) not in self._cached]
-        if len(self._cached) + len(missing) > _MAX_CACHED_TEXTS:
+        if self.num_cached_tokens > self._max_cached_tokens:
             self._cached.clear()
-            missing = list(wanted)
+            self.num_cached_tokens = 0
+        missing = [text for text in wanted if (is_first, text) not in self._cached]
         tokenizer = self._first if is_first else self._continuing
         encodings = tokenizer.encode_batch_fast(missing, add_special_tokens=False)
         for text, encoding in zip(missing, encodings, strict=True):
             self._cached[is_first, text] = tuple(encoding.ids)
+            self.num_cached_tokens += max(len(encoding.ids), 1)  # an empty text takes room too
         return {text: self._cached[is_first, text] for text in wanted}
 
 

@@ -110,3 +110,34 @@ def test_padding_and_truncation_of_the_tokenizer_do_not_apply() -> None:
     [tokens] = SegmentTokenizer(backend).encode_queries(["the film was great"], is_first=True)
 
     assert 2 < len(tokens) < 50
+
+
+def test_text_with_the_same_tokens_everywhere_is_remembered_once() -> None:
+    segments = SegmentTokenizer(byte_level())
+
+    [first] = segments.encode_queries(["the city"], is_first=True)
+    [later] = segments.encode_queries(["the city"], is_first=False)
+
+    assert first == later
+    assert segments.num_cached_tokens == len(first)
+
+
+def test_text_with_other_tokens_at_the_beginning_is_remembered_for_both_places() -> None:
+    segments = SegmentTokenizer(llama_like(legacy=False))
+
+    [first] = segments.encode_queries(["the city"], is_first=True)
+    [later] = segments.encode_queries(["the city"], is_first=False)
+
+    assert first != later
+    assert segments.num_cached_tokens == len(first) + len(later)
+
+
+def test_cache_is_emptied_when_it_holds_too_many_tokens() -> None:
+    bounded, unbounded = SegmentTokenizer(byte_level(), max_cached_tokens=30), SegmentTokenizer(byte_level())
+    texts = [f"the film number {index} was great" for index in range(40)]
+
+    for text in texts:
+        [tokens] = bounded.encode_queries([text], is_first=False)
+        assert [tokens] == unbounded.encode_queries([text], is_first=False)
+        assert bounded.num_cached_tokens <= 30 + len(tokens)
+    assert unbounded.num_cached_tokens > 100
