@@ -45,7 +45,7 @@ class ModelSource:
     name: str  #: the reference it was asked by
     kind: ModelKind
     path: Path  #: a folder with safetensors, or a GGUF file
-    revision: str  #: SHA-256 of the weights file(s), or the hub's commit
+    revision: str  #: SHA-256 of a GGUF file, or of a folder's safetensors and JSON files; or the hub's commit
 
     @property
     def is_gguf(self) -> bool:
@@ -115,7 +115,8 @@ def _resolve_folder(reference: str, path: Path) -> ModelSource:
     if not (path / "config.json").is_file():
         raise UnknownModel(f"{reference!r} is not a folder with a config.json. {_known()}")
     _refuse_own_code(path)
-    return ModelSource(reference, "folder", path, digest_files(_safetensors(path)))
+    files = [*_safetensors(path), *sorted(path.glob("*.json"))]  # config and tokenizer decide the scores too
+    return ModelSource(reference, "folder", path, digest_files(files))
 
 
 def _resolve_hub(reference: str) -> ModelSource:

@@ -20,7 +20,7 @@ class ScorerIdentity:
     """What decides the numbers a scorer returns; part of provenance and of the result's digest."""
 
     model: str
-    revision: str  #: SHA-256 of the weights, or the hub's commit
+    revision: str  #: of the model's files: a SHA-256, or the hub's commit
     dtype: str  #: "float32", "bfloat16" or "float16"
     device: str
     executor: str  #: how prompts are run: "packed", "cached" or "plain"

@@ -50,15 +50,28 @@ def test_bundled_model_is_listed_and_found_inside_its_package() -> None:
     assert source.revision == hashlib.sha256(source.path.read_bytes()).hexdigest()
 
 
-def test_folder_is_known_by_the_digest_of_its_weights(tmp_path: Path) -> None:
+def test_folder_is_known_by_its_path_and_kind(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "model")
-    first = resolve_model(str(folder))
-    (folder / "model.safetensors").write_bytes(b"other weights")
-    second = resolve_model(str(folder))
+    source = resolve_model(str(folder))
+    assert (source.kind, source.path) == ("folder", folder)
 
-    assert (first.kind, first.path) == ("folder", folder)
-    assert first.revision == hashlib.sha256(b"weights").hexdigest()
-    assert second.revision == hashlib.sha256(b"other weights").hexdigest()
+
+@pytest.mark.parametrize("file", ["model.safetensors", "config.json", "tokenizer.json"])
+def test_revision_of_a_folder_changes_with_weights_config_and_tokenizer(tmp_path: Path, file: str) -> None:
+    folder, same = model_folder(tmp_path / "model"), model_folder(tmp_path / "same")
+    for path in (folder, same):
+        (path / "tokenizer.json").write_text("{}")
+    first = resolve_model(str(folder)).revision
+    assert first == resolve_model(str(same)).revision
+    (folder / file).write_text('{"model_type": "other"}')
+    assert resolve_model(str(folder)).revision != first
+
+
+def test_revision_of_a_folder_does_not_depend_on_its_notes(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model")
+    first = resolve_model(str(folder)).revision
+    (folder / "README.md").write_text("A model.")
+    assert resolve_model(str(folder)).revision == first
 
 
 def test_digest_of_sharded_weights_depends_on_every_shard(tmp_path: Path) -> None:
