@@ -23,7 +23,7 @@ from lens_engine.model_cache import make_once
 from lens_engine.models import ModelSource, resolve_model
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.scoring.executor_choice import EXECUTORS, choose_executor
-from lens_engine.scoring.executors import ExecutorName, TokenCounters
+from lens_engine.scoring.executors import ExecutorName, TokenCounters, Workload
 from lens_engine.scoring.executors.packed import ATTENTION_NAME, packed_attention
 from lens_engine.scoring.precision import choose_dtype
 from lens_engine.scoring.scorer import CausalLMScorer
@@ -99,7 +99,7 @@ def scorer_from_model(
     """
     AttentionInterface.register(ATTENTION_NAME, packed_attention)
     model.eval()
-    work = make_check_workload(model.config.vocab_size, _context_length(model.config))
+    work = _check_workload(model)
     chosen = choose_executor(model, _parse_executor(executor), work)
     return _assemble(model, tokenizer, name, revision, chosen)
 
@@ -115,7 +115,7 @@ def _load_checked(
     weights = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
     checked_dtype = torch.float32 if weights <= _MAX_BYTES_CHECKED_IN_FLOAT32 and names[0] != "plain" else dtype
     model = _load_model(folder, checked_dtype, device)
-    work = make_check_workload(model.config.vocab_size, _context_length(model.config))
+    work = _check_workload(model)
     name = choose_executor(model, names, work)
     if checked_dtype != dtype:
         del model
@@ -133,7 +133,7 @@ def _assemble(model: Any, tokenizer: Any, name: str, revision: str, executor: Ex
         EXECUTORS[executor](model, counters),
         SegmentTokenizer(tokenizer.backend_tokenizer),
         ScorerIdentity(name, revision, str(weights.dtype).removeprefix("torch."), weights.device.type, executor),
-        max_prompt_tokens=_context_length(model.config),
+        max_prompt_tokens=_context_length(model),
         token_budget=TOKEN_BUDGETS.get(weights.device.type, TOKEN_BUDGETS["cpu"]),
         counters=counters,
     )
@@ -170,8 +170,13 @@ def _load_model(folder: Path, dtype: torch.dtype, device: torch.device) -> Any:
         return model.to(device).eval().requires_grad_(False)
 
 
-def _context_length(config: Any) -> int:
-    return int(getattr(config, "max_position_embeddings", None) or _UNSTATED_CONTEXT)
+def _check_workload(model: Any) -> Workload:
+    return make_check_workload(model.config.get_text_config().vocab_size, _context_length(model))
+
+
+def _context_length(model: Any) -> int:
+    """A model that sees images too keeps its limit in the config of its text part."""
+    return int(getattr(model.config.get_text_config(), "max_position_embeddings", None) or _UNSTATED_CONTEXT)
 
 
 def _parse_dtype(name: str, device: torch.device) -> torch.dtype:

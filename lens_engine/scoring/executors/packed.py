@@ -95,7 +95,8 @@ def _packed_attention_on(model: Any) -> Iterator[None]:
     """
     if not model._supports_attention_backend:
         raise PackedExecutionError("the architecture does not look up its attention function")
-    others = {kind for kind in getattr(model.config, "layer_types", None) or () if kind != "full_attention"}
+    layer_types = getattr(model.config.get_text_config(), "layer_types", None) or ()
+    others = {kind for kind in layer_types if kind != "full_attention"}
     if others:
         raise PackedExecutionError(f"layers of type {', '.join(sorted(others))} are not full attention")
     original = model.config._attn_implementation

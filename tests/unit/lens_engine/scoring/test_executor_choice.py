@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from lens_engine.errors import InvalidConfig, ModelError
 from lens_engine.scoring.executors import PackedExecutor, PlainExecutor, TokenCounters
 from lens_engine.scoring.executors.packed import PackedExecutionError
 from lens_engine.scoring.self_check import disagreement, make_check_workload, run_check
-from lens_engine.testing import TinyCausalLM, tiny_causal_lm
+from lens_engine.testing import TINY_CONTEXT, TinyCausalLM, tiny_causal_lm
 
 PREFIXES = [(), ("a fine film. It was great.\n", "dull. It was terrible.\n")]
 QUERIES = ["short. It was", "a much longer review. It was"]
@@ -103,3 +104,31 @@ def test_unknown_executor_is_refused() -> None:
 
 def check_workload(tiny: TinyCausalLM) -> Any:
     return make_check_workload(tiny.model.config.vocab_size, tiny.model.config.max_position_embeddings)
+
+
+def composite_model(settings: dict[str, Any]) -> Any:
+    """A model that sees images too: the sizes of its language part stand in `text_config` alone."""
+    vision = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = AutoConfig.for_model(
+        "gemma3",
+        text_config={**tiny_causal_lm("llama").model.config.to_dict(), "model_type": "gemma3_text", **settings},
+        vision_config={**vision, "image_size": 28, "patch_size": 14},
+        mm_tokens_per_image=4,
+    )
+    assert not hasattr(config, "vocab_size")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return AutoModelForCausalLM.from_config(config).eval()  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.parametrize(("kind", "executor"), [("full_attention", "packed"), ("sliding_attention", "cached")])
+def test_composite_model_is_known_by_its_language_part(kind: str, executor: str) -> None:
+    tokenizer = tiny_causal_lm("llama").tokenizer
+    # The window is longer than the self-check's pack: only the layers' types tell it.
+    tiny = TinyCausalLM(composite_model({"layer_types": [kind] * 2, "sliding_window": 400}), tokenizer)
+
+    scorer = tiny.scorer()
+
+    assert (scorer.identity.executor, scorer.max_prompt_tokens) == (executor, TINY_CONTEXT)
+    plain = tiny.scorer("plain").score(PREFIXES, QUERIES, SPANS)
+    np.testing.assert_allclose(scorer.score(PREFIXES, QUERIES, SPANS), plain, rtol=0, atol=1e-4)
