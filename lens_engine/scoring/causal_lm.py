@@ -142,14 +142,16 @@ def _assemble(model: Any, tokenizer: Any, name: str, revision: str, executor: Ex
 def _prepare(source: ModelSource) -> Path:
     if not source.is_gguf:
         return source.path
-    return make_once(source.revision, lambda folder: _convert_gguf(source.path, folder))
+    with _as_model_error(source.path.name):  # a full disk, too
+        return make_once(source.revision, lambda folder: _convert_gguf(source.path, folder))
 
 
 def _convert_gguf(file: Path, folder: Path) -> None:
     """Dequantise a GGUF file to float32 safetensors, once: transformers needs half a minute to read one."""
-    with _as_model_error(file.name), redirect_stderr(io.StringIO()):  # its progress bar knows no switch
-        model = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32)
-        AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name).save_pretrained(folder)
+    origin = {"gguf_file": file.name, "local_files_only": True, "trust_remote_code": False}
+    with redirect_stderr(io.StringIO()):  # its progress bar knows no switch
+        model = AutoModelForCausalLM.from_pretrained(file.parent, dtype=torch.float32, **origin)
+        AutoTokenizer.from_pretrained(file.parent, **origin).save_pretrained(folder)
         config = model.config.to_dict()
     config.pop("quantization_config", None)  # its weights are plain numbers now
     config["architectures"] = [type(model).__name__]

@@ -11,7 +11,7 @@ import pytest
 from lens_engine.errors import InvalidConfig, ModelError, UnknownModel, UnsafeModel
 from lens_engine.model_cache import make_once
 from lens_engine.models import list_bundled_models, resolve_model
-from lens_engine.scoring.causal_lm import load_scorer
+from lens_engine.scoring.causal_lm import load_scorer, prepare_model
 from lens_engine.testing import tiny_causal_lm
 
 
@@ -164,6 +164,15 @@ def test_damaged_gguf_is_a_model_error_and_not_cached(tmp_path: Path, cache: Pat
     with pytest.raises(ModelError, match=r"'damaged\.gguf' cannot be loaded"):
         load_scorer(str(file), dtype="float32", device="cpu")
     assert list((cache / "models").iterdir()) == []
+
+
+def test_cache_that_cannot_be_written_is_a_model_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, cache = tmp_path / "model.gguf", tmp_path / "no folder"
+    file.write_bytes(b"GGUF")
+    cache.write_text("")
+    monkeypatch.setenv("LENS_CACHE_DIR", str(cache))
+    with pytest.raises(ModelError, match=r"'model\.gguf' cannot be loaded: .*no folder"):
+        prepare_model(str(file))
 
 
 @pytest.mark.parametrize("option", [{"dtype": "int8"}, {"device": "abacus"}, {"executor": "magic"}])
