@@ -26,10 +26,12 @@ test: $(INSTALLED) ## all tests: units, real Postgres and Redis, real processes
 	$(BIN)/python -m pytest
 
 .PHONY: check
-check: $(INSTALLED) ## what CI runs: format, lint, types, tests, migrations against models
+check: $(INSTALLED) ## what CI runs: format, lint, types, all tests (among them: migrations against models)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	@test ! -x $(BIN)/hadolint || $(BIN)/hadolint Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
 	$(BIN)/python -m pytest
 
 .PHONY: format
