@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from lens_engine.config import SelectionConfig, resolve_config
     from lens_engine.dataset import Problem
     from lens_engine.errors import LensError
+    from lens_engine.estimate import estimate_cost
     from lens_engine.pipeline import select_support_examples
+    from lens_engine.planning import CostEstimate
     from lens_engine.report import SelectionResult
     from lens_engine.scoring.causal_lm import load_scorer
     from lens_engine.template import Task, Template, Verbalizer
     from lens_engine.types import Example
 
 __all__ = [
+    "CostEstimate",
     "Example",
     "LensError",
     "Problem",
@@ -29,12 +32,14 @@ __all__ = [
     "Task",
     "Template",
     "Verbalizer",
+    "estimate_cost",
     "load_scorer",
     "resolve_config",
     "select_support_examples",
 ]
 
 _HOME = {
+    "CostEstimate": "planning",
     "Example": "types",
     "LensError": "errors",
     "Problem": "dataset",
@@ -43,6 +48,7 @@ _HOME = {
     "Task": "template",
     "Template": "template",
     "Verbalizer": "template",
+    "estimate_cost": "estimate",
     "load_scorer": "scoring.causal_lm",
     "resolve_config": "config",
     "select_support_examples": "pipeline",

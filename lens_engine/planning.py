@@ -6,11 +6,7 @@ from dataclasses import dataclass
 from lens_engine.config import SearchOptions, SelectionConfig
 from lens_engine.schedule import FilterRound, plan_rounds
 from lens_engine.splits import SplitRows
-from lens_engine.template import Task
-from lens_engine.types import Example, Phase
-
-CHARACTERS_PER_TOKEN = 4.0
-"""For an estimate without a tokenizer: English text in a subword vocabulary."""
+from lens_engine.types import Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +28,6 @@ class TokenLengths:
     query: float
 
     @classmethod
-    def from_characters(cls, task: Task, examples: Sequence[Example]) -> "TokenLengths":
-        """A guess from character counts, for where no tokenizer is at hand."""
-        demonstrations = sum(len(task.render_demonstration(example)) for example in examples)
-        queries = sum(len(task.render_query(example.text)) for example in examples)
-        per_example = max(len(examples), 1) * CHARACTERS_PER_TOKEN
-        return cls(demonstrations / per_example, queries / per_example)
-
-    @classmethod
     def from_counts(cls, demonstrations: Sequence[int], queries: Sequence[int]) -> "TokenLengths":
         return cls(sum(demonstrations) / max(len(demonstrations), 1), sum(queries) / max(len(queries), 1))
 
@@ -55,6 +43,10 @@ class CostEstimate:
     @property
     def total(self) -> Cost:
         return sum(self.phases.values(), Cost())
+
+    def seconds_of(self, phase: Phase) -> float | None:
+        """A phase's share of the seconds, by its tokens."""
+        return None if self.seconds is None else self.seconds * self.phases[phase].tokens / max(self.total.tokens, 1)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from lens_engine.dataset import Problem
 from lens_engine.pipeline import select_support_examples
 from lens_engine.planning import Cost, CostEstimate, Planner, TokenLengths, count_evaluations
 from lens_engine.splits import split_examples
-from lens_engine.template import Task
-from lens_engine.types import Example, Phase
+from lens_engine.types import Phase
 
 MakeConfig = Callable[..., SelectionConfig]
 ROOMY: dict[str, Any] = {"search": {"substitutions": 3, "reorderings": 1, "initial_starts": 64}}
@@ -135,17 +134,20 @@ def test_seconds_follow_the_pace(make_planted_problem: Callable[..., Problem], m
     assert planner.estimate(100.0).seconds == pytest.approx(planner.estimate().total.tokens / 100)
 
 
-def test_lengths_without_a_tokenizer_are_a_quarter_of_the_characters(task: Task) -> None:
-    examples = [Example(0, "abcd", "positive"), Example(1, "abcdefgh", "negative")]
+def test_seconds_are_shared_among_the_phases_by_their_tokens(
+    make_planted_problem: Callable[..., Problem], make_config: MakeConfig
+) -> None:
+    planner = make_planner(make_planted_problem(), make_config())
+    timed = planner.estimate(100.0)
 
-    lengths = TokenLengths.from_characters(task, examples)
+    assert {phase: timed.seconds_of(phase) for phase in timed.phases} == {
+        phase: pytest.approx(cost.tokens / 100) for phase, cost in timed.phases.items()
+    }
+    assert planner.estimate().seconds_of(Phase.SEARCH) is None
 
-    # "abcd It was POSITIVE.\n" and "abcdefgh It was NEGATIVE.\n"; "abcd It was" and "abcdefgh It was"
-    assert lengths == TokenLengths(demonstration=(22 + 26) / 8, query=(11 + 15) / 8)
 
-
-def test_lengths_of_nothing_are_zero(task: Task) -> None:
-    assert TokenLengths.from_characters(task, []) == TokenLengths.from_counts([], []) == TokenLengths(0.0, 0.0)
+def test_lengths_of_nothing_are_zero() -> None:
+    assert TokenLengths.from_counts([], []) == TokenLengths(0.0, 0.0)
 
 
 def test_lengths_from_counts_are_means() -> None:
