@@ -40,6 +40,7 @@ def select(
         Path | None, typer.Option(help="Kept up to date on the way; a run that finds its own goes on from it.")
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Where to write the whole result as JSON.")] = None,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Show what the run would cost, and stop.")] = False,
 ) -> None:
     """Find the support examples of a dataset, here and now, without any service.
 
@@ -52,6 +53,7 @@ def select(
           --verbalizer positive=great --verbalizer negative=terrible \\
           --preset quick --output result.json
     """
+    from app.cli.estimate_view import show_estimate
     from app.cli.report_view import show_result
     from app.cli.select_options import read_config, read_task
     from app.cli.select_run import ModelChoice, SelectionRun, Sources, check_output, write_result
@@ -63,7 +65,11 @@ def select(
             run = SelectionRun.prepare(Sources(train, test), task, config)
             console = Console(stderr=True)
             run.show_notes(console)
-            result = run.execute(ModelChoice(model, dtype, device), checkpoint, console)
+            choice = ModelChoice(model, dtype, device)
+            if estimate:
+                show_estimate(run.estimate(choice, console), Console(highlight=False))
+                return
+            result = run.execute(choice, checkpoint, console)
             if output is not None:
                 write_result(result, output)
     except KeyboardInterrupt:

@@ -15,7 +15,9 @@ from app.datasets.parsing import ParsingLimits, parse_dataset
 from lens_engine.checkpoint import FileCheckpointStore
 from lens_engine.config import SelectionConfig
 from lens_engine.dataset import Problem
+from lens_engine.estimate import estimate_cost
 from lens_engine.pipeline import select_support_examples
+from lens_engine.planning import CostEstimate
 from lens_engine.progress import Progress
 from lens_engine.report import SelectionResult
 from lens_engine.scoring.base import LabelScorer
@@ -90,6 +92,18 @@ class SelectionRun:
             )
             bar.finish("Done" if not result.partial else "Stopped")
         return result
+
+    def estimate(self, model: ModelChoice, console: Console) -> CostEstimate:
+        """Load the model and price the run, without running it.
+
+        Raises:
+            LensError: as `load_scorer` and `estimate_cost`.
+        """
+        with selection_bar(console) as bar:
+            bar.wait(f"Loading {model.reference}")
+            scorer = _load(model, model.dtype)
+            bar.wait("Measuring its pace")
+            return estimate_cost(self.problem, scorer, self.config)
 
 
 class BarListener:

@@ -132,3 +132,17 @@ def test_output_that_cannot_be_written_is_refused_before_the_run(reviews: Path, 
     done = run(command(reviews, model, "--output", str(tmp_path / "none" / "result.json")))
     assert done.returncode == 2
     assert "--output" in done.stderr
+
+
+def test_estimate_shows_what_the_run_then_spends_and_runs_nothing(
+    finished: tuple[str, Path], reviews: Path, model: Path, tmp_path: Path
+) -> None:
+    output, checkpoint = tmp_path / "result.json", tmp_path / "run.checkpoint"
+    done = run(command(reviews, model, "--estimate", "--output", str(output), "--checkpoint", str(checkpoint)))
+
+    assert done.returncode == 0, done.stderr
+    lines = {words[0]: words[1:] for line in done.stdout.splitlines() if (words := line.split())}
+    assert {"filter", "search", "evaluate", "total"} <= lines.keys()
+    spent, planned = read_result(finished[1]).cost.forwards, int(lines["total"][0].replace(",", ""))
+    assert planned / 2 < spent <= planned  # in so small a search, children repeat
+    assert list(tmp_path.iterdir()) == []
