@@ -9,15 +9,16 @@ from lens_engine import __version__
 from lens_engine.assessment import Assessor
 from lens_engine.checkpoint import CheckpointStore, MemoryCheckpointStore
 from lens_engine.config import SelectionConfig
-from lens_engine.context import FittedRows, fit_to_context
+from lens_engine.context import fit_to_context
 from lens_engine.dataset import Problem, digest_examples
 from lens_engine.diversity import Affinity
 from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
+from lens_engine.estimate import measure_lengths
 from lens_engine.evaluation import EvaluationRows, Standing, judge, stand
 from lens_engine.filtering import Filter, FilterState
 from lens_engine.metering import Meter, Stopped
 from lens_engine.permutations import group_by_label
-from lens_engine.planning import Planner, TokenLengths
+from lens_engine.planning import Planner
 from lens_engine.progress import SelectionListener, SilentListener
 from lens_engine.randomness import make_generator
 from lens_engine.report import SelectionResult
@@ -70,7 +71,7 @@ class _Run:
         self.problem, self.scorer, self.config = problem, scorer, config
         self.task = problem.task
         self.fitted = fit_to_context(split_examples(problem, config), self.task, scorer, config)
-        self.planner = Planner(self.fitted.rows, config, _mean_lengths(self.fitted, self))
+        self.planner = Planner(self.fitted.rows, config, measure_lengths(self.fitted.rows, self.task, scorer))
         self.fingerprint = _fingerprint(problem, config, scorer)
         self.meter = Meter(
             scorer=scorer,
@@ -218,13 +219,6 @@ class _Run:
                 "raise it, or lower filtering.candidates or splits.test",
                 field="options.budget.max_forwards",
             )
-
-
-def _mean_lengths(fitted: FittedRows, run: _Run) -> TokenLengths:
-    rows, task, scorer = fitted.rows, run.task, run.scorer
-    demonstrations = scorer.count_tokens([task.render_demonstration(example) for example in rows.candidates])
-    judged = (*rows.score_set, *rows.validation, *rows.confirmation, *rows.test)
-    return TokenLengths.from_counts(demonstrations, scorer.count_tokens([task.render_query(e.text) for e in judged]))
 
 
 def _fingerprint(problem: Problem, config: SelectionConfig, scorer: LabelScorer) -> str:
