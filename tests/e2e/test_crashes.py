@@ -107,7 +107,7 @@ def test_a_worker_that_wakes_after_another_took_over_writes_nothing(lens: Stack)
     assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 2)
     assert selection["digest"] == lens.undisturbed_digest(selection_id)
     assert lens.get(selection_id) == selection
-    assert "taken over; nothing is written" in lens.workers[0].log()
+    assert "writes nothing: the claim is lost" in lens.workers[0].log()
     lens.check_invariants()
 
 
