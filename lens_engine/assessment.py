@@ -14,7 +14,7 @@ from lens_engine.baselines.random_permutations import RandomPermutations
 from lens_engine.config import SelectionConfig
 from lens_engine.evaluation import EvaluationRows, Judgement, Standing, compare, judge, rank_key, spread, stand
 from lens_engine.metering import Meter, Stopped
-from lens_engine.permutations import shuffle
+from lens_engine.permutations import render_permutations, shuffle
 from lens_engine.planning import Cost, Planner
 from lens_engine.randomness import make_generator
 from lens_engine.report import RandomAndValidation, Record
@@ -185,15 +185,12 @@ class Assessor:
         self, permutations: Sequence[Permutation], rows: EvaluationRows, *, calibrated: bool | None = None
     ) -> list[Judgement]:
         """Judge permutations of survivors; calibrated as the report is, unless told."""
-        prefixes = [
-            self.task.render_prefix([self.survivors[index] for index in permutation]) for permutation in permutations
-        ]
+        prefixes = render_permutations(self.task, self.survivors, permutations)
         asked = self.config.report.calibrated if calibrated is None else calibrated
         return judge(self.meter, prefixes, rows, calibrated=asked)
 
     def _candidate_prefixes(self, permutations: Sequence[Permutation]) -> list[Prefix]:
-        candidates = self.planner.rows.candidates
-        return [self.task.render_prefix([candidates[index] for index in permutation]) for permutation in permutations]
+        return render_permutations(self.task, self.planner.rows.candidates, permutations)
 
     def _draw_random(self, first: int, count: int) -> list[Permutation]:
         return RandomPermutations(self.planner.rows, self.task, self.config).draw(first, count)

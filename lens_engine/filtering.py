@@ -30,6 +30,10 @@ class FilterState:
     def start(cls, num_candidates: int) -> "FilterState":
         return cls(0, np.arange(num_candidates), np.empty((num_candidates, 0)))
 
+    def pick_survivors(self, candidates: Sequence[Example]) -> tuple[Example, ...]:
+        """The survivors themselves, in the order of `survivors`."""
+        return tuple(candidates[index] for index in self.survivors)
+
     @property
     def info_scores(self) -> FloatArray:
         """I(e, S) of each survivor, on the score set so far."""

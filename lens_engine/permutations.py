@@ -32,6 +32,13 @@ def draw_permutation(groups: IndexArray, quotas: Sequence[int], rng: np.random.G
     return shuffle(np.concatenate(members).tolist(), rng)
 
 
+def render_permutations(
+    task: Task, examples: Sequence[Example], permutations: Sequence[Permutation]
+) -> list[tuple[str, ...]]:
+    """The prefix of each permutation of these examples."""
+    return [task.render_prefix([examples[index] for index in permutation]) for permutation in permutations]
+
+
 def shuffle(members: Sequence[int], rng: np.random.Generator) -> Permutation:
     """The same members in random order."""
     return tuple(int(member) for member in rng.permutation(np.asarray(members)))

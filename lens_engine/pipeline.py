@@ -17,7 +17,7 @@ from lens_engine.estimate import measure_lengths
 from lens_engine.evaluation import EvaluationRows, Standing, judge, stand
 from lens_engine.filtering import Filter, FilterState
 from lens_engine.metering import Meter, Stopped
-from lens_engine.permutations import group_by_label
+from lens_engine.permutations import group_by_label, render_permutations
 from lens_engine.planning import Planner
 from lens_engine.progress import SelectionListener, SilentListener
 from lens_engine.randomness import make_generator
@@ -129,17 +129,10 @@ class _Run:
 
     def _filter(self) -> None:
         rounds = self.planner.rounds
-        stage = Filter(
-            self.task,
-            self.fitted.rows.candidates,
-            self.fitted.rows.score_set,
-            self.config.filtering.contribution,
-            self.config.balanced,
-        )
         for number, plan in enumerate(rounds, start=1):
             if number > self.state.filtering.rounds_done:
                 self.meter.enter(Phase.FILTER, number, len(rounds))
-                filtering = stage.run_round(self.state.filtering, plan, self.meter)
+                filtering = self._stage.run_round(self.state.filtering, plan, self.meter)
                 self._advance(replace(self.state, filtering=filtering), Phase.FILTER, number)
 
     def _search(self) -> None:
@@ -161,8 +154,7 @@ class _Run:
         return search is not None and search.iterations_done >= self.config.search.iterations
 
     def _evaluate(self, permutations: Sequence[Permutation]) -> list[Standing]:
-        survivors = self.survivors
-        prefixes = [self.task.render_prefix([survivors[index] for index in chosen]) for chosen in permutations]
+        prefixes = render_permutations(self.task, self.survivors, permutations)
         rows = EvaluationRows(self.task, self.fitted.rows.validation)
         return [stand(found) for found in judge(self.meter, prefixes, rows, calibrated=self.config.calibrated_search)]
 
@@ -175,7 +167,12 @@ class _Run:
 
     @property
     def survivors(self) -> tuple[Example, ...]:
-        return tuple(self.fitted.rows.candidates[index] for index in self.state.filtering.survivors)
+        return self.state.filtering.pick_survivors(self.fitted.rows.candidates)
+
+    @property
+    def _stage(self) -> Filter:
+        rows, config = self.fitted.rows, self.config
+        return Filter(self.task, rows.candidates, rows.score_set, config.filtering.contribution, config.balanced)
 
     def _keep_best_so_far(self, reason: StopReason) -> None:
         """Without an evaluated permutation, a budget still buys the one that InfoScores speak for."""
@@ -189,9 +186,8 @@ class _Run:
         self.state = replace(self.state, assessment=assessment)
 
     def _cut_to_keep(self) -> None:
-        state, candidates = self.state.filtering, self.fitted.rows.candidates
-        stage = Filter(self.task, candidates, (), self.config.filtering.contribution, self.config.balanced)
-        kept = stage.rank(state.survivors, state.info_scores, self.config.filtering.keep)
+        state = self.state.filtering
+        kept = self._stage.rank(state.survivors, state.info_scores, self.config.filtering.keep)
         filtering = FilterState(state.rounds_done, state.survivors[kept], state.contributions[kept])
         self.state = replace(self.state, filtering=filtering)
 

@@ -26,7 +26,7 @@ class Findings:
 
     @property
     def survivors(self) -> tuple[Example, ...]:
-        return tuple(self.fitted.rows.candidates[index] for index in self.state.filtering.survivors)
+        return self.state.filtering.pick_survivors(self.fitted.rows.candidates)
 
 
 def build_result(run: Findings, stop_reason: StopReason) -> SelectionResult:

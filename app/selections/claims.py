@@ -10,7 +10,7 @@ from datetime import timedelta
 from enum import Enum, auto
 from typing import Any
 
-from sqlalchemy import ColumnElement, Update, delete, func, insert, literal, select, update
+from sqlalchemy import ColumnElement, Update, and_, delete, func, insert, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
@@ -169,12 +169,17 @@ def expire_lease(session: Session, claim: Claim) -> bool:
     return _touched(session, _fenced(claim).values(lease_until=func.now()))
 
 
-def _fenced(claim: Claim) -> Update:
-    return update(Selection).where(
+def _is_held(claim: Claim) -> ColumnElement[bool]:
+    """The fence: the row is still this attempt's."""
+    return and_(
         Selection.id == claim.selection_id,
         Selection.attempt == claim.attempt,
         Selection.status.in_([status.value for status in LEASED]),
     )
+
+
+def _fenced(claim: Claim) -> Update:
+    return update(Selection).where(_is_held(claim))
 
 
 def _ending(claim: Claim, status: Status, only: Status | None = None) -> Update:
@@ -187,19 +192,8 @@ def _ending(claim: Claim, status: Status, only: Status | None = None) -> Update:
 
 def _lock(session: Session, claim: Claim) -> bool:
     """Keep the row ours for the rest of the transaction; False when it no longer is."""
-    return (
-        session.scalar(
-            select(literal(1))
-            .select_from(Selection)
-            .where(
-                Selection.id == claim.selection_id,
-                Selection.attempt == claim.attempt,
-                Selection.status.in_([status.value for status in LEASED]),
-            )
-            .with_for_update()
-        )
-        is not None
-    )
+    row = select(literal(1)).select_from(Selection).where(_is_held(claim)).with_for_update()
+    return session.scalar(row) is not None
 
 
 def _touched(session: Session, statement: Update) -> bool:
