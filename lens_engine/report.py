@@ -92,6 +92,7 @@ class Provenance(Record):
     dtype: str
     device: str
     executor: str
+    token_budget: int | None = Field(None, description="Tokens a forward could feed at the end of the run.")
     seed: int
     dataset_sha256: str
     test_sha256: str | None

@@ -135,6 +135,7 @@ def _provenance(run: Findings) -> Provenance:
         dtype=identity.dtype,
         device=identity.device,
         executor=identity.executor,
+        token_budget=identity.token_budget,
         seed=run.config.seed,
         dataset_sha256=digest_examples(problem.examples),
         test_sha256=None if problem.test is None else digest_examples(problem.test),

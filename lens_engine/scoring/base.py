@@ -24,6 +24,7 @@ class ScorerIdentity:
     dtype: str  #: "float32", "bfloat16" or "float16"
     device: str
     executor: str  #: how prompts are run: "packed", "cached" or "plain"
+    token_budget: int | None = None  #: tokens a forward may feed; halved, for good, when memory runs out
 
 
 class LabelScorer(Protocol):

@@ -44,7 +44,7 @@ class CausalLMScorer:
 
     @property
     def identity(self) -> ScorerIdentity:
-        return self._identity
+        return dataclasses.replace(self._identity, token_budget=self._token_budget)
 
     @property
     def max_prompt_tokens(self) -> int:

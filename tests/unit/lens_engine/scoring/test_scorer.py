@@ -58,6 +58,7 @@ def test_running_out_of_memory_halves_the_budget_for_good(error: Callable[[], Ex
 
     assert (scorer.score(PREFIXES, QUERIES, SPANS) == -128).all()
     assert scorer.token_budget == 128
+    assert scorer.identity.token_budget == 128
     assert scorer.counters.num_pairs == 4
 
 
