@@ -1,7 +1,8 @@
 """A scorer that counts: forwards and tokens, progress, budgets and cancelling, between small chunks."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ import numpy as np
 from lens_engine.config import BudgetOptions
 from lens_engine.planning import Cost
 from lens_engine.progress import Progress, SelectionListener
-from lens_engine.scoring.base import LabelScorer, Prefix
+from lens_engine.scoring.base import Block, LabelScorer, Prefix, score_blocks
 from lens_engine.scoring.limits import check_finite
 from lens_engine.types import LabelLogProbs, Phase, StopReason
 
@@ -25,6 +26,16 @@ class Stopped(Exception):
     def __init__(self, reason: StopReason) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """Where a block's scores belong, and what they cost."""
+
+    rows: slice
+    columns: slice
+    block: Block
+    cost: Cost
 
 
 @dataclass
@@ -48,6 +59,7 @@ class Meter:
     _tokens_before: int = field(init=False, default=0)  #: of earlier attempts
     _seconds_before: float = field(init=False, default=0.0)
     _lengths: dict[str, int] = field(init=False, default_factory=dict)
+    _stop_reason: StopReason | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._started = self.clock()
@@ -64,16 +76,22 @@ class Meter:
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> LabelLogProbs:
         """`label_log_probs  # [prefixes, queries, labels]`; see LabelScorer.score.
 
+        A scorer with several workers has several chunks at a time. The chunks, and the one that a budget
+        of forwards ends before, are the same for any number of workers.
+
         Raises:
             Stopped: before a chunk that the budget does not cover, or when a stop was asked for.
         """
         result = np.empty((len(prefixes), len(queries), len(self.label_spans)), dtype=np.float32)
-        for rows, columns in self._chunks(prefixes, queries):
-            chunk, asked = prefixes[rows], queries[columns]
-            tokens = self._tokens(chunk, asked)
-            self._check(len(chunk) * len(asked), tokens)
-            result[rows, columns] = self.scorer.score(chunk, asked, self.label_spans)
-            self._count(len(chunk) * len(asked), tokens)
+        taken = deque[_Chunk]()
+        blocks = self._take(self._chunks(prefixes, queries), taken)
+        self._stop_reason = None
+        for scores in score_blocks(self.scorer, blocks, self.label_spans):
+            chunk = taken.popleft()
+            result[chunk.rows, chunk.columns] = scores
+            self._count(chunk.cost)
+        if self._stop_reason is not None:
+            raise Stopped(self._stop_reason)
         check_finite(result, self.label_spans)
         return result
 
@@ -110,7 +128,22 @@ class Meter:
         new = [segment for segment in dict.fromkeys(segments) if segment not in self._lengths]
         self._lengths.update(zip(new, self.scorer.count_tokens(new), strict=True))
 
-    def _chunks(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> Iterator[tuple[slice, slice]]:
+    def _take(self, chunks: Iterable["_Chunk"], taken: "deque[_Chunk]") -> Iterator[Block]:
+        """Hand out chunks up to the one before which the run has to stop; `taken` holds those not yet counted."""
+        for chunk in chunks:
+            self._stop_reason = self._reason_to_stop(sum((other.cost for other in taken), chunk.cost))
+            if self._stop_reason is not None:
+                return
+            taken.append(chunk)
+            yield chunk.block
+
+    def _chunks(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> Iterator["_Chunk"]:
+        for rows, columns in self._cut(prefixes, queries):
+            block = Block(tuple(prefixes[rows]), tuple(queries[columns]))
+            forwards = len(block.prefixes) * len(block.queries)
+            yield _Chunk(rows, columns, block, Cost(forwards, self._tokens(block.prefixes, block.queries)))
+
+    def _cut(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> Iterator[tuple[slice, slice]]:
         """Whole prefixes while they fit a chunk; a longer one is cut along its queries."""
         self.learn_lengths([*queries, *(segment for prefix in prefixes for segment in prefix)])
         query_tokens = sum(map(self.count_tokens, queries))
@@ -131,12 +164,12 @@ class Meter:
     def _prefix_tokens(self, prefix: Prefix) -> int:
         return sum(map(self.count_tokens, prefix))
 
-    def _check(self, forwards: int, tokens: int) -> None:
-        reason = self.listener.stop_requested()
-        if reason is None and not self._covers_chunk(Cost(forwards, tokens)):
-            reason = StopReason.BUDGET
-        if reason is not None:
-            raise Stopped(reason)
+    def _reason_to_stop(self, cost: Cost) -> StopReason | None:
+        """Why work of this cost must not begin; None if it may."""
+        asked = self.listener.stop_requested()
+        if asked is None and not self._covers_chunk(cost):
+            return StopReason.BUDGET
+        return asked
 
     def _covers_chunk(self, cost: Cost) -> bool:
         """As `affords`, but in the first half of the time no pace is trusted: first chunks are slow."""
@@ -153,8 +186,8 @@ class Meter:
         needed = (cost.tokens + self.reserve.tokens) / pace if pace else 0.0
         return limit is None or self.seconds + needed <= limit
 
-    def _count(self, forwards: int, tokens: int) -> None:
-        self.spent = self.spent + Cost(forwards, tokens)
+    def _count(self, cost: Cost) -> None:
+        self.spent = self.spent + cost
         self._report()
 
     def _report(self) -> None:

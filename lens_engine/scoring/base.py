@@ -5,14 +5,22 @@ each label word, what is log p(label word | prefix ⊕ query)? Zero-shot, one-sh
 (Eq. 3), evaluating a permutation, and contextual calibration are all calls of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from lens_engine.types import LabelLogProbs
 
 Prefix = tuple[str, ...]
 """Rendered demonstrations, each one segment that is tokenised apart; () is zero-shot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Prefixes and queries that are scored in one call, each with each."""
+
+    prefixes: tuple[Prefix, ...]
+    queries: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +69,31 @@ class LabelScorer(Protocol):
             NonFiniteScore: the model gave NaN or an infinity.
         """
         ...
+
+
+@runtime_checkable
+class ParallelScorer(LabelScorer, Protocol):
+    """A scorer with several workers, each of which gives the same bits for the same block."""
+
+    @property
+    def num_workers(self) -> int: ...
+
+    def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
+        """Score blocks side by side; `[P, Q, L]` of each, as `score` gives it, in the order of the blocks.
+
+        A block is taken from `blocks` when a worker can soon begin with it, in the caller's thread, and
+        whatever has been taken is scored and given back, also when `blocks` ends early.
+
+        Raises:
+            LensError: as `score`, when it is the turn of the block that failed.
+        """
+        ...
+
+
+def score_blocks(scorer: LabelScorer, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
+    """As `ParallelScorer.score_blocks`; a scorer without workers takes one block after the other."""
+    if isinstance(scorer, ParallelScorer):
+        yield from scorer.score_blocks(blocks, label_spans)
+        return
+    for block in blocks:
+        yield scorer.score(block.prefixes, block.queries, label_spans)
