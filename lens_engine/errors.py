@@ -22,13 +22,23 @@ Every error carries a stable `code` that the service repeats to its clients.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 
 class LensError(Exception):
     """The engine could not do what was asked."""
 
     code: ClassVar[str] = "lens-error"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """An error of another process arrives as itself; Exception's own way would drop keyword arguments."""
+        return type(self)._restore, (self.args, self.__dict__)
+
+    @classmethod
+    def _restore(cls, args: tuple[Any, ...], state: dict[str, Any]) -> Self:
+        error = cls.__new__(cls, *args)
+        error.__dict__.update(state)
+        return error
 
 
 class InvalidInput(LensError):

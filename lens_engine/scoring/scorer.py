@@ -52,8 +52,12 @@ class CausalLMScorer:
 
     @property
     def token_budget(self) -> int:
-        """Tokens a forward may feed."""
+        """Tokens a forward may feed; to be set only to what another device of the kind has come down to."""
         return self._token_budget
+
+    @token_budget.setter
+    def token_budget(self, tokens: int) -> None:
+        self._token_budget = tokens
 
     @property
     def counters(self) -> TokenCounters:

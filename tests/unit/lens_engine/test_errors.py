@@ -1,3 +1,5 @@
+import pickle
+
 import pytest
 
 from lens_engine import errors
@@ -33,3 +35,18 @@ def test_refused_input_says_where(error: type[InvalidInput]) -> None:
 
 def test_stop_without_a_result_says_why() -> None:
     assert NothingSelected("stopped", stop_reason="cancelled").stop_reason == "cancelled"
+
+
+@pytest.mark.parametrize("error", every_error(), ids=lambda error: error.code)
+def test_error_of_another_process_arrives_as_itself(error: type[LensError]) -> None:
+    if issubclass(error, InvalidInput):
+        raised: LensError = error("the text", field="dataset.text", row=3)
+    elif issubclass(error, NothingSelected):
+        raised = error("the text", stop_reason="budget")
+    else:
+        raised = error("the text")
+
+    arrived = pickle.loads(pickle.dumps(raised))
+
+    assert type(arrived) is error
+    assert (str(arrived), vars(arrived)) == ("the text", vars(raised))
