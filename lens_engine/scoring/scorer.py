@@ -65,7 +65,7 @@ class CausalLMScorer:
         return dataclasses.replace(self._counters)
 
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
-        return [len(tokens) for tokens in self._tokenizer.encode_queries(segments, is_first=False)]
+        return self._tokenizer.count(segments)
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
         """As `LabelScorer.score`.

@@ -7,6 +7,7 @@ really comes first may get it, so later segments go through a copy of the tokeni
 """
 
 import json
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,7 +16,9 @@ from tokenizers import Tokenizer
 Tokens = tuple[int, ...]
 
 _MAX_CACHED_TOKENS = 20_000_000
-"""Less than a gigabyte."""
+"""Some 100 MiB."""
+_TEXTS_AT_A_TIME = 1_000
+"""The tokenizer keeps some 50 bytes for each token until it has done all it was given."""
 
 
 class SegmentTokenizer:
@@ -35,7 +38,7 @@ class SegmentTokenizer:
         continuing = _without_prefix_space(description)
         self._continuing = self._first if continuing == description else _plain_tokenizer(continuing)
         self._max_cached_tokens = max_cached_tokens
-        self._cached: dict[tuple[bool, str], Tokens] = {}
+        self._cached: dict[tuple[bool, str], array[int]] = {}  # a tuple of integers takes ten times the memory
         self.num_cached_tokens = 0
 
     def encode_prefixes(self, prefixes: Sequence[Sequence[str]]) -> list[Tokens]:
@@ -59,6 +62,11 @@ class SegmentTokenizer:
         encoded = self._encode(label_spans, is_first=False)
         return [encoded[span] for span in label_spans]
 
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text as a segment that is not a prompt's first."""
+        self._remember(dict.fromkeys(texts), is_first=False)
+        return [len(self._cached[False, text]) for text in texts]
+
     @property
     def distinguishes_first(self) -> bool:
         """Whether a text has other tokens at the beginning of a prompt than later in it."""
@@ -67,16 +75,21 @@ class SegmentTokenizer:
     def _encode(self, texts: Iterable[str], *, is_first: bool) -> dict[str, Tokens]:
         is_first = is_first and self.distinguishes_first  # otherwise one entry serves both places
         wanted = dict.fromkeys(texts)
+        self._remember(wanted, is_first=is_first)
+        return {text: tuple(self._cached[is_first, text]) for text in wanted}
+
+    def _remember(self, texts: Iterable[str], *, is_first: bool) -> None:
+        """Tokenise what is not remembered of these texts, no text twice among them."""
         if self.num_cached_tokens > self._max_cached_tokens:
             self._cached.clear()
             self.num_cached_tokens = 0
-        missing = [text for text in wanted if (is_first, text) not in self._cached]
+        missing = [text for text in texts if (is_first, text) not in self._cached]
         tokenizer = self._first if is_first else self._continuing
-        encodings = tokenizer.encode_batch_fast(missing, add_special_tokens=False)
-        for text, encoding in zip(missing, encodings, strict=True):
-            self._cached[is_first, text] = tuple(encoding.ids)
-            self.num_cached_tokens += max(len(encoding.ids), 1)  # an empty text takes room too
-        return {text: self._cached[is_first, text] for text in wanted}
+        for start in range(0, len(missing), _TEXTS_AT_A_TIME):
+            batch = missing[start : start + _TEXTS_AT_A_TIME]
+            for text, encoding in zip(batch, tokenizer.encode_batch_fast(batch, add_special_tokens=False), strict=True):
+                self._cached[is_first, text] = array("I", encoding.ids)
+                self.num_cached_tokens += max(len(encoding.ids), 1)  # an empty text takes room too
 
 
 def _leading_special_tokens(backend: Tokenizer) -> Tokens:

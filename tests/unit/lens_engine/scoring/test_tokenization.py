@@ -141,3 +141,21 @@ def test_cache_is_emptied_when_it_holds_too_many_tokens() -> None:
         assert [tokens] == unbounded.encode_queries([text], is_first=False)
         assert bounded.num_cached_tokens <= 30 + len(tokens)
     assert unbounded.num_cached_tokens > 100
+
+
+@pytest.mark.parametrize("legacy", [True, False])
+def test_counts_are_those_of_segments_that_follow_others(legacy: bool) -> None:
+    segments = SegmentTokenizer(llama_like(legacy=legacy))
+    texts = ["the city", "a great day in the city", "", "the city"]
+
+    assert segments.count(texts) == [len(tokens) for tokens in segments.encode_queries(texts, is_first=False)]
+
+
+def test_more_texts_than_are_tokenised_at_a_time_come_back_in_order() -> None:
+    segments = SegmentTokenizer(byte_level())
+    texts = [f"film {index}" for index in range(2_500)]
+
+    encoded = segments.encode_queries(texts, is_first=False)
+
+    assert ["".join(pieces(byte_level(), tokens)).replace("Ġ", " ") for tokens in encoded[::499]] == texts[::499]
+    assert segments.num_cached_tokens == sum(map(len, encoded))
