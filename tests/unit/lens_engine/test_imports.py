@@ -5,7 +5,18 @@ from pathlib import Path
 import lens_engine
 
 _ROOT = Path(lens_engine.__file__).parent
-_SCORING_WITHOUT_TORCH = {"__init__.py", "base.py", "labels.py", "limits.py", "packing.py", "tokenization.py"}
+_SCORING_WITHOUT_TORCH = {
+    "__init__.py",
+    "base.py",
+    "block_table.py",
+    "labels.py",
+    "limits.py",
+    "packing.py",
+    "pair_cache.py",
+    "remembering.py",
+    "surroundings.py",
+    "tokenization.py",
+}
 
 
 def list_modules() -> list[str]:

@@ -1,0 +1,51 @@
+"""What beside model and prompts decides the bits of a score: software, processor, threads."""
+
+import hashlib
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+_LIBRARIES = ("torch", "transformers", "tokenizers")
+_CPU_INFO = Path("/proc/cpuinfo")  # Linux; elsewhere the platform's own words must do
+
+
+def describe_surroundings() -> tuple[str, ...]:
+    """Versions, the processor, the graphics cards and how torch is set up, in a fixed order.
+
+    torch is asked here and now: threads that are set later are not seen. Needs torch.
+    """
+    import torch
+
+    cards = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
+    return (
+        f"scoring {_digest_own_sources()}",
+        *(f"{name} {_version(name)}" for name in _LIBRARIES),
+        f"processor {platform.machine()} {_processor()} {torch.backends.cpu.get_cpu_capability()}",
+        f"threads {torch.get_num_threads()}",
+        f"cards {cards} cuda {torch.version.cuda}",
+        f"products {torch.get_float32_matmul_precision()}",
+    )
+
+
+def _digest_own_sources() -> str:
+    """Of the files of this package: who changes an executor changes bits, whatever the version says."""
+    here = Path(__file__).parent
+    digest = hashlib.sha256()
+    for file in sorted(here.rglob("*.py")):
+        digest.update(f"{file.relative_to(here).as_posix()} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "none"
+
+
+def _processor() -> str:
+    try:
+        lines = _CPU_INFO.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line for line in lines if line.startswith("model name")), platform.processor())
