@@ -8,6 +8,7 @@ from lens_engine.context import fit_to_context
 from lens_engine.dataset import Problem
 from lens_engine.planning import CostEstimate, Planner, TokenLengths
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.remembering import RememberingScorer
 from lens_engine.splits import SplitRows, split_examples
 from lens_engine.template import Task
 
@@ -46,8 +47,10 @@ def measure_pace(
 ) -> float | None:
     """Tokens per second over some candidates × queries, after a first call that is not timed.
 
-    None where the clock did not move.
+    None where the clock did not move. A scorer that remembers is made to compute.
     """
+    if isinstance(scorer, RememberingScorer):
+        scorer = scorer.computing
     queries = [task.render_query(example.text) for example in rows.score_set[:_SAMPLE_QUERIES]]
     query_tokens = sum(scorer.count_tokens(queries))
     prefixes, tokens = [], 0

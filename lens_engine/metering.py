@@ -13,6 +13,7 @@ from lens_engine.planning import Cost
 from lens_engine.progress import Progress, SelectionListener
 from lens_engine.scoring.base import Block, LabelScorer, Prefix, score_blocks
 from lens_engine.scoring.limits import check_finite
+from lens_engine.scoring.remembering import count_pairs_found
 from lens_engine.types import LabelLogProbs, Phase, StopReason
 
 CHUNK_TOKENS = 8_192
@@ -53,20 +54,25 @@ class Meter:
     step: int = 1
     steps: int = 1
     best_validation_accuracy: float | None = None
+    pairs_from_cache: int = 0  #: of those spent; earlier attempts included
     clock: Callable[[], float] = time.monotonic
     _ignores_budget: bool = field(init=False, default=False)
     _started: float = field(init=False)
     _tokens_before: int = field(init=False, default=0)  #: of earlier attempts
     _seconds_before: float = field(init=False, default=0.0)
+    _tokens_from_cache: int = field(init=False, default=0)  #: of this attempt
+    _pairs_found: int = field(init=False)  #: what the scorer's count was after the newest chunk
     _lengths: dict[str, int] = field(init=False, default_factory=dict)
     _stop_reason: StopReason | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._started = self.clock()
+        self._pairs_found = count_pairs_found(self.scorer)
 
-    def resume(self, spent: Cost, seconds: float) -> None:
+    def resume(self, spent: Cost, seconds: float, pairs_from_cache: int = 0) -> None:
         """Add what earlier attempts spent; the pace is measured on this attempt alone."""
         self.spent, self._tokens_before, self._seconds_before = spent, spent.tokens, seconds
+        self.pairs_from_cache = pairs_from_cache
 
     def enter(self, phase: Phase, step: int, steps: int) -> None:
         """Tell the listener where the run is."""
@@ -114,8 +120,9 @@ class Meter:
 
     @property
     def tokens_per_second(self) -> float | None:
+        """Of what was computed in this attempt: what came from a cache says nothing about the rest."""
         elapsed = self.clock() - self._started
-        done = self.spent.tokens - self._tokens_before
+        done = self.spent.tokens - self._tokens_before - self._tokens_from_cache
         return done / elapsed if done and elapsed > 0 else None
 
     def count_tokens(self, segment: str) -> int:
@@ -188,6 +195,11 @@ class Meter:
 
     def _count(self, cost: Cost) -> None:
         self.spent = self.spent + cost
+        found = count_pairs_found(self.scorer)
+        if found > self._pairs_found:
+            self.pairs_from_cache += found - self._pairs_found
+            self._tokens_from_cache += cost.tokens
+        self._pairs_found = found
         self._report()
 
     def _report(self) -> None:

@@ -93,7 +93,7 @@ class _Run:
         if checkpoint.fingerprint != self.fingerprint:
             raise CheckpointForeign("the checkpoint belongs to other data, options, model or engine version")
         self.state = RunState.from_checkpoint(checkpoint)
-        self.meter.resume(self.state.spent, self.state.seconds)
+        self.meter.resume(self.state.spent, self.state.seconds, self.state.pairs_from_cache)
         self._show_best()
 
     def search_within_budget(self) -> StopReason:
@@ -195,7 +195,8 @@ class _Run:
         self._advance(replace(self.state, assessment=assessment), Phase.EVALUATE, step)
 
     def _advance(self, state: RunState, phase: Phase, step: int) -> None:
-        self.state = replace(state, spent=self.meter.spent, seconds=self.meter.seconds)
+        meter = self.meter
+        self.state = replace(state, spent=meter.spent, seconds=meter.seconds, pairs_from_cache=meter.pairs_from_cache)
         self._show_best()
         dtype = self.scorer.identity.dtype
         self.store.save(self.state.to_checkpoint(self.fingerprint, dtype, phase, step))

@@ -121,6 +121,7 @@ class Spending(Record):
     forwards: int
     tokens: int
     seconds: float
+    pairs_from_cache: int = Field(0, description="Of the forwards, those that an earlier run had computed.")
     permutations_evaluated: int
 
 

@@ -101,6 +101,7 @@ def _cost_figures(run: Findings) -> Spending:
         forwards=state.spent.forwards,
         tokens=state.spent.tokens,
         seconds=run.seconds,
+        pairs_from_cache=state.pairs_from_cache,
         permutations_evaluated=evaluated,
     )
 

@@ -36,6 +36,7 @@ class RunState:
     assessment: Assessment = field(default_factory=Assessment)
     spent: Cost = Cost()
     seconds: float = 0.0
+    pairs_from_cache: int = 0
 
     def to_checkpoint(self, fingerprint: str, dtype: str, phase: Phase, step: int) -> Checkpoint:
         values = {
@@ -43,6 +44,7 @@ class RunState:
             "search": _SearchRecord.of(self.search).model_dump(mode="json") if self.search else None,
             "assessment": self.assessment.model_dump(mode="json"),
             "spent": [self.spent.forwards, self.spent.tokens, self.seconds],
+            "pairs_from_cache": self.pairs_from_cache,
         }
         arrays = {"survivors": self.filtering.survivors, "contributions": self.filtering.contributions}
         return Checkpoint(fingerprint, phase, step, dtype, values, arrays)
@@ -57,6 +59,7 @@ class RunState:
             assessment=Assessment.model_validate(values["assessment"]),
             spent=Cost(forwards, tokens),
             seconds=seconds,
+            pairs_from_cache=values["pairs_from_cache"],
         )
 
     @classmethod

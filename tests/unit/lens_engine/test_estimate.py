@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from lens_engine.config import SelectionConfig
 from lens_engine.dataset import Problem
 from lens_engine.errors import ClassTooSmall, PromptTooLong
 from lens_engine.estimate import measure_pace
+from lens_engine.scoring.pair_cache import PairCache
+from lens_engine.scoring.remembering import RememberingScorer
 from lens_engine.splits import split_examples
 from lens_engine.testing import TableScorer
 
@@ -82,6 +85,19 @@ def test_pace_is_that_of_the_call_after_the_first(make_planted_problem: MakeProb
     # A demonstration has seven words ("day0 rainy quality9 difficulty9 It was NEGATIVE."), a query six.
     assert pace == prefixes * (7 + 6 * queries) / 2.0
     assert clock.seconds == 102.0
+
+
+def test_pace_is_measured_and_not_remembered(
+    make_planted_problem: MakeProblem, make_config: MakeConfig, tmp_path: Path
+) -> None:
+    problem, scorer = make_planted_problem(), TableScorer()
+    rows, cache = split_examples(problem, make_config()), PairCache(tmp_path / "pairs.sqlite3", 1 << 20)
+
+    for _ in range(2):
+        measure_pace(rows, problem.task, RememberingScorer(scorer, cache, ()))
+
+    cache.close()
+    assert scorer.num_calls == 4
 
 
 def test_pace_of_a_clock_that_stands_still_is_unknown(
