@@ -68,6 +68,7 @@ class Settings(BaseSettings):
     device: str = Field("auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     cache_dir: Path = Field(default_factory=lambda: Path.home() / ".cache" / "lens")
+    pair_cache_mib: int = Field(256, ge=0, description="Scores kept for later selections, on disk; 0: none.")
 
     # HTTP.
     public_url: str = Field("https://lens.example", pattern=r"^https?://[^\s]+$", description="Base of problem types.")

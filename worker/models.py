@@ -6,6 +6,7 @@ import pkgutil
 from app.settings import Settings
 from lens_engine.errors import UnknownModel
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.remembering import remember_pairs
 
 TESTING_PREFIX = "testing:"
 """`testing:package.module:function` names a function that makes a scorer, where the settings allow it."""
@@ -31,7 +32,10 @@ def load_model(settings: Settings, name: str, dtype: str | None) -> LabelScorer:
 
     # The engine is a library of its own and knows no settings, only this variable.
     os.environ["LENS_CACHE_DIR"] = str(settings.cache_dir)
-    return load_scorer(reference, device=settings.device, dtype=dtype or settings.dtype, name=name)
+    scorer = load_scorer(reference, device=settings.device, dtype=dtype or settings.dtype, name=name)
+    if not settings.pair_cache_mib:
+        return scorer
+    return remember_pairs(scorer, settings.pair_cache_mib << 20)
 
 
 def _make_double(reference: str) -> LabelScorer:

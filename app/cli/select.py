@@ -36,6 +36,9 @@ def select(
     separator: Annotated[str, typer.Option(help="What ends a demonstration.", show_default="a line break")] = "\n",
     dtype: Annotated[str, typer.Option(help="float32, bfloat16, float16, or auto for the fastest here.")] = "auto",
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps, or auto for CUDA where there is one.")] = "auto",
+    pair_cache: Annotated[
+        bool, typer.Option(help="Use scores that an earlier run computed, and keep those of this one for later runs.")
+    ] = True,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Kept up to date on the way; a run that finds its own goes on from it.")
     ] = None,
@@ -69,7 +72,7 @@ def select(
             if estimate:
                 show_estimate(run.estimate(choice, console), Console(highlight=False))
                 return
-            result = run.execute(choice, checkpoint, console)
+            result = run.execute(choice, checkpoint, console, remembers=pair_cache)
             if output is not None:
                 write_result(result, output)
     except KeyboardInterrupt:

@@ -21,6 +21,7 @@ from lens_engine.planning import CostEstimate
 from lens_engine.progress import Progress
 from lens_engine.report import SelectionResult
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.remembering import remember_pairs
 from lens_engine.splits import split_examples
 from lens_engine.template import Task
 from lens_engine.types import StopReason
@@ -74,8 +75,13 @@ class SelectionRun:
         for note in self.notes:
             console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
 
-    def execute(self, model: ModelChoice, checkpoint: Path | None, console: Console) -> SelectionResult:
+    def execute(
+        self, model: ModelChoice, checkpoint: Path | None, console: Console, *, remembers: bool = True
+    ) -> SelectionResult:
         """Load the model and run, with a live bar; the first Ctrl-C asks the engine to stop.
+
+        Args:
+            remembers: whether scores are looked up in the pair cache and kept there.
 
         Raises:
             LensError: as `load_scorer` and `select_support_examples`.
@@ -87,6 +93,7 @@ class SelectionRun:
         with selection_bar(console) as bar, request.listening(lambda: bar.wait("Stopping at the next point")):
             bar.wait(f"Loading {model.reference}")
             scorer = _load(model, earlier.dtype if earlier is not None else model.dtype)
+            scorer = remember_pairs(scorer) if remembers else scorer
             result = select_support_examples(
                 self.problem, scorer, self.config, listener=BarListener(bar, request), checkpoints=store
             )

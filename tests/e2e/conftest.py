@@ -38,6 +38,7 @@ def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) 
             "poison": "testing:tests.e2e.scorers:poisonous",
             "tiny": str(folder / "tiny"),
         },
+        "cache_dir": str(folder / "cache"),
         "device": "cpu",
         "dtype": "float32",
         "default_model": "held",

@@ -47,6 +47,15 @@ def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module", autouse=True)
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Empty at first: what earlier test runs computed must not make these faster."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LENS_CACHE_DIR", str(folder))
+        yield folder
+
+
 def command(reviews: Path, model: Path, *more: str) -> list[str]:
     options = [part for name, value in OPTIONS.items() for part in ("--option", f"{name}={value}")]
     words = ["--verbalizer", "positive=great", "--verbalizer", "negative=terrible"]
@@ -96,11 +105,24 @@ def test_same_seed_gives_the_same_digest_and_another_seed_another(
     assert digests[1] != first
 
 
+def test_second_run_finds_its_scores_in_the_pair_cache(
+    finished: tuple[str, Path], reviews: Path, model: Path, cache_folder: Path, tmp_path: Path
+) -> None:
+    first, output = read_result(finished[1]), tmp_path / "result.json"
+    assert (cache_folder / "pairs.sqlite3").is_file()
+    for more, found in (([], first.cost.forwards), (["--no-pair-cache"], 0)):
+        done = run(command(reviews, model, *more, "--output", str(output)))
+        assert ("from the pair cache" in done.stdout) == bool(found), done.stderr
+        assert read_result(output).cost.pairs_from_cache == found
+        assert read_result(output).digest == first.digest
+
+
 def test_interrupted_selection_resumes_from_its_checkpoint_to_the_same_digest(
     finished: tuple[str, Path], reviews: Path, model: Path, tmp_path: Path
 ) -> None:
     checkpoint, output = tmp_path / "run.checkpoint", tmp_path / "result.json"
-    arguments = command(reviews, model, "--checkpoint", str(checkpoint), "--output", str(output))
+    slow = "--no-pair-cache"
+    arguments = command(reviews, model, slow, "--checkpoint", str(checkpoint), "--output", str(output))
     with subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         until(checkpoint.exists, "the first checkpoint")
         process.send_signal(signal.SIGINT)

@@ -107,6 +107,11 @@ def test_result_is_shown_with_its_cost_digest_and_warnings() -> None:
     assert "0.910 on the 100 validation rows" in text
 
 
+def test_forwards_that_were_not_computed_are_told_apart() -> None:
+    cost = Spending(forwards=2000, tokens=9, seconds=1.0, permutations_evaluated=1, pairs_from_cache=1234)
+    assert "2,000 forwards (1,234 from the pair cache), 9 tokens" in shown(make_result(cost=cost))
+
+
 def test_result_without_any_figure_can_be_shown() -> None:
     bare = make_result(
         partial=True, stop_reason=StopReason.CANCELLED, validation=None, test=None, baselines=Baselines(),

@@ -6,6 +6,7 @@ import pytest
 
 from app.settings import Settings
 from lens_engine.errors import UnknownModel
+from lens_engine.scoring.remembering import count_pairs_found
 from lens_engine.testing import tiny_causal_lm
 from worker.models import load_model
 
@@ -38,6 +39,23 @@ def test_cache_of_the_settings_is_the_one_used(settings: Settings) -> None:
     load_model(settings, "house-model", None)
 
     assert (settings.cache_dir / "digests").is_dir()
+
+
+def test_scores_of_a_worker_are_found_by_the_next(settings: Settings) -> None:
+    asked = (["film, "], [" great", " terrible"])
+    first = load_model(settings, "house-model", None).score([()], *asked)
+
+    second = load_model(settings, "house-model", None)
+
+    assert second.score([()], *asked).tobytes() == first.tobytes()
+    assert count_pairs_found(second) == 1
+    assert (settings.cache_dir / "pairs.sqlite3").is_file()
+
+
+def test_pair_cache_of_no_size_is_none(settings: Settings) -> None:
+    load_model(settings.model_copy(update={"pair_cache_mib": 0}), "house-model", None)
+
+    assert not (settings.cache_dir / "pairs.sqlite3").exists()
 
 
 def test_model_no_longer_allowed_is_named_with_those_that_are(settings: Settings) -> None:
