@@ -1,0 +1,113 @@
+"""Workloads on one model: which engines, in which number formats, and what is asked of them."""
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from benchmarks.agreement import deltas
+from benchmarks.comparison import compare_engines, part_of_pairs
+from benchmarks.engines.authors import AuthorsEngine, share_cut
+from benchmarks.engines.base import Engine, encode
+from benchmarks.engines.floor import AttentionFreeFloor
+from benchmarks.engines.harness import HarnessEngine, is_installed, tune
+from benchmarks.engines.lens import LensEngine
+from benchmarks.models import LoadedModel, ModelFamily
+from benchmarks.profiling import profile_run
+from benchmarks.records import EngineRun, ProfileRow, WorkloadRun
+from benchmarks.workloads import Work, WorkloadSpec
+from lens_engine.errors import ModelError
+from lens_engine.scoring.executors import ExecutorName
+
+EXECUTORS: tuple[ExecutorName, ...] = ("packed", "cached", "plain")
+"""Ours, from fast to slow."""
+
+Say = Callable[[str], None]
+
+_PROFILED_PAIRS = 112
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How long to measure."""
+
+    seconds: float  #: a repetition of an engine should take, about
+    repetitions: int
+    checked_queries: int  #: log-probabilities are compared on three prefixes with so many queries
+
+
+class Bench:
+    """Workloads on one model, in a number format and, as the reference, in float32."""
+
+    def __init__(self, family: ModelFamily, dtype: torch.dtype, effort: Effort, say: Say) -> None:
+        gc.collect()
+        self._family, self._effort, self._say = family, effort, say
+        self.float32 = family.load(torch.float32)
+        self.loaded = self.float32 if dtype == torch.float32 else family.load(dtype)
+        self._exact = {engine.name: engine for engine in _lens_engines(self.float32, say)}
+        # Only in float32 can a wrong mask be told from rounding.
+        self._lens = [LensEngine.over(self.loaded, executor) for executor in EXECUTORS if executor in self._exact]
+
+    def run(self, spec: WorkloadSpec, work: Work) -> WorkloadRun:
+        self._say(f"{spec.key}: {spec.title}, {self._family.name}")
+        engines = [*self._lens, *self._floor(), *self._rivals(work)]
+        runs = compare_engines(
+            engines, work, seconds=self._effort.seconds, repetitions=self._effort.repetitions, say=self._say
+        )
+        return WorkloadRun(
+            key=spec.key,
+            title=spec.title,
+            model=self._family.name,
+            prefixes=len(work.prefixes),
+            queries=len(work.queries),
+            labels=len(work.label_spans),
+            executor=self._lens[0].name,
+            matrix_weights=self.loaded.matrix_weights,
+            head_weights=self.loaded.head_weights,
+            engines=tuple(self._with_deltas(engines, runs, work)),
+            share_cut=share_cut(encode(work, self.loaded)),
+        )
+
+    def profile(self, work: Work) -> tuple[ProfileRow, ...]:
+        """Where the time of our fastest executor goes, on a part of `work`."""
+        run = self._lens[0].prepare(part_of_pairs(work, _PROFILED_PAIRS, whole_prefixes=True))
+        run()
+        return profile_run(run, self.loaded.device)
+
+    def _floor(self) -> list[Engine]:
+        """Only a model that looks up its attention function can go without one."""
+        has_packed = self._lens[0].name == "packed"
+        return [AttentionFreeFloor(self.loaded, self._lens[0].scorer.token_budget)] if has_packed else []
+
+    def _rivals(self, work: Work) -> Iterator[Engine]:
+        if is_installed():
+            self._say("  looking for the best batch size of lm-evaluation-harness")
+            yield tune(self.loaded, work)
+        yield AuthorsEngine(self.loaded)
+        if self.loaded is not self.float32:
+            yield AuthorsEngine(self.float32)
+
+    def _with_deltas(self, engines: Sequence[Engine], runs: Sequence[EngineRun], work: Work) -> Iterator[EngineRun]:
+        """The runs, each with how far its engine's numbers are from plain ones in float32."""
+        part = work.part(3, self._effort.checked_queries)
+        exact = [self._in_float32(engine) for engine in engines]
+        expected = self._exact["plain"].prepare(part)()
+        here, in_float32 = deltas(engines, part, expected), deltas(exact, part, expected)
+        for engine, run, delta, delta_float32 in zip(engines, runs, here, in_float32, strict=True):
+            is_floor = engine.name == "floor"
+            yield run if is_floor else run.model_copy(update={"delta": delta, "delta_float32": delta_float32})
+
+    def _in_float32(self, engine: Engine) -> Engine:
+        if isinstance(engine, HarnessEngine | AuthorsEngine | AttentionFreeFloor):
+            return replace(engine, loaded=self.float32)
+        return self._exact[engine.name]
+
+
+def _lens_engines(loaded: LoadedModel, say: Say) -> Iterator[LensEngine]:
+    """Our executors, those the model is not right with left out."""
+    for executor in EXECUTORS:
+        try:
+            yield LensEngine.over(loaded, executor)
+        except ModelError as error:
+            say(f"  {error}")

@@ -1,0 +1,100 @@
+"""Engines side by side on one workload: samples of about equal time, repetitions that take turns."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from benchmarks.engines.base import Engine, FedTokens, Run, encode
+from benchmarks.measuring import Measurement, measure
+from benchmarks.records import EngineRun
+from benchmarks.workloads import Work
+
+_MOST_GROWTH = 8.0
+
+
+def compare_engines(
+    engines: Sequence[Engine], work: Work, *, seconds: float, repetitions: int, say: Callable[[str], None]
+) -> list[EngineRun]:
+    """Run each engine on its sample of `work`, in turns, so that whatever else the machine does falls on all.
+
+    Args:
+        seconds: what one repetition of one engine should take, about.
+    """
+    contestants = [_enter(engine, work, seconds, say) for engine in engines]
+    for repetition in range(repetitions):
+        first = repetition % len(contestants)
+        for contestant in contestants[first:] + contestants[:first]:
+            contestant.repeat()
+    return [contestant.result() for contestant in contestants]
+
+
+def choose_sample(
+    engine: Engine, work: Work, seconds: float, clock: Callable[[], float] = time.perf_counter
+) -> tuple[Work, Run]:
+    """A part of `work` that takes the engine about `seconds`, already run once or more.
+
+    Engines that share prefixes get fewer prefixes with all queries; the others, to whom all pairs are
+    alike, may get fewer queries too.
+    """
+    pairs = float(engine.smallest_sample)
+    while True:
+        part = part_of_pairs(work, pairs, whole_prefixes=engine.shares_prefixes)
+        run = engine.prepare(part)
+        started = clock()
+        run()
+        took = max(clock() - started, 1e-9)
+        if part == work or took > seconds / 2:
+            break
+        pairs = part.num_pairs * min(seconds / took, _MOST_GROWTH)
+    pairs = max(part.num_pairs * seconds / took, engine.smallest_sample)
+    sample = part_of_pairs(work, pairs, whole_prefixes=engine.shares_prefixes)
+    return sample, engine.prepare(sample)
+
+
+def part_of_pairs(work: Work, pairs: float, *, whole_prefixes: bool) -> Work:
+    """About so many pairs: fewer prefixes with all queries, or if allowed and needed some queries of one prefix."""
+    num_queries = len(work.queries)
+    if whole_prefixes or pairs >= num_queries:
+        return work.part(min(max(round(pairs / num_queries), 1), len(work.prefixes)), num_queries)
+    return work.part(1, max(round(pairs), 1))
+
+
+def _enter(engine: Engine, work: Work, seconds: float, say: Callable[[str], None]) -> "_Contestant":
+    sample, run = choose_sample(engine, work, seconds)
+    say(f"  {engine.name} ({engine.loaded.dtype}): {len(sample.prefixes)} × {len(sample.queries)} pairs")
+    run()  # what is made once for new shapes, or remembered, is not measured
+    return _Contestant(engine, sample, run)
+
+
+@dataclass
+class _Contestant:
+    """An engine with its sample."""
+
+    engine: Engine
+    sample: Work
+    run: Run
+    measurements: list[Measurement] = field(default_factory=list)
+    fed_tokens: int = 0
+
+    def repeat(self) -> None:
+        with FedTokens(self.engine.loaded.model) as fed:
+            _, measurement = measure(self.run, self.engine.loaded.device)
+        self.fed_tokens = fed.count
+        self.measurements.append(measurement)
+
+    def result(self) -> EngineRun:
+        encoded = encode(self.sample, self.engine.loaded)
+        peaks = [m.peak_bytes for m in self.measurements if m.peak_bytes is not None]
+        return EngineRun(
+            engine=self.engine.name,
+            dtype=self.engine.loaded.dtype,
+            note=self.engine.note,
+            prefixes=len(self.sample.prefixes),
+            queries=len(self.sample.queries),
+            wall=tuple(m.wall for m in self.measurements),
+            cpu=tuple(m.cpu for m in self.measurements),
+            fed_tokens=self.fed_tokens,
+            ideal_tokens=encoded.workload.ideal_tokens,
+            label_positions=encoded.label_positions,
+            peak_bytes=max(peaks, default=None),
+        )

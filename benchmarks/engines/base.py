@@ -1,0 +1,86 @@
+"""The contract of an engine, and the token ids all of them start from."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from benchmarks.models import LoadedModel
+from benchmarks.workloads import Work
+from lens_engine.scoring.executors import Workload
+from lens_engine.scoring.labels import build_label_trie
+from lens_engine.scoring.tokenization import Tokens
+from lens_engine.types import LabelLogProbs
+
+Run = Callable[[], LabelLogProbs]
+"""Scores a workload: `label_log_probs  # [prefixes, queries, labels]`. This is what is timed."""
+
+
+class Engine(Protocol):
+    """One way to score, over one loaded model."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def loaded(self) -> LoadedModel: ...
+
+    @property
+    def shares_prefixes(self) -> bool:
+        """Whether a prefix is computed once for its queries. If not, any part of the pairs is a fair sample."""
+        ...
+
+    @property
+    def smallest_sample(self) -> int:
+        """Pairs below which its speed would not be told fairly: about what fills a forward."""
+        ...
+
+    @property
+    def note(self) -> str:
+        """What a reader has to know of how it was run."""
+        ...
+
+    def prepare(self, work: Work) -> Run:
+        """Tokenise; nothing of it is timed, for any engine."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedWork:
+    """A workload as token ids."""
+
+    workload: Workload
+    spans: tuple[Tokens, ...]  #: of each label word
+
+    @property
+    def label_positions(self) -> int:
+        """Positions whose logits are needed: the query's last token, and those of label words that go on."""
+        workload = self.workload
+        return len(workload.prefixes) * len(workload.queries) * workload.trie.num_nodes
+
+
+def encode(work: Work, loaded: LoadedModel) -> EncodedWork:
+    """Token ids as `CausalLMScorer` has them. Every prefix must have a demonstration."""
+    spans = loaded.segments.encode_spans(work.label_spans)
+    workload = Workload(
+        prefixes=tuple(loaded.segments.encode_prefixes(work.prefixes)),
+        queries=tuple(loaded.segments.encode_queries(work.queries, is_first=False)),
+        trie=build_label_trie(work.label_spans, spans),
+    )
+    return EncodedWork(workload, tuple(spans))
+
+
+class FedTokens:
+    """Counts the tokens a model is given, whoever calls it; padding included."""
+
+    def __init__(self, model: Any) -> None:
+        self.count = 0
+        self._handle = model.register_forward_pre_hook(self._add, with_kwargs=True)
+
+    def __enter__(self) -> "FedTokens":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._handle.remove()
+
+    def _add(self, _model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.count += (args[0] if args else kwargs["input_ids"]).numel()

@@ -1,0 +1,112 @@
+"""lm-evaluation-harness's HFLM, given token ids and the very model the others use. An optional extra."""
+
+import importlib.util
+import logging
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.engines.base import EncodedWork, Run, encode
+from benchmarks.models import LoadedModel
+from benchmarks.workloads import Work
+from lens_engine.types import LabelLogProbs
+
+SMALLEST_BATCH, LARGEST_BATCH = 4, 512
+_FEWEST_ROWS = 16
+"""Rows a batch size is tried on, at least."""
+_LOGIT_BYTES = {"cpu": 3 << 30, "cuda": 12 << 30}
+"""What the logits of a batch may take; it holds them twice, as logits and as log-probabilities."""
+
+
+def is_installed() -> bool:
+    return importlib.util.find_spec("lm_eval") is not None
+
+
+@dataclass(frozen=True)
+class HarnessEngine:
+    """HFLM at one batch size. It sorts by length, and shares one forward among label words of one token."""
+
+    loaded: LoadedModel
+    batch_size: int
+    name: str = "harness"
+    shares_prefixes: bool = False
+
+    @property
+    def smallest_sample(self) -> int:
+        return self.batch_size
+
+    @property
+    def note(self) -> str:
+        return f"batch size {self.batch_size}"
+
+    def prepare(self, work: Work) -> Run:
+        encoded = encode(work, self.loaded)
+        requests = _requests(encoded)
+        model = _hflm(self.loaded, self.batch_size)
+        shape = (len(work.prefixes), len(work.queries), len(work.label_spans))
+        return lambda: _score(model, requests, shape)
+
+
+def tune(loaded: LoadedModel, work: Work, clock: Callable[[], float] = time.perf_counter) -> HarnessEngine:
+    """The engine at its fastest batch size for `work`: doubled until two in a row are slower than the best."""
+    rates: dict[int, float] = {}
+    for size in _batch_sizes(loaded, work):
+        engine = HarnessEngine(loaded, size)
+        rows = _take_rows(work, max(size, _FEWEST_ROWS))
+        run = engine.prepare(rows)
+        start = clock()
+        run()
+        rates[size] = rows.num_pairs / (clock() - start)
+        if is_past_best(list(rates.values())):
+            break
+    return HarnessEngine(loaded, max(rates, key=lambda size: rates[size]))
+
+
+def is_past_best(rates: list[float]) -> bool:
+    """Whether the last two rates are both below an earlier one."""
+    return len(rates) > 2 and max(rates[-2:]) < max(rates[:-2])
+
+
+def _take_rows(work: Work, rows: int) -> Work:
+    """About so many pairs."""
+    queries = min(rows, len(work.queries))
+    return work.part(-(-rows // queries), queries)
+
+
+def _batch_sizes(loaded: LoadedModel, work: Work) -> Iterator[int]:
+    encoded = encode(work, loaded).workload
+    longest = max(encoded.prefix_lengths) + max(encoded.query_lengths) + encoded.trie.longest_span
+    vocabulary = loaded.model.config.vocab_size
+    width = next(loaded.model.parameters()).element_size()
+    limit = _LOGIT_BYTES.get(loaded.device.type, _LOGIT_BYTES["cpu"]) // (longest * vocabulary * width)
+    size = SMALLEST_BATCH
+    while size <= max(min(LARGEST_BATCH, limit, work.num_pairs), SMALLEST_BATCH):
+        yield size
+        size *= 2
+
+
+def _requests(encoded: EncodedWork) -> list[tuple[tuple[str, str], list[int], list[int]]]:
+    """One for each pair and label word: what identifies it, context tokens, continuation tokens."""
+    workload = encoded.workload
+    return [
+        ((f"{p} {q}", str(label)), [*prefix, *query], list(span))
+        for p, prefix in enumerate(workload.prefixes)
+        for q, query in enumerate(workload.queries)
+        for label, span in enumerate(encoded.spans)
+    ]
+
+
+def _score(model: Any, requests: list[Any], shape: tuple[int, int, int]) -> LabelLogProbs:
+    answers = model._loglikelihood_tokens(requests, disable_tqdm=True)
+    scores: LabelLogProbs = np.array([log_prob for log_prob, _ in answers], np.float32).reshape(shape)
+    return scores
+
+
+def _hflm(loaded: LoadedModel, batch_size: int) -> Any:
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)  # it warns of being given a model that is loaded already
+    from lm_eval.models.huggingface import HFLM
+
+    return HFLM(pretrained=loaded.model, tokenizer=loaded.tokenizer, batch_size=batch_size, max_length=loaded.context)

@@ -1,0 +1,46 @@
+"""Our own executors, through the scorer that a selection uses."""
+
+from dataclasses import dataclass
+
+from benchmarks.engines.base import Run
+from benchmarks.models import LoadedModel
+from benchmarks.workloads import Work
+from lens_engine.scoring.causal_lm import CausalLMScorer, scorer_from_model
+from lens_engine.scoring.executors import ExecutorName
+
+
+@dataclass(frozen=True)
+class LensEngine:
+    """`CausalLMScorer` with one executor. Plain is what others would write: whole prompts, sorted by length,
+    right-padded, and logits at the label positions only."""
+
+    loaded: LoadedModel
+    scorer: CausalLMScorer
+
+    @classmethod
+    def over(cls, loaded: LoadedModel, executor: ExecutorName) -> "LensEngine":
+        """
+        Raises:
+            ModelError: the model is not right with this executor.
+        """
+        return cls(loaded, scorer_from_model(loaded.model, loaded.tokenizer, executor=executor))
+
+    @property
+    def name(self) -> str:
+        return self.scorer.identity.executor
+
+    @property
+    def shares_prefixes(self) -> bool:
+        return self.name != "plain"
+
+    @property
+    def smallest_sample(self) -> int:
+        return 56 if self.shares_prefixes else 8
+
+    @property
+    def note(self) -> str:
+        return f"{self.scorer.token_budget} tokens a forward"
+
+    def prepare(self, work: Work) -> Run:
+        """The scorer remembers token ids, so only the run before the timed ones tokenises."""
+        return lambda: self.scorer.score(work.prefixes, work.queries, work.label_spans)
