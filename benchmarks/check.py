@@ -1,0 +1,83 @@
+"""Fails when packed is slower than cached, or cached slower than plain: `python -m benchmarks.check`, in `make check`.
+
+The work has the shape of stage 2: one permutation of eight demonstrations and many queries. The model
+has the layers of SmolLM2-135M, fewer of them, with random weights: nothing has to be fetched. Each
+executor's best CPU time of several, taken in turns, is compared; a failure has to repeat to count.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import torch
+
+from benchmarks.models import random_model, random_shape
+from lens_engine.scoring.base import Prefix
+from lens_engine.scoring.causal_lm import CausalLMScorer, choose_dtype, scorer_from_model
+from lens_engine.scoring.executors import ExecutorName
+from lens_engine.testing import tiny_causal_lm
+
+FROM_FAST_TO_SLOW: tuple[ExecutorName, ...] = ("packed", "cached", "plain")
+_LAYERS, _VOCABULARY, _QUERIES = 4, 8192, 32
+_ATTEMPTS, _REPETITIONS = 3, 4
+
+
+def main() -> int:
+    torch.set_num_threads(1)
+    runs = make_runs()
+    for attempt in range(1, _ATTEMPTS + 1):
+        seconds = {name: run() for name, run in runs.items()}
+        for _ in range(_REPETITIONS - 1):
+            seconds = {name: min(seconds[name], run()) for name, run in runs.items()}
+        slower = find_slower(seconds)
+        sys.stdout.write(f"executors, CPU seconds: {', '.join(f'{n} {s:.3f}' for n, s in seconds.items())}\n")
+        if not slower:
+            return 0
+        sys.stdout.write(f"attempt {attempt} of {_ATTEMPTS}: {slower}\n")
+    sys.stdout.write(
+        'The executors are not in their order of speed, so "auto" no longer takes the fastest. '
+        "See where the time goes: python -m benchmarks.run --workloads W2\n"
+    )
+    return 1
+
+
+def make_runs() -> Mapping[ExecutorName, Callable[[], float]]:
+    """For each executor, what scores the work once and gives the CPU seconds it took."""
+    shape = random_shape("smollm2-135m", num_hidden_layers=_LAYERS, vocab_size=_VOCABULARY)
+    model = random_model(shape, choose_dtype(torch.device("cpu")))
+    tokenizer = tiny_causal_lm("llama").tokenizer
+    prefix, queries = make_texts()
+    scorers = {name: scorer_from_model(model, tokenizer, executor=name) for name in FROM_FAST_TO_SLOW}
+
+    def seconds(scorer: CausalLMScorer) -> float:
+        start = time.process_time()
+        scorer.score([prefix], queries, (" great", " terrible"))
+        return time.process_time() - start
+
+    return {name: partial(seconds, scorer) for name, scorer in scorers.items()}
+
+
+def make_texts() -> tuple[Prefix, tuple[str, ...]]:
+    """Random letters, a token each, in the lengths of SST-2: demonstrations of 28 tokens, queries of 25 in the mean."""
+    rng = np.random.default_rng(0)
+
+    def draw(length: int) -> str:
+        return "".join(rng.choice(list("bcdfhjklmnpqsuvwxyz"), size=length))
+
+    lengths = np.maximum(rng.gamma(6.0, 25.4 / 6.0, size=_QUERIES).astype(int), 7)
+    return tuple(draw(28) for _ in range(8)), tuple(draw(length) for length in lengths)
+
+
+def find_slower(seconds: Mapping[ExecutorName, float]) -> str | None:
+    """What is out of order, as a sentence; None if nothing is."""
+    for fast, slow in pairwise(FROM_FAST_TO_SLOW):
+        if seconds[fast] > seconds[slow]:
+            return f"{fast} took {seconds[fast]:.3f} s, more than {slow} with {seconds[slow]:.3f} s"
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
