@@ -1,0 +1,103 @@
+"""A Ray cluster to run actors on: one of this machine alone, or one that is there. Needs the extra `cluster`."""
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from lens_engine.errors import InvalidConfig
+
+_OBJECT_STORE_BYTES = 256 * 2**20
+"""Ray would reserve a third of the machine; scores are small, and go beside the store as a rule."""
+
+
+class RaySession:
+    """A connection to Ray, and the cluster itself where it is ours."""
+
+    def __init__(self, *, is_ours: bool) -> None:
+        self._is_ours = is_ours
+
+    @classmethod
+    def open(cls, address: str | None, *, num_cpus: int, num_gpus: int | None) -> "RaySession":
+        """Connect to `address`; None starts Ray on this machine, with so many processors and GPUs (None: all).
+
+        A process that is connected already stays so, and `close` leaves it alone.
+
+        Raises:
+            InvalidConfig: Ray is not installed, or no cluster answers.
+        """
+        ray = import_ray()
+        if ray.is_initialized():
+            return cls(is_ours=False)
+        if address is None:
+            here: dict[str, Any] = {"num_cpus": num_cpus, "num_gpus": num_gpus, "include_dashboard": False}
+            address, options = "local", here | {"object_store_memory": _OBJECT_STORE_BYTES}
+        else:
+            options = {}
+        with _as_invalid_address(address), _quiet(), _own_sigterm():
+            ray.init(address=address, log_to_driver=False, configure_logging=False, **options)
+        return cls(is_ours=True)
+
+    def resources(self) -> dict[str, float]:
+        """What the cluster has, busy or not: "CPU", "GPU" and others."""
+        found: dict[str, float] = import_ray().cluster_resources()
+        return found
+
+    def close(self) -> None:
+        if self._is_ours:
+            with _own_sigterm():
+                import_ray().shutdown()
+
+
+def import_ray() -> Any:
+    """The package, with its reports of usage to its makers off unless they were asked for.
+
+    Raises:
+        InvalidConfig: it is not installed.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError as error:
+        raise InvalidConfig(
+            "several actors need Ray, which is not installed; run: pip install 'lens-icl[cluster]'", field="actors"
+        ) from error
+    return ray
+
+
+@contextmanager
+def _as_invalid_address(address: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InvalidConfig(
+            f"Ray could not be reached at {address!r}: {error}; give host:port of a running head, or no address "
+            "to use this machine alone",
+            field="ray_address",
+        ) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without Ray's greetings; its errors are still shown."""
+    logger = logging.getLogger("ray")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+@contextmanager
+def _own_sigterm() -> Iterator[None]:
+    """Ray puts its own handler for SIGTERM; what the process had stays."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
