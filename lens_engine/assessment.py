@@ -12,15 +12,18 @@ import numpy as np
 
 from lens_engine.baselines.random_permutations import RandomPermutations
 from lens_engine.config import SelectionConfig
-from lens_engine.evaluation import EvaluationRows, Judgement, Standing, compare, judge, rank_key, spread, stand
+from lens_engine.evaluation import EvaluationRows, Judgement, compare, judge, spread
 from lens_engine.metering import Meter, Stopped
 from lens_engine.permutations import render_permutations, shuffle
 from lens_engine.planning import Cost, Planner
+from lens_engine.racing import Incumbents
 from lens_engine.randomness import make_generator
+from lens_engine.ranking import Placing, Ranker
 from lens_engine.report import RandomAndValidation, Record
-from lens_engine.run_state import Assessment
+from lens_engine.run_state import Assessment, RivalTally
 from lens_engine.scoring.base import Prefix
 from lens_engine.search import SearchState
+from lens_engine.standing import pool, rank_key, stand
 from lens_engine.template import Task
 from lens_engine.types import Example, Permutation, Phase, StopReason
 
@@ -87,8 +90,8 @@ class Assessor:
     def _steps(self, assessment: Assessment) -> list[_Step]:
         """The steps asked for, with the cost of what is left of each, in order of importance."""
         report, planner, search = self.config.report, self.planner, self.search
-        judged = len(assessment.rival_standings)
-        rivals = planner.rivalling(self._num_rivals(self.config.search.beam_width) - judged) if search else Cost()
+        drawn = assessment.rivals.drawn
+        rivals = planner.rivalling(self._num_rivals(self.config.search.beam_width) - drawn) if search else Cost()
         wanted = {
             "confirmation": bool(planner.rows.confirmation),
             "random": report.random_permutations > 0,
@@ -109,16 +112,17 @@ class Assessor:
         """Judge the last beam on fresh rows; the best on validation and confirmation rows together wins."""
         search, rows = _known(self.search), self._rows(self.planner.rows.confirmation)
         judgements = self._judge(search.beam, rows, calibrated=self.config.calibrated_search)
-        standings = [
-            _pool(search.standings[permutation], stand(judgement))
+        dtype = self.meter.scorer.identity.dtype
+        standings = tuple(
+            pool(search.standings[permutation], stand(judgement, dtype))
             for permutation, judgement in zip(search.beam, judgements, strict=True)
-        ]
+        )
         best = min(range(len(standings)), key=lambda index: rank_key(search.beam[index], standings[index]))
         return assessment.model_copy(
             update={
                 "chosen": search.beam[best],
                 "confirmation": judgements[best].figure(),
-                "confirmed": len(search.beam),
+                "pooled_standings": standings,
             }
         )
 
@@ -143,29 +147,34 @@ class Assessor:
         return _with_baselines(assessment, random=spread(judgements))
 
     def _random_and_validation(self, assessment: Assessment, save: Save) -> Assessment:
-        """As many random permutations as give both sides equally many (permutation, row) pairs."""
+        """As many random permutations as LENS evaluated, in whole or in part, its confirmation counted."""
         total, rows = self._num_rivals(assessment.confirmed), self._rows(self.planner.rows.validation)
-        while (done := len(assessment.rival_standings)) < total:
+        config, candidates = self.config, self.planner.rows.candidates
+        ranker = Ranker(self.meter, candidates, rows, config.calibrated_search, config.search.elimination)
+        while (done := assessment.rivals.drawn) < total:
             batch = self._draw_random(done, min(RIVAL_BATCH, total - done))
-            judgements = judge(
-                self.meter, self._candidate_prefixes(batch), rows, calibrated=self.config.calibrated_search
-            )
-            standings = (*assessment.rival_standings, *map(stand, judgements))
-            assessment = assessment.model_copy(update={"rival_standings": standings})
+            placings = ranker.place(batch, self._best_rival(assessment.rivals), places=1)
+            assessment = assessment.model_copy(update={"rivals": _tally(assessment.rivals, placings)})
             save(assessment)
         return self._test_rival(assessment)
 
+    def _best_rival(self, rivals: RivalTally) -> Incumbents:
+        """The rival to beat. Which rows are hard is known from the beam, which was judged on the same ones."""
+        correct = () if rivals.standing is None else (rivals.standing.correct,)
+        return Incumbents(correct, _known(self.search).margins)
+
     def _test_rival(self, assessment: Assessment) -> Assessment:
-        standings = assessment.rival_standings
-        best = min(range(len(standings)), key=lambda index: rank_key((index,), standings[index]))
-        permutation = self._draw_random(best, 1)[0]
+        rivals = assessment.rivals
+        if rivals.best is None or rivals.standing is None:
+            raise RuntimeError("no random permutation was judged")
+        permutation = self._draw_random(rivals.best, 1)[0]
         test_rows = self._rows(self.planner.rows.test)
         prefixes = self._candidate_prefixes([permutation])
         judgement = judge(self.meter, prefixes, test_rows, calibrated=self.config.report.calibrated)[0]
         rival = RandomAndValidation(
-            validation_accuracy=standings[best].accuracy,
+            validation_accuracy=rivals.standing.accuracy,
             test=judgement.figure(),
-            permutations=len(standings),
+            permutations=rivals.drawn,
             rows=tuple(self.planner.rows.candidates[index].row for index in permutation),
         )
         rival_correct = judgement.hits(calibrated=self.config.calibrated_search)
@@ -199,7 +208,7 @@ class Assessor:
         return EvaluationRows(self.task, examples)
 
     def _num_rivals(self, confirmed: int) -> int:
-        return self.planner.rival_permutations(len(_known(self.search).standings), confirmed)
+        return self.planner.rival_permutations(_known(self.search).num_evaluated, confirmed)
 
 
 def _known(search: SearchState | None) -> SearchState:
@@ -225,8 +234,10 @@ def _with_baselines(assessment: Assessment, **found: Record) -> Assessment:
     return assessment.model_copy(update={"baselines": assessment.baselines.model_copy(update=found)})
 
 
-def _pool(first: Standing, second: Standing) -> Standing:
-    """The standing on both sets of rows together."""
-    n = first.n + second.n
-    margin = (first.margin * first.n + second.margin * second.n) / n
-    return Standing(first.correct + second.correct, n, margin)
+def _tally(rivals: RivalTally, placings: Sequence[Placing]) -> RivalTally:
+    """The tally after more rivals; of equal ones the first drawn is the best."""
+    finished = {rivals.drawn + place: one.standing for place, one in enumerate(placings) if one.standing}
+    if rivals.best is not None and rivals.standing is not None:
+        finished[rivals.best] = rivals.standing
+    best = min(finished, key=lambda number: rank_key((number,), finished[number]))
+    return RivalTally(drawn=rivals.drawn + len(placings), best=best, standing=finished[best])

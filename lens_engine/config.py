@@ -66,6 +66,9 @@ class SearchOptions(Options):
     )
     shortlist: int = Field(16, ge=1, le=10_000, description="A substitution draws from so many best replacements.")
     initial_starts: int = Field(64, ge=1, le=10_000, description="Random starts of the exchange that makes the beam.")
+    elimination: bool = Field(
+        True, description="Drop a permutation once it cannot win, rival's too; the same permutation is chosen."
+    )
 
     @model_validator(mode="after")
     def has_children(self) -> "SearchOptions":

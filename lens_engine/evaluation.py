@@ -12,7 +12,7 @@ from lens_engine.metering import Meter
 from lens_engine.report import Accuracy, Spread, Verdict
 from lens_engine.scoring.base import Prefix
 from lens_engine.template import CONTENT_FREE_TEXT, Task
-from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs, Permutation
+from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,10 @@ class EvaluationRows:
 
     def __len__(self) -> int:
         return len(self.examples)
+
+    def take(self, places: IndexArray) -> "EvaluationRows":
+        """The rows at these places, in their order."""
+        return EvaluationRows(self.task, tuple(self.examples[place] for place in places))
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,33 @@ class Judgement:
         return np.asarray(self.calibrated_log_probs.argmax(axis=1) == self.gold)
 
     @property
+    def ranked_log_probs(self) -> FloatArray:
+        """`[rows, labels]` float64, what a permutation is ranked by: calibrated when "N/A" was asked for."""
+        calibrated = self.calibrated_log_probs
+        return self.label_log_probs.astype(np.float64) if calibrated is None else calibrated
+
+    @property
+    def ranked_hits(self) -> NDArray[np.bool_]:
+        return self.hits(calibrated=True)
+
+    @cached_property
+    def margins(self) -> FloatArray:
+        """`[rows]`, the gold label's log-probability less the best other one's, in nats."""
+        values, gold = self.ranked_log_probs, self.gold[:, None]
+        others = values.copy()
+        np.put_along_axis(others, gold, -np.inf, axis=1)
+        return np.asarray(np.take_along_axis(values, gold, axis=1)[:, 0] - others.max(axis=1))
+
+    def extend(self, more: "Judgement") -> "Judgement":
+        """The same prefix on these rows and on more; the content-free input need not be asked again."""
+        log_probs = np.concatenate([self.label_log_probs, more.label_log_probs])
+        return Judgement(log_probs, np.concatenate([self.gold, more.gold]), self.content_free)
+
+    def take(self, places: IndexArray) -> "Judgement":
+        """The rows at these places, in their order."""
+        return Judgement(self.label_log_probs[places], self.gold[places], self.content_free)
+
+    @property
     def calibrated_accuracy(self) -> float | None:
         return None if self.calibrated_log_probs is None else float(self.hits(calibrated=True).mean())
 
@@ -85,19 +116,6 @@ class Judgement:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How a permutation ranks: by accuracy, then by mean log-probability margin, never by chance."""
-
-    correct: int
-    n: int
-    margin: float  #: mean over rows of the gold label's log-probability less the best other one's, nats
-
-    @property
-    def accuracy(self) -> float:
-        return self.correct / self.n
-
-
 def interval(hits: int, n: int) -> tuple[float, float]:
     """Wilson's 95 % interval of a share."""
     from scipy.stats import binomtest  # heavy; a run needs it at its end only
@@ -111,24 +129,6 @@ def judge(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows, *, cal
     queries = [*rows.queries, rows.task.render_query(CONTENT_FREE_TEXT)] if calibrated else rows.queries
     scores = meter.score(prefixes, queries)
     return [Judgement(one[: len(rows)], rows.gold, one[-1] if calibrated else None) for one in scores]
-
-
-def stand(judgement: Judgement) -> Standing:
-    """A permutation's standing; by calibrated scores when the judgement has them."""
-    log_probs = judgement.calibrated_log_probs
-    values = judgement.label_log_probs.astype(np.float64) if log_probs is None else log_probs
-    gold = judgement.gold[:, None]
-    gold_values = np.take_along_axis(values, gold, axis=1)[:, 0]
-    others = values.copy()
-    np.put_along_axis(others, gold, -np.inf, axis=1)
-    margins = gold_values - others.max(axis=1)
-    correct = int((values.argmax(axis=1) == judgement.gold).sum())
-    return Standing(correct, len(judgement.gold), float(margins.mean()))
-
-
-def rank_key(permutation: Permutation, standing: Standing) -> tuple[float, float, Permutation]:
-    """Sort key, best first: accuracy, margin, then rows."""
-    return (-standing.accuracy, -standing.margin, permutation)
 
 
 def spread(judgements: Sequence[Judgement]) -> Spread:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 
 from lens_engine import __version__
@@ -14,20 +13,21 @@ from lens_engine.dataset import Problem, digest_examples
 from lens_engine.diversity import Affinity
 from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
 from lens_engine.estimate import measure_lengths
-from lens_engine.evaluation import EvaluationRows, Standing, judge, stand
+from lens_engine.evaluation import EvaluationRows
 from lens_engine.filtering import Filter, FilterState
 from lens_engine.metering import Meter, Stopped
-from lens_engine.permutations import group_by_label, render_permutations
+from lens_engine.permutations import group_by_label
 from lens_engine.planning import Planner
 from lens_engine.progress import SelectionListener, SilentListener
 from lens_engine.randomness import make_generator
+from lens_engine.ranking import Ranker
 from lens_engine.report import SelectionResult
 from lens_engine.reporting import Findings, build_result
 from lens_engine.run_state import Assessment, RunState
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.search import Neighbourhood, run_iteration, start_search
 from lens_engine.splits import split_examples
-from lens_engine.types import Example, Permutation, Phase, StopReason
+from lens_engine.types import Example, Phase, StopReason
 
 __all__ = ["Problem", "select_support_examples"]
 
@@ -141,22 +141,17 @@ class _Run:
         if search is None:
             self.meter.enter(Phase.INITIALISE, 1, 1)
             initial = neighbourhood.initial_permutations(make_generator(self.config.seed, "initialise"))
-            search = start_search(initial, self._evaluate, self.config.search.beam_width)
+            search = start_search(initial, self._ranker.place, self.config.search.beam_width)
             self._advance(replace(self.state, search=search), Phase.INITIALISE, 1)
         for iteration in range(search.iterations_done, iterations):
             self.meter.enter(Phase.SEARCH, iteration + 1, iterations)
             rng = make_generator(self.config.seed, "search", iteration)
-            search = run_iteration(search, neighbourhood, self._evaluate, rng)
+            search = run_iteration(search, neighbourhood, self._ranker.place, rng)
             self._advance(replace(self.state, search=search), Phase.SEARCH, iteration + 1)
 
     def _is_searched(self) -> bool:
         search = self.state.search
         return search is not None and search.iterations_done >= self.config.search.iterations
-
-    def _evaluate(self, permutations: Sequence[Permutation]) -> list[Standing]:
-        prefixes = render_permutations(self.task, self.survivors, permutations)
-        rows = EvaluationRows(self.task, self.fitted.rows.validation)
-        return [stand(found) for found in judge(self.meter, prefixes, rows, calibrated=self.config.calibrated_search)]
 
     def _neighbourhood(self) -> Neighbourhood:
         filtering = self.state.filtering
@@ -168,6 +163,11 @@ class _Run:
     @property
     def survivors(self) -> tuple[Example, ...]:
         return self.state.filtering.pick_survivors(self.fitted.rows.candidates)
+
+    @property
+    def _ranker(self) -> Ranker:
+        rows, config = EvaluationRows(self.task, self.fitted.rows.validation), self.config
+        return Ranker(self.meter, self.survivors, rows, config.calibrated_search, config.search.elimination)
 
     @property
     def _stage(self) -> Filter:

@@ -34,7 +34,11 @@ class TokenLengths:
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """The cost of each phase. The truth is lower where children repeat, never higher by much."""
+    """The cost of each phase when every permutation is judged on every row.
+
+    The forwards are an upper bound: children that repeat cost none, and those that are eliminated less. A race that
+    can drop nobody feeds some prefixes again, so the tokens may come out higher, but not by much.
+    """
 
     phases: dict[Phase, Cost]
     permutations_evaluated: int
@@ -103,7 +107,11 @@ class Planner:
         return search + self.testing()
 
     def rival_permutations(self, evaluated: int, confirmed: int) -> int:
-        """As many random permutations as make the (permutation, row) pairs equal, confirmation counted."""
+        """As many random permutations as make the (permutation, row) pairs equal, confirmation counted.
+
+        Every permutation counts as judged on every row, on both sides, also where a race drops it: the rival tries
+        as many permutations as the search did.
+        """
         pairs = evaluated * len(self.rows.validation) + confirmed * len(self.rows.confirmation)
         return -(-pairs // len(self.rows.validation))
 
@@ -129,6 +137,6 @@ class Planner:
 
 
 def count_evaluations(search: SearchOptions) -> int:
-    """Permutations a full search evaluates: the first beam, and every child of every iteration."""
+    """Permutations a full search evaluates, in whole or in part: the first beam, and every child of every iteration."""
     children = search.beam_width * (search.substitutions + search.reorderings)
     return search.beam_width + search.iterations * children

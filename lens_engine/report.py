@@ -58,7 +58,9 @@ class RandomAndValidation(Record):
 
     validation_accuracy: float = Field(description="Calibrated under `calibrated_search`.")
     test: Accuracy
-    permutations: int = Field(description="Random permutations evaluated, so that both saw equally many rows.")
+    permutations: int = Field(
+        description="Random permutations evaluated, in whole or in part: as many as by LENS, its confirmation counted."
+    )
     rows: tuple[int, ...] = Field(description="The permutation it chose.")
 
 
@@ -81,6 +83,16 @@ class Verdict(Record):
     only_rival_right: int
     p_value: float = Field(description="Two-sided exact McNemar test.")
     test: str = "mcnemar-exact"
+
+
+class Lead(Record):
+    """How far the chosen permutation is ahead of the runner-up of the last beam, on the rows that decided:
+    validation and confirmation rows together, or validation alone where nothing was confirmed."""
+
+    rows: int = Field(description="Rows the chosen one is right on, less those the runner-up is right on.")
+    n: int = Field(description="Rows both were ranked by.")
+    close_rows: int = Field(description="Rows that rounding could turn against the chosen one or for the runner-up.")
+    within_noise: bool = Field(description="Whether rounding alone could turn the order of the two.")
 
 
 class Provenance(Record):
@@ -122,7 +134,8 @@ class Spending(Record):
     tokens: int
     seconds: float
     pairs_from_cache: int = Field(0, description="Of the forwards, those that an earlier run had computed.")
-    permutations_evaluated: int
+    permutations_evaluated: int = Field(description="By the search, in whole or in part.")
+    permutations_eliminated: int = Field(0, description="Of these, dropped before the last validation row.")
 
 
 class SelectionResult(Record):
@@ -139,6 +152,9 @@ class SelectionResult(Record):
     baselines: Baselines
     verdict: Verdict | None
     order: Spread | None = Field(description="The same examples in other orders.")
+    lead: Lead | None = Field(
+        None, description="Null where the last beam holds one permutation, or none was evaluated."
+    )
     truncated_prompts: int = Field(description="Texts that were trimmed to fit the context, in any split.")
     splits: Splits
     cost: Spending

@@ -7,9 +7,11 @@ from lens_engine.config import SelectionConfig
 from lens_engine.context import FittedRows
 from lens_engine.dataset import Problem, digest_examples
 from lens_engine.evaluation import interval
-from lens_engine.report import Accuracy, Provenance, SelectionResult, Spending, Splits, SupportExample
+from lens_engine.numeric_noise import rounding_nats
+from lens_engine.report import Accuracy, Lead, Provenance, SelectionResult, Spending, Splits, SupportExample
 from lens_engine.run_state import RunState
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.standing import measure_lead, rank_key
 from lens_engine.types import Example, Permutation, StopReason
 
 
@@ -43,6 +45,7 @@ def build_result(run: Findings, stop_reason: StopReason) -> SelectionResult:
         baselines=assessment.baselines,
         verdict=assessment.verdict,
         order=assessment.order,
+        lead=_lead(run),
         truncated_prompts=run.fitted.trimmed,
         splits=_split_figures(run.fitted),
         cost=_cost_figures(run),
@@ -77,6 +80,17 @@ def _validation_figure(state: RunState, chosen: Permutation) -> Accuracy | None:
     return Accuracy(accuracy=standing.accuracy, n=standing.n, ci95=interval(standing.correct, standing.n))
 
 
+def _lead(run: Findings) -> Lead | None:
+    """The chosen permutation against the runner-up of the last beam, by the rows that decided between them."""
+    search, pooled = run.state.search, run.state.assessment.pooled_standings
+    if search is None or len(search.beam) < 2:
+        return None
+    standings = pooled or tuple(search.standings[permutation] for permutation in search.beam)
+    ranked = sorted(zip(search.beam, standings, strict=True), key=lambda pair: rank_key(*pair))
+    rounding = rounding_nats(run.scorer.identity.dtype, calibrated=run.config.calibrated_search)
+    return measure_lead(ranked[0][1], ranked[1][1], rounding)
+
+
 def _split_figures(fitted: FittedRows) -> Splits:
     rows = fitted.rows
     return Splits(
@@ -95,14 +109,14 @@ def _split_figures(fitted: FittedRows) -> Splits:
 
 
 def _cost_figures(run: Findings) -> Spending:
-    state = run.state
-    evaluated = len(state.search.standings) if state.search else 0
+    state, search = run.state, run.state.search
     return Spending(
         forwards=state.spent.forwards,
         tokens=state.spent.tokens,
         seconds=run.seconds,
         pairs_from_cache=state.pairs_from_cache,
-        permutations_evaluated=evaluated,
+        permutations_evaluated=search.num_evaluated if search else 0,
+        permutations_eliminated=len(search.eliminated) if search else 0,
     )
 
 
@@ -113,6 +127,7 @@ def _warnings(run: Findings) -> tuple[str, ...]:
     if run.fitted.trimmed:
         warnings.append(f"{run.fitted.trimmed} texts were trimmed to fit the model's context")
     warnings += _shortened_search(run)
+    warnings += _noisy_lead(_lead(run), run.scorer.identity.dtype)
     if run.state.assessment.skipped:
         warnings.append("the budget did not cover: " + ", ".join(run.state.assessment.skipped))
     return tuple(warnings)
@@ -125,6 +140,17 @@ def _shortened_search(run: Findings) -> list[str]:
     if search.iterations_done < iterations:
         return [f"the search ended after {search.iterations_done} of {iterations} iterations"]
     return []
+
+
+def _noisy_lead(lead: Lead | None, dtype: str) -> list[str]:
+    """A sentence where a 16-bit format may have decided; in float32 only twins are that close."""
+    if lead is None or not lead.within_noise or dtype == "float32":
+        return []
+    ahead = f"leads the runner-up by {lead.rows} of" if lead.rows else "and the runner-up are level on the"
+    return [
+        f"the chosen permutation {ahead} {lead.n} rows that decided, which is within the rounding of {dtype} "
+        f"({lead.close_rows} close rows): on another device, or in float32, the runner-up may be chosen"
+    ]
 
 
 def _provenance(run: Findings) -> Provenance:

@@ -3,12 +3,20 @@
 from dataclasses import dataclass, field
 
 from lens_engine.checkpoint import Checkpoint
-from lens_engine.evaluation import Standing
 from lens_engine.filtering import FilterState
 from lens_engine.planning import Cost
 from lens_engine.report import Accuracy, Baselines, Record, Spread, Verdict
 from lens_engine.search import SearchState
+from lens_engine.standing import Standing
 from lens_engine.types import Permutation, Phase
+
+
+class RivalTally(Record):
+    """Random-and-validation so far: the best of the permutations drawn."""
+
+    drawn: int = 0  #: judged, in whole or in part
+    best: int | None = None  #: its number in the order drawn
+    standing: Standing | None = None
 
 
 class Assessment(Record):
@@ -18,13 +26,18 @@ class Assessment(Record):
     skipped: tuple[str, ...] = ()  #: steps the budget did not cover
     chosen: Permutation | None = None  #: indices into the survivors
     confirmation: Accuracy | None = None
-    confirmed: int = 0  #: permutations judged on the confirmation rows
+    pooled_standings: tuple[Standing, ...] = ()  #: of the last beam, on validation and confirmation rows together
     test: Accuracy | None = None
     test_correct: tuple[bool, ...] = ()
     baselines: Baselines = Baselines()
-    rival_standings: tuple[Standing, ...] = ()  #: random-and-validation, in the order drawn
+    rivals: RivalTally = RivalTally()
     verdict: Verdict | None = None
     order: Spread | None = None
+
+    @property
+    def confirmed(self) -> int:
+        """Permutations judged on the confirmation rows."""
+        return len(self.pooled_standings)
 
 
 @dataclass(frozen=True)
@@ -47,6 +60,8 @@ class RunState:
             "pairs_from_cache": self.pairs_from_cache,
         }
         arrays = {"survivors": self.filtering.survivors, "contributions": self.filtering.contributions}
+        if self.search:
+            arrays["beam_margins"] = self.search.margins
         return Checkpoint(fingerprint, phase, step, dtype, values, arrays)
 
     @classmethod
@@ -55,7 +70,7 @@ class RunState:
         forwards, tokens, seconds = values["spent"]
         return cls(
             filtering=FilterState(values["rounds_done"], arrays["survivors"], arrays["contributions"]),
-            search=_SearchRecord.model_validate(values["search"]).restore() if values["search"] else None,
+            search=_restore_search(checkpoint),
             assessment=Assessment.model_validate(values["assessment"]),
             spent=Cost(forwards, tokens),
             seconds=seconds,
@@ -68,15 +83,25 @@ class RunState:
 
 
 class _SearchRecord(Record):
-    """A SearchState as JSON can hold it: keys of an object cannot be permutations."""
+    """A SearchState as JSON can hold it, without its array: keys of an object cannot be permutations."""
 
     iterations_done: int
     beam: tuple[Permutation, ...]
     standings: tuple[tuple[Permutation, Standing], ...]
+    eliminated: tuple[tuple[Permutation, int], ...]
 
     @classmethod
     def of(cls, search: SearchState) -> "_SearchRecord":
-        return cls(iterations_done=search.iterations_done, beam=search.beam, standings=tuple(search.standings.items()))
+        return cls(
+            iterations_done=search.iterations_done,
+            beam=search.beam,
+            standings=tuple(search.standings.items()),
+            eliminated=tuple(search.eliminated.items()),
+        )
 
-    def restore(self) -> SearchState:
-        return SearchState(self.iterations_done, self.beam, dict(self.standings))
+
+def _restore_search(checkpoint: Checkpoint) -> SearchState | None:
+    if not checkpoint.values["search"]:
+        return None
+    record, margins = _SearchRecord.model_validate(checkpoint.values["search"]), checkpoint.arrays["beam_margins"]
+    return SearchState(record.iterations_done, record.beam, dict(record.standings), margins, dict(record.eliminated))

@@ -2,11 +2,11 @@
 
 A permutation here is a tuple of indices into the survivors of filtering; the pipeline turns them into
 rows. The beam's parents stay in the pool of each iteration (elitism; the paper's Algorithm 2 drops
-them), and a permutation is never evaluated twice.
+them), and a permutation is never evaluated twice, in whole or in part.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -14,11 +14,14 @@ from scipy.special import softmax
 
 from lens_engine.config import SearchOptions
 from lens_engine.diversity import Affinity, exchange
-from lens_engine.evaluation import Standing, rank_key
 from lens_engine.permutations import draw_permutation, shuffle
+from lens_engine.racing import Incumbents
+from lens_engine.ranking import Placing
+from lens_engine.standing import Standing, rank_key
 from lens_engine.types import FloatArray, IndexArray, Permutation
 
-Evaluate = Callable[[Sequence[Permutation]], list[Standing]]
+Evaluate = Callable[[Sequence[Permutation], Incumbents, int], list[Placing]]
+"""As `Ranker.place`: permutations, the incumbents they have to beat, and how many places there are."""
 
 _DRAWS = 20
 """Tries to find a child that is new; after them the beam's neighbourhood counts as exhausted."""
@@ -26,15 +29,27 @@ _DRAWS = 20
 
 @dataclass(frozen=True, slots=True)
 class SearchState:
-    """The beam, best first, and every standing known."""
+    """The beam, best first, and what is known of every permutation evaluated."""
 
     iterations_done: int
     beam: tuple[Permutation, ...]
-    standings: dict[Permutation, Standing]
+    standings: dict[Permutation, Standing]  #: of those judged on every row
+    margins: FloatArray = field(compare=False)  #: `[beam, rows]`, nats; says which rows are hard
+    eliminated: dict[Permutation, int] = field(default_factory=dict)  #: of the others, the most rows they have right
 
     @property
     def best(self) -> Permutation:
         return self.beam[0]
+
+    @property
+    def num_evaluated(self) -> int:
+        """Permutations judged, in whole or in part."""
+        return len(self.standings) + len(self.eliminated)
+
+    @property
+    def incumbents(self) -> Incumbents:
+        """The beam as its children have to beat it."""
+        return Incumbents(tuple(self.standings[permutation].correct for permutation in self.beam), self.margins)
 
 
 @dataclass(frozen=True)
@@ -100,8 +115,9 @@ class Neighbourhood:
 
 def start_search(initial: Sequence[Permutation], evaluate: Evaluate, beam_width: int) -> SearchState:
     """Evaluate the initial permutations; they are the first beam."""
-    standings = dict(zip(initial, evaluate(initial), strict=True))
-    return SearchState(0, _best(standings, initial, beam_width), standings)
+    placings = evaluate(initial, Incumbents(), beam_width)
+    nothing = SearchState(0, (), {}, np.empty((0, 0)))
+    return _advance(nothing, dict(zip(initial, placings, strict=True)), beam_width, iterations_done=0)
 
 
 def run_iteration(
@@ -112,16 +128,32 @@ def run_iteration(
     Raises:
         Stopped: from `evaluate`; the old state holds.
     """
-    children = neighbourhood.children(state.beam, set(state.standings), rng)
-    standings = state.standings | dict(zip(children, evaluate(children), strict=True))
-    beam = _best(standings, [*state.beam, *children], neighbourhood.options.beam_width)
-    return replace(state, iterations_done=state.iterations_done + 1, beam=beam, standings=standings)
+    beam_width = neighbourhood.options.beam_width
+    children = neighbourhood.children(state.beam, {*state.standings, *state.eliminated}, rng)
+    placings = evaluate(children, state.incumbents, beam_width)
+    found = dict(zip(children, placings, strict=True))
+    return _advance(state, found, beam_width, iterations_done=state.iterations_done + 1)
+
+
+def _advance(
+    state: SearchState, found: dict[Permutation, Placing], beam_width: int, iterations_done: int
+) -> SearchState:
+    """The state with new placings, and the best of the old beam and them as its beam."""
+    standings, eliminated = dict(state.standings), dict(state.eliminated)
+    margins = dict(zip(state.beam, state.margins, strict=True))
+    for permutation, placing in found.items():
+        if placing.standing is None:
+            eliminated[permutation] = placing.most_correct
+        else:
+            standings[permutation], margins[permutation] = placing.standing, placing.margins
+    beam = _best(standings, list(margins), beam_width)
+    return SearchState(iterations_done, beam, standings, np.array([margins[one] for one in beam]), eliminated)
 
 
 def _best(
     standings: dict[Permutation, Standing], pool: Sequence[Permutation], beam_width: int
 ) -> tuple[Permutation, ...]:
-    ranked = sorted(dict.fromkeys(pool), key=lambda permutation: rank_key(permutation, standings[permutation]))
+    ranked = sorted(pool, key=lambda permutation: rank_key(permutation, standings[permutation]))
     return tuple(ranked[:beam_width])
 
 

@@ -112,6 +112,11 @@ def test_forwards_that_were_not_computed_are_told_apart() -> None:
     assert "2,000 forwards (1,234 from the pair cache), 9 tokens" in shown(make_result(cost=cost))
 
 
+def test_permutations_judged_in_part_are_told_apart() -> None:
+    cost = Spending(forwards=2000, tokens=9, seconds=1.0, permutations_evaluated=68, permutations_eliminated=23)
+    assert "9 tokens and 68 permutations (23 of them in part) in 0:01" in shown(make_result(cost=cost))
+
+
 def test_result_without_any_figure_can_be_shown() -> None:
     bare = make_result(
         partial=True, stop_reason=StopReason.CANCELLED, validation=None, test=None, baselines=Baselines(),

@@ -1,17 +1,18 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from lens_engine.assessment import Assessor
 from lens_engine.config import BudgetOptions, SelectionConfig
 from lens_engine.dataset import Problem
-from lens_engine.evaluation import Standing
 from lens_engine.metering import Meter
 from lens_engine.planning import Planner, TokenLengths
 from lens_engine.run_state import Assessment
 from lens_engine.search import SearchState
 from lens_engine.splits import split_examples
+from lens_engine.standing import Standing
 from lens_engine.testing import TableScorer
 from lens_engine.types import Permutation
 
@@ -45,7 +46,7 @@ def assess(
         meter = make_meter(TableScorer(answer), budget=BudgetOptions(**budget))
         standings = {chosen: Standing(hits, 20, 0.0) for chosen, hits in zip((FIRST, SECOND), validation, strict=True)}
         saved = list[Assessment]()
-        search = SearchState(3, (FIRST, SECOND), standings)
+        search = SearchState(3, (FIRST, SECOND), standings, np.zeros((2, 20)))
         Assessor(task, config, planner, meter, rows.candidates, search).run(
             Assessment(), lambda assessment, _: saved.append(assessment)
         )

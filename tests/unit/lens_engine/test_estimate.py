@@ -17,7 +17,9 @@ from lens_engine.testing import TableScorer
 
 MakeConfig = Callable[..., SelectionConfig]
 MakeProblem = Callable[..., Problem]
-NO_CHILD_REPEATS: dict[str, Any] = {"search": {"substitutions": 3, "reorderings": 1, "initial_starts": 64}}
+NO_CHILD_REPEATS: dict[str, Any] = {
+    "search": {"substitutions": 3, "reorderings": 1, "initial_starts": 64, "elimination": False}
+}
 
 
 class Clock:

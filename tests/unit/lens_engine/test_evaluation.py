@@ -10,15 +10,13 @@ from sklearn.metrics import f1_score
 from lens_engine.evaluation import (
     EvaluationRows,
     Judgement,
-    Standing,
     compare,
     interval,
     judge,
-    rank_key,
     spread,
-    stand,
 )
 from lens_engine.metering import Meter
+from lens_engine.standing import Standing, rank_key, stand
 from lens_engine.template import Task
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example

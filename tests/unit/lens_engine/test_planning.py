@@ -11,7 +11,7 @@ from lens_engine.splits import split_examples
 from lens_engine.types import Phase
 
 MakeConfig = Callable[..., SelectionConfig]
-ROOMY: dict[str, Any] = {"search": {"substitutions": 3, "reorderings": 1, "initial_starts": 64}}
+ROOMY: dict[str, Any] = {"search": {"substitutions": 3, "reorderings": 1, "initial_starts": 64, "elimination": False}}
 
 
 def estimate(problem: Problem, config: SelectionConfig) -> CostEstimate:
@@ -78,6 +78,19 @@ def test_estimate_is_an_upper_bound_where_children_repeat(
     planned = estimate(problem, config)
     assert result.cost.permutations_evaluated <= 24 < planned.permutations_evaluated
     assert scorer.num_pairs < planned.total.forwards
+
+
+def test_elimination_spends_less_than_was_estimated(
+    make_planted_problem: Callable[..., Problem], make_planted_scorer: Any, make_config: MakeConfig
+) -> None:
+    problem, config = make_planted_problem(), make_config(search={**ROOMY["search"], "elimination": True})
+    planned = estimate(problem, config)
+
+    result = select_support_examples(problem, make_planted_scorer(), config)
+
+    assert result.cost.permutations_evaluated == planned.permutations_evaluated
+    assert 0 < result.cost.permutations_eliminated < result.cost.permutations_evaluated
+    assert result.cost.forwards < planned.total.forwards
 
 
 def test_tokens_are_estimated_closely(

@@ -8,9 +8,11 @@ import pytest
 
 from lens_engine.config import SearchOptions
 from lens_engine.diversity import Affinity
-from lens_engine.evaluation import Standing, rank_key
+from lens_engine.racing import Incumbents
 from lens_engine.randomness import make_generator
+from lens_engine.ranking import Placing
 from lens_engine.search import Neighbourhood, SearchState, run_iteration, start_search
+from lens_engine.standing import Standing, rank_key
 from lens_engine.types import Permutation
 
 QUOTAS = (2, 2)
@@ -27,15 +29,28 @@ def make_neighbourhood(
 
 
 class Judge:
-    """Gives each permutation a standing of its own, and remembers what it was asked."""
+    """Gives each permutation a standing of its own, and remembers what it was asked.
 
-    def __init__(self, rows: int = 1000) -> None:
-        self.rows = rows
+    With `drops`, whoever is behind every incumbent is dropped.
+    """
+
+    def __init__(self, rows: int = 1000, *, drops: bool = False) -> None:
+        self.rows, self.drops = rows, drops
         self.asked: list[Permutation] = []
+        self.incumbents: list[Incumbents] = []
 
-    def __call__(self, permutations: Sequence[Permutation]) -> list[Standing]:
+    def __call__(self, permutations: Sequence[Permutation], incumbents: Incumbents, places: int) -> list[Placing]:
+        assert len(incumbents.correct) <= places
         self.asked.extend(permutations)
-        return [Standing(hash(permutation) % self.rows, self.rows, 0.0) for permutation in permutations]
+        self.incumbents.append(incumbents)
+        least = min(incumbents.correct, default=0) if self.drops else 0
+        return [self.place(permutation, least) for permutation in permutations]
+
+    def place(self, permutation: Permutation, least: int) -> Placing:
+        correct = hash(permutation) % self.rows
+        if correct < least:
+            return Placing(None, np.empty(0), correct)
+        return Placing(Standing(correct, self.rows, 0.0), np.full(self.rows, float(correct)), correct)
 
 
 def run_search(neighbourhood: Neighbourhood, judge: Judge, iterations: int, seed: int = 0) -> list[SearchState]:
@@ -229,9 +244,30 @@ def test_interrupted_evaluation_leaves_the_old_state() -> None:
     state = run_search(neighbourhood, Judge(), iterations=1)[-1]
     before = dict(state.standings)
 
-    def fail(_: Sequence[Permutation]) -> list[Standing]:
+    def fail(_: Sequence[Permutation], __: Incumbents, ___: int) -> list[Placing]:
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
         run_iteration(state, neighbourhood, fail, np.random.default_rng(0))
     assert (state.standings, state.iterations_done) == (before, 1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_dropped_permutations_are_known_apart_and_never_children_again(seed: int) -> None:
+    judge = Judge(drops=True)
+    last = run_search(make_neighbourhood(size=10, seed=seed), judge, iterations=8, seed=seed)[-1]
+
+    assert last.eliminated
+    assert len(set(judge.asked)) == len(judge.asked) == last.num_evaluated
+    assert last.eliminated.keys().isdisjoint(last.standings)
+    assert all(hash(permutation) % judge.rows == most for permutation, most in last.eliminated.items())
+
+
+def test_children_race_against_their_parents() -> None:
+    judge = Judge()
+    states = run_search(make_neighbourhood(), judge, iterations=2)
+
+    assert judge.incumbents[0].correct == ()
+    for state, incumbents in zip(states[:-1], judge.incumbents[1:], strict=True):
+        assert incumbents.correct == tuple(state.standings[permutation].correct for permutation in state.beam)
+        assert incumbents.margins[:, 0].tolist() == [float(correct) for correct in incumbents.correct]
