@@ -1,0 +1,84 @@
+"""One scenario of the study of memory, in a process of its own: python -m benchmarks.memory_child '{...}'."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from app.datasets.parsing import ParsingLimits, parse_dataset
+from benchmarks.cheap_scorer import CheapScorer
+from benchmarks.resident_memory import forget_peak, peak_bytes, resident_bytes
+from benchmarks.texts import corpus_task
+from lens_engine.config import SelectionConfig, resolve_config
+from lens_engine.dataset import Problem
+from lens_engine.pipeline import select_support_examples
+from lens_engine.scoring.base import LabelScorer
+from lens_engine.splits import split_examples
+
+_LIMITS = ParsingLimits(max_bytes=2**31)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What a process does with an upload."""
+
+    title: str
+    file: str  #: JSON Lines, of the corpus "reviews"
+    model: str | None = None  #: None for the engine alone
+    model_every: int = 1  #: calls of the scorer for one that the model answers; the others get random numbers
+    runs: bool = True  #: False for what the API process does: parse, check the splits
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """Resident bytes of a process."""
+
+    loaded: int  #: modules and model, before the upload is read
+    peak_loading: int
+    peak: int  #: of all that came after loading
+    is_exact: bool  #: the peak was reset after loading; otherwise `peak` may be that of loading
+
+    @property
+    def added(self) -> int:
+        return self.peak - self.loaded
+
+
+def run(scenario: Scenario) -> Footprint:
+    scorer = _load(scenario)
+    loaded, peak_loading, is_exact = resident_bytes(), peak_bytes(), forget_peak()
+    task = corpus_task("reviews")
+    examples = parse_dataset(Path(scenario.file), _LIMITS, field="dataset").examples
+    config = _config()
+    problem = Problem(task, examples)
+    (_select(scorer) if scenario.runs else split_examples)(problem, config)
+    return Footprint(loaded, peak_loading, peak_bytes(), is_exact)
+
+
+def _select(scorer: LabelScorer) -> Callable[[Problem, SelectionConfig], object]:
+    return lambda problem, config: select_support_examples(problem, scorer, config)
+
+
+def _config() -> SelectionConfig:
+    """The paper's, and prompts too long for the context are left out; on all rows."""
+    return resolve_config("paper", {"too_long": "skip_example", "report": {"comparison_rows": 1000}})
+
+
+def _load(scenario: Scenario) -> CheapScorer:
+    if scenario.model is None:
+        return CheapScorer()
+    import torch
+
+    from lens_engine.scoring.causal_lm import load_scorer
+
+    torch.set_num_threads(1)
+    return CheapScorer(load_scorer(scenario.model, dtype="bfloat16", device="cpu"), scenario.model_every)
+
+
+def main() -> None:
+    scenario = Scenario(**json.loads(sys.argv[1]))
+    sys.stdout.write(json.dumps(asdict(run(scenario))))
+
+
+if __name__ == "__main__":
+    main()
