@@ -12,6 +12,7 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import Protocol, runtime_checkable
 
 from lens_engine.model_cache import cache_folder
 from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, Prefix, ScorerIdentity, score_blocks
@@ -25,6 +26,16 @@ DEFAULT_MAX_BYTES = 256 << 20
 _FORMAT = 1
 _FILE = "pairs.sqlite3"
 _UNKNOWN = "unknown"  # the revision of a model in memory: two of them may differ
+
+
+@runtime_checkable
+class DistantScorer(LabelScorer, Protocol):
+    """A scorer that computes in other processes, whose surroundings are not this one's."""
+
+    @property
+    def surroundings(self) -> tuple[str, ...]:
+        """What `describe_surroundings` says where it computes."""
+        ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,7 +100,7 @@ class RememberingScorer:
             if is_missing:
                 yield from self._compute(stretch, label_spans)
             else:
-                yield from self._give_found(stretch)
+                yield from self._give_found(stretch, label_spans)
 
     def _look_up(self, block: Block, label_spans: Sequence[str]) -> _LookedUp:
         identity = self.identity
@@ -100,9 +111,13 @@ class RememberingScorer:
         shape = (len(block.prefixes), len(block.queries), len(label_spans))
         return _LookedUp(block, identity, key, found if found is not None and found.shape == shape else None)
 
-    def _give_found(self, stretch: Iterable[_LookedUp]) -> Iterator[LabelLogProbs]:
-        for looked in stretch:
-            if looked.found is not None:
+    def _give_found(self, stretch: Iterable[_LookedUp], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
+        """A block looked up while workers still computed is looked up again if their token budget was halved since."""
+        for early in stretch:
+            looked = early if early.identity == self.identity else self._look_up(early.block, label_spans)
+            if looked.found is None:
+                yield from self._compute([looked], label_spans)
+            else:
                 self._pairs_found += len(looked.block.prefixes) * len(looked.block.queries)
                 yield looked.found
 
@@ -136,7 +151,8 @@ def remember_pairs(scorer: LabelScorer, max_bytes: int = DEFAULT_MAX_BYTES) -> R
         ValueError: `max_bytes` is too small; see `PairCache`.
     """
     cache = PairCache(cache_folder() / _FILE, max_bytes)
-    return RememberingScorer(scorer, cache, describe_surroundings())
+    surroundings = scorer.surroundings if isinstance(scorer, DistantScorer) else describe_surroundings()
+    return RememberingScorer(scorer, cache, surroundings)
 
 
 def _make_key(block: Block, label_spans: Sequence[str], identity: ScorerIdentity, surroundings: list[str]) -> bytes:

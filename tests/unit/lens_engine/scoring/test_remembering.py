@@ -73,6 +73,24 @@ class TwoAtOnce(Disguise):
         yield from waiting
 
 
+class AllAhead(Disguise):
+    """Takes every block before it computes the first."""
+
+    num_workers = 9
+
+    def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
+        for block in list(blocks):
+            yield self.score(block.prefixes, block.queries, label_spans)
+
+
+class Elsewhere(Disguise):
+    """Computes in surroundings of its own."""
+
+    def __init__(self, scorer: LabelScorer, *surroundings: str) -> None:
+        super().__init__(scorer)
+        self.surroundings = surroundings
+
+
 @pytest.fixture
 def cache(tmp_path: Path) -> Iterator[PairCache]:
     cache = PairCache(tmp_path / "pairs.sqlite3", 4 << 20)
@@ -181,6 +199,29 @@ def test_block_during_which_the_budget_was_halved_is_not_kept(remember: Make) ->
         assert again.pairs_found == 0
         again.score(PREFIXES, QUERIES, SPANS)
         assert again.pairs_found == 6
+
+
+def test_block_found_before_the_budget_was_halved_is_looked_up_again(remember: Make) -> None:
+    """As with workers, which take blocks ahead of the one that runs out of memory."""
+    ahead, behind = Block(((),), ("computed",)), Block(((),), ("found",))
+    remember(Disguise(TableScorer(), token_budget=1024)).score(behind.prefixes, behind.queries, SPANS)
+    workers = AllAhead(TableScorer(lambda *_: -1.0), token_budget=1024)
+    workers.becomes = {"token_budget": 512}
+
+    remembering = remember(workers)
+    answers = list(remembering.score_blocks([ahead, behind], SPANS))
+
+    assert [answer.tolist() for answer in answers] == [[[[-1.0, -1.0]]]] * 2
+    assert remembering.pairs_found == 0
+
+
+def test_surroundings_are_those_of_where_it_computes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LENS_CACHE_DIR", str(tmp_path))
+    scorer = TableScorer()
+    for threads in ("threads 2", "threads 3", "threads 2"):
+        remember_pairs(Elsewhere(scorer, threads)).score(PREFIXES, QUERIES, SPANS)
+    remember_pairs(scorer).score(PREFIXES, QUERIES, SPANS)
+    assert scorer.num_calls == 3
 
 
 def test_refusals_of_the_scorer_come_through_and_are_not_kept(remember: Make) -> None:
