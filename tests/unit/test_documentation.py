@@ -20,7 +20,7 @@ from lens_engine.testing import TableScorer
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
-PACKAGES = ("lens_engine", "app", "worker", "migrations")
+PACKAGES = ("lens_engine", "app", "worker", "migrations", "benchmarks")
 
 
 def read(path: Path) -> str:
@@ -139,7 +139,7 @@ def test_every_module_has_a_line_in_the_architecture() -> None:
 
 def test_paths_that_docs_name_exist() -> None:
     for page in PAGES:
-        for path in re.findall(r"`((?:app|worker|lens_engine|migrations|docs|tests|examples)/[\w./-]*)`", read(page)):
+        for path in re.findall(r"`((?:app|worker|lens_engine|migrations|benchmarks|docs|tests|examples)/[\w./-]*)`", read(page)):
             assert (ROOT / path).exists(), f"{page.name} names {path}"
 
 

@@ -1,0 +1,107 @@
+"""Compare engines: `python -m benchmarks.run`. Writes JSON; `benchmarks.report` makes tables and plots of it.
+
+python -m benchmarks.run                                             # SmolLM2-135M on this machine's processor
+python -m benchmarks.run --quick                                     # two workloads in minutes, printed
+python -m benchmarks.run --device cuda --model random:gpt2-large     # random weights do for speed
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from benchmarks.agreement import compare_selections
+from benchmarks.bench import EXECUTORS, Bench, Effort
+from benchmarks.measuring import matmul_rate
+from benchmarks.models import BUNDLED, RANDOM, find_model
+from benchmarks.page import RESULTS
+from benchmarks.records import ComparisonRecord, describe_machine
+from benchmarks.report import show_comparison
+from benchmarks.texts import corpus_task, read_examples
+from benchmarks.workloads import FALLBACK_WORKLOAD, WORKLOADS, Work, WorkloadSpec, build_work
+from lens_engine.scoring.causal_lm import choose_dtype
+
+FALLBACK_MODEL = f"{RANDOM}gpt-neo-125m"
+_PROFILED = ("W1-56", "W2")
+_QUICK = ("W1-14", "W2")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parse(arguments)
+    record = _compare(options)
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(record.model_dump_json(indent=1) + "\n", "utf-8")
+    sys.stdout.write(show_comparison(record))
+    return 0
+
+
+def _compare(options: argparse.Namespace) -> ComparisonRecord:
+    device = torch.device(options.device)
+    torch.set_num_threads(options.threads)
+    machine = describe_machine(device)
+    dtype = choose_dtype(device) if options.dtype == "auto" else getattr(torch, options.dtype)
+    effort = Effort(options.seconds, options.repetitions, checked_queries=1 if options.quick else 4)
+    works = {spec: _work(spec, options.data) for spec in WORKLOADS if spec.key in options.workloads}
+    bench = Bench(find_model(options.model, device), dtype, effort, _say)
+    workloads = [bench.run(spec, work) for spec, work in works.items()]
+    profiled = {spec.key: work for spec, work in works.items() if spec.key in _PROFILED and not options.quick}
+    profiles = {key: bench.profile(work) for key, work in profiled.items()}
+    agreement = None if options.quick else compare_selections(bench.float32, EXECUTORS)
+    del bench  # its models make room for the next one
+    if FALLBACK_WORKLOAD.key in options.workloads:
+        fallback = Bench(find_model(FALLBACK_MODEL, device), dtype, effort, _say)
+        workloads.append(fallback.run(FALLBACK_WORKLOAD, build_work(FALLBACK_WORKLOAD)))
+    return ComparisonRecord(
+        machine=machine,
+        model=options.model,
+        device=device.type,
+        dtype=_name(dtype),
+        seconds_per_repetition=effort.seconds,
+        matmul_flops={_name(kind): matmul_rate(kind, device) for kind in (torch.float32, dtype)},
+        workloads=tuple(workloads),
+        agreement=agreement,
+        profiles=profiles,
+    )
+
+
+def _work(spec: WorkloadSpec, data: Path | None) -> Work:
+    """From the file, if one is given, where the corpus is the one it stands for."""
+    if data is None or spec.corpus != "reviews":
+        return build_work(spec)
+    return build_work(spec, data=read_examples(data, corpus_task("reviews")))
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    keys = tuple(spec.key for spec in (*WORKLOADS, FALLBACK_WORKLOAD))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Compare scoring engines.")
+    parser.add_argument("--model", default=BUNDLED, help="a model reference, or random:SHAPE (default: %(default)s)")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--dtype", default="auto", choices=["auto", "float32", "bfloat16", "float16"])
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of torch (default: %(default)s)")
+    parser.add_argument("--workloads", nargs="*", choices=keys, help="only these")
+    parser.add_argument("--data", type=Path, help="rows (positive/negative) in place of the synthetic reviews")
+    parser.add_argument("--seconds", type=float, help="of one repetition of one engine, about")
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="two workloads, short repetitions, no selection")
+    parser.add_argument("--output", type=Path, help="JSON (default: benchmarks/results/DEVICE.json)")
+    options = parser.parse_args(arguments)
+    options.workloads = options.workloads or (_QUICK if options.quick else keys)
+    options.seconds = options.seconds or (0.6 if options.quick else 6.0)
+    name = "quick" if options.quick else options.device.partition(":")[0]
+    options.output = options.output or (Path("build") if options.quick else RESULTS) / f"{name}.json"
+    return options
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""Every engine gives the numbers of the plain one, and feeds what its scheme says."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.engines.authors import AuthorsEngine, row_length, share_cut
+from benchmarks.engines.base import FedTokens, encode
+from benchmarks.engines.floor import AttentionFreeFloor
+from benchmarks.engines.harness import is_past_best
+from benchmarks.engines.lens import LensEngine
+from benchmarks.models import LoadedModel
+from benchmarks.workloads import Work
+from lens_engine.errors import ModelError
+from lens_engine.scoring.tokenization import SegmentTokenizer
+from lens_engine.testing import TinyArchitecture, tiny_causal_lm
+
+WORK = Work(
+    prefixes=(("good good great\n", "bad terrible\n"), ("bad bad great\n", "good\n")),
+    queries=("great great It was", "terrible bad terrible It was", "good It was"),
+    label_spans=(" great", " terrible", " bad good"),
+)
+
+
+def load(architecture: TinyArchitecture = "llama", **settings: Any) -> LoadedModel:
+    tiny = tiny_causal_lm(architecture, **settings)
+    return LoadedModel(tiny.model, tiny.tokenizer, SegmentTokenizer(tiny.tokenizer.backend_tokenizer))
+
+
+@pytest.fixture(scope="module")
+def loaded() -> LoadedModel:
+    return load()
+
+
+def run_counted(engine: Any, work: Work) -> tuple[Any, int]:
+    run = engine.prepare(work)
+    with FedTokens(engine.loaded.model) as fed:
+        return run(), fed.count
+
+
+def test_packed_feeds_each_token_once_and_gives_plain_numbers(loaded: LoadedModel) -> None:
+    packed, plain = LensEngine.over(loaded, "packed"), LensEngine.over(loaded, "plain")
+    numbers, fed = run_counted(packed, WORK)
+    assert fed == encode(WORK, loaded).workload.ideal_tokens
+    np.testing.assert_allclose(numbers, plain.prepare(WORK)(), atol=1e-4)
+    assert (packed.shares_prefixes, plain.shares_prefixes) == (True, False)
+
+
+def test_authors_scheme_gives_plain_numbers_from_one_padded_row_for_each_label(loaded: LoadedModel) -> None:
+    numbers, fed = run_counted(AuthorsEngine(loaded), WORK)
+    assert fed == 2 * 3 * 3 * 256
+    np.testing.assert_allclose(numbers, LensEngine.over(loaded, "plain").prepare(WORK)(), atol=1e-4)
+
+
+def test_authors_scheme_cuts_what_is_longer_than_its_rows(loaded: LoadedModel) -> None:
+    long = Work((("g" * 300,), ("g" * 10,)), ("bad It was",), WORK.label_spans)
+    encoded = encode(long, loaded)
+    assert (row_length(encoded), share_cut(encoded)) == (256, 0.5)
+    assert AuthorsEngine(loaded).prepare(long)().shape == (2, 1, 3)
+
+
+def test_authors_scheme_has_longer_rows_for_long_texts(loaded: LoadedModel) -> None:
+    assert row_length(encode(Work(WORK.prefixes, ("g" * 100,), WORK.label_spans), loaded)) == 512
+
+
+def test_floor_feeds_as_many_tokens_as_packed_and_leaves_the_model_as_it_was(loaded: LoadedModel) -> None:
+    plain = LensEngine.over(loaded, "plain").prepare(WORK)
+    before = plain()
+    numbers, fed = run_counted(AttentionFreeFloor(loaded, budget=40), WORK)
+    assert fed == encode(WORK, loaded).workload.ideal_tokens
+    assert np.isfinite(numbers).all()
+    np.testing.assert_array_equal(plain(), before)
+
+
+def test_executor_that_is_not_right_for_a_model_is_refused() -> None:
+    with pytest.raises(ModelError, match="packed"):
+        LensEngine.over(load("gpt_neo"), "packed")
+
+
+def test_matrix_weights_leave_out_embeddings_and_head() -> None:
+    loaded = load("gpt2")
+    width = loaded.model.config.n_embd
+    assert loaded.matrix_weights == 2 * 12 * width**2
+    assert loaded.head_weights == loaded.model.config.vocab_size * width
+
+
+def test_harness_gives_plain_numbers(loaded: LoadedModel) -> None:
+    pytest.importorskip("lm_eval")
+    from benchmarks.engines.harness import HarnessEngine
+
+    np.testing.assert_allclose(
+        HarnessEngine(loaded, 4).prepare(WORK)(), LensEngine.over(loaded, "plain").prepare(WORK)(), atol=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("rates", "expected"), [([1.0, 2.0], False), ([3.0, 2.0], False), ([3.0, 2.0, 2.5], True), ([3.0, 2.0, 4.0], False)]
+)
+def test_search_for_a_batch_size_ends_after_two_that_are_slower(rates: list[float], expected: bool) -> None:
+    assert is_past_best(rates) is expected
