@@ -1,13 +1,14 @@
 """What a run would cost with this model on this machine, asked before it starts."""
 
 import time
+from collections import deque
 from collections.abc import Callable
 
 from lens_engine.config import SelectionConfig
 from lens_engine.context import fit_to_context
 from lens_engine.dataset import Problem
 from lens_engine.planning import CostEstimate, Planner, TokenLengths
-from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, score_blocks
 from lens_engine.scoring.remembering import RememberingScorer
 from lens_engine.splits import SplitRows, split_examples
 from lens_engine.template import Task
@@ -47,7 +48,8 @@ def measure_pace(
 ) -> float | None:
     """Tokens per second over some candidates × queries, after a first call that is not timed.
 
-    None where the clock did not move. A scorer that remembers is made to compute.
+    None where the clock did not move. A scorer that remembers is made to compute; one with several
+    workers has the sample as many times, since a run has enough for all of them.
     """
     if isinstance(scorer, RememberingScorer):
         scorer = scorer.computing
@@ -60,8 +62,10 @@ def measure_pace(
         prefix = task.render_prefix([example])
         prefixes.append(prefix)
         tokens += sum(scorer.count_tokens(prefix)) + query_tokens
-    scorer.score(prefixes[:1], queries, task.label_spans)
+    num_workers = scorer.num_workers if isinstance(scorer, ParallelScorer) else 1
+    first, whole = (Block(tuple(prefixes[:count]), tuple(queries)) for count in (1, len(prefixes)))
+    deque(score_blocks(scorer, [first] * num_workers, task.label_spans), maxlen=0)
     started = clock()
-    scorer.score(prefixes, queries, task.label_spans)
+    deque(score_blocks(scorer, [whole] * num_workers, task.label_spans), maxlen=0)
     elapsed = clock() - started
-    return tokens / elapsed if elapsed > 0 else None
+    return num_workers * tokens / elapsed if elapsed > 0 else None

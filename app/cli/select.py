@@ -36,6 +36,12 @@ def select(
     separator: Annotated[str, typer.Option(help="What ends a demonstration.", show_default="a line break")] = "\n",
     dtype: Annotated[str, typer.Option(help="float32, bfloat16, float16, or auto for the fastest here.")] = "auto",
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps, or auto for CUDA where there is one.")] = "auto",
+    actors: Annotated[
+        int, typer.Option(min=1, help="Processes that share the run, a GPU for each where there are GPUs.")
+    ] = 1,
+    ray_address: Annotated[
+        str | None, typer.Option(help="A running Ray cluster to start them on: HOST:PORT, or auto.")
+    ] = None,
     pair_cache: Annotated[
         bool, typer.Option(help="Use scores that an earlier run computed, and keep those of this one for later runs.")
     ] = True,
@@ -68,7 +74,7 @@ def select(
             run = SelectionRun.prepare(Sources(train, test), task, config)
             console = Console(stderr=True)
             run.show_notes(console)
-            choice = ModelChoice(model, dtype, device)
+            choice = ModelChoice(model, dtype, device, actors, ray_address)
             if estimate:
                 show_estimate(run.estimate(choice, console), Console(highlight=False))
                 return

@@ -2,6 +2,8 @@
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +47,8 @@ class ModelChoice:
     reference: str
     dtype: str
     device: str
+    actors: int = 1  #: more than one are started by Ray
+    ray_address: str | None = None  #: of a cluster; None for this machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +96,15 @@ class SelectionRun:
         request = StopRequest()
         with selection_bar(console) as bar, request.listening(lambda: bar.wait("Stopping at the next point")):
             bar.wait(f"Loading {model.reference}")
-            scorer = _load(model, earlier.dtype if earlier is not None else model.dtype)
-            scorer = remember_pairs(scorer) if remembers else scorer
-            result = select_support_examples(
-                self.problem, scorer, self.config, listener=BarListener(bar, request), checkpoints=store
-            )
+            dtype = earlier.dtype if earlier is not None else model.dtype
+            with _loaded(model, dtype) as scorer:
+                result = select_support_examples(
+                    self.problem,
+                    remember_pairs(scorer) if remembers else scorer,
+                    self.config,
+                    listener=BarListener(bar, request),
+                    checkpoints=store,
+                )
             bar.finish("Done" if not result.partial else "Stopped")
         return result
 
@@ -108,9 +116,9 @@ class SelectionRun:
         """
         with selection_bar(console) as bar:
             bar.wait(f"Loading {model.reference}")
-            scorer = _load(model, model.dtype)
-            bar.wait("Measuring its pace")
-            return estimate_cost(self.problem, scorer, self.config)
+            with _loaded(model, model.dtype) as scorer:
+                bar.wait("Measuring its pace")
+                return estimate_cost(self.problem, scorer, self.config)
 
 
 class BarListener:
@@ -152,7 +160,17 @@ def write_result(result: SelectionResult, path: Path) -> None:
             raise
 
 
-def _load(model: ModelChoice, dtype: str) -> LabelScorer:
-    from lens_engine.scoring.causal_lm import load_scorer
+@contextmanager
+def _loaded(model: ModelChoice, dtype: str) -> Iterator[LabelScorer]:
+    """The model in this process, or in actors that end with the block."""
+    if model.actors == 1 and model.ray_address is None:
+        from lens_engine.scoring.causal_lm import load_scorer
 
-    return load_scorer(model.reference, dtype=dtype, device=model.device)
+        yield load_scorer(model.reference, dtype=dtype, device=model.device)
+        return
+    from lens_engine.scoring.ray_scorer import RayScorer
+
+    with RayScorer.start(
+        model.reference, actors=model.actors, address=model.ray_address, dtype=dtype, device=model.device
+    ) as scorer:
+        yield scorer

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import lens_engine
 from lens_engine.scoring.base import Block, ScorerIdentity
+from lens_engine.scoring.surroundings import describe_surroundings
 from lens_engine.types import LabelLogProbs
 
 if TYPE_CHECKING:
@@ -36,15 +36,19 @@ class ActorReport:
 
     identity: ScorerIdentity
     max_prompt_tokens: int
-    processor: str  #: the GPU's name, or the vector instructions of the CPU
-    threads: int  #: of torch on the CPU
-    lens_version: str
-    torch_version: str
+    surroundings: tuple[str, ...]  #: as `describe_surroundings`
 
     def differences(self, other: "ActorReport") -> list[str]:
-        """Each field that differs, as "dtype: float32 and bfloat16"."""
-        mine, theirs = _flat(self), _flat(other)
-        return [f"{name}: {mine[name]} and {theirs[name]}" for name in mine if mine[name] != theirs[name]]
+        """Each that differs, as "dtype float32, and dtype bfloat16"."""
+        return [
+            f"{mine}, and {theirs}"
+            for mine, theirs in zip(self._lines(), other._lines(), strict=True)
+            if mine != theirs
+        ]
+
+    def _lines(self) -> list[str]:
+        fields = [f"{name} {value}" for name, value in dataclasses.asdict(self.identity).items()]
+        return [*fields, f"context {self.max_prompt_tokens}", *self.surroundings]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +72,10 @@ class ScoringActor:
         Raises:
             LensError: as `load_scorer`.
         """
-        import torch  # here and below: the driver has no need of it
-
-        from lens_engine.scoring.causal_lm import load_scorer
+        from lens_engine.scoring.causal_lm import load_scorer  # here, since the driver has no need of torch
 
         self._scorer = load_scorer(**dataclasses.asdict(choice))
-        is_cuda = self._scorer.identity.device == "cuda"
-        return ActorReport(
-            identity=self._scorer.identity,
-            max_prompt_tokens=self._scorer.max_prompt_tokens,
-            processor=torch.cuda.get_device_name() if is_cuda else torch.backends.cpu.get_cpu_capability(),
-            threads=torch.get_num_threads(),
-            lens_version=lens_engine.__version__,
-            torch_version=torch.__version__,
-        )
+        return ActorReport(self._scorer.identity, self._scorer.max_prompt_tokens, describe_surroundings())
 
     def pid(self) -> int:
         return os.getpid()
@@ -101,8 +95,3 @@ class ScoringActor:
         if self._scorer is None:
             raise RuntimeError("no model has been loaded")
         return self._scorer
-
-
-def _flat(report: ActorReport) -> dict[str, object]:
-    fields = dataclasses.asdict(report)
-    return {**fields.pop("identity"), **fields}

@@ -87,6 +87,11 @@ class RayScorer:
         return self._report.max_prompt_tokens
 
     @property
+    def surroundings(self) -> tuple[str, ...]:
+        """Of each actor, as `describe_surroundings`; those of the driver decide nothing."""
+        return self._report.surroundings
+
+    @property
     def num_workers(self) -> int:
         return self._team.size
 

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,12 @@ from lens_engine.config import SelectionConfig
 from lens_engine.dataset import Problem
 from lens_engine.errors import ClassTooSmall, PromptTooLong
 from lens_engine.estimate import measure_pace
+from lens_engine.scoring.base import Block
 from lens_engine.scoring.pair_cache import PairCache
 from lens_engine.scoring.remembering import RememberingScorer
 from lens_engine.splits import split_examples
 from lens_engine.testing import TableScorer
+from lens_engine.types import LabelLogProbs
 
 MakeConfig = Callable[..., SelectionConfig]
 MakeProblem = Callable[..., Problem]
@@ -120,3 +122,27 @@ def test_sample_is_small_however_many_rows_there_are(
 
     assert len(rows.candidates) > 1000
     assert scorer.num_pairs < 1500
+
+
+def test_pace_of_several_workers_is_that_of_all_of_them(
+    make_planted_problem: MakeProblem, make_config: MakeConfig
+) -> None:
+    class Both(TableScorer):
+        """Two workers that score at the same time: every second block takes none."""
+
+        num_workers = 2
+
+        def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
+            return (self.score(block.prefixes, block.queries, label_spans) for block in blocks)
+
+    def move(call: int) -> None:
+        clock.seconds += float(call % 2)
+
+    problem, clock = make_planted_problem(), Clock()
+    rows = split_examples(problem, make_config())
+
+    alone = measure_pace(rows, problem.task, TableScorer(before_call=move), clock)
+    both = measure_pace(rows, problem.task, Both(before_call=move), clock)
+
+    assert alone is not None
+    assert both == 2 * alone

@@ -1,4 +1,6 @@
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from lens_engine.config import BudgetOptions
 from lens_engine.errors import NonFiniteScore
 from lens_engine.metering import CHUNK_TOKENS, Meter, Stopped
 from lens_engine.planning import Cost
-from lens_engine.scoring.base import Prefix
+from lens_engine.scoring.base import Block, ParallelScorer, Prefix
 from lens_engine.testing import TableScorer
 from lens_engine.types import LabelLogProbs, Phase, StopReason
 
@@ -311,3 +313,78 @@ def test_beyond_the_budget_only_a_cancel_stops(make_meter: MakeMeter, make_liste
 
     assert stopped.value.reason is StopReason.CANCELLED
     assert not meter.affords(Cost(forwards=1))
+
+
+class SeveralHands(ChunkRecorder):
+    """Takes chunks until its hands are full, then answers the first of them."""
+
+    def __init__(self, num_workers: int) -> None:
+        super().__init__()
+        self.num_workers = num_workers
+        self.most_at_a_time = 0
+
+    def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
+        source, held = iter(blocks), deque[Block]()
+        while True:
+            held.extend(islice(source, self.num_workers - len(held)))
+            if not held:
+                return
+            self.most_at_a_time = max(self.most_at_a_time, len(held))
+            first = held.popleft()
+            yield self.score(first.prefixes, first.queries, label_spans)
+
+
+@pytest.mark.parametrize("num_workers", [1, 2, 5, 100])
+def test_several_workers_get_the_same_chunks_and_give_the_same_scores(num_workers: int, make_meter: MakeMeter) -> None:
+    alone, several = ChunkRecorder(), SeveralHands(num_workers)
+    prefixes, queries = make_prefixes([3000, 3000, 9000, 50, 7000, 20]), make_queries([500, 700, 900] * 8)
+
+    expected = make_meter(alone, label_spans=SPANS).score(prefixes, queries)
+    found = make_meter(several, label_spans=SPANS).score(prefixes, queries)
+
+    assert isinstance(several, ParallelScorer)
+    assert np.array_equal(found, expected)
+    assert several.chunks == alone.chunks
+    assert several.most_at_a_time == min(num_workers, len(alone.chunks))
+
+
+@pytest.mark.parametrize("num_workers", [1, 3, 100])
+@pytest.mark.parametrize("limit", [1, 9, 10, 19, 20, 35])
+def test_budget_ends_before_the_same_chunk_for_any_number_of_workers(
+    limit: int, num_workers: int, make_meter: MakeMeter, make_listener: Callable[..., object]
+) -> None:
+    scorer, listener = SeveralHands(num_workers), make_listener()
+    meter = make_meter(scorer, budget=BudgetOptions(max_forwards=limit), listener=listener)
+
+    with pytest.raises(Stopped) as stopped:
+        meter.score(make_prefixes([7000] * 4), make_queries([10] * 10))  # a chunk for each prefix
+
+    assert stopped.value.reason is StopReason.BUDGET
+    assert meter.spent.forwards == scorer.num_pairs == limit // 10 * 10
+    told = [progress.forwards_done for progress in listener.seen]  # type: ignore[attr-defined]
+    assert told == list(range(10, limit + 1, 10)), "counted as they are done, not as they are handed out"
+
+
+def test_chunks_that_workers_have_when_a_stop_is_asked_for_are_finished_and_counted(
+    make_meter: MakeMeter, make_listener: Callable[..., object]
+) -> None:
+    scorer = SeveralHands(3)
+    meter = make_meter(scorer, listener=make_listener(stop_after=2))
+
+    with pytest.raises(Stopped) as stopped:
+        meter.score(make_prefixes([8000] * 9), make_queries([10]))
+
+    assert stopped.value.reason is StopReason.CANCELLED
+    assert meter.spent.forwards == scorer.num_pairs == 4, "two told of, and two more in hand by then"
+
+
+def test_time_of_chunks_under_way_counts_against_the_limit(make_meter: MakeMeter) -> None:
+    clock, scorer = Clock(), SeveralHands(4)
+    meter = make_meter(scorer, budget=BudgetOptions(max_seconds=10.0), clock=clock)
+    clock.now += 6.0  # past the half in which no pace is trusted
+    meter.spent = Cost(1, 12_000)  # 2,000 tokens a second: four seconds are 8,000
+
+    with pytest.raises(Stopped):
+        meter.score(make_prefixes([5000] * 4), make_queries([10]))
+
+    assert scorer.num_pairs == 1

@@ -26,6 +26,7 @@ from lens_engine.scoring.ray_scorer import RayScorer
 from lens_engine.scoring.ray_session import RaySession
 from lens_engine.scoring.ray_team import AHEAD, MAX_LOSSES, Team
 from lens_engine.scoring.scorer import CausalLMScorer
+from lens_engine.scoring.surroundings import describe_surroundings
 from lens_engine.template import Task, Template, Verbalizer
 from lens_engine.testing import TINY_CONTEXT, TableScorer, tiny_causal_lm
 from lens_engine.types import Example, LabelLogProbs, Phase
@@ -51,9 +52,9 @@ class TableActor(ScoringActor):
             os._exit(1)
         if (self._folder / "no-memory").exists():
             raise OutOfMemory("planted")
-        processor = f"GPU {number}" if (self._folder / "mixed").exists() else "GPU"
+        processor = f"card {number if (self._folder / 'mixed').exists() else 0}"
         identity = replace(TableScorer().identity, token_budget=FULL_BUDGET)
-        return ActorReport(identity, 100, processor, 1, lens_version="1", torch_version="2")
+        return ActorReport(identity, 100, ("torch 2", processor))
 
     def score(self, block: Block, label_spans: Sequence[str], token_budget: int) -> BlockScores:
         assert tuple(label_spans) == SPANS
@@ -163,6 +164,7 @@ def test_scorer_of_actors_says_of_itself_what_one_says(two_actors: RayScorer, on
     segments = ["It was great.", "", "terrible"]
 
     assert two_actors.identity == one_scorer.identity
+    assert two_actors.surroundings == describe_surroundings()
     assert two_actors.max_prompt_tokens == one_scorer.max_prompt_tokens
     assert two_actors.count_tokens(segments) == one_scorer.count_tokens(segments)
     block = sample_blocks(1)[0]
@@ -249,7 +251,7 @@ def test_actors_that_differ_are_refused_with_the_difference(
 ) -> None:
     (tmp_path / "mixed").touch()
 
-    with pytest.raises(ModelError, match="processor: GPU 1 and GPU 2"):
+    with pytest.raises(ModelError, match="numbers; card 1, and card 2: use"):
         start_table()
 
 
