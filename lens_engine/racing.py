@@ -35,7 +35,7 @@ class Incumbents:
         return np.lexsort((np.arange(num_rows), self.margins.mean(axis=0), -wrong))
 
 
-@dataclass
+@dataclass(eq=False)
 class _Contender:
     number: int
     judgement: Judgement | None = None  #: of the rows seen so far, in the order of the race

@@ -39,10 +39,11 @@ class Ranker:
     elimination: bool
 
     def place(self, permutations: Sequence[Permutation], incumbents: Incumbents, places: int) -> list[Placing]:
-        """Find who is among the best `places` of these permutations and the incumbents, who hold theirs.
+        """Judge permutations, at least those that are among the best `places` of them and the incumbents.
 
-        With elimination, the best and their standings are the same as without, given the same scores: 16-bit formats
-        may score a pair differently by what is scored beside it. A race is held where it can drop anyone.
+        With elimination, the best and their standings are the same as without, given the same scores: in 16-bit
+        formats the bits of a score may depend on what is scored beside it. Where nobody can be dropped, all are
+        judged at once.
 
         Raises:
             Stopped: from the meter.
