@@ -1,4 +1,4 @@
-"""Each prefix once, its keys and values lent to batches of padded suffixes.
+"""Each prefix once, its keys and values lent to batches of padded suffixes; prefixes of one length go together.
 
 Right on every architecture whose cache can be copied along the batch (sliding windows, ALiBi and
 GPT-Neo included), since the model itself does all the attention. It pays for padding and for the
@@ -6,18 +6,23 @@ copies of the prefix's keys and values.
 """
 
 import copy
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from lens_engine.scoring.executors.base import ExecutorName, TokenCounters, Workload, sum_label_words
+from lens_engine.scoring.executors.head import float32_logits
 from lens_engine.scoring.executors.rows import Row, batch_rows, chains_of, pad_rows, positions_to_keep, read_rows
 from lens_engine.types import LabelLogProbs
 
 
 class CachedExecutor:
-    """A key-value cache for each prefix, repeated over right-padded suffixes."""
+    """A key-value cache for prefixes of one length, repeated over right-padded suffixes."""
 
     name: ClassVar[ExecutorName] = "cached"
 
@@ -28,36 +33,70 @@ class CachedExecutor:
 
     def run(self, work: Workload, budget: int) -> LabelLogProbs:
         reads = work.new_reads()
-        chains = chains_of(work.trie)
-        for p, prefix in enumerate(work.prefixes):
-            cache = self._cache_prefix(torch.tensor([prefix], device=self._device)) if prefix else None
-            suffixes = [
-                Row((p, q), query + chain.tokens, len(query) - 1, chain)
-                for q, query in enumerate(work.queries)
-                for chain in chains
-            ]
-            # Rows lend keys and values of the prefix: a row's share of the budget is a quarter of it.
-            for rows in batch_rows(suffixes, budget, cached_tokens=len(prefix) // 4):
-                ids, mask = pad_rows(rows, self._device)
-                kept = positions_to_keep(rows)
-                logits = self._run_suffixes(ids, mask, torch.from_numpy(kept).to(self._device), cache, len(prefix))
-                read_rows(logits, rows, kept, reads)
+        suffixes = _suffixes_of(work)
+        with float32_logits(self._model):
+            for length, prefixes in _group_by_length(work.prefix_lengths).items():
+                # Rows lend keys and values of the prefix: a row's share of the budget is a quarter of it.
+                batches = list(batch_rows(suffixes, budget, cached_tokens=length // 4))
+                side_by_side = _count_side_by_side(batches, length, budget)
+                for start in range(0, len(prefixes), side_by_side):
+                    self._run_prefixes(work, prefixes[start : start + side_by_side], batches, reads)
         return sum_label_words(reads, work.trie)
 
-    def _cache_prefix(self, ids: Tensor) -> Any:
-        last = torch.tensor([ids.shape[1] - 1], device=self._device)
-        outputs = self._model(input_ids=ids, use_cache=True, logits_to_keep=last)
+    def _run_prefixes(
+        self, work: Workload, prefixes: Sequence[int], batches: Sequence[Sequence[Row]], reads: NDArray[np.float32]
+    ) -> None:
+        """Prefixes of one length, each with all suffixes."""
+        ids = torch.tensor([work.prefixes[p] for p in prefixes], dtype=torch.long, device=self._device)
+        cache = self._cache_prefixes(ids) if ids.numel() else None
+        for batch in batches:
+            rows = [replace(row, pair=(p, row.pair[1])) for p in prefixes for row in batch]
+            kept = positions_to_keep(rows)
+            logits = self._run_rows(rows, kept, cache, num_cached=ids.shape[1], repeats=len(batch))
+            read_rows(logits, rows, kept, reads)
+
+    def _cache_prefixes(self, ids: Tensor) -> Any:
+        nothing = torch.empty(0, dtype=torch.long, device=self._device)  # no logits: only keys and values are wanted
+        outputs = self._model(input_ids=ids, use_cache=True, logits_to_keep=nothing)
         self._counters.count_forward(ids)
         return outputs.past_key_values
 
-    def _run_suffixes(self, ids: Tensor, mask: Tensor, keep: Tensor, cache: Any, num_cached: int) -> Tensor:
+    def _run_rows(
+        self, rows: Sequence[Row], kept: NDArray[np.int64], cache: Any, *, num_cached: int, repeats: int
+    ) -> Tensor:
+        ids, mask = pad_rows(rows, self._device)
         inputs: dict[str, Any] = {"use_cache": False}
         if cache is not None:
             repeated = copy.deepcopy(cache)  # the model writes the suffixes into the cache it is given
-            repeated.batch_repeat_interleave(ids.shape[0])
+            repeated.batch_repeat_interleave(repeats)
             inputs = {"past_key_values": repeated, "use_cache": True}
-            mask = torch.cat([mask.new_ones(ids.shape[0], num_cached), mask], dim=1)
+            mask = torch.cat([mask.new_ones(len(rows), num_cached), mask], dim=1)
+        keep = torch.from_numpy(kept).to(self._device)
         outputs = self._model(input_ids=ids, attention_mask=mask, logits_to_keep=keep, **inputs)
         self._counters.count_forward(ids)
         logits: Tensor = outputs.logits
         return logits
+
+
+def _suffixes_of(work: Workload) -> list[Row]:
+    """Each query with each chain of the label trie, for a prefix yet to be named."""
+    chains = chains_of(work.trie)
+    return [
+        Row((-1, q), query + chain.tokens, len(query) - 1, chain)
+        for q, query in enumerate(work.queries)
+        for chain in chains
+    ]
+
+
+def _group_by_length(lengths: Sequence[int]) -> dict[int, list[int]]:
+    """Indices by length: prefixes of one length need no padding beside each other."""
+    groups: dict[int, list[int]] = {}
+    for index, length in enumerate(lengths):
+        groups.setdefault(length, []).append(index)
+    return groups
+
+
+def _count_side_by_side(batches: Sequence[Sequence[Row]], length: int, budget: int) -> int:
+    """Prefixes whose batches of suffixes fit one forward together; at least one."""
+    fed = max(len(batch) * (max(len(row.tokens) for row in batch) + length // 4) for batch in batches)
+    return max(1, budget // max(fed, length, 1))

@@ -25,6 +25,7 @@ from lens_engine.scoring.executors.base import (
     read_log_probs,
     sum_label_words,
 )
+from lens_engine.scoring.executors.head import float32_logits
 from lens_engine.scoring.executors.layout import GroupSpan, PackedInputs, PackedLayout, lay_out
 from lens_engine.scoring.packing import plan
 from lens_engine.types import LabelLogProbs
@@ -56,7 +57,7 @@ class PackedExecutor:
     def run(self, work: Workload, budget: int) -> LabelLogProbs:
         reads = work.new_reads()
         kept: dict[int, tuple[Tensor, Tensor]] = {}
-        with _packed_attention_on(self._model):
+        with float32_logits(self._model), _packed_attention_on(self._model):
             for forward in plan(work.prefix_lengths, work.query_lengths, budget, tail=work.trie.num_fed):
                 inputs = lay_out(forward, work, self._device, self._dtype, kept)
                 logits = self._forward(inputs)
