@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from benchmarks.agreement import deltas
-from benchmarks.comparison import compare_engines, part_of_pairs
+from benchmarks.comparison import compare_engines
 from benchmarks.engines.authors import AuthorsEngine, share_cut
 from benchmarks.engines.base import Engine, encode
 from benchmarks.engines.floor import AttentionFreeFloor
@@ -16,7 +16,7 @@ from benchmarks.engines.lens import LensEngine
 from benchmarks.models import LoadedModel, ModelFamily
 from benchmarks.profiling import profile_run
 from benchmarks.records import EngineRun, ProfileRow, WorkloadRun
-from benchmarks.workloads import Work, WorkloadSpec
+from benchmarks.workloads import Work, WorkloadSpec, part_of_pairs
 from lens_engine.errors import ModelError
 from lens_engine.scoring.executors import ExecutorName
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from benchmarks.engines.base import Engine, FedTokens, Run, encode
 from benchmarks.measuring import Measurement, measure
 from benchmarks.records import EngineRun
-from benchmarks.workloads import Work
+from benchmarks.workloads import Work, part_of_pairs
 
 _MOST_GROWTH = 8.0
 
@@ -49,14 +49,6 @@ def choose_sample(
     pairs = max(part.num_pairs * seconds / took, engine.smallest_sample)
     sample = part_of_pairs(work, pairs, whole_prefixes=engine.shares_prefixes)
     return sample, engine.prepare(sample)
-
-
-def part_of_pairs(work: Work, pairs: float, *, whole_prefixes: bool) -> Work:
-    """About so many pairs: fewer prefixes with all queries, or if allowed and needed some queries of one prefix."""
-    num_queries = len(work.queries)
-    if whole_prefixes or pairs >= num_queries:
-        return work.part(min(max(round(pairs / num_queries), 1), len(work.prefixes)), num_queries)
-    return work.part(1, max(round(pairs), 1))
 
 
 def _enter(engine: Engine, work: Work, seconds: float, say: Callable[[str], None]) -> "_Contestant":

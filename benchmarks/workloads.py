@@ -81,6 +81,14 @@ def build_work(spec: WorkloadSpec, *, seed: int = 0, data: Sequence[Example] | N
     )
 
 
+def part_of_pairs(work: Work, pairs: float, *, whole_prefixes: bool) -> Work:
+    """About so many pairs: fewer prefixes with all queries, or if allowed and needed some queries of one prefix."""
+    num_queries = len(work.queries)
+    if whole_prefixes or pairs >= num_queries:
+        return work.part(min(max(round(pairs / num_queries), 1), len(work.prefixes)), num_queries)
+    return work.part(1, max(round(pairs), 1))
+
+
 def _draw_prefixes(
     spec: WorkloadSpec, task: Task, candidates: Sequence[Example], rng: np.random.Generator
 ) -> list[Prefix]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.engines.base import EncodedWork, Run, encode
 from benchmarks.models import LoadedModel
-from benchmarks.workloads import Work
+from benchmarks.workloads import Work, part_of_pairs
 from lens_engine.types import LabelLogProbs
 
 SMALLEST_BATCH, LARGEST_BATCH = 4, 512
@@ -27,16 +27,17 @@ def is_installed() -> bool:
 
 @dataclass(frozen=True)
 class HarnessEngine:
-    """HFLM at one batch size. It sorts by length, and shares one forward among label words of one token."""
+    """HFLM at one batch size. It sorts by length; label words that differ in their last token only share a row."""
 
     loaded: LoadedModel
     batch_size: int
+    rows_per_pair: int = 1
     name: str = "harness"
     shares_prefixes: bool = False
 
     @property
     def smallest_sample(self) -> int:
-        return self.batch_size
+        return -(-self.batch_size // self.rows_per_pair)
 
     @property
     def note(self) -> str:
@@ -52,28 +53,27 @@ class HarnessEngine:
 
 def tune(loaded: LoadedModel, work: Work, clock: Callable[[], float] = time.perf_counter) -> HarnessEngine:
     """The engine at its fastest batch size for `work`: doubled until two in a row are slower than the best."""
+    rows_per_pair = count_rows_per_pair(encode(work, loaded))
     rates: dict[int, float] = {}
     for size in _batch_sizes(loaded, work):
-        engine = HarnessEngine(loaded, size)
-        rows = _take_rows(work, max(size, _FEWEST_ROWS))
-        run = engine.prepare(rows)
+        part = part_of_pairs(work, -(-max(size, _FEWEST_ROWS) // rows_per_pair), whole_prefixes=False)
+        run = HarnessEngine(loaded, size).prepare(part)
         start = clock()
         run()
-        rates[size] = rows.num_pairs / (clock() - start)
+        rates[size] = part.num_pairs / (clock() - start)
         if is_past_best(list(rates.values())):
             break
-    return HarnessEngine(loaded, max(rates, key=lambda size: rates[size]))
+    return HarnessEngine(loaded, max(rates, key=lambda size: rates[size]), rows_per_pair)
+
+
+def count_rows_per_pair(encoded: EncodedWork) -> int:
+    """Label words that differ in nothing but their last token share a row."""
+    return len({span[:-1] for span in encoded.spans})
 
 
 def is_past_best(rates: list[float]) -> bool:
     """Whether the last two rates are both below an earlier one."""
     return len(rates) > 2 and max(rates[-2:]) < max(rates[:-2])
-
-
-def _take_rows(work: Work, rows: int) -> Work:
-    """About so many pairs."""
-    queries = min(rows, len(work.queries))
-    return work.part(-(-rows // queries), queries)
 
 
 def _batch_sizes(loaded: LoadedModel, work: Work) -> Iterator[int]:

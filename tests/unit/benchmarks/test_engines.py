@@ -8,7 +8,7 @@ import pytest
 from benchmarks.engines.authors import AuthorsEngine, row_length, share_cut
 from benchmarks.engines.base import FedTokens, encode
 from benchmarks.engines.floor import AttentionFreeFloor
-from benchmarks.engines.harness import is_past_best
+from benchmarks.engines.harness import HarnessEngine, count_rows_per_pair, is_past_best, tune
 from benchmarks.engines.lens import LensEngine
 from benchmarks.models import LoadedModel
 from benchmarks.workloads import Work
@@ -87,11 +87,21 @@ def test_matrix_weights_leave_out_embeddings_and_head() -> None:
 
 def test_harness_gives_plain_numbers(loaded: LoadedModel) -> None:
     pytest.importorskip("lm_eval")
-    from benchmarks.engines.harness import HarnessEngine
-
     np.testing.assert_allclose(
         HarnessEngine(loaded, 4).prepare(WORK)(), LensEngine.over(loaded, "plain").prepare(WORK)(), atol=1e-4
     )
+
+
+def test_harness_runs_one_row_for_label_words_that_differ_in_their_last_token(loaded: LoadedModel) -> None:
+    assert count_rows_per_pair(encode(WORK, loaded)) == 2
+    assert HarnessEngine(loaded, 16, rows_per_pair=3).smallest_sample == 6
+
+
+def test_harness_is_tuned_to_its_fastest_batch_size(loaded: LoadedModel) -> None:
+    pytest.importorskip("lm_eval")
+    work = Work(WORK.prefixes, tuple(f"{'g' * length} It was" for length in range(1, 17)), WORK.label_spans[:2])
+    times = iter([0, 1, 1, 3, 3, 7, 7, 99])  # 16 rows each in 1, 2 and 4 seconds
+    assert tune(loaded, work, clock=lambda: float(next(times))).batch_size == 4
 
 
 @pytest.mark.parametrize(

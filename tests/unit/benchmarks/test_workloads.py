@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.comparison import choose_sample, part_of_pairs
+from benchmarks.comparison import choose_sample
 from benchmarks.texts import generate_examples
-from benchmarks.workloads import WORKLOADS, Work, WorkloadSpec, build_work
+from benchmarks.workloads import WORKLOADS, Work, WorkloadSpec, build_work, part_of_pairs
 
 SMALL = WorkloadSpec("small", "a small one", "reviews", demonstrations=3, prefixes=4, queries=10)
 
