@@ -50,8 +50,7 @@ def scorer_in(
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     with _tf32(number_format.uses_tf32):
         scorer = scorer_from_model(loaded, tokenizer, name=model, executor=executor)
-        if number_format.has_float32_head:
-            use_float32_head(loaded)
+        (use_float32_head if number_format.has_float32_head else use_head_as_it_is)(loaded)
         yield scorer
 
 
@@ -63,6 +62,15 @@ def use_float32_head(model: Any) -> None:
     head = copy.deepcopy(model.get_output_embeddings()).float()
     head.register_forward_pre_hook(_cast_to_float32)
     model.set_output_embeddings(head)
+
+
+def use_head_as_it_is(model: Any) -> None:
+    """Let the head compute in the format of its weights, whatever the executor would make of it.
+
+    An executor leaves a head alone that has a `forward` of its own.
+    """
+    head = model.get_output_embeddings()
+    head.forward = head.forward
 
 
 def _cast_to_float32(_: nn.Module, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

@@ -1,10 +1,13 @@
 """Experiments with number formats change what they say, on a real (tiny) model."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
-from benchmarks.number_formats import formats_for, scorer_in, use_float32_head
+from benchmarks.number_formats import formats_for, scorer_in, use_float32_head, use_head_as_it_is
 from lens_engine.scoring.causal_lm import scorer_from_model
 from lens_engine.testing import TinyCausalLM, tiny_causal_lm
 from lens_engine.types import LabelLogProbs
@@ -53,6 +56,19 @@ def test_float32_head_keeps_the_logits_from_being_rounded(tiny: TinyCausalLM) ->
 
     assert not torch.equal(logits, logits.bfloat16().float())
     assert torch.allclose(logits, rounded.float(), rtol=2**-7, atol=1e-2)
+
+
+@pytest.mark.parametrize(("prepare", "dtype"), [(use_head_as_it_is, torch.bfloat16), (use_float32_head, torch.float32)])
+def test_head_computes_in_the_format_asked_for_while_scoring(
+    tiny: TinyCausalLM, prepare: Callable[[Any], None], dtype: torch.dtype
+) -> None:
+    seen = set()
+    prepare(tiny.model.to(torch.bfloat16))
+    tiny.model.get_output_embeddings().register_forward_hook(lambda _, __, logits: seen.add(logits.dtype))
+
+    score(tiny)
+
+    assert seen == {dtype}
 
 
 def test_tf32_is_only_for_cuda_and_the_reference_comes_first() -> None:
