@@ -28,6 +28,7 @@ from lens_engine.scoring.executors.packed import ATTENTION_NAME, packed_attentio
 from lens_engine.scoring.precision import choose_dtype
 from lens_engine.scoring.scorer import CausalLMScorer
 from lens_engine.scoring.self_check import make_check_workload
+from lens_engine.scoring.surroundings import describe_surroundings
 from lens_engine.scoring.tokenization import SegmentTokenizer
 
 __all__ = ["CausalLMScorer", "choose_dtype", "load_scorer", "prepare_model", "scorer_from_model"]
@@ -136,6 +137,7 @@ def _assemble(model: Any, tokenizer: Any, name: str, revision: str, executor: Ex
         max_prompt_tokens=_context_length(model),
         token_budget=TOKEN_BUDGETS.get(weights.device.type, TOKEN_BUDGETS["cpu"]),
         counters=counters,
+        surroundings=describe_surroundings(str(weights.device)),
     )
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lens_engine.scoring.base import Block, ScorerIdentity
-from lens_engine.scoring.surroundings import describe_surroundings
 from lens_engine.types import LabelLogProbs
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class ScoringActor:
         from lens_engine.scoring.causal_lm import load_scorer  # here, since the driver has no need of torch
 
         self._scorer = load_scorer(**dataclasses.asdict(choice))
-        return ActorReport(self._scorer.identity, self._scorer.max_prompt_tokens, describe_surroundings())
+        return ActorReport(self._scorer.identity, self._scorer.max_prompt_tokens, self._scorer.surroundings)
 
     def pid(self) -> int:
         return os.getpid()

@@ -29,12 +29,12 @@ _UNKNOWN = "unknown"  # the revision of a model in memory: two of them may diffe
 
 
 @runtime_checkable
-class DistantScorer(LabelScorer, Protocol):
-    """A scorer that computes in other processes, whose surroundings are not this one's."""
+class SituatedScorer(LabelScorer, Protocol):
+    """A scorer that knows what beside its identity decides its bits."""
 
     @property
     def surroundings(self) -> tuple[str, ...]:
-        """What `describe_surroundings` says where it computes."""
+        """What `describe_surroundings` says where it computes: on which device, in which process."""
         ...
 
 
@@ -151,8 +151,9 @@ def remember_pairs(scorer: LabelScorer, max_bytes: int = DEFAULT_MAX_BYTES) -> R
         ValueError: `max_bytes` is too small; see `PairCache`.
     """
     cache = PairCache(cache_folder() / _FILE, max_bytes)
-    surroundings = scorer.surroundings if isinstance(scorer, DistantScorer) else describe_surroundings()
-    return RememberingScorer(scorer, cache, surroundings)
+    if isinstance(scorer, SituatedScorer):
+        return RememberingScorer(scorer, cache, scorer.surroundings)
+    return RememberingScorer(scorer, cache, describe_surroundings(scorer.identity.device))
 
 
 def _make_key(block: Block, label_spans: Sequence[str], identity: ScorerIdentity, surroundings: list[str]) -> bytes:

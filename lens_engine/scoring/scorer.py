@@ -34,6 +34,7 @@ class CausalLMScorer:
         max_prompt_tokens: int,
         token_budget: int,
         counters: TokenCounters,
+        surroundings: tuple[str, ...] = (),
     ) -> None:
         self._executor = executor
         self._tokenizer = tokenizer
@@ -41,10 +42,16 @@ class CausalLMScorer:
         self._max_prompt_tokens = max_prompt_tokens
         self._token_budget = token_budget
         self._counters = counters
+        self._surroundings = surroundings
 
     @property
     def identity(self) -> ScorerIdentity:
         return dataclasses.replace(self._identity, token_budget=self._token_budget)
+
+    @property
+    def surroundings(self) -> tuple[str, ...]:
+        """What beside the identity decides the bits; see `describe_surroundings`."""
+        return self._surroundings
 
     @property
     def max_prompt_tokens(self) -> int:

@@ -9,22 +9,35 @@ _LIBRARIES = ("torch", "transformers", "tokenizers")
 _CPU_INFO = Path("/proc/cpuinfo")  # Linux; elsewhere the platform's own words must do
 
 
-def describe_surroundings() -> tuple[str, ...]:
-    """Versions, the processor, the graphics cards and how torch is set up, in a fixed order.
+def describe_surroundings(device: str) -> tuple[str, ...]:
+    """Versions, how torch is set up, and the hardware, in a fixed order.
 
     torch is asked here and now: threads that are set later are not seen. Needs torch.
+
+    Args:
+        device: the model's, as torch names it: of "cuda:1" the card is told, of "cpu" processor and threads.
     """
     import torch
 
-    cards = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
     return (
         f"scoring {_digest_own_sources()}",
         *(f"{name} {_version(name)}" for name in _LIBRARIES),
-        f"processor {platform.machine()} {_processor()} {torch.backends.cpu.get_cpu_capability()}",
-        f"threads {torch.get_num_threads()}",
-        f"cards {cards} cuda {torch.version.cuda}",
         f"products {torch.get_float32_matmul_precision()}",
+        *(_card(device) if device.startswith("cuda") else _cores()),
     )
+
+
+def _card(device: str) -> tuple[str, ...]:
+    import torch
+
+    return f"cuda {torch.version.cuda}", f"card {torch.cuda.get_device_name(device)}"
+
+
+def _cores() -> tuple[str, ...]:
+    import torch
+
+    capability = torch.backends.cpu.get_cpu_capability()
+    return f"processor {platform.machine()} {_processor()} {capability}", f"threads {torch.get_num_threads()}"
 
 
 def _digest_own_sources() -> str:

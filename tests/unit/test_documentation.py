@@ -139,7 +139,9 @@ def test_every_module_has_a_line_in_the_architecture() -> None:
 
 def test_paths_that_docs_name_exist() -> None:
     for page in PAGES:
-        for path in re.findall(r"`((?:app|worker|lens_engine|migrations|benchmarks|docs|tests|examples)/[\w./-]*)`", read(page)):
+        for path in re.findall(
+            r"`((?:app|worker|lens_engine|migrations|benchmarks|docs|tests|examples)/[\w./-]*)`", read(page)
+        ):
             assert (ROOT / path).exists(), f"{page.name} names {path}"
 
 

@@ -164,7 +164,7 @@ def test_scorer_of_actors_says_of_itself_what_one_says(two_actors: RayScorer, on
     segments = ["It was great.", "", "terrible"]
 
     assert two_actors.identity == one_scorer.identity
-    assert two_actors.surroundings == describe_surroundings()
+    assert two_actors.surroundings == describe_surroundings("cpu")
     assert two_actors.max_prompt_tokens == one_scorer.max_prompt_tokens
     assert two_actors.count_tokens(segments) == one_scorer.count_tokens(segments)
     block = sample_blocks(1)[0]

@@ -375,7 +375,7 @@ def test_second_selection_with_a_language_model_asks_it_nothing(select: Make, re
         "search": {"beam_width": 2, "substitutions": 2, "iterations": 2},
     }
     loaded = scorer_from_model(tiny.model, tiny.tokenizer, revision="0" * 64)
-    scorer, results, asked = remember(loaded, *describe_surroundings()), [], [0]
+    scorer, results, asked = remember(loaded, *describe_surroundings("cpu")), [], [0]
     for changes in ({}, {}, {"diversity_weight": 0.1}):
         options["search"] |= changes
         results.append(select(scorer, **options))
@@ -407,18 +407,22 @@ def test_file_holds_no_text(remember: Make, cache: PairCache, tmp_path: Path) ->
 def test_surroundings_tell_versions_and_threads() -> None:
     import torch
 
-    told = describe_surroundings()
-    assert told == describe_surroundings()
+    told = describe_surroundings("cpu")
+    assert told == describe_surroundings("cpu")
     assert f"threads {torch.get_num_threads()}" in told
     assert any(line.startswith("torch ") and torch.__version__ in line for line in told)
+
+
+def test_loaded_model_knows_its_surroundings() -> None:
+    assert tiny_causal_lm("llama").scorer("plain").surroundings == describe_surroundings("cpu")
 
 
 def test_threads_of_torch_change_the_surroundings() -> None:
     import torch
 
-    before, threads = describe_surroundings(), torch.get_num_threads()
+    before, threads = describe_surroundings("cpu"), torch.get_num_threads()
     torch.set_num_threads(threads + 1)
     try:
-        assert describe_surroundings() != before
+        assert describe_surroundings("cpu") != before
     finally:
         torch.set_num_threads(threads)
