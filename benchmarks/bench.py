@@ -34,7 +34,7 @@ class Effort:
 
     seconds: float  #: a repetition of an engine should take, about
     repetitions: int
-    checked_queries: int  #: log-probabilities are compared on three prefixes with so many queries
+    checked_queries: int  #: log-probabilities are compared on two prefixes with so many queries
 
 
 class Bench:
@@ -90,7 +90,7 @@ class Bench:
 
     def _with_deltas(self, engines: Sequence[Engine], runs: Sequence[EngineRun], work: Work) -> Iterator[EngineRun]:
         """The runs, each with how far its engine's numbers are from plain ones in float32."""
-        part = work.part(3, self._effort.checked_queries)
+        part = work.part(2, self._effort.checked_queries)
         exact = [self._in_float32(engine) for engine in engines]
         expected = self._exact["plain"].prepare(part)()
         here, in_float32 = deltas(engines, part, expected), deltas(exact, part, expected)

@@ -40,7 +40,7 @@ class EngineRun(Record):
     wall: tuple[float, ...]  #: seconds of each repetition
     cpu: tuple[float, ...]
     fed_tokens: int  #: in one repetition, padding included
-    ideal_tokens: int
+    ideal_tokens: int  #: the least for as many pairs of the whole workload
     label_positions: int  #: whose logits are needed
     peak_bytes: int | None
     delta: float | None = None  #: max |Δ log p| against plain in float32, on a small part of the work

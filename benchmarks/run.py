@@ -43,7 +43,7 @@ def _compare(options: argparse.Namespace) -> ComparisonRecord:
     torch.set_num_threads(options.threads)
     machine = describe_machine(device)
     dtype = choose_dtype(device) if options.dtype == "auto" else getattr(torch, options.dtype)
-    effort = Effort(options.seconds, options.repetitions, checked_queries=1 if options.quick else 4)
+    effort = Effort(options.seconds, options.repetitions, checked_queries=1 if options.quick else 3)
     works = {spec: _work(spec, options.data) for spec in WORKLOADS if spec.key in options.workloads}
     bench = Bench(find_model(options.model, device), dtype, effort, _say)
     workloads = [bench.run(spec, work) for spec, work in works.items()]

@@ -58,7 +58,7 @@ def judge_comparison(record: ComparisonRecord) -> Iterator[Verdict]:
         yield Verdict("share of the measured matmul peak", "≥", 0.45, _worst_peak_share(record))
     else:
         yield Verdict("share of the attention-free floor", "≥", 0.60, _worst_floor_share(record))
-    yield Verdict("max |Δ log p| in float32, packed and cached", "≤", 1e-4, _worst_delta(record))
+    yield Verdict("max abs Δ log p in float32, packed and cached", "≤", 1e-4, _worst_delta(record))
     if record.agreement is not None:
         same = record.agreement.same_survivors and record.agreement.same_permutation
         yield Verdict("same survivors and final permutation in float32 (1 for yes)", "≥", 1, float(same))

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.comparison import compare_engines, count_ideal_tokens
 from benchmarks.engines.authors import AuthorsEngine, row_length, share_cut
 from benchmarks.engines.base import FedTokens, encode
 from benchmarks.engines.floor import AttentionFreeFloor
@@ -71,6 +72,21 @@ def test_floor_feeds_as_many_tokens_as_packed_and_leaves_the_model_as_it_was(loa
     assert fed == encode(WORK, loaded).workload.ideal_tokens
     assert np.isfinite(numbers).all()
     np.testing.assert_array_equal(plain(), before)
+
+
+def test_tokens_of_an_engine_that_shares_nothing_are_its_share_of_the_whole_work(loaded: LoadedModel) -> None:
+    plain, packed = LensEngine.over(loaded, "plain"), LensEngine.over(loaded, "packed")
+    whole = encode(WORK, loaded).workload.ideal_tokens
+    assert count_ideal_tokens(plain, WORK.part(1, 1), WORK) == round(whole / 6)
+    assert count_ideal_tokens(packed, WORK.part(1, 3), WORK) == encode(WORK.part(1, 3), loaded).workload.ideal_tokens
+
+
+def test_engines_take_turns_and_are_counted(loaded: LoadedModel) -> None:
+    engines = [LensEngine.over(loaded, "packed"), AuthorsEngine(loaded)]
+    packed, authors = compare_engines(engines, WORK, seconds=1e-9, repetitions=3, say=lambda _: None)
+    assert [len(run.wall) for run in (packed, authors)] == [3, 3]
+    assert (packed.fed_ratio, authors.fed_tokens) == (1.0, authors.pairs * 3 * 256)
+    assert (packed.queries, authors.pairs) == (3, 1)
 
 
 def test_executor_that_is_not_right_for_a_model_is_refused() -> None:

@@ -120,7 +120,7 @@ def test_floating_point_operations_are_those_of_layers_and_head() -> None:
         ("W2 over the authors' scheme, same dtype", 17.5, "missed by 3%"),
         ("bfloat16 over the authors' scheme in float32", 35.0, "missed by 42%"),
         ("share of the attention-free floor", 0.56, "missed by 7%"),
-        ("max |Δ log p| in float32, packed and cached", 2e-4, "missed by 100%"),
+        ("max abs Δ log p in float32, packed and cached", 2e-4, "missed by 100%"),
         ("same survivors and final permutation in float32 (1 for yes)", 1.0, "met"),
     ],
 )
@@ -144,7 +144,7 @@ def test_what_was_not_measured_is_said() -> None:
     bare = comparison(workload_run("W2", engine_run("packed", 70, delta_float32=None)), agreement=None)
     found = verdicts_of(bare)
     assert found["stage 2 (W2) over HFLM, same dtype"].outcome == "not measured"
-    assert found["max |Δ log p| in float32, packed and cached"].is_met is None
+    assert found["max abs Δ log p in float32, packed and cached"].is_met is None
 
 
 def test_another_permutation_misses_the_target(record: ComparisonRecord) -> None:
