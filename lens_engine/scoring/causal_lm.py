@@ -24,7 +24,8 @@ from lens_engine.models import ModelSource, resolve_model
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.scoring.executor_choice import EXECUTORS, choose_executor
 from lens_engine.scoring.executors import ExecutorName, TokenCounters, Workload
-from lens_engine.scoring.executors.packed import ATTENTION_NAME, packed_attention
+from lens_engine.scoring.executors.packed import ATTENTION_NAME
+from lens_engine.scoring.executors.packed_attention import packed_attention
 from lens_engine.scoring.precision import choose_dtype
 from lens_engine.scoring.scorer import CausalLMScorer
 from lens_engine.scoring.self_check import make_check_workload

@@ -51,7 +51,7 @@ def plan(
     pending: list[_Segment] = []
     num_pending = 0
     for segment in _stream(prefix_lengths, query_lengths, tail):
-        if pending and num_pending + segment.num_tokens > budget:
+        if num_pending and num_pending + segment.num_tokens > budget:
             forwards.append(_close(pending, num_pending, continued=segment))
             pending, num_pending = [], 0
         pending.append(segment)

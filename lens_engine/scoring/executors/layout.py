@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lens_engine.scoring.executors.base import Workload
+from lens_engine.scoring.executors.varlen import AttendSequences, Sequences
 from lens_engine.scoring.labels import LabelTrie
 from lens_engine.scoring.packing import Forward, order_by_length
 
@@ -44,6 +45,17 @@ class Bucket:
     mask: Tensor | None  #: [segments, 1, longest, longest], added to scores; None if causal will do
 
 
+@dataclass(frozen=True, slots=True)
+class EndToEnd:
+    """The same forward for a kernel that takes sequences end to end, and pads nothing."""
+
+    kernel: AttendSequences
+    own: Sequences  #: prefixes and segments of the row, each over itself; prefixes only where `branching` is set
+    branching: tuple[Tensor, Tensor] | None  #: positions of prefix and of segment tokens, if a label trie is fed
+    to_prefixes: Sequences  #: each group's suffix tokens over its prefix; groups without a prefix are left out
+    suffix_positions: Tensor  #: of the suffix tokens that have a prefix
+
+
 @dataclass(slots=True)
 class PackedLayout:
     """What the attention function has to know of one forward; the model hands it through."""
@@ -53,6 +65,7 @@ class PackedLayout:
     padded_positions: Tensor  #: position of each token of the buckets' padded segments, bucket after bucket
     unpadding: Tensor  #: where each suffix token stands in `padded_positions`  # [suffix tokens]
     kept: dict[int, tuple[Tensor, Tensor]]  #: keys and values, by call, of a prefix fed in an earlier forward
+    end_to_end: EndToEnd | None = None  #: where there is a kernel for it
     num_calls: int = field(default=0)  #: of the attention function in this forward
 
 
@@ -73,6 +86,7 @@ def lay_out(
     device: torch.device,
     dtype: torch.dtype,
     kept: dict[int, tuple[Tensor, Tensor]],
+    kernel: AttendSequences | None = None,
 ) -> PackedInputs:
     """Place the tokens of `forward` one after another, in the order of its groups."""
     row = _FlatRow(work)
@@ -93,6 +107,7 @@ def lay_out(
         padded_positions=torch.from_numpy(padded).to(device),
         unpadding=torch.from_numpy(unpadding).to(device),
         kept=kept,
+        end_to_end=_end_to_end(kernel, groups, row, work.trie, device) if kernel else None,
     )
     ids, positions = np.array(row.ids, np.int64), np.array(row.positions, np.int64)
     return PackedInputs(ids, positions, np.array(row.label_positions, np.int64), tuple(row.pairs), layout)
@@ -176,3 +191,34 @@ def _ancestry(trie: LabelTrie) -> Iterator[list[bool]]:
     for node in range(1, trie.num_nodes):
         path = set(trie.path(node))
         yield [other in path for other in range(1, trie.num_nodes)]
+
+
+def _end_to_end(
+    kernel: AttendSequences, groups: Sequence[GroupSpan], row: _FlatRow, trie: LabelTrie, device: torch.device
+) -> EndToEnd:
+    """Sequences in the order of the row."""
+    prefixes = {g.prefix_start: g.prefix_length for g in groups if g.prefix_start is not None and g.prefix_length}
+    spans = prefixes if trie.num_fed else prefixes | dict(zip(row.starts, row.lengths, strict=True))
+    own = [spans[start] for start in sorted(spans)]
+    seeing = [group for group in groups if group.prefix_length and group.num_suffix_tokens]
+    branching = (
+        (
+            _positions(list(prefixes.items()), device),
+            _positions(list(zip(row.starts, row.lengths, strict=True)), device),
+        )
+        if trie.num_fed
+        else None
+    )
+    return EndToEnd(
+        kernel,
+        Sequences.of(own, own, device),
+        branching,
+        Sequences.of([g.num_suffix_tokens for g in seeing], [g.prefix_length for g in seeing], device),
+        _positions([(g.suffix_start, g.num_suffix_tokens) for g in seeing], device),
+    )
+
+
+def _positions(spans: Sequence[tuple[int, int]], device: torch.device) -> Tensor:
+    """The tokens of spans (start, length), one after another."""
+    steps = [np.arange(start, start + length) for start, length in spans]
+    return torch.from_numpy(np.concatenate([_NONE, *steps])).to(device)

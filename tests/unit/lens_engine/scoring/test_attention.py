@@ -3,7 +3,7 @@ import torch
 from torch import Tensor, nn
 
 from lens_engine.scoring.executors.attention import attend, attend_portable, merge
-from lens_engine.scoring.executors.packed import PackedExecutionError, packed_attention, refuse_unknown
+from lens_engine.scoring.executors.packed_attention import PackedExecutionError, packed_attention, refuse_unknown
 
 
 def heads(queries: int, keys: int, *, key_value_heads: int = 2) -> tuple[Tensor, Tensor, Tensor]:

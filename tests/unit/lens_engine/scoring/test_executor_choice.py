@@ -10,7 +10,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from lens_engine.errors import InvalidConfig, ModelError
 from lens_engine.scoring.executors import PackedExecutor, PlainExecutor, TokenCounters
-from lens_engine.scoring.executors.packed import PackedExecutionError
+from lens_engine.scoring.executors.packed_attention import PackedExecutionError
 from lens_engine.scoring.self_check import disagreement, make_check_workload, run_check
 from lens_engine.testing import TINY_CONTEXT, TinyCausalLM, tiny_causal_lm
 

@@ -64,3 +64,8 @@ def test_equal_arguments_give_equal_plans(work: tuple[list[int], list[int], int,
 
 def test_no_queries_make_no_forwards() -> None:
     assert plan([3, 4], [], 100) == ()
+
+
+def test_empty_prefix_is_no_forward_of_its_own() -> None:
+    forwards = plan([0, 0], [50], budget=8)
+    assert [forward.num_tokens for forward in forwards] == [50, 50]

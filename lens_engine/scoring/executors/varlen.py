@@ -1,0 +1,110 @@
+"""Attention over sequences of many lengths laid end to end: no padding, one kernel for a whole row.
+
+On CUDA in 16 bits torch brings the kernel (`torch.nn.attention.varlen`, FlashAttention-2). Its signature
+has moved between releases, so what it takes is asked, not assumed.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lens_engine.scoring.executors.attention import attend_portable
+
+_LARGEST_HEAD = 256
+_HEAD_MULTIPLE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """Where each sequence's queries and keys stand; sequence i has those from ends[i] to ends[i + 1]."""
+
+    query_ends: Tensor  #: [sequences + 1] int32
+    key_ends: Tensor  #: [sequences + 1] int32
+    longest_query: int
+    longest_key: int
+
+    @classmethod
+    def of(cls, query_lengths: Sequence[int], key_lengths: Sequence[int], device: torch.device) -> "Sequences":
+        """Every key length must be positive: attention over no keys has no value."""
+        return cls(
+            _ends(query_lengths, device),
+            _ends(key_lengths, device),
+            max(query_lengths, default=0),
+            max(key_lengths, default=0),
+        )
+
+
+AttendSequences = Callable[[Tensor, Tensor, Tensor, Sequences, float, bool], tuple[Tensor, Tensor]]
+"""(query `[tokens, heads, size]`, key and value `[keys, key-value heads, size]`, sequences, scaling, causal) to
+output `[tokens, heads, size]` and log-sum-exp `[tokens, heads]` float32."""
+
+
+def choose_kernel(device: torch.device, dtype: torch.dtype) -> AttendSequences | None:
+    """torch's kernel where it runs, else None."""
+    if device.type != "cuda" or dtype not in (torch.bfloat16, torch.float16):
+        return None
+    return attend_varlen if {"return_aux", "scale"} <= _parameters() else None
+
+
+def attend_varlen(
+    query: Tensor, key: Tensor, value: Tensor, sequences: Sequences, scaling: float, causal: bool
+) -> tuple[Tensor, Tensor]:
+    """`AttendSequences` by torch's flash kernel."""
+    from torch.nn.attention.varlen import AuxRequest, varlen_attn
+
+    if query.shape[-1] > _LARGEST_HEAD or query.shape[-1] % _HEAD_MULTIPLE:
+        return attend_sequences_portable(query, key, value, sequences, scaling, causal)
+    options: dict[str, Any] = {"return_aux": AuxRequest(lse=True), "scale": scaling}
+    if causal:
+        options |= {"window_size": (-1, 0)} if "window_size" in _parameters() else {"is_causal": True}
+    if key.shape[1] != query.shape[1]:
+        if "enable_gqa" in _parameters():
+            options["enable_gqa"] = True
+        else:
+            key, value = (t.repeat_interleave(query.shape[1] // key.shape[1], dim=1) for t in (key, value))
+    output, normalisers = varlen_attn(
+        query.contiguous(),
+        key.contiguous(),
+        value.contiguous(),
+        sequences.query_ends,
+        sequences.key_ends,
+        sequences.longest_query,
+        sequences.longest_key,
+        **options,
+    )
+    # The kernel gives [heads, tokens], some releases' documentation says [tokens, heads].
+    return output, normalisers.T if normalisers.shape == (query.shape[1], query.shape[0]) else normalisers
+
+
+def attend_sequences_portable(
+    query: Tensor, key: Tensor, value: Tensor, sequences: Sequences, scaling: float, causal: bool
+) -> tuple[Tensor, Tensor]:
+    """`AttendSequences` in plain operations, one sequence at a time: what the kernel is compared with."""
+    outputs, normalisers = [], []
+    query_ends, key_ends = sequences.query_ends.tolist(), sequences.key_ends.tolist()
+    for index in range(len(query_ends) - 1):
+        queries, keys = slice(*query_ends[index : index + 2]), slice(*key_ends[index : index + 2])
+        heads = (tensor.transpose(0, 1).unsqueeze(0) for tensor in (query[queries], key[keys], value[keys]))
+        output, normaliser = attend_portable(*heads, scaling=scaling, causal=causal)
+        outputs.append(output[0].transpose(0, 1))
+        normalisers.append(normaliser[0].transpose(0, 1))
+    return torch.cat(outputs), torch.cat(normalisers)
+
+
+def _ends(lengths: Sequence[int], device: torch.device) -> Tensor:
+    return torch.tensor([0, *lengths], device=device).cumsum(0).to(torch.int32)
+
+
+@cache
+def _parameters() -> frozenset[str]:
+    """Of torch's `varlen_attn`; none if this torch has no such function."""
+    try:
+        from torch.nn.attention.varlen import varlen_attn
+    except ImportError:
+        return frozenset()
+    return frozenset(inspect.signature(varlen_attn).parameters)

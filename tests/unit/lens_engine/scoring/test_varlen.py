@@ -1,0 +1,86 @@
+"""The way through a kernel that takes sequences end to end, with plain operations in the kernel's place."""
+
+import numpy as np
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from transformers import AttentionInterface
+
+from lens_engine.scoring.executors import PackedExecutor, PlainExecutor, TokenCounters, Workload
+from lens_engine.scoring.executors.packed import ATTENTION_NAME
+from lens_engine.scoring.executors.packed_attention import packed_attention
+from lens_engine.scoring.executors.varlen import (
+    Sequences,
+    attend_sequences_portable,
+    attend_varlen,
+    choose_kernel,
+)
+from lens_engine.scoring.labels import LabelTrie, build_label_trie
+from lens_engine.testing import TinyArchitecture, tiny_causal_lm
+
+CPU = torch.device("cpu")
+ONE_TOKEN = build_label_trie(("a", "b"), ((5,), (6,)))
+BRANCHING = build_label_trie(("a", "b", "c"), ((5,), (6, 7), (6, 8, 9)))
+PREFIXES = ((11, 12, 13, 14, 15), (), tuple(range(20, 43)), (50,))
+QUERIES = ((1, 2, 3), (4,), tuple(range(60, 77)))
+
+
+@pytest.mark.parametrize("architecture", ["gpt2", "llama", "qwen3"])
+@pytest.mark.parametrize("trie", [ONE_TOKEN, BRANCHING], ids=["one-token", "branching"])
+@pytest.mark.parametrize("budget", [1000, 60, 25, 1])
+def test_scores_by_sequences_equal_plain_ones(architecture: TinyArchitecture, trie: LabelTrie, budget: int) -> None:
+    AttentionInterface.register(ATTENTION_NAME, packed_attention)
+    model = tiny_causal_lm(architecture).model
+    work = Workload(PREFIXES, QUERIES, trie)
+    counters = TokenCounters()
+    with torch.inference_mode():
+        packed = PackedExecutor(model, counters, kernel=attend_sequences_portable).run(work, budget)
+        plain = PlainExecutor(model, TokenCounters()).run(work, 1)
+
+    np.testing.assert_allclose(packed, plain, rtol=0, atol=1e-4)
+    assert counters.fed_tokens == work.ideal_tokens
+
+
+def test_sequences_attend_to_their_own_keys_only() -> None:
+    query, key, value = (torch.randn(7, 2, 8, generator=torch.Generator().manual_seed(seed)) for seed in range(3))
+    together = Sequences.of([3, 4], [3, 4], CPU)
+    output, normalisers = attend_sequences_portable(query, key, value, together, 0.3, True)
+
+    alone, normaliser = attend_sequences_portable(query[3:], key[3:], value[3:], Sequences.of([4], [4], CPU), 0.3, True)
+    torch.testing.assert_close(output[3:], alone)
+    torch.testing.assert_close(normalisers[3:], normaliser)
+    assert together.query_ends.tolist() == [0, 3, 7]
+    assert (together.query_ends.dtype, together.longest_key) == (torch.int32, 4)
+
+
+@pytest.mark.parametrize("key_value_heads", [4, 2])
+@pytest.mark.parametrize("causal", [True, False])
+def test_kernel_of_this_torch_takes_the_call_and_gives_tokens_first(key_value_heads: int, causal: bool) -> None:
+    # Shapes and arguments only: the kernel itself runs on CUDA alone.
+    with FakeTensorMode():
+        query = torch.empty(7, 4, 64, dtype=torch.bfloat16)
+        key, value = (torch.empty(9, key_value_heads, 64, dtype=torch.bfloat16) for _ in range(2))
+        ends = torch.empty(3, dtype=torch.int32)
+        output, normalisers = attend_varlen(query, key, value, Sequences(ends, ends, 4, 5), 0.125, causal)
+    assert (output.shape, normalisers.shape) == ((7, 4, 64), (7, 4))
+
+
+def test_heads_the_kernel_does_not_take_go_another_way() -> None:
+    query, key, value = (torch.randn(5, 2, 12, generator=torch.Generator().manual_seed(seed)) for seed in range(3))
+    sequences = Sequences.of([2, 3], [2, 3], CPU)
+    expected = attend_sequences_portable(query, key, value, sequences, 0.3, True)
+    for got, wanted in zip(attend_varlen(query, key, value, sequences, 0.3, True), expected, strict=True):
+        torch.testing.assert_close(got, wanted)
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "has_kernel"),
+    [
+        ("cuda", torch.bfloat16, True),
+        ("cuda", torch.float16, True),
+        ("cuda", torch.float32, False),
+        ("cpu", torch.bfloat16, False),
+    ],
+)
+def test_kernel_is_for_cuda_in_16_bits(device: str, dtype: torch.dtype, has_kernel: bool) -> None:
+    assert (choose_kernel(torch.device(device), dtype) is not None) == has_kernel
