@@ -41,6 +41,18 @@ _SHAPES: dict[str, dict[str, Any]] = {
         "max_position_embeddings": 8192,
         "tie_word_embeddings": True,
     },
+    "tiny": {  # to try the programs themselves
+        "model_type": "llama",
+        "vocab_size": 49_152,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 8192,
+        "tie_word_embeddings": True,
+        "initializer_range": 0.3,  # large enough for a prompt's beginning to matter to its end
+    },
 }
 SHAPES = tuple(_SHAPES)
 

@@ -76,7 +76,7 @@ def paper_settings(candidates: int, iterations: int = 10) -> SelectionConfig:
             "splits": {"test": 4},
             "filtering": {
                 "candidates": candidates,
-                "keep": round(candidates * PAPER_KEEP / PAPER_CANDIDATES),
+                "keep": max(round(candidates * PAPER_KEEP / PAPER_CANDIDATES), 2 * task.num_demonstrations),
                 "rho": task.rho,
                 "initial_score_size": task.initial_score_size,
             },
