@@ -7,6 +7,7 @@ resolve the reference -> convert GGUF, once -> choose device and number format -
 import gc
 import io
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
@@ -23,16 +24,16 @@ from lens_engine.model_cache import make_once
 from lens_engine.models import ModelSource, resolve_model
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.scoring.executor_choice import EXECUTORS, choose_executor
-from lens_engine.scoring.executors import ExecutorName, TokenCounters, Workload
+from lens_engine.scoring.executors import ExecutorName, PlainExecutor, TokenCounters, Workload
 from lens_engine.scoring.executors.packed import ATTENTION_NAME
 from lens_engine.scoring.executors.packed_attention import packed_attention
-from lens_engine.scoring.precision import choose_dtype
+from lens_engine.scoring.precision import is_fit, rank_dtypes
 from lens_engine.scoring.scorer import CausalLMScorer
-from lens_engine.scoring.self_check import make_check_workload
+from lens_engine.scoring.self_check import make_check_workload, run_check
 from lens_engine.scoring.surroundings import describe_surroundings
 from lens_engine.scoring.tokenization import SegmentTokenizer
 
-__all__ = ["CausalLMScorer", "choose_dtype", "load_scorer", "prepare_model", "scorer_from_model"]
+__all__ = ["CausalLMScorer", "load_scorer", "prepare_model", "scorer_from_model"]
 
 TOKEN_BUDGETS = {"cpu": 1024, "cuda": 16_384}
 """Tokens a forward, by device: where the rate of matrix products levels off."""
@@ -41,6 +42,7 @@ _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torc
 _MAX_BYTES_CHECKED_IN_FLOAT32 = 4 << 30
 # What transformers, gguf and safetensors raise at files they cannot read.
 _LOADING_FAILURES = (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, SafetensorError)
+_log = logging.getLogger(__name__)
 _UNSTATED_CONTEXT = 2048  # for architectures without a limit (ALiBi, recurrent)
 
 
@@ -57,7 +59,8 @@ def load_scorer(
 
     Args:
         model: a bundled name, a folder, a .gguf file or a hub id; see `lens_engine.models`.
-        dtype: "float32", "bfloat16", "float16", or "auto" for the fastest by measurement.
+        dtype: "float32", "bfloat16", "float16", or "auto" for the most precise of those that are about as
+            fast as the fastest on this device, by measurement, and that keep this model's scores.
         device: a torch device, or "auto" for CUDA where there is one.
         executor: "packed", "cached", "plain", or "auto" for the fastest that is right for this model.
         threads: of torch on CPU, for the whole process; None leaves them.
@@ -70,14 +73,14 @@ def load_scorer(
     """
     names = _parse_executor(executor)
     torch_device = _parse_device(device)
-    torch_dtype = _parse_dtype(dtype, torch_device)
+    dtypes = _parse_dtype(dtype, torch_device)
     if threads is not None:
         torch.set_num_threads(threads)
     source = resolve_model(model)
     with _quiet_transformers():
         folder = _prepare(source)
         tokenizer = _load_tokenizer(folder)
-        loaded, chosen = _load_checked(folder, torch_dtype, torch_device, names)
+        loaded, chosen = _load_checked(folder, dtypes, torch_device, names)
     return _assemble(loaded, tokenizer, name or source.name, source.revision, chosen)
 
 
@@ -107,23 +110,37 @@ def scorer_from_model(
 
 
 def _load_checked(
-    folder: Path, dtype: torch.dtype, device: torch.device, names: Sequence[ExecutorName]
+    folder: Path, dtypes: Sequence[torch.dtype], device: torch.device, names: Sequence[ExecutorName]
 ) -> tuple[Any, ExecutorName]:
-    """The model in `dtype`, and the first executor that is right for it.
+    """The model in the first of `dtypes` that is fit for it, and the first executor that is right for it.
 
     In 16 bits a wrong mask and rounding can look alike, so a model that fits is checked in float32 first.
     """
     AttentionInterface.register(ATTENTION_NAME, packed_attention)
-    weights = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
-    checked_dtype = torch.float32 if weights <= _MAX_BYTES_CHECKED_IN_FLOAT32 and names[0] != "plain" else dtype
-    model = _load_model(folder, checked_dtype, device)
-    work = _check_workload(model)
-    name = choose_executor(model, names, work)
-    if checked_dtype != dtype:
+    reference = None
+    if _fits_in_float32(folder) and (names[0] != "plain" or len(dtypes) > 1):
+        model = _load_model(folder, torch.float32, device)
+        work = _check_workload(model)
+        names = names[names.index(choose_executor(model, names, work)) :]
+        if dtypes[0] == torch.float32:
+            return model, names[0]
+        reference = run_check(PlainExecutor(model, TokenCounters()), work)
         del model
         gc.collect()
+    for dtype in dtypes:
         model = _load_model(folder, dtype, device)
+        work = _check_workload(model)
+        # On CUDA, 16 bits have a kernel of their own, which the check in float32 has not seen.
+        is_checked = reference is not None and device.type != "cuda"
+        name = names[0] if is_checked else choose_executor(model, names, work)
+        if dtype == dtypes[-1] or is_fit(run_check(EXECUTORS[name](model, TokenCounters()), work), reference):
+            break
+        _log.warning("the model's scores do not survive %s; the next number format is tried", dtype)
     return model, name
+
+
+def _fits_in_float32(folder: Path) -> bool:
+    return sum(file.stat().st_size for file in folder.glob("*.safetensors")) <= _MAX_BYTES_CHECKED_IN_FLOAT32
 
 
 def _assemble(model: Any, tokenizer: Any, name: str, revision: str, executor: ExecutorName) -> CausalLMScorer:
@@ -184,12 +201,13 @@ def _context_length(model: Any) -> int:
     return int(getattr(model.config.get_text_config(), "max_position_embeddings", None) or _UNSTATED_CONTEXT)
 
 
-def _parse_dtype(name: str, device: torch.device) -> torch.dtype:
+def _parse_dtype(name: str, device: torch.device) -> list[torch.dtype]:
+    """Formats to try, in order."""
     if name == "auto":
-        return choose_dtype(device)
+        return rank_dtypes(device)
     if name not in _DTYPES:
         raise InvalidConfig(f"dtype {name!r} is not one of auto, {', '.join(_DTYPES)}", field="dtype")
-    return _DTYPES[name]
+    return [_DTYPES[name]]
 
 
 def _parse_device(name: str) -> torch.device:

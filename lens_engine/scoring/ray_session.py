@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,9 @@ from lens_engine.errors import InvalidConfig
 
 _OBJECT_STORE_BYTES = 256 * 2**20
 """Ray would reserve a third of the machine; scores are small, and go beside the store as a rule."""
+
+
+_KNOCK_SECONDS = 10.0
 
 
 class RaySession:
@@ -38,6 +42,7 @@ class RaySession:
         else:
             options = {}
         with _as_invalid_address(address), _quiet(), _own_sigterm():
+            _knock(address)
             ray.init(address=address, log_to_driver=False, configure_logging=False, **options)
         return cls(is_ours=True)
 
@@ -68,11 +73,26 @@ def import_ray() -> Any:
     return ray
 
 
+def _knock(address: str) -> None:
+    """Ray itself tries an address where nothing listens for minutes.
+
+    Raises:
+        OSError: nothing listens there.
+        ValueError: it is neither a word that Ray knows nor host:port.
+    """
+    if address in {"local", "auto"}:
+        return
+    host, found, port = address.rpartition(":")
+    if not found or "/" in address or not port.isdecimal():
+        raise ValueError("this is not host:port")
+    socket.create_connection((host.strip("[]"), int(port)), _KNOCK_SECONDS).close()
+
+
 @contextmanager
 def _as_invalid_address(address: str) -> Iterator[None]:
     try:
         yield
-    except (OSError, RuntimeError, ValueError) as error:
+    except (OSError, OverflowError, RuntimeError, ValueError) as error:
         raise InvalidConfig(
             f"Ray could not be reached at {address!r}: {error}; give host:port of a running head, or no address "
             "to use this machine alone",

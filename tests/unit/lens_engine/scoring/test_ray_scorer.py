@@ -337,6 +337,23 @@ def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) ->
         RayScorer.start("no-model", actors=2)
 
 
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("127.0.0.1:1", "refused"),
+        ("somewhere", "not host:port"),
+        ("ray://127.0.0.1:10001", "not host:port"),
+        ("127.0.0.1:99999", "port"),
+    ],
+)
+def test_address_where_no_cluster_is_gets_refused(address: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)  # a process that is connected stays so
+
+    with pytest.raises(InvalidConfig, match=f"could not be reached at '{address}': .*{reason}") as refusal:
+        RayScorer.start("no-model", actors=2, address=address)
+    assert refusal.value.field == "ray_address"
+
+
 def test_ray_leaves_the_signals_and_the_log_of_the_process_alone(session: RaySession) -> None:
     assert session.resources()
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
