@@ -5,9 +5,13 @@ forwards between segments, so nothing is padded and nothing is fed twice: a pref
 into the next forward is kept, not fed again. Within a group the queries go by length, so that those
 that stand beside each other are alike. The plan depends on nothing but its arguments: the same call
 makes the same forwards, and so the same bits.
+
+Long prefixes may be set apart: each has a forward of its own, so its keys and values are the same bits
+whatever it is scored with, and one held from an earlier call can stand in for feeding it again.
 """
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 
@@ -37,7 +41,13 @@ class _Segment:
 
 
 def plan(
-    prefix_lengths: Sequence[int], query_lengths: Sequence[int], budget: int, *, tail: int = 0
+    prefix_lengths: Sequence[int],
+    query_lengths: Sequence[int],
+    budget: int,
+    *,
+    tail: int = 0,
+    alone_from: int | None = None,
+    held: AbstractSet[int] = frozenset(),
 ) -> tuple[Forward, ...]:
     """Cut the work of scoring every prefix with every query into forwards.
 
@@ -46,11 +56,18 @@ def plan(
         query_lengths: tokens of each query.
         budget: tokens a forward may hold. A single segment longer than that has a forward of its own.
         tail: tokens fed after each query (the label trie's).
+        alone_from: prefixes of so many tokens and more have a forward of their own; None for none.
+        held: those of them that need no feeding.
     """
     forwards: list[Forward] = []
     pending: list[_Segment] = []
     num_pending = 0
     for segment in _stream(prefix_lengths, query_lengths, tail):
+        if segment.query is None and alone_from is not None and segment.num_tokens >= alone_from:
+            if segment.prefix not in held:
+                group = Group(segment.prefix, (), feeds_prefix=True, keeps_prefix=True)
+                forwards.append(Forward((group,), segment.num_tokens))
+            continue
         if num_pending and num_pending + segment.num_tokens > budget:
             forwards.append(_close(pending, num_pending, continued=segment))
             pending, num_pending = [], 0

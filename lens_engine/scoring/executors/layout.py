@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lens_engine.scoring.executors.base import Workload
+from lens_engine.scoring.executors.held_prefixes import KeyValues
 from lens_engine.scoring.executors.varlen import AttendSequences, Sequences
 from lens_engine.scoring.labels import LabelTrie
 from lens_engine.scoring.packing import Forward, order_by_length
@@ -30,6 +31,7 @@ class GroupSpan:
     suffix_end: int
     suffix_offset: int  #: among suffix tokens only
     keeps_prefix: bool
+    kept: KeyValues  #: of a prefix that an earlier forward fed, or that a later one needs
 
     @property
     def num_suffix_tokens(self) -> int:
@@ -64,7 +66,6 @@ class PackedLayout:
     buckets: tuple[Bucket, ...]  #: all segments, those of like length together
     padded_positions: Tensor  #: position of each token of the buckets' padded segments, bucket after bucket
     unpadding: Tensor  #: where each suffix token stands in `padded_positions`  # [suffix tokens]
-    kept: dict[int, tuple[Tensor, Tensor]]  #: keys and values, by call, of a prefix fed in an earlier forward
     end_to_end: EndToEnd | None = None  #: where there is a kernel for it
     num_calls: int = field(default=0)  #: of the attention function in this forward
 
@@ -85,10 +86,13 @@ def lay_out(
     work: Workload,
     device: torch.device,
     dtype: torch.dtype,
-    kept: dict[int, tuple[Tensor, Tensor]],
+    kept: dict[int, KeyValues],
     kernel: AttendSequences | None = None,
 ) -> PackedInputs:
-    """Place the tokens of `forward` one after another, in the order of its groups."""
+    """Place the tokens of `forward` one after another, in the order of its groups.
+
+    `kept` has the keys and values of prefixes fed before, by prefix; the forward adds those it keeps.
+    """
     row = _FlatRow(work)
     groups = []
     for group in forward.groups:
@@ -97,8 +101,19 @@ def lay_out(
         suffix_start, suffix_offset = len(row.ids), sum(row.lengths)
         for query in group.queries:
             row.append_suffix(group.prefix, query)
-        span = GroupSpan(len(prefix), prefix_start, suffix_start, len(row.ids), suffix_offset, group.keeps_prefix)
-        groups.append(span)
+        if group.feeds_prefix and group.keeps_prefix:
+            kept[group.prefix] = {}
+        groups.append(
+            GroupSpan(
+                len(prefix),
+                prefix_start,
+                suffix_start,
+                len(row.ids),
+                suffix_offset,
+                group.keeps_prefix,
+                kept.get(group.prefix, {}),
+            )
+        )
     in_buckets = _sort_into_buckets(row.lengths)
     padded, unpadding = _pad(in_buckets, np.array(row.starts, np.int64), np.array(row.lengths, np.int64))
     layout = PackedLayout(
@@ -106,7 +121,6 @@ def lay_out(
         buckets=tuple(_bucket([row.lengths[s] for s in segments], work.trie, dtype, device) for segments in in_buckets),
         padded_positions=torch.from_numpy(padded).to(device),
         unpadding=torch.from_numpy(unpadding).to(device),
-        kept=kept,
         end_to_end=_end_to_end(kernel, groups, row, work.trie, device) if kernel else None,
     )
     ids, positions = np.array(row.ids, np.int64), np.array(row.positions, np.int64)

@@ -25,18 +25,28 @@ from lens_engine.scoring.executors.base import (
     sum_label_words,
 )
 from lens_engine.scoring.executors.head import float32_logits
+from lens_engine.scoring.executors.held_prefixes import HeldPrefixes, KeyValues
 from lens_engine.scoring.executors.layout import PackedInputs, lay_out
 from lens_engine.scoring.executors.packed_attention import PackedExecutionError
 from lens_engine.scoring.executors.varlen import AttendSequences, choose_kernel
-from lens_engine.scoring.packing import plan
+from lens_engine.scoring.packing import Forward, plan
 from lens_engine.types import LabelLogProbs
 
 ATTENTION_NAME = "lens_packed"
 """The name under which `packed_attention` has to be registered, and set on the model."""
 
+_ALONE_FROM = {"cpu": 128}
+"""Tokens from which a forward of its own costs a prefix nothing: small products are slower, on CUDA far more so."""
+
+_HELD_BYTES = 512 << 20
+
 
 class PackedExecutor:
-    """One prompt-packed row a forward; nothing is padded outside attention, nothing fed twice."""
+    """One prompt-packed row a forward; nothing is padded outside attention, nothing fed twice.
+
+    Where that costs nothing, long prefixes are run apart and held between calls: a search that looks at a
+    permutation again, on further rows, feeds it once.
+    """
 
     name: ClassVar[ExecutorName] = "packed"
 
@@ -47,17 +57,48 @@ class PackedExecutor:
         weights = next(model.parameters())
         self._device, self._dtype = weights.device, weights.dtype
         self._kernel = kernel or choose_kernel(self._device, self._dtype)
+        self._alone_from = _ALONE_FROM.get(self._device.type)
+        self._held = HeldPrefixes(_HELD_BYTES)
 
     def run(self, work: Workload, budget: int) -> LabelLogProbs:
+        try:
+            return self._run(work, budget)
+        except (RuntimeError, MemoryError):  # perhaps for want of the memory they take
+            self._held.clear()
+            raise
+
+    def _run(self, work: Workload, budget: int) -> LabelLogProbs:
         reads = work.new_reads()
-        kept: dict[int, tuple[Tensor, Tensor]] = {}
+        kept = self._find_held(work)
+        forwards = plan(
+            work.prefix_lengths,
+            work.query_lengths,
+            budget,
+            tail=work.trie.num_fed,
+            alone_from=self._alone_from,
+            held=kept.keys(),
+        )
         with float32_logits(self._model), _packed_attention_on(self._model):
-            for forward in plan(work.prefix_lengths, work.query_lengths, budget, tail=work.trie.num_fed):
+            for forward in forwards:
                 inputs = lay_out(forward, work, self._device, self._dtype, kept, self._kernel)
                 logits = self._forward(inputs)
                 if inputs.pairs:
                     self._read(logits, inputs, work, reads)
+                self._hold(forward, work, kept)
         return sum_label_words(reads, work.trie)
+
+    def _find_held(self, work: Workload) -> dict[int, KeyValues]:
+        found = {index: self._held.get(prefix) for index, prefix in enumerate(work.prefixes)}
+        return {index: key_values for index, key_values in found.items() if key_values is not None}
+
+    def _hold(self, forward: Forward, work: Workload, kept: dict[int, KeyValues]) -> None:
+        """Hold long prefixes for later calls; let go of those that no later forward of this call needs."""
+        for group in forward.groups:
+            prefix = work.prefixes[group.prefix]
+            if group.feeds_prefix and self._alone_from is not None and len(prefix) >= self._alone_from:
+                self._held.put(prefix, kept[group.prefix])
+            if not group.keeps_prefix:
+                kept.pop(group.prefix, None)
 
     def _forward(self, inputs: PackedInputs) -> Tensor:
         ids = torch.from_numpy(inputs.ids).to(self._device).unsqueeze(0)  # [1, tokens]

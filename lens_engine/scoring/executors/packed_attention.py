@@ -66,7 +66,7 @@ def _attend_in_turn(heads: Heads, packed_layout: PackedLayout, scaling: float, l
     output = torch.empty(*query.shape[:3], value.shape[-1], dtype=value.dtype, device=value.device).transpose(1, 2)
     own = _attend_own_segments(heads, packed_layout, scaling) if packed_layout.buckets else None
     for group in packed_layout.groups:
-        prefix = _prefix_of(group, heads, packed_layout.kept, layer)
+        prefix = _prefix_of(group, heads, layer)
         if group.prefix_start is not None and prefix is not None:
             span = slice(group.prefix_start, group.prefix_start + group.prefix_length)
             output[:, span] = attend(query[:, :, span], *prefix, scaling=scaling, causal=True)[0].transpose(1, 2)
@@ -107,18 +107,16 @@ def _attend_own_segments(heads: Heads, layout: PackedLayout, scaling: float) -> 
     )
 
 
-def _prefix_of(
-    group: GroupSpan, heads: Heads, kept: dict[int, tuple[Tensor, Tensor]], layer: int
-) -> tuple[Tensor, Tensor] | None:
+def _prefix_of(group: GroupSpan, heads: Heads, layer: int) -> tuple[Tensor, Tensor] | None:
     """Keys and values of the group's prefix, from this forward or an earlier one; None if it is empty."""
     if group.prefix_length == 0:
         return None
     if group.prefix_start is None:
-        return kept[layer]
+        return group.kept[layer]
     span = slice(group.prefix_start, group.prefix_start + group.prefix_length)
     key, value = heads[1][:, :, span], heads[2][:, :, span]
     if group.keeps_prefix:
-        kept[layer] = key.clone(), value.clone()  # a copy, so that the rest of this forward can go
+        group.kept[layer] = key.clone(), value.clone()  # a copy, so that the rest of this forward can go
     return key, value
 
 
@@ -138,7 +136,7 @@ def _attend_suffixes(
 def _attend_end_to_end(heads: Heads, layout: PackedLayout, ends: EndToEnd, scaling: float, layer: int) -> Tensor:
     """The whole row at once  # [1, tokens, heads, size]."""
     output, normalisers = _attend_own(heads, layout, ends, scaling)
-    prefixes = [(group, _prefix_of(group, heads, layout.kept, layer)) for group in layout.groups]
+    prefixes = [(group, _prefix_of(group, heads, layer)) for group in layout.groups]
     seen = [prefix for group, prefix in prefixes if prefix is not None and group.num_suffix_tokens]
     if seen:
         key, value = (torch.cat([part[0].transpose(0, 1) for part in parts]) for parts in zip(*seen, strict=True))

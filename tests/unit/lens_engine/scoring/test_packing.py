@@ -69,3 +69,34 @@ def test_no_queries_make_no_forwards() -> None:
 def test_empty_prefix_is_no_forward_of_its_own() -> None:
     forwards = plan([0, 0], [50], budget=8)
     assert [forward.num_tokens for forward in forwards] == [50, 50]
+
+
+@given(workloads(), st.integers(1, 90), st.sets(st.integers(0, 7)))
+def test_long_prefixes_go_alone_and_held_ones_not_at_all(
+    work: tuple[list[int], list[int], int, int], alone_from: int, held: set[int]
+) -> None:
+    prefixes, queries, budget, tail = work
+    forwards = plan(prefixes, queries, budget, tail=tail, alone_from=alone_from, held=held)
+    long = {prefix for prefix, length in enumerate(prefixes) if length >= alone_from}
+    alone = [
+        forward.groups[0] for forward in forwards if any(g.feeds_prefix and g.prefix in long for g in forward.groups)
+    ]
+
+    assert [group.prefix for group in alone] == sorted(long - held)
+    assert all(group.keeps_prefix and not group.queries for group in alone)
+    pairs = [(group.prefix, query) for forward in forwards for group in forward.groups for query in group.queries]
+    assert sorted(pairs) == [(p, q) for p in range(len(prefixes)) for q in range(len(queries))]
+    fed = ideal_tokens(prefixes, queries, tail=tail) - sum(prefixes[prefix] for prefix in long & held)
+    assert sum(forward.num_tokens for forward in forwards) == fed
+
+
+@given(workloads(), st.integers(1, 90))
+def test_a_kept_prefix_is_let_go_with_its_last_query(
+    work: tuple[list[int], list[int], int, int], alone_from: int
+) -> None:
+    prefixes, queries, budget, tail = work
+    waiting = dict.fromkeys(range(len(prefixes)), len(queries))
+    for forward in plan(prefixes, queries, budget, tail=tail, alone_from=alone_from):
+        for group in forward.groups:
+            waiting[group.prefix] -= len(group.queries)
+            assert group.keeps_prefix == (waiting[group.prefix] > 0)
