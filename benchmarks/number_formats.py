@@ -25,10 +25,11 @@ class NumberFormat:
 
 
 FLOAT32 = NumberFormat("float32", torch.float32)
+BFLOAT16 = NumberFormat("bfloat16", torch.bfloat16)
 FORMATS = (
     FLOAT32,
     NumberFormat("tf32", torch.float32, uses_tf32=True),
-    NumberFormat("bfloat16", torch.bfloat16),
+    BFLOAT16,
     NumberFormat("bfloat16, float32 head", torch.bfloat16, has_float32_head=True),
     NumberFormat("float16", torch.float16),
     NumberFormat("float16, float32 head", torch.float16, has_float32_head=True),

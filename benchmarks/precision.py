@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from app.cli.select_options import read_task
-from benchmarks.number_formats import FLOAT32, NumberFormat, formats_for, scorer_in
+from benchmarks.number_formats import BFLOAT16, FLOAT32, NumberFormat, formats_for, scorer_in
 from benchmarks.precision_figures import compare_order, compare_scores, permutation_keys
 from benchmarks.precision_prompts import Prompts, Sizes
 from benchmarks.precision_table import precision_section
@@ -102,12 +102,20 @@ def study(model: str, device: torch.device, prompts: Prompts) -> Iterator[dict[s
         found = _score_in(number_format, model, device, "packed", prompts)
         reference = reference or found
         yield _record(number_format, "packed", compare(prompts, found, reference))
-    part, partial = prompts.part(_PART), None
-    for number_format in (FLOAT32, NumberFormat("bfloat16", torch.bfloat16)):
+    yield from _study_executors(model, device, prompts.part(_PART))
+
+
+def _study_executors(model: str, device: torch.device, part: Prompts) -> Iterator[dict[str, Any]]:
+    """Each executor against float32 packed; in bfloat16, the others against packed in bfloat16 too."""
+    exact = None
+    for number_format in (FLOAT32, BFLOAT16):
+        packed = None
         for executor in ("packed", *_OTHER_EXECUTORS):
             found = _score_in(number_format, model, device, executor, part)
-            partial = partial or found
-            yield _record(number_format, executor, compare(part, found, partial)) | {"part": True}
+            exact, packed = exact or found, packed or found
+            yield _record(number_format, executor, compare(part, found, exact)) | {"against": FLOAT32.name}
+            if executor != "packed" and number_format is not FLOAT32:
+                yield _record(number_format, executor, compare(part, found, packed)) | {"against": number_format.name}
 
 
 def _record(number_format: NumberFormat, executor: str, figures: dict[str, Any]) -> dict[str, Any]:

@@ -22,14 +22,14 @@ def precision_section(datasets: Mapping[str, Sequence[Mapping[str, Any]]]) -> st
     """Tables for each dataset: one-shot prompts, permutations, executors."""
     parts = []
     for name, records in datasets.items():
-        whole = [record for record in records if not record.get("part")]
-        part = [record for record in records if record.get("part")]
+        whole = [record for record in records if not record.get("against")]
+        part = [record for record in records if record.get("against")]
         parts += [
             f"**{name}, one-shot prompts** (the order is that of the InfoScores):",
             markdown_table(_HEADER, [_row(record["format"], record, "one_shot") for record in whole]),
             f"**{name}, permutations** (the order is that of the search):",
             markdown_table(_HEADER, [_row(record["format"], record, "permuted") for record in whole]),
-            f"**{name}, executors**, one-shot prompts, against float32 packed:",
+            f"**{name}, executors**, one-shot prompts, against packed in the format named:",
             markdown_table(_HEADER, [_row(_with_executor(record), record, "one_shot") for record in part]),
         ]
     return "\n\n".join(part.strip() for part in parts)
@@ -52,4 +52,4 @@ def _row(name: str, record: Mapping[str, Any], kind: str) -> list[str]:
 
 
 def _with_executor(record: Mapping[str, Any]) -> str:
-    return f"{record['format']}, {record['executor']}"
+    return f"{record['format']}, {record['executor']}, against {record['against']}"
