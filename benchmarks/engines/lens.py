@@ -7,6 +7,7 @@ from benchmarks.models import LoadedModel
 from benchmarks.workloads import Work
 from lens_engine.scoring.causal_lm import CausalLMScorer, scorer_from_model
 from lens_engine.scoring.executors import ExecutorName
+from lens_engine.types import LabelLogProbs
 
 
 @dataclass(frozen=True)
@@ -43,4 +44,9 @@ class LensEngine:
 
     def prepare(self, work: Work) -> Run:
         """The scorer remembers token ids, so only the run before the timed ones tokenises."""
-        return lambda: self.scorer.score(work.prefixes, work.queries, work.label_spans)
+
+        def run() -> LabelLogProbs:
+            self.scorer.release()  # every run feeds every prefix
+            return self.scorer.score(work.prefixes, work.queries, work.label_spans)
+
+        return run

@@ -71,6 +71,10 @@ class CausalLMScorer:
         """A copy of what has been fed since loading."""
         return dataclasses.replace(self._counters)
 
+    def release(self) -> None:
+        """Let go of the memory that is held between calls; the next scores are the same, and may take longer."""
+        self._executor.release()
+
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self._tokenizer.count(segments)
 

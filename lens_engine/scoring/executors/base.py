@@ -66,6 +66,10 @@ class Executor(Protocol):
         """`label_log_probs  # [prefixes, queries, labels]`; a forward feeds about `budget` tokens at most."""
         ...
 
+    def release(self) -> None:
+        """Let go of what is held between calls; it changes no number, only what has to be fed."""
+        ...
+
 
 def read_log_probs(logits: Tensor, rows: NDArray[np.int64], tokens: NDArray[np.int64]) -> NDArray[np.float32]:
     """log softmax(logits[rows])[tokens], in float32 over the whole vocabulary; the one copy to the host.

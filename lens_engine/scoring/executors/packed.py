@@ -63,9 +63,12 @@ class PackedExecutor:
     def run(self, work: Workload, budget: int) -> LabelLogProbs:
         try:
             return self._run(work, budget)
-        except (RuntimeError, MemoryError):  # perhaps for want of the memory they take
-            self._held.clear()
+        except (RuntimeError, MemoryError):  # perhaps for want of the memory that is held
+            self.release()
             raise
+
+    def release(self) -> None:
+        self._held.clear()
 
     def _run(self, work: Workload, budget: int) -> LabelLogProbs:
         reads = work.new_reads()

@@ -28,6 +28,9 @@ class PlainExecutor:
                 self._run_batch(rows, reads)
         return sum_label_words(reads, work.trie)
 
+    def release(self) -> None:
+        """Nothing is held."""
+
     def _run_batch(self, rows: list[Row], reads: NDArray[np.float32]) -> None:
         device = next(self._model.parameters()).device
         ids, mask = pad_rows(rows, device)

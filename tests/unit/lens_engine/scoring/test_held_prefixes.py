@@ -55,6 +55,13 @@ def test_a_long_prefix_is_fed_once_for_two_calls_and_a_short_one_each_time() -> 
     assert first - second == sum(sum(scorer.count_tokens(prefix)) for prefix in (LONG, LONG[::-1]))
 
 
+def test_a_released_scorer_feeds_everything_again() -> None:
+    scorer = packed_scorer()
+    everything = fed_by(scorer, PREFIXES, QUERIES)
+    scorer.release()
+    assert fed_by(scorer, PREFIXES, QUERIES) == everything
+
+
 def test_running_out_of_memory_lets_the_prefixes_go() -> None:
     scorer = packed_scorer()
     everything = fed_by(scorer, PREFIXES, QUERIES)
