@@ -14,9 +14,9 @@ from itertools import pairwise
 import numpy as np
 import torch
 
-from benchmarks.models import random_model, random_shape
+from benchmarks.models import random_model, random_shape, read_dtype
 from lens_engine.scoring.base import Prefix
-from lens_engine.scoring.causal_lm import CausalLMScorer, choose_dtype, scorer_from_model
+from lens_engine.scoring.causal_lm import CausalLMScorer, scorer_from_model
 from lens_engine.scoring.executors import ExecutorName
 from lens_engine.testing import tiny_causal_lm
 
@@ -47,7 +47,7 @@ def main() -> int:
 def make_runs() -> Mapping[ExecutorName, Callable[[], float]]:
     """For each executor, what scores the work once and gives the CPU seconds it took."""
     shape = random_shape("smollm2-135m", num_hidden_layers=_LAYERS, vocab_size=_VOCABULARY)
-    model = random_model(shape, choose_dtype(torch.device("cpu")))
+    model = random_model(shape, read_dtype("auto", torch.device("cpu")))
     tokenizer = tiny_causal_lm("llama").tokenizer
     prefix, queries = make_texts()
     scorers = {name: scorer_from_model(model, tokenizer, executor=name) for name in FROM_FAST_TO_SLOW}

@@ -12,6 +12,7 @@ from transformers.utils import logging as transformers_logging
 
 from lens_engine.models import list_bundled_models
 from lens_engine.scoring.causal_lm import prepare_model
+from lens_engine.scoring.precision import rank_dtypes
 from lens_engine.scoring.tokenization import SegmentTokenizer
 
 BUNDLED = list_bundled_models()[0].name
@@ -123,6 +124,14 @@ def find_model(reference: str, device: torch.device) -> ModelFamily:
         raise ValueError(f"model {reference!r}: there is no shape {shape!r}; known are {', '.join(SHAPES)}")
     tokenizer = AutoTokenizer.from_pretrained(prepare_model(BUNDLED))
     return ModelFamily(reference, tokenizer, lambda dtype: random_model(_SHAPES[shape], dtype), device)
+
+
+def read_dtype(name: str, device: torch.device) -> torch.dtype:
+    """A number format by its name in torch; "auto" is the one that a selection tries first on this device."""
+    if name == "auto":
+        return rank_dtypes(device)[0]
+    dtype: torch.dtype = getattr(torch, name)
+    return dtype
 
 
 def random_shape(name: str, **changes: object) -> dict[str, Any]:

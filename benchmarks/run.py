@@ -16,13 +16,12 @@ import torch
 from benchmarks.agreement import compare_selections
 from benchmarks.bench import EXECUTORS, Bench, Effort
 from benchmarks.measuring import matmul_rate
-from benchmarks.models import BUNDLED, RANDOM, find_model
+from benchmarks.models import BUNDLED, RANDOM, find_model, read_dtype
 from benchmarks.page import RESULTS
 from benchmarks.records import ComparisonRecord, describe_machine
 from benchmarks.report import show_comparison
 from benchmarks.texts import corpus_task, read_examples
 from benchmarks.workloads import FALLBACK_WORKLOAD, WORKLOADS, Work, WorkloadSpec, build_work
-from lens_engine.scoring.causal_lm import choose_dtype
 
 FALLBACK_MODEL = f"{RANDOM}gpt-neo-125m"
 _PROFILED = ("W1-56", "W2")
@@ -42,7 +41,7 @@ def _compare(options: argparse.Namespace) -> ComparisonRecord:
     device = torch.device(options.device)
     torch.set_num_threads(options.threads)
     machine = describe_machine(device)
-    dtype = choose_dtype(device) if options.dtype == "auto" else getattr(torch, options.dtype)
+    dtype = read_dtype(options.dtype, device)
     effort = Effort(options.seconds, options.repetitions, checked_queries=1 if options.quick else 3)
     works = {spec: _work(spec, options.data) for spec in WORKLOADS if spec.key in options.workloads}
     bench = Bench(find_model(options.model, device), dtype, effort, _say)

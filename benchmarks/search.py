@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.models import BUNDLED, find_model
+from benchmarks.models import BUNDLED, find_model, read_dtype
 from benchmarks.page import RESULTS
 from benchmarks.records import SearchRecord, SearchRun, describe_machine
 from benchmarks.report import show_search
@@ -29,7 +29,7 @@ from lens_engine.presets import PAPER_TASKS
 from lens_engine.progress import Progress, SilentListener
 from lens_engine.run_state import RunState
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.causal_lm import choose_dtype, scorer_from_model
+from lens_engine.scoring.causal_lm import scorer_from_model
 from lens_engine.types import Phase
 
 PAPER_CANDIDATES, PAPER_KEEP = 6920, 500
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     device = torch.device(options.device)
     torch.set_num_threads(options.threads)
     machine = describe_machine(device)
-    dtype = choose_dtype(device) if options.dtype == "auto" else getattr(torch, options.dtype)
+    dtype = read_dtype(options.dtype, device)
     loaded = find_model(options.model, device).load(dtype)
     scorer = scorer_from_model(loaded.model, loaded.tokenizer, name=options.model)
     problem = _problem(options.candidates, options.data)

@@ -15,8 +15,8 @@ from lens_engine.standing import Standing, stand
 from lens_engine.types import Example, FloatArray, IndexArray, Permutation
 
 _LEAST_BLOCK = 2
-"""Rows of a block for each demonstration, at least. No state of the model is kept between blocks, so each feeds the
-prefix again, and a demonstration is about as long as a query."""
+"""Rows of a block for each demonstration, at least. Not every scorer holds a prefix between blocks, and where it is
+fed again a demonstration costs about as much as a query."""
 
 
 @dataclass(frozen=True)

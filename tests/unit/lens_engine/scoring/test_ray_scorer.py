@@ -187,8 +187,13 @@ def problem() -> Problem:
 
 
 def test_selection_by_actors_one_of_which_dies_has_the_digest_of_one_scorer(
-    two_actors: RayScorer, one_scorer: CausalLMScorer, problem: Problem, make_config: Callable[..., SelectionConfig]
+    two_actors: RayScorer,
+    one_scorer: CausalLMScorer,
+    problem: Problem,
+    make_config: Callable[..., SelectionConfig],
+    make_store: Callable[..., Any],
 ) -> None:
+    store = make_store()
     config = make_config(filtering={"keep": 16}, search={"iterations": 2})
     before = two_actors.pids
 
@@ -197,8 +202,10 @@ def test_selection_by_actors_one_of_which_dies_has_the_digest_of_one_scorer(
             if progress.phase is Phase.SEARCH and len(before) == 2:
                 os.kill(before.pop(), signal.SIGKILL)
 
-    found = select_support_examples(problem, two_actors, config, listener=Killer())
+    found = select_support_examples(problem, two_actors, config, listener=Killer(), checkpoints=store)
 
+    resumed = make_store(store.saved[len(store.saved) // 2])
+    assert select_support_examples(problem, one_scorer, config, checkpoints=resumed).digest == found.digest
     alone = select_support_examples(problem, one_scorer, config)
     assert len(before) == 1
     assert found.digest == alone.digest
