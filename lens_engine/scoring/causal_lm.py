@@ -35,7 +35,7 @@ from lens_engine.scoring.tokenization import SegmentTokenizer
 
 __all__ = ["CausalLMScorer", "load_scorer", "prepare_model", "scorer_from_model"]
 
-TOKEN_BUDGETS = {"cpu": 1024, "cuda": 16_384}
+TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768}
 """Tokens a forward, by device: where the rate of matrix products levels off."""
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
