@@ -1,6 +1,6 @@
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ def test_chunks_cover_every_pair_once(make_meter: MakeMeter, prefixes: list[int]
     scores = meter.score(asked_prefixes, asked_queries)
 
     pairs = [(prefix, query) for chunk, columns in scorer.chunks for prefix in chunk for query in columns]
-    assert len(pairs) == len(set(pairs)) == len(prefixes) * len(queries)
+    assert Counter(pairs) == Counter(product(asked_prefixes, asked_queries))
     assert meter.spent.forwards == scorer.num_pairs == len(pairs)
     assert np.array_equal(scores[..., 0], -np.add.outer(np.array(prefixes), np.array(queries)).astype(np.float32))
 
