@@ -1,4 +1,4 @@
-"""Load a causal language model as a `LabelScorer`. The only module that imports transformers.
+"""Load a causal language model, for scoring or for training. The only module that imports transformers.
 
 resolve the reference -> convert GGUF, once -> choose device and number format -> load
 -> try the executors, fastest first, against the plain one -> CausalLMScorer
@@ -10,6 +10,7 @@ import json
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,15 @@ from lens_engine.scoring.self_check import make_check_workload, run_check
 from lens_engine.scoring.surroundings import describe_surroundings
 from lens_engine.scoring.tokenization import SegmentTokenizer
 
-__all__ = ["CausalLMScorer", "load_scorer", "prepare_model", "scorer_from_model"]
+__all__ = [
+    "CausalLMScorer",
+    "TrainableLM",
+    "load_for_training",
+    "load_scorer",
+    "prepare_model",
+    "scorer_from_model",
+    "trainable_from_model",
+]
 
 TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768}
 """Tokens a forward, by device: where the rate of matrix products levels off."""
@@ -82,6 +91,47 @@ def load_scorer(
         tokenizer = _load_tokenizer(folder)
         loaded, chosen = _load_checked(folder, dtypes, torch_device, names)
     return _assemble(loaded, tokenizer, name or source.name, source.revision, chosen)
+
+
+@dataclass(frozen=True)
+class TrainableLM:
+    """A language model without its head, for what learns on top of its hidden states."""
+
+    body: Any  #: a torch module in float32; called with token ids [rows, tokens], it gives `last_hidden_state`
+    tokenizer: SegmentTokenizer
+    max_tokens: int  #: of a prompt
+
+    @property
+    def device(self) -> torch.device:
+        device: torch.device = next(self.body.parameters()).device
+        return device
+
+
+def load_for_training(
+    model: str, *, device: str = "auto", threads: int | None = None, name: str | None = None
+) -> TrainableLM:
+    """Load a causal language model in float32, to be trained in place. Arguments as in `load_scorer`.
+
+    Raises:
+        UnknownModel, UnsafeModel, InvalidConfig, ModelError: as `load_scorer`.
+    """
+    torch_device = _parse_device(device)
+    if threads is not None:
+        torch.set_num_threads(threads)
+    source = resolve_model(model)
+    with _quiet_transformers():
+        folder = _prepare(source)
+        tokenizer = _load_tokenizer(folder)
+        return trainable_from_model(_load_model(folder, torch.float32, torch_device), tokenizer, name=name or model)
+
+
+def trainable_from_model(model: Any, tokenizer: Any, *, name: str = "in-memory") -> TrainableLM:
+    """The same of a transformers model that is loaded already; it shares the model's weights.
+
+    Raises:
+        ModelError: the tokenizer is not a fast one.
+    """
+    return TrainableLM(model.base_model, _segment_tokenizer(tokenizer, name), _context_length(model))
 
 
 def prepare_model(reference: str) -> Path:
@@ -144,19 +194,23 @@ def _fits_in_float32(folder: Path) -> bool:
 
 
 def _assemble(model: Any, tokenizer: Any, name: str, revision: str, executor: ExecutorName) -> CausalLMScorer:
-    if not getattr(tokenizer, "is_fast", False):
-        raise ModelError(f"{name!r} has no fast tokenizer (tokenizer.json), which is needed")
     weights = next(model.parameters())
     counters = TokenCounters()
     return CausalLMScorer(
         EXECUTORS[executor](model, counters),
-        SegmentTokenizer(tokenizer.backend_tokenizer),
+        _segment_tokenizer(tokenizer, name),
         ScorerIdentity(name, revision, str(weights.dtype).removeprefix("torch."), weights.device.type, executor),
         max_prompt_tokens=_context_length(model),
         token_budget=TOKEN_BUDGETS.get(weights.device.type, TOKEN_BUDGETS["cpu"]),
         counters=counters,
         surroundings=describe_surroundings(str(weights.device)),
     )
+
+
+def _segment_tokenizer(tokenizer: Any, name: str) -> SegmentTokenizer:
+    if not getattr(tokenizer, "is_fast", False):
+        raise ModelError(f"{name!r} has no fast tokenizer (tokenizer.json), which is needed")
+    return SegmentTokenizer(tokenizer.backend_tokenizer)
 
 
 def _prepare(source: ModelSource) -> Path:
