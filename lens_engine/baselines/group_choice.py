@@ -1,0 +1,47 @@
+"""How a method keeps to its quotas: within each group, or the best of each group by a score."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from lens_engine.types import FloatArray, IndexArray
+
+_ROUNDING = 1e-9
+"""Values that differ by less than this share of the best are taken as equal: sums of other shapes round otherwise."""
+
+
+def partition(groups: IndexArray, quotas: tuple[int, ...]) -> Iterator[tuple[IndexArray, int]]:
+    """Rows of each group with its quota; all rows with the only quota when the choice is not label-balanced.
+
+    Raises:
+        ValueError: a group has fewer rows than its quota, or no quota.
+    """
+    if len(quotas) > 1 and int(groups.max(initial=0)) >= len(quotas):
+        raise ValueError(f"there are {len(quotas)} quotas, but rows of group {int(groups.max())}")
+    for group, quota in enumerate(quotas):
+        rows = np.arange(len(groups)) if len(quotas) == 1 else np.flatnonzero(groups == group)
+        if quota > len(rows):
+            raise ValueError(f"the quota of group {group} is {quota}, but it has {len(rows)} rows")
+        yield rows, quota
+
+
+def choose_within(
+    groups: IndexArray, quotas: tuple[int, ...], choose: Callable[[IndexArray, int], IndexArray | list[int]]
+) -> list[int]:
+    """`choose(rows, quota)` of each group, places among its rows, as rows of the pool; group by group."""
+    chosen: list[int] = []
+    for rows, quota in partition(groups, quotas):
+        if quota:
+            chosen += rows[np.asarray(choose(rows, quota), dtype=np.intp)].tolist()
+    return chosen
+
+
+def choose_highest(groups: IndexArray, quotas: tuple[int, ...], scores: FloatArray) -> list[int]:
+    """The rows of the highest scores `[rows]` in each group, the best first; ties go to the lower row."""
+    return choose_within(groups, quotas, lambda rows, quota: np.argsort(-scores[rows], kind="stable")[:quota])
+
+
+def first_best(values: FloatArray) -> int:
+    """Place of the highest value; of values that are equal but for rounding, the first."""
+    best = float(values.max())
+    return int(np.argmax(values >= best - _ROUNDING * abs(best)))
