@@ -4,11 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.engines.base import Engine
 from benchmarks.models import LoadedModel
 from benchmarks.records import SelectionAgreement
 from benchmarks.texts import make_problem
-from benchmarks.workloads import Work
 from lens_engine.checkpoint import MemoryCheckpointStore
 from lens_engine.config import SelectionConfig, resolve_config
 from lens_engine.pipeline import select_support_examples
@@ -32,11 +30,6 @@ def largest_delta(label_log_probs: LabelLogProbs, expected: LabelLogProbs) -> fl
     """max |Δ log p|; infinite if anything is not finite."""
     delta = np.abs(label_log_probs - expected)
     return float(delta.max()) if np.isfinite(delta).all() else float("inf")
-
-
-def deltas(engines: Sequence[Engine], work: Work, expected: LabelLogProbs) -> list[float]:
-    """max |Δ log p| of each engine on `work`."""
-    return [largest_delta(engine.prepare(work)(), expected) for engine in engines]
 
 
 def compare_selections(loaded: LoadedModel, executors: Sequence[ExecutorName]) -> SelectionAgreement:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from benchmarks.agreement import deltas
+from benchmarks.agreement import largest_delta
 from benchmarks.comparison import compare_engines
 from benchmarks.engines.authors import AuthorsEngine, share_cut
 from benchmarks.engines.base import Engine, encode
@@ -35,6 +35,7 @@ class Effort:
     seconds: float  #: a repetition of an engine should take, about
     repetitions: int
     checked_queries: int  #: log-probabilities are compared on two prefixes with so many queries
+    largest_batch: int  #: that the harness is tried with
 
 
 class Bench:
@@ -83,7 +84,7 @@ class Bench:
     def _rivals(self, work: Work) -> Iterator[Engine]:
         if is_installed():
             self._say("  looking for the best batch size of lm-evaluation-harness")
-            yield tune(self.loaded, work)
+            yield tune(self.loaded, work, self._effort.largest_batch)
         yield AuthorsEngine(self.loaded)
         if self.loaded is not self.float32:
             yield AuthorsEngine(self.float32)
@@ -91,15 +92,19 @@ class Bench:
     def _with_deltas(self, engines: Sequence[Engine], runs: Sequence[EngineRun], work: Work) -> Iterator[EngineRun]:
         """The runs, each with how far its engine's numbers are from plain ones in float32."""
         part = work.part(2, self._effort.checked_queries)
-        exact = [self._in_float32(engine) for engine in engines]
         expected = self._exact["plain"].prepare(part)()
-        here, in_float32 = deltas(engines, part, expected), deltas(exact, part, expected)
-        for engine, run, delta, delta_float32 in zip(engines, runs, here, in_float32, strict=True):
-            is_floor = engine.name == "floor"
-            yield run if is_floor else run.model_copy(update={"delta": delta, "delta_float32": delta_float32})
+        for engine, run in zip(engines, runs, strict=True):
+            if engine.name == "floor":
+                yield run
+                continue
+            delta = largest_delta(engine.prepare(part)(), expected)
+            exact = delta
+            if engine.loaded is not self.float32:
+                exact = largest_delta(self._in_float32(engine).prepare(part)(), expected)
+            yield run.model_copy(update={"delta": delta, "delta_float32": exact})
 
     def _in_float32(self, engine: Engine) -> Engine:
-        if isinstance(engine, HarnessEngine | AuthorsEngine | AttentionFreeFloor):
+        if isinstance(engine, HarnessEngine | AuthorsEngine):
             return replace(engine, loaded=self.float32)
         return self._exact[engine.name]
 

@@ -31,7 +31,7 @@ def compare_engines(
 def choose_sample(
     engine: Engine, work: Work, seconds: float, clock: Callable[[], float] = time.perf_counter
 ) -> tuple[Work, Run]:
-    """A part of `work` that takes the engine about `seconds`, already run once or more.
+    """A part of `work` that takes the engine about `seconds`, and its run, done once already.
 
     Engines that share prefixes get fewer prefixes with all queries; the others, to whom all pairs are
     alike, may get fewer queries too.
@@ -48,7 +48,10 @@ def choose_sample(
         pairs = part.num_pairs * min(seconds / took, _MOST_GROWTH)
     pairs = max(part.num_pairs * seconds / took, engine.smallest_sample)
     sample = part_of_pairs(work, pairs, whole_prefixes=engine.shares_prefixes)
-    return sample, engine.prepare(sample)
+    if sample != part:
+        run = engine.prepare(sample)
+        run()  # what is made once for new shapes, or remembered, is not measured
+    return sample, run
 
 
 def count_ideal_tokens(engine: Engine, sample: Work, work: Work) -> int:
@@ -65,7 +68,6 @@ def count_ideal_tokens(engine: Engine, sample: Work, work: Work) -> int:
 def _enter(engine: Engine, work: Work, seconds: float, say: Callable[[str], None]) -> "_Contestant":
     sample, run = choose_sample(engine, work, seconds)
     say(f"  {engine.name} ({engine.loaded.dtype}): {len(sample.prefixes)} × {len(sample.queries)} pairs")
-    run()  # what is made once for new shapes, or remembered, is not measured
     return _Contestant(engine, sample, run, count_ideal_tokens(engine, sample, work))
 
 

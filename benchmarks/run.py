@@ -15,6 +15,7 @@ import torch
 
 from benchmarks.agreement import compare_selections
 from benchmarks.bench import EXECUTORS, Bench, Effort
+from benchmarks.engines.harness import LARGEST_BATCH
 from benchmarks.measuring import matmul_rate
 from benchmarks.models import BUNDLED, RANDOM, find_model, read_dtype
 from benchmarks.page import RESULTS
@@ -42,7 +43,8 @@ def _compare(options: argparse.Namespace) -> ComparisonRecord:
     torch.set_num_threads(options.threads)
     machine = describe_machine(device)
     dtype = read_dtype(options.dtype, device)
-    effort = Effort(options.seconds, options.repetitions, checked_queries=1 if options.quick else 3)
+    checked_queries, largest_batch = (1, 16) if options.quick else (3, LARGEST_BATCH)
+    effort = Effort(options.seconds, options.repetitions, checked_queries, largest_batch)
     works = {spec: _work(spec, options.data) for spec in WORKLOADS if spec.key in options.workloads}
     bench = Bench(find_model(options.model, device), dtype, effort, _say)
     workloads = [bench.run(spec, work) for spec, work in works.items()]
@@ -83,11 +85,12 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--workloads", nargs="*", choices=keys, help="only these")
     parser.add_argument("--data", type=Path, help="rows (positive/negative) in place of the synthetic reviews")
     parser.add_argument("--seconds", type=float, help="of one repetition of one engine, about")
-    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--repetitions", type=int, help="(default: 5, or 3 with --quick)")
     parser.add_argument("--quick", action="store_true", help="two workloads, short repetitions, no selection")
     parser.add_argument("--output", type=Path, help="JSON (default: benchmarks/results/DEVICE.json)")
     options = parser.parse_args(arguments)
     options.workloads = options.workloads or (_QUICK if options.quick else keys)
+    options.repetitions = options.repetitions or (3 if options.quick else 5)
     options.seconds = options.seconds or (0.6 if options.quick else 6.0)
     name = "quick" if options.quick else options.device.partition(":")[0]
     options.output = options.output or (Path("build") if options.quick else RESULTS) / f"{name}.json"

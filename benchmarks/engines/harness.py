@@ -51,11 +51,16 @@ class HarnessEngine:
         return lambda: _score(model, requests, shape)
 
 
-def tune(loaded: LoadedModel, work: Work, clock: Callable[[], float] = time.perf_counter) -> HarnessEngine:
+def tune(
+    loaded: LoadedModel,
+    work: Work,
+    largest: int = LARGEST_BATCH,
+    clock: Callable[[], float] = time.perf_counter,
+) -> HarnessEngine:
     """The engine at its fastest batch size for `work`: doubled until two in a row are slower than the best."""
     rows_per_pair = count_rows_per_pair(encode(work, loaded))
     rates: dict[int, float] = {}
-    for size in _batch_sizes(loaded, work):
+    for size in _batch_sizes(loaded, work, largest):
         part = part_of_pairs(work, -(-max(size, _FEWEST_ROWS) // rows_per_pair), whole_prefixes=False)
         run = HarnessEngine(loaded, size).prepare(part)
         start = clock()
@@ -76,14 +81,14 @@ def is_past_best(rates: list[float]) -> bool:
     return len(rates) > 2 and max(rates[-2:]) < max(rates[:-2])
 
 
-def _batch_sizes(loaded: LoadedModel, work: Work) -> Iterator[int]:
+def _batch_sizes(loaded: LoadedModel, work: Work, largest: int) -> Iterator[int]:
     encoded = encode(work, loaded).workload
     longest = max(encoded.prefix_lengths) + max(encoded.query_lengths) + encoded.trie.longest_span
     vocabulary = loaded.model.config.vocab_size
     width = next(loaded.model.parameters()).element_size()
     limit = _LOGIT_BYTES.get(loaded.device.type, _LOGIT_BYTES["cpu"]) // (longest * vocabulary * width)
     size = SMALLEST_BATCH
-    while size <= max(min(LARGEST_BATCH, limit, work.num_pairs), SMALLEST_BATCH):
+    while size <= max(min(largest, limit, work.num_pairs), SMALLEST_BATCH):
         yield size
         size *= 2
 
