@@ -85,6 +85,13 @@ def test_pursuit_comes_nearer_with_each_pick_and_in_the_end_all_the_way() -> Non
     assert left[-1] == pytest.approx(0.0, abs=1e-9)
 
 
+def test_pursuit_wants_alignment_not_opposition() -> None:
+    # The total is (2, 0.5); inner products with it are 6, -8 and 6.25. A weight of -1 is no use to an unweighted choice.
+    gradients = FinalLayerGradients(np.ones((3, 1)), np.array([[3.0, 0.0], [-4.0, 0.0], [3.0, 0.5]]))
+
+    assert pursue(gradients, 1)[0] == [2]
+
+
 def test_pursuit_of_gradients_that_are_parallel_or_zero_still_chooses() -> None:
     gradients = FinalLayerGradients(np.array([[1.0, -1.0]] * 3 + [[0.0, 0.0]]), np.ones((4, 2)))
 
