@@ -7,32 +7,23 @@ Learning on a Data Diet"), and whether an example is classified right each time 
 forgetting events are counted from (Toneva et al., 2019).
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch.nn import functional
 
-from lens_engine.baselines.classifier import LastTokenClassifier, choose_autocast, count_batches, draw_batches
-from lens_engine.baselines.evidence import Evidence, LabelledRows
+from lens_engine.baselines.classifier import LastTokenClassifier, choose_autocast
+from lens_engine.baselines.evidence import Evidence
 from lens_engine.baselines.fine_tuning_options import FineTuningOptions
-from lens_engine.errors import InvalidDataset, ModelError, OutOfMemory
-from lens_engine.randomness import make_generator
+from lens_engine.baselines.training import OnBatch, Pace, TokenRows, Training
+from lens_engine.errors import InvalidDataset, OutOfMemory
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.template import Task
-from lens_engine.types import Example, FloatArray, IndexArray
+from lens_engine.types import Example, FloatArray
 
 if TYPE_CHECKING:
     from lens_engine.scoring.causal_lm import TrainableLM
-
-OnBatch = Callable[[int, int], None]
-"""Called before each batch with rows done and rows in all, a row once for each time the model reads it.
-
-It may raise, `Stopped` for one, to end the training there.
-"""
 
 
 def ignore_progress(_done: int, _total: int) -> None:
@@ -74,30 +65,6 @@ def fine_tune(
         ) from error
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Tokens and label indices of labelled examples."""
-
-    tokens: list[Tokens]
-    groups: IndexArray
-
-    def __len__(self) -> int:
-        return len(self.tokens)
-
-
-@dataclass
-class _Pace:
-    """Counts rows read, and tells the listener."""
-
-    total: int
-    on_batch: OnBatch
-    done: int = field(init=False, default=0)
-
-    def begin(self, rows: int) -> None:
-        self.on_batch(self.done, self.total)
-        self.done += rows
-
-
 def _fine_tune(
     language_model: "TrainableLM",
     task: Task,
@@ -113,7 +80,7 @@ def _fine_tune(
     rows, other_rows = (_read(language_model, task, examples, most_tokens) for examples in (pool, validation))
     autocast = choose_autocast(options.autocast, language_model.device)
     classifier = LastTokenClassifier(language_model.body, len(task.labels), autocast)
-    pace = _Pace(_rows_to_read(len(rows), len(other_rows), options), on_batch)
+    pace = Pace(_rows_to_read(len(rows), len(other_rows), options), on_batch)
     training = _train_all(classifier, rows, options, seed, pace)
     described = training.describe(rows)
     return Evidence(
@@ -126,7 +93,7 @@ def _fine_tune(
     )
 
 
-def _read(language_model: "TrainableLM", task: Task, examples: Sequence[Example], most_tokens: int) -> _Rows:
+def _read(language_model: "TrainableLM", task: Task, examples: Sequence[Example], most_tokens: int) -> TokenRows:
     """Tokens of the rendered queries; too long a one keeps its end, where it is read from."""
     tokenizer = language_model.tokenizer
     tokens = tokenizer.encode_prefixes([(task.render_query(example.text),) for example in examples])
@@ -137,7 +104,7 @@ def _read(language_model: "TrainableLM", task: Task, examples: Sequence[Example]
             )
     groups = np.array([task.label_indices[example.label] for example in examples], dtype=np.intp)
     leading = tokenizer.leading_tokens
-    return _Rows([_keep_end(row, len(leading), most_tokens) for row in tokens], groups)
+    return TokenRows([_keep_end(row, len(leading), most_tokens) for row in tokens], groups)
 
 
 def _keep_end(row: Tokens, num_leading: int, most: int) -> Tokens:
@@ -154,8 +121,8 @@ def _rows_to_read(num_rows: int, num_other: int, options: FineTuningOptions) -> 
 
 
 def _train_all(
-    classifier: LastTokenClassifier, rows: _Rows, options: FineTuningOptions, seed: int, pace: _Pace
-) -> "_Training":
+    classifier: LastTokenClassifier, rows: TokenRows, options: FineTuningOptions, seed: int, pace: Pace
+) -> Training:
     """Every training from the same body with another head and order; only the last goes to the end."""
     early_norms = list[FloatArray]()
     short_runs = options.early_runs - 1
@@ -163,92 +130,6 @@ def _train_all(
     for run in reversed(range(options.early_runs)):
         if len(early_norms):
             classifier.body.load_state_dict(start)
-        training = _Training(classifier, rows, options, seed, run, pace, early_norms)
+        training = Training(classifier, rows, options, seed, run, pace, early_norms)
         training.train(options.early_epochs if run else options.epochs)
     return training
-
-
-@dataclass
-class _Training:
-    """One training of a classifier that is there already, in place."""
-
-    classifier: LastTokenClassifier
-    rows: _Rows
-    options: FineTuningOptions
-    seed: int
-    run: int
-    pace: _Pace
-    early_norms: list[FloatArray]  #: one array for each run so far
-    correct: NDArray[np.bool_] = field(init=False)  #: [epochs, rows]
-    optimizer: torch.optim.Optimizer = field(init=False)
-    step: int = field(init=False, default=0)
-
-    def __post_init__(self) -> None:
-        rng = make_generator(self.seed, "fine-tuning", self.run)
-        torch.manual_seed(int(rng.integers(2**63)))  # for dropout; the caller has put a fence around it
-        self.classifier.restart_head(torch.Generator().manual_seed(int(rng.integers(2**63))))
-        self.correct = np.zeros((self.options.epochs, len(self.rows)), dtype=np.bool_)
-        self.optimizer = _make_optimizer(self.classifier, self.options)
-
-    def train(self, epochs: int) -> None:
-        for epoch in range(epochs):
-            self._take_early_norms(epoch)
-            self._train_epoch(epoch)
-        self._take_early_norms(epochs)
-        self.optimizer.zero_grad()
-
-    def describe(self, rows: _Rows) -> LabelledRows:
-        described = self.classifier.describe(rows.tokens, rows.groups, self.options.batch_size, self.pace.begin)
-        self._check_finite(np.isfinite(described.probabilities).all())
-        return described
-
-    def _take_early_norms(self, epochs_done: int) -> None:
-        if epochs_done == self.options.early_epochs:
-            self.early_norms.append(self.describe(self.rows).gradients.norms)
-
-    def _train_epoch(self, epoch: int) -> None:
-        self.classifier.train()
-        lengths = np.array([len(row) for row in self.rows.tokens], dtype=np.intp)
-        rng = make_generator(self.seed, "fine-tuning", self.run, epoch)
-        for batch in draw_batches(lengths, self.options.batch_size, rng):
-            self.pace.begin(len(batch))
-            self.correct[epoch, batch] = self._train_batch(batch)
-
-    def _train_batch(self, batch: IndexArray) -> NDArray[np.bool_]:
-        """One step; returns which rows were classified right before it  # [batch]."""
-        groups = torch.from_numpy(self.rows.groups[batch]).to(self.classifier.device)
-        logits = self.classifier([self.rows.tokens[row] for row in batch])
-        loss = functional.cross_entropy(logits, groups)
-        self._check_finite(torch.isfinite(loss))
-        self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        self._update()
-        correct: NDArray[np.bool_] = (logits.argmax(dim=1) == groups).cpu().numpy()
-        return correct
-
-    def _check_finite(self, is_finite: object) -> None:
-        if not is_finite:
-            raise ModelError(f"fine-tuning diverged within {self.step + 1} steps; lower learning_rate")
-
-    def _update(self) -> None:
-        torch.nn.utils.clip_grad_norm_(self.classifier.parameters(), self.options.max_gradient_norm)
-        steps = self.options.epochs * count_batches(len(self.rows), self.options.batch_size)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.options.learning_rate * _rate_share(self.step, steps, self.options.warmup_share)
-        self.optimizer.step()
-        self.step += 1
-
-
-def _make_optimizer(classifier: LastTokenClassifier, options: FineTuningOptions) -> torch.optim.Optimizer:
-    matrices = [weights for weights in classifier.parameters() if weights.ndim >= 2]
-    others = [weights for weights in classifier.parameters() if weights.ndim < 2]
-    groups = [{"params": matrices, "weight_decay": options.weight_decay}, {"params": others, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=options.learning_rate, fused=True)
-
-
-def _rate_share(step: int, steps: int, warmup_share: float) -> float:
-    """Share of the highest learning rate at a step, from 0: up along a line, then down to 0."""
-    warmup = round(steps * warmup_share)
-    if step < warmup:
-        return (step + 1) / (warmup + 1)
-    return (steps - step) / max(steps - warmup, 1)
