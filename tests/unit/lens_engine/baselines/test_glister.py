@@ -89,6 +89,11 @@ def test_steps_change_what_is_picked(
     assert any(glister(evidence, (4,), rng) != by_first_gradient(evidence) for evidence in trained)
 
 
+def test_step_is_one_over_the_mean_squared_norm() -> None:
+    assert step_size(np.array([[3.0, 4.0], [0.0, 1.0]])) == pytest.approx(1.0 / 13.0)
+    assert step_size(np.zeros((2, 2))) == 0.0
+
+
 def test_full_groups_are_closed(
     make_trained: Callable[[int], tuple[Evidence, Matrix]], rng: np.random.Generator
 ) -> None:
