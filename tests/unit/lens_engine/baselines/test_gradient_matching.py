@@ -86,7 +86,7 @@ def test_pursuit_comes_nearer_with_each_pick_and_in_the_end_all_the_way() -> Non
 
 
 def test_pursuit_wants_alignment_not_opposition() -> None:
-    # The total is (2, 0.5); inner products with it are 6, -8, 6.25. A negative weight is no use to an unweighted choice.
+    # The total is (2, 0.5); inner products with it: 6, -8, 6.25. A negative weight is no use to an unweighted choice.
     gradients = FinalLayerGradients(np.ones((3, 1)), np.array([[3.0, 0.0], [-4.0, 0.0], [3.0, 0.5]]))
 
     assert pursue(gradients, 1)[0] == [2]
