@@ -21,6 +21,7 @@ _SCORING_WITHOUT_TORCH = {
     "surroundings.py",
     "tokenization.py",
 }
+_BASELINES_WITH_TORCH = {"classifier.py", "fine_tuning.py", "training.py"}
 
 
 def list_modules() -> list[str]:
@@ -28,10 +29,17 @@ def list_modules() -> list[str]:
     found = list[str]()
     for path in sorted(_ROOT.rglob("*.py")):
         place = path.relative_to(_ROOT)
-        if place.parts[0] != "scoring" or (len(place.parts) == 2 and place.name in _SCORING_WITHOUT_TORCH):
+        if is_free_of_torch(place):
             parts = [part for part in place.with_suffix("").parts if part != "__init__"]
             found.append(".".join(["lens_engine", *parts]))
     return found
+
+
+def is_free_of_torch(place: Path) -> bool:
+    """Whether a module is meant to be, by its path in the package."""
+    if place.parts[0] == "scoring":
+        return len(place.parts) == 2 and place.name in _SCORING_WITHOUT_TORCH
+    return place.parts[0] != "baselines" or place.name not in _BASELINES_WITH_TORCH
 
 
 def run_python(code: str) -> subprocess.CompletedProcess[str]:
