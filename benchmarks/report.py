@@ -36,7 +36,8 @@ def main() -> int:
 def _write_comparison(record: ComparisonRecord) -> None:
     from benchmarks.plots import plot_speed
 
-    picture = Path(f"performance-{record.device}.svg")
+    picture = Path("images", f"engines-{record.device}.svg")
+    (PAGE.parent / picture).parent.mkdir(exist_ok=True)
     plot_speed(record, PAGE.parent / picture)
     alternative = f"Unique tokens a second of each engine on each workload, {record.device}"
     write_section(f"engines {record.device}", f"{show_comparison(record)}\n![{alternative}]({picture})")
