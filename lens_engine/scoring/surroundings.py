@@ -17,14 +17,24 @@ def describe_surroundings(device: str) -> tuple[str, ...]:
     Args:
         device: the model's, as torch names it: of "cuda:1" the card is told, of "cpu" processor and threads.
     """
-    import torch
 
     return (
         f"scoring {_digest_own_sources()}",
         *(f"{name} {_version(name)}" for name in _LIBRARIES),
-        f"products {torch.get_float32_matmul_precision()}",
+        f"products {_products()}",
         *(_card(device) if device.startswith("cuda") else _cores()),
     )
+
+
+def _products() -> str:
+    """How float32 matrices are multiplied, on CUDA and on processors.
+
+    torch refuses its older question, `get_float32_matmul_precision()`, once either has been set.
+    """
+    from torch import backends
+
+    on_processors = backends.mkldnn.matmul.fp32_precision  # type: ignore[attr-defined]  # not declared
+    return f"{backends.cuda.matmul.fp32_precision} {on_processors}"
 
 
 def _card(device: str) -> tuple[str, ...]:

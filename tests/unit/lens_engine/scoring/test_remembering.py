@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from lens_engine.errors import InvalidVerbalizer, NonFiniteScore
 from lens_engine.pipeline import select_support_examples
@@ -426,3 +427,13 @@ def test_threads_of_torch_change_the_surroundings() -> None:
         assert describe_surroundings("cpu") != before
     finally:
         torch.set_num_threads(threads)
+
+
+def test_surroundings_tell_how_matrices_are_multiplied() -> None:
+    products = torch.backends.cuda.matmul
+    before, was = describe_surroundings("cpu"), products.fp32_precision
+    products.fp32_precision = "tf32"
+    try:
+        assert describe_surroundings("cpu") != before
+    finally:
+        products.fp32_precision = was
