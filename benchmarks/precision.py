@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from app.cli.select_options import read_task
-from benchmarks.number_formats import BFLOAT16, FLOAT32, NumberFormat, formats_for, scorer_in
+from benchmarks.number_formats import BFLOAT16, FLOAT16, FLOAT32, NumberFormat, formats_for, scorer_in
 from benchmarks.precision_figures import compare_order, compare_scores, permutation_keys
 from benchmarks.precision_prompts import Prompts, Sizes
 from benchmarks.precision_table import precision_section
@@ -106,16 +106,18 @@ def study(model: str, device: torch.device, prompts: Prompts) -> Iterator[dict[s
 
 
 def _study_executors(model: str, device: torch.device, part: Prompts) -> Iterator[dict[str, Any]]:
-    """Each executor against float32 packed; in bfloat16, the others against packed in bfloat16 too."""
-    exact = None
+    """Each executor against float32 packed; in bfloat16, the others against packed in bfloat16 too; and float16."""
+    exact = _score_in(FLOAT32, model, device, "packed", part)
     for number_format in (FLOAT32, BFLOAT16):
-        packed = None
-        for executor in ("packed", *_OTHER_EXECUTORS):
+        packed = _score_in(number_format, model, device, "packed", part)
+        yield _record(number_format, "packed", compare(part, packed, exact)) | {"against": FLOAT32.name}
+        for executor in _OTHER_EXECUTORS:
             found = _score_in(number_format, model, device, executor, part)
-            exact, packed = exact or found, packed or found
             yield _record(number_format, executor, compare(part, found, exact)) | {"against": FLOAT32.name}
-            if executor != "packed" and number_format is not FLOAT32:
+            if number_format is not FLOAT32:
                 yield _record(number_format, executor, compare(part, found, packed)) | {"against": number_format.name}
+    found = _score_in(FLOAT16, model, device, "packed", part)
+    yield _record(FLOAT16, "packed", compare(part, found, exact)) | {"against": FLOAT32.name}
 
 
 def _record(number_format: NumberFormat, executor: str, figures: dict[str, Any]) -> dict[str, Any]:

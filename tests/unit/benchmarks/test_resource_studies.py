@@ -29,12 +29,12 @@ def test_measurement_counts_filtering_apart_from_the_whole() -> None:
 
 
 def test_study_of_scaling_shows_sizes_parts_and_exponents(tmp_path: Path) -> None:
-    measured = study([120, 240], [120, 240], CheapScorer())
+    measured = study([400, 800], [400, 800], CheapScorer())
     section = scaling_section(measured)
     draw_plot(measured, tmp_path / "images/scaling.svg")
 
     assert 0.8 < measured["exponents"]["tokens"] < 1.3
-    assert "| 120 |" in section
+    assert "| 400 |" in section
     assert "| ranking |" in section
     assert (tmp_path / "images/scaling.svg").read_text().startswith("<?xml")
 
