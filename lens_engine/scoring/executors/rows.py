@@ -17,6 +17,9 @@ from lens_engine.scoring.labels import ROOT, LabelTrie
 from lens_engine.scoring.packing import order_by_length
 from lens_engine.scoring.tokenization import Tokens
 
+_MOST_PADDING = 1.75
+"""Longest row of a batch, in lengths of its shortest. Less padding means more and smaller forwards."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chain:
@@ -47,14 +50,16 @@ def chains_of(trie: LabelTrie) -> tuple[Chain, ...]:
 
 
 def batch_rows(rows: Sequence[Row], budget: int, *, cached_tokens: int = 0) -> Iterator[list[Row]]:
-    """Rows of like length together, as many as fit `budget` tokens with their padding (at least one).
+    """Rows of like length together, as many as fit `budget` tokens with their padding (at least one), the longest
+    at most 1.75 times the shortest.
 
     `cached_tokens` stand before every row; they count too, for they take memory.
     """
     batch: list[Row] = []
     for index in order_by_length([len(row.tokens) for row in rows]):
         row = rows[index]
-        if batch and (len(batch) + 1) * (len(row.tokens) + cached_tokens) > budget:
+        fits = (len(batch) + 1) * (len(row.tokens) + cached_tokens) <= budget
+        if batch and not (fits and len(row.tokens) <= _MOST_PADDING * len(batch[0].tokens)):
             yield batch
             batch = []
         batch.append(row)
