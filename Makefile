@@ -46,6 +46,12 @@ bench: $(BENCH_INSTALLED) ## compare scoring engines, time a whole search, write
 bench-quick: $(BENCH_INSTALLED) ## the same on two workloads, printed; under three minutes on two cores
 	$(BIN)/python -m benchmarks.run --quick
 
+.PHONY: bench-studies
+bench-studies: $(BENCH_INSTALLED) ## number formats, growth with the candidates, memory; about three quarters of an hour on two cores
+	$(BIN)/python -m benchmarks.scaling
+	$(BIN)/python -m benchmarks.memory
+	$(BIN)/python -m benchmarks.precision
+
 .PHONY: format
 format: $(INSTALLED) ## format the code and mend what the linter can
 	$(BIN)/ruff format .
