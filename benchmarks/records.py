@@ -6,6 +6,7 @@ import re
 import statistics
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import torch
 from pydantic import BaseModel, ConfigDict
@@ -158,8 +159,12 @@ class SearchRecord(Record):
     device: str
     dtype: str
     candidates: int
-    config: dict[str, object]
+    config: dict[str, Any]
     runs: tuple[SearchRun, ...]
+
+    @property
+    def iterations(self) -> int:
+        return int(self.config["search"]["iterations"])
 
 
 def describe_machine(device: torch.device) -> Machine:

@@ -71,7 +71,8 @@ def show_search(record: SearchRecord) -> str:
         ]
         for run in record.runs
     ]
-    intro = f"{_show_machine(record.machine)} Model `{record.model}`, `{record.dtype}`, N = {record.candidates:,}."
+    intro = f"{_show_machine(record.machine)} Model `{record.model}`, `{record.dtype}`, N = {record.candidates:,}, "
+    intro += f"{record.iterations} iterations."
     return "\n".join([intro, "", markdown_table(header, rows), show_verdicts(judge_search(record))])
 
 

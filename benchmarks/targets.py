@@ -69,7 +69,8 @@ def judge_search(record: SearchRecord) -> Iterator[Verdict]:
     with_it, without = (next((r for r in record.runs if r.elimination is is_on), None) for is_on in (True, False))
     limit = 40.0 if record.device == "cuda" else 180.0
     seconds = next((run.wall for run in (with_it, without) if run), None)
-    yield Verdict(f"whole search, paper settings, N = {record.candidates:,}, seconds", "≤", limit, seconds)
+    what = f"whole search, paper settings, N = {record.candidates:,}, {record.iterations} iterations, seconds"
+    yield Verdict(what, "≤", limit, seconds)
     if with_it and without:
         same = with_it.permutation == without.permutation
         stages = [run.wall - run.filter_seconds for run in (without, with_it)]

@@ -179,9 +179,16 @@ def search_run(*, elimination: bool, wall: float) -> SearchRun:
 def test_search_is_held_against_its_targets() -> None:
     runs = (search_run(elimination=True, wall=200.0), search_run(elimination=False, wall=280.0))
     record = SearchRecord(
-        machine=MACHINE, model="a model", device="cpu", dtype="bfloat16", candidates=512, config={}, runs=runs
+        machine=MACHINE,
+        model="a model",
+        device="cpu",
+        dtype="bfloat16",
+        candidates=512,
+        config={"search": {"iterations": 10}},
+        runs=runs,
     )
     whole, speed, same = judge_search(record)
+    assert "10 iterations" in whole.title
     assert (whole.measured, whole.outcome) == (200.0, "missed by 11%")
     assert (speed.measured, speed.outcome, same.outcome) == (1.5, "met", "met")
     assert "| on | 200.0 | 40.0 | 400.0 | 1,000 | 500 | 3 1 2 |" in show_search(record)
