@@ -87,13 +87,14 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, help="of one repetition of one engine, about")
     parser.add_argument("--repetitions", type=int, help="(default: 5, or 3 with --quick)")
     parser.add_argument("--quick", action="store_true", help="two workloads, short repetitions, no selection")
-    parser.add_argument("--output", type=Path, help="JSON (default: benchmarks/results/DEVICE.json)")
+    parser.add_argument("--output", type=Path, help="JSON (default: benchmarks/results/DEVICE.json; in part: build/)")
     options = parser.parse_args(arguments)
+    is_partial = options.quick or options.workloads is not None
     options.workloads = options.workloads or (_QUICK if options.quick else keys)
     options.repetitions = options.repetitions or (3 if options.quick else 5)
     options.seconds = options.seconds or (0.6 if options.quick else 6.0)
     name = "quick" if options.quick else options.device.partition(":")[0]
-    options.output = options.output or (Path("build") if options.quick else RESULTS) / f"{name}.json"
+    options.output = options.output or (Path("build") if is_partial else RESULTS) / f"{name}.json"
     return options
 
 

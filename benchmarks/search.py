@@ -28,8 +28,7 @@ from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import PAPER_TASKS
 from lens_engine.progress import Progress, SilentListener
 from lens_engine.run_state import RunState
-from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.causal_lm import scorer_from_model
+from lens_engine.scoring.causal_lm import CausalLMScorer, scorer_from_model
 from lens_engine.types import Phase
 
 PAPER_CANDIDATES, PAPER_KEEP = 6920, 500
@@ -103,8 +102,9 @@ class PhaseClock(SilentListener):
             self.filter_seconds = time.perf_counter() - self._started
 
 
-def _search(problem: Problem, scorer: LabelScorer, config: SelectionConfig, *, elimination: bool) -> SearchRun:
+def _search(problem: Problem, scorer: CausalLMScorer, config: SelectionConfig, *, elimination: bool) -> SearchRun:
     gc.collect()
+    scorer.release()
     config = config.model_copy(update={"search": config.search.model_copy(update={"elimination": elimination})})
     checkpoints, clock = MemoryCheckpointStore(), PhaseClock()
     wall, cpu = time.perf_counter(), time.process_time()

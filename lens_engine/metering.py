@@ -133,7 +133,8 @@ class Meter:
     def learn_lengths(self, segments: Sequence[str]) -> None:
         """Tokenise segments once, all together."""
         new = [segment for segment in dict.fromkeys(segments) if segment not in self._lengths]
-        self._lengths.update(zip(new, self.scorer.count_tokens(new), strict=True))
+        if new:
+            self._lengths.update(zip(new, self.scorer.count_tokens(new), strict=True))
 
     def _take(self, chunks: Iterable["_Chunk"], taken: "deque[_Chunk]") -> Iterator[Block]:
         """Hand out chunks up to the one before which the run has to stop; `taken` holds those not yet counted."""

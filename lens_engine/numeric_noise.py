@@ -6,8 +6,8 @@ rounding may turn over. A lead is within the noise when as many rows may turn as
 
 ROUNDING_NATS = {"float32": 1e-4, "float16": 0.03, "bfloat16": 0.2}
 """Rounding of the difference between the two likeliest labels, in nats: nineteen of twenty move by less, against
-float32 on the same weights. SmolLM2-135M in bfloat16: 0.10 and 0.08 on SST-2 (one demonstration, eight), 0.28 and
-0.17 on TREC; float16 came six times as near; float32 against itself, by another executor."""
+float32 on the same weights. SmolLM2-135M in bfloat16, after eight demonstrations: 0.08 on SST-2, 0.17 on TREC (after
+one: 0.10 and 0.28). float16 came some eight times as near; float32 is against itself, by another executor."""
 
 
 def rounding_nats(dtype: str, *, calibrated: bool) -> float:

@@ -11,7 +11,10 @@ from lens_engine.types import Phase
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Forwards (prefix-query pairs) and tokens fed to the model."""
+    """Forwards (prefix-query pairs) and tokens: each prefix once a call, with each of its queries.
+
+    A prefix that is held between calls, and what a pair cache knows, count all the same: they depend on the run alone.
+    """
 
     forwards: int = 0
     tokens: int = 0

@@ -104,7 +104,6 @@ class Provenance(Record):
     dtype: str
     device: str
     executor: str
-    token_budget: int | None = Field(None, description="Tokens a forward could feed at the end of the run.")
     seed: int
     dataset_sha256: str
     test_sha256: str | None
@@ -131,11 +130,14 @@ class Spending(Record):
     """What the run spent. `seconds` leaves out loading the model; earlier attempts of a resumed run count."""
 
     forwards: int
-    tokens: int
+    tokens: int = Field(description="Each prefix once a call, with each of its queries; held or cached ones count too.")
     seconds: float
     pairs_from_cache: int = Field(0, description="Of the forwards, those that an earlier run had computed.")
     permutations_evaluated: int = Field(description="By the search, in whole or in part.")
     permutations_eliminated: int = Field(0, description="Of these, dropped before the last validation row.")
+    token_budget: int | None = Field(
+        None, description="Tokens a forward could feed at the end; halved each time memory ran out."
+    )
 
 
 class SelectionResult(Record):

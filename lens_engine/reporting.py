@@ -117,6 +117,7 @@ def _cost_figures(run: Findings) -> Spending:
         pairs_from_cache=state.pairs_from_cache,
         permutations_evaluated=search.num_evaluated if search else 0,
         permutations_eliminated=len(search.eliminated) if search else 0,
+        token_budget=run.scorer.identity.token_budget,
     )
 
 
@@ -162,7 +163,6 @@ def _provenance(run: Findings) -> Provenance:
         dtype=identity.dtype,
         device=identity.device,
         executor=identity.executor,
-        token_budget=identity.token_budget,
         seed=run.config.seed,
         dataset_sha256=digest_examples(problem.examples),
         test_sha256=None if problem.test is None else digest_examples(problem.test),

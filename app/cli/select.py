@@ -34,7 +34,9 @@ def select(
         typer.Option(metavar="NAME=VALUE", help="Laid over the preset, as in search.beam_width=8; repeatable."),
     ] = None,
     separator: Annotated[str, typer.Option(help="What ends a demonstration.", show_default="a line break")] = "\n",
-    dtype: Annotated[str, typer.Option(help="float32, bfloat16, float16, or auto for the fastest here.")] = "auto",
+    dtype: Annotated[
+        str, typer.Option(help="float32, bfloat16, float16, or auto: the most precise of the fast ones.")
+    ] = "auto",
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps, or auto for CUDA where there is one.")] = "auto",
     actors: Annotated[
         int, typer.Option(min=1, help="Processes that share the run, a GPU for each where there are GPUs.")

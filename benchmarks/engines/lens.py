@@ -46,7 +46,8 @@ class LensEngine:
         """The scorer remembers token ids, so only the run before the timed ones tokenises."""
 
         def run() -> LabelLogProbs:
+            label_log_probs = self.scorer.score(work.prefixes, work.queries, work.label_spans)
             self.scorer.release()  # every run feeds every prefix
-            return self.scorer.score(work.prefixes, work.queries, work.label_spans)
+            return label_log_probs
 
         return run

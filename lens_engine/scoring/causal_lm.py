@@ -33,6 +33,7 @@ from lens_engine.scoring.scorer import CausalLMScorer
 from lens_engine.scoring.self_check import make_check_workload, run_check
 from lens_engine.scoring.surroundings import describe_surroundings
 from lens_engine.scoring.tokenization import SegmentTokenizer
+from lens_engine.types import LabelLogProbs
 
 __all__ = [
     "CausalLMScorer",
@@ -176,17 +177,36 @@ def _load_checked(
             return model, names[0]
         reference = run_check(PlainExecutor(model, TokenCounters()), work)
         del model
-        gc.collect()
-    for dtype in dtypes:
+        _make_room()
+    model = _load_fit(folder, dtypes, device, reference)
+    # On CUDA, 16 bits have a kernel of their own, which the check in float32 has not seen.
+    is_checked = reference is not None and device.type != "cuda"
+    return model, names[0] if is_checked else choose_executor(model, names, _check_workload(model))
+
+
+def _load_fit(
+    folder: Path, dtypes: Sequence[torch.dtype], device: torch.device, reference: LabelLogProbs | None
+) -> Any:
+    """The model in the first of `dtypes` that its scores survive; the last is taken as it is.
+
+    float16 is left out of several where there is no reference: an overflow may stay finite.
+    """
+    if reference is None and len(dtypes) > 1:
+        dtypes = [dtype for dtype in dtypes if dtype != torch.float16]
+    for dtype in dtypes[:-1]:
         model = _load_model(folder, dtype, device)
-        work = _check_workload(model)
-        # On CUDA, 16 bits have a kernel of their own, which the check in float32 has not seen.
-        is_checked = reference is not None and device.type != "cuda"
-        name = names[0] if is_checked else choose_executor(model, names, work)
-        if dtype == dtypes[-1] or is_fit(run_check(EXECUTORS[name](model, TokenCounters()), work), reference):
-            break
+        if is_fit(run_check(PlainExecutor(model, TokenCounters()), _check_workload(model)), reference):
+            return model
         _log.warning("the model's scores do not survive %s; the next number format is tried", dtype)
-    return model, name
+        del model
+        _make_room()
+    return _load_model(folder, dtypes[-1], device)
+
+
+def _make_room() -> None:
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def _fits_in_float32(folder: Path) -> bool:

@@ -43,5 +43,5 @@ def check_finite(label_log_probs: LabelLogProbs, label_spans: Sequence[str]) -> 
     prefix, query, label = (int(index) for index in np.argwhere(~finite)[0])
     raise NonFiniteScore(
         f"the model gave {label_log_probs[prefix, query, label]} for label word {label_spans[label]!r} "
-        f"(prefix {prefix}, query {query}); try dtype float32, or another model"
+        f"(prefix {prefix}, query {query}); try dtype bfloat16 or float32, or another model"
     )

@@ -173,7 +173,7 @@ def _place(actors: int, device: str, threads: int, has: dict[str, float]) -> tup
         if actors * needs[key] > has.get(kind, 0):
             raise InvalidConfig(
                 f"{actors} actors need {actors * needs[key]:g} {kind}s, and Ray has {has.get(kind, 0):g}; "
-                "ask for fewer actors",
+                "ask for fewer actors, or for another device",
                 field="actors",
             )
     return device, needs

@@ -93,6 +93,8 @@ def _as_invalid_address(address: str) -> Iterator[None]:
     try:
         yield
     except (OSError, OverflowError, RuntimeError, ValueError) as error:
+        if address == "local":
+            raise InvalidConfig(f"Ray could not be started on this machine: {error}", field="actors") from error
         raise InvalidConfig(
             f"Ray could not be reached at {address!r}: {error}; give host:port of a running head, or no address "
             "to use this machine alone",
@@ -119,5 +121,5 @@ def _own_sigterm() -> Iterator[None]:
     try:
         yield
     finally:
-        if threading.current_thread() is threading.main_thread():
+        if before is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, before)

@@ -234,7 +234,12 @@ class Team:
         try:
             report: ActorReport = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
-            raise _own_error(error) from None
+            # After the first has loaded, another that fails may want the memory of one that was just lost.
+            if self._report is None or self._lost_while_loading >= MAX_LOSSES:
+                raise _own_error(error) from None
+            self._lost_while_loading += 1
+            self._hire()
+            return
         except self._ray.exceptions.RayError as error:
             self._lost_while_loading += 1
             if self._lost_while_loading > MAX_LOSSES:

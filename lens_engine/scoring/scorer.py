@@ -127,7 +127,8 @@ class CausalLMScorer:
             except (RuntimeError, MemoryError) as error:
                 if not _is_out_of_memory(error):
                     raise
-                self._halve_budget(error)
+                if not self._executor.release():  # perhaps it is what is held that takes the room
+                    self._halve_budget(error)
             else:
                 self._counters.num_pairs += len(work.prefixes) * len(work.queries)
                 self._counters.ideal_tokens += work.ideal_tokens

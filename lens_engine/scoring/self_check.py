@@ -14,10 +14,10 @@ from lens_engine.types import LabelLogProbs
 
 # One pack is 260 tokens: longer than the local window of the released GPT-Neo models (256), which
 # packing breaks. Long queries after a short prefix make the fewest tokens for the plain executor.
-_PREFIX_LENGTHS = (32, 0)
+_PREFIX_LENGTHS = (32, 0, 32)  # two of one length, which the cached executor runs side by side
 _QUERY_LENGTHS = (9, 70, 32)
 _PROMPT_TOKENS = 32 + 70 + 2
-_ONE_FORWARD = 4096
+_ONE_FORWARD, _SEVERAL_FORWARDS = 4096, 64
 _ONE_PROMPT = 1
 
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.5, torch.float16: 0.1}
@@ -25,7 +25,7 @@ TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.5, torch.float16: 0.1}
 
 
 def make_check_workload(vocabulary_size: int, max_prompt_tokens: int) -> Workload:
-    """Two prefixes (one empty) by three queries, with a label word of two tokens."""
+    """Three prefixes (one empty) by three queries, with label words of one and of two tokens."""
     shrink = min(1.0, max_prompt_tokens / _PROMPT_TOKENS)
     generator = np.random.default_rng(0)
 
@@ -41,6 +41,14 @@ def run_check(executor: Executor, work: Workload) -> LabelLogProbs:
     """All in one forward, but for the plain executor: one prompt at a time."""
     with torch.inference_mode():
         return executor.run(work, _ONE_PROMPT if executor.name == "plain" else _ONE_FORWARD)
+
+
+def run_in_parts(executor: Executor, work: Workload) -> LabelLogProbs:
+    """The first label word alone, whose one token needs no trie, over several forwards  # [prefixes, queries, 1]."""
+    token = work.trie.reads[0][0][1]
+    alone = Workload(work.prefixes, work.queries, build_label_trie(("short",), ((token,),)))
+    with torch.inference_mode():
+        return executor.run(alone, _SEVERAL_FORWARDS)
 
 
 def disagreement(label_log_probs: LabelLogProbs, expected: LabelLogProbs) -> float:

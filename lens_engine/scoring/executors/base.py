@@ -66,8 +66,11 @@ class Executor(Protocol):
         """`label_log_probs  # [prefixes, queries, labels]`; a forward feeds about `budget` tokens at most."""
         ...
 
-    def release(self) -> None:
-        """Let go of what is held between calls; it changes no number, only what has to be fed."""
+    def release(self) -> bool:
+        """Let go of what is held between calls; it changes no number, only what has to be fed.
+
+        Returns whether there was anything.
+        """
         ...
 
 

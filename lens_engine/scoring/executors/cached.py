@@ -43,8 +43,8 @@ class CachedExecutor:
                     self._run_prefixes(work, prefixes[start : start + side_by_side], batches, reads)
         return sum_label_words(reads, work.trie)
 
-    def release(self) -> None:
-        """Nothing is held."""
+    def release(self) -> bool:
+        return False
 
     def _run_prefixes(
         self, work: Workload, prefixes: Sequence[int], batches: Sequence[Sequence[Row]], reads: NDArray[np.float32]

@@ -61,16 +61,6 @@ class PackedExecutor:
         self._held = HeldPrefixes(_HELD_BYTES)
 
     def run(self, work: Workload, budget: int) -> LabelLogProbs:
-        try:
-            return self._run(work, budget)
-        except (RuntimeError, MemoryError):  # perhaps for want of the memory that is held
-            self.release()
-            raise
-
-    def release(self) -> None:
-        self._held.clear()
-
-    def _run(self, work: Workload, budget: int) -> LabelLogProbs:
         reads = work.new_reads()
         kept = self._find_held(work)
         forwards = plan(
@@ -89,6 +79,11 @@ class PackedExecutor:
                     self._read(logits, inputs, work, reads)
                 self._hold(forward, work, kept)
         return sum_label_words(reads, work.trie)
+
+    def release(self) -> bool:
+        held_any = self._held.num_bytes > 0
+        self._held.clear()
+        return held_any
 
     def _find_held(self, work: Workload) -> dict[int, KeyValues]:
         found = {index: self._held.get(prefix) for index, prefix in enumerate(work.prefixes)}

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from lens_engine.scoring.executors.attention import attend, merge
 from lens_engine.scoring.executors.layout import EndToEnd, GroupSpan, PackedLayout
+from lens_engine.scoring.executors.varlen import takes_heads
 
 Heads = tuple[Tensor, Tensor, Tensor]
 """Query, key and value, as the model gives them."""
@@ -55,7 +56,7 @@ def packed_attention(
     packed_layout.num_calls += 1
     scaling = scaling if scaling is not None else query.shape[-1] ** -0.5
     heads = (query, key, value)
-    if packed_layout.end_to_end is not None:
+    if packed_layout.end_to_end is not None and takes_heads(query, value):
         return _attend_end_to_end(heads, packed_layout, packed_layout.end_to_end, scaling, layer), None
     return _attend_in_turn(heads, packed_layout, scaling, layer), None
 

@@ -28,8 +28,8 @@ class PlainExecutor:
                 self._run_batch(rows, reads)
         return sum_label_words(reads, work.trie)
 
-    def release(self) -> None:
-        """Nothing is held."""
+    def release(self) -> bool:
+        return False
 
     def _run_batch(self, rows: list[Row], reads: NDArray[np.float32]) -> None:
         device = next(self._model.parameters()).device

@@ -17,6 +17,8 @@ from lens_engine.scoring.executors.attention import attend_portable
 
 _LARGEST_HEAD = 256
 _HEAD_MULTIPLE = 8
+_LEAST_CAPABILITY = (8, 0)
+"""Of the card: FlashAttention-2 needs Ampere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,15 @@ def choose_kernel(device: torch.device, dtype: torch.dtype) -> AttendSequences |
     """torch's kernel where it runs, else None."""
     if device.type != "cuda" or dtype not in (torch.bfloat16, torch.float16):
         return None
+    if torch.cuda.is_available() and torch.cuda.get_device_capability(device) < _LEAST_CAPABILITY:
+        return None
     return attend_varlen if {"return_aux", "scale"} <= _parameters() else None
+
+
+def takes_heads(query: Tensor, value: Tensor) -> bool:
+    """Whether the kernel takes heads of this size."""
+    size = query.shape[-1]
+    return size == value.shape[-1] and size <= _LARGEST_HEAD and not size % _HEAD_MULTIPLE
 
 
 def attend_varlen(
@@ -57,8 +67,6 @@ def attend_varlen(
     """`AttendSequences` by torch's flash kernel."""
     from torch.nn.attention.varlen import AuxRequest, varlen_attn
 
-    if query.shape[-1] > _LARGEST_HEAD or query.shape[-1] % _HEAD_MULTIPLE:
-        return attend_sequences_portable(query, key, value, sequences, scaling, causal)
     options: dict[str, Any] = {"return_aux": AuxRequest(lse=True), "scale": scaling}
     if causal:
         options |= {"window_size": (-1, 0)} if "window_size" in _parameters() else {"is_causal": True}
@@ -77,7 +85,7 @@ def attend_varlen(
         sequences.longest_key,
         **options,
     )
-    # The kernel gives [heads, tokens], some releases' documentation says [tokens, heads].
+    # The kernel gives [heads, tokens]; the documentation of some releases says [tokens, heads].
     return output, normalisers.T if normalisers.shape == (query.shape[1], query.shape[0]) else normalisers
 
 

@@ -1,5 +1,7 @@
 """The way through a kernel that takes sequences end to end, with plain operations in the kernel's place."""
 
+from typing import NoReturn
+
 import numpy as np
 import pytest
 import torch
@@ -14,6 +16,7 @@ from lens_engine.scoring.executors.varlen import (
     attend_sequences_portable,
     attend_varlen,
     choose_kernel,
+    takes_heads,
 )
 from lens_engine.scoring.labels import LabelTrie, build_label_trie
 from lens_engine.testing import TinyArchitecture, tiny_causal_lm
@@ -65,12 +68,25 @@ def test_kernel_of_this_torch_takes_the_call_and_gives_tokens_first(key_value_he
     assert (output.shape, normalisers.shape) == ((7, 4, 64), (7, 4))
 
 
-def test_heads_the_kernel_does_not_take_go_another_way() -> None:
-    query, key, value = (torch.randn(5, 2, 12, generator=torch.Generator().manual_seed(seed)) for seed in range(3))
-    sequences = Sequences.of([2, 3], [2, 3], CPU)
-    expected = attend_sequences_portable(query, key, value, sequences, 0.3, True)
-    for got, wanted in zip(attend_varlen(query, key, value, sequences, 0.3, True), expected, strict=True):
-        torch.testing.assert_close(got, wanted)
+@pytest.mark.parametrize(
+    ("query_size", "value_size", "is_taken"), [(64, 64, True), (12, 12, False), (264, 264, False), (64, 32, False)]
+)
+def test_heads_of_unusual_size_are_not_the_kernels(query_size: int, value_size: int, is_taken: bool) -> None:
+    assert takes_heads(torch.empty(1, 2, 5, query_size), torch.empty(1, 2, 5, value_size)) == is_taken
+
+
+def test_model_with_heads_the_kernel_does_not_take_is_packed_all_the_same() -> None:
+    AttentionInterface.register(ATTENTION_NAME, packed_attention)
+    model = tiny_causal_lm("llama", head_dim=12).model
+    work = Workload(PREFIXES, QUERIES, BRANCHING)
+    with torch.inference_mode():
+        packed = PackedExecutor(model, TokenCounters(), kernel=refuse_heads).run(work, 60)
+        plain = PlainExecutor(model, TokenCounters()).run(work, 1)
+    np.testing.assert_allclose(packed, plain, rtol=0, atol=1e-4)
+
+
+def refuse_heads(*_: object) -> NoReturn:
+    raise AssertionError("the kernel was called")
 
 
 @pytest.mark.parametrize(
