@@ -73,7 +73,9 @@ def test_running_out_of_memory_lets_the_prefixes_go() -> None:
         raise torch.OutOfMemoryError
 
     forward, model.forward = model.forward, fail
+    budget = scorer.token_budget
     assert fed_by(scorer, PREFIXES, QUERIES) == everything
+    assert scorer.token_budget == budget, "what was held made room enough"
 
 
 def key_values(num_floats: int) -> KeyValues:

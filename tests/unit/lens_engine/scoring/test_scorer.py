@@ -32,6 +32,9 @@ class ForgetfulExecutor:
             raise self.error()
         return np.full((len(work.prefixes), len(work.queries), len(work.trie.reads)), -budget, np.float32)
 
+    def release(self) -> bool:
+        return False
+
 
 def forgetful_scorer(fits: int, error: Callable[[], Exception] = torch.OutOfMemoryError) -> CausalLMScorer:
     executor: Any = ForgetfulExecutor(fits, error)
