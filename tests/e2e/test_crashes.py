@@ -13,8 +13,8 @@ from tests.e2e.waiting import until
 IN_THE_FILTER = 2
 """A call of the scorer in the second round of filtering: one checkpoint exists before it."""
 
-IN_THE_SEARCH = 6
-"""The scorer's last call of the search: the checkpoints of two iterations exist before it."""
+IN_THE_SEARCH = 9
+"""A call of the scorer in the second iteration of the search: the checkpoint of the first exists before it."""
 
 _RESUMED = re.compile(r"resumes after step \d of search")
 
@@ -76,7 +76,7 @@ def test_a_selection_that_kills_every_worker_fails_and_harms_no_other(lens: Stac
 
 def test_a_run_that_hangs_is_given_up_and_tried_again(lens: Stack) -> None:
     lens.hold_from(IN_THE_SEARCH)
-    lens.start_worker(LENS_STALL_SECONDS="1")
+    lens.start_worker(LENS_STALL_SECONDS="4")  # an import takes a second or two, in the middle of a run
     selection_id = lens.submit()
 
     until(lambda: lens.crashes(selection_id) == 1, "the hanging work-horse is killed")
