@@ -86,10 +86,8 @@ def load_scorer(
     dtypes = _parse_dtype(dtype, torch_device)
     if threads is not None:
         torch.set_num_threads(threads)
-    source = resolve_model(model)
     with _quiet_transformers():
-        folder = _prepare(source)
-        tokenizer = _load_tokenizer(folder)
+        source, folder, tokenizer = _open(model)
         loaded, chosen = _load_checked(folder, dtypes, torch_device, names)
     return _assemble(loaded, tokenizer, name or source.name, source.revision, chosen)
 
@@ -119,10 +117,8 @@ def load_for_training(
     torch_device = _parse_device(device)
     if threads is not None:
         torch.set_num_threads(threads)
-    source = resolve_model(model)
     with _quiet_transformers():
-        folder = _prepare(source)
-        tokenizer = _load_tokenizer(folder)
+        _, folder, tokenizer = _open(model)
         return trainable_from_model(_load_model(folder, torch.float32, torch_device), tokenizer, name=name or model)
 
 
@@ -231,6 +227,13 @@ def _segment_tokenizer(tokenizer: Any, name: str) -> SegmentTokenizer:
     if not getattr(tokenizer, "is_fast", False):
         raise ModelError(f"{name!r} has no fast tokenizer (tokenizer.json), which is needed")
     return SegmentTokenizer(tokenizer.backend_tokenizer)
+
+
+def _open(reference: str) -> tuple[ModelSource, Path, Any]:
+    """Where a model comes from, the folder of its safetensors, and its tokenizer."""
+    source = resolve_model(reference)
+    folder = _prepare(source)
+    return source, folder, _load_tokenizer(folder)
 
 
 def _prepare(source: ModelSource) -> Path:
