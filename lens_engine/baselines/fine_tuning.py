@@ -18,6 +18,7 @@ from lens_engine.baselines.evidence import Evidence
 from lens_engine.baselines.fine_tuning_options import FineTuningOptions
 from lens_engine.baselines.training import OnBatch, Pace, TokenRows, Training
 from lens_engine.errors import InvalidDataset, OutOfMemory
+from lens_engine.scoring.scorer import is_out_of_memory
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.template import Task
 from lens_engine.types import Example, FloatArray
@@ -59,7 +60,9 @@ def fine_tune(
     try:
         with torch.random.fork_rng(devices):
             return _fine_tune(language_model, task, pool, validation, options, seed, on_batch)
-    except torch.OutOfMemoryError as error:
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
         raise OutOfMemory(
             f"too little memory to fine-tune with {options.batch_size} examples a batch; lower batch_size or max_tokens"
         ) from error

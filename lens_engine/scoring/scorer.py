@@ -125,7 +125,7 @@ class CausalLMScorer:
                 with torch.inference_mode():
                     label_log_probs = self._executor.run(work, self._token_budget)
             except (RuntimeError, MemoryError) as error:
-                if not _is_out_of_memory(error):
+                if not is_out_of_memory(error):
                     raise
                 if not self._executor.release():  # perhaps it is what is held that takes the room
                     self._halve_budget(error)
@@ -145,7 +145,8 @@ class CausalLMScorer:
             torch.cuda.empty_cache()
 
 
-def _is_out_of_memory(error: Exception) -> bool:
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether torch, on any device, ran out of memory."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     return "can't allocate memory" in str(error)  # what torch's CPU allocator says, as a plain RuntimeError

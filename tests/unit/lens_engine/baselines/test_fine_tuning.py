@@ -214,9 +214,12 @@ def test_a_training_that_diverges_is_refused(task: Task) -> None:
         run(task, lm=lm, early_epochs=1)
 
 
-def test_too_little_memory_is_told_with_the_mend(task: Task) -> None:
+@pytest.mark.parametrize(
+    "error", [torch.OutOfMemoryError("no memory"), RuntimeError("DefaultCPUAllocator: can't allocate memory")]
+)
+def test_too_little_memory_is_told_with_the_mend(task: Task, error: Exception) -> None:
     def exhaust(_done: int, _total: int) -> None:
-        raise torch.OutOfMemoryError("no memory")
+        raise error
 
     with pytest.raises(OutOfMemory, match="8 examples a batch; lower batch_size"):
         run(task, on_batch=exhaust)
