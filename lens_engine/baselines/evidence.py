@@ -99,6 +99,7 @@ class Evidence(LabelledRows):
 
     early_gradient_norms: FloatArray  #: [runs, rows] of the final layer early in training; GraNd is the mean over runs
     correct_by_epoch: NDArray[np.bool_]  #: [epochs, rows] whether classified right when presented
+    dtype: str  #: "float32" or "bfloat16": format of the body's matrix products
     validation: LabelledRows | None = None  #: for methods that look at validation rows
 
 

@@ -21,7 +21,7 @@ from lens_engine.errors import InvalidDataset, OutOfMemory
 from lens_engine.scoring.scorer import is_out_of_memory
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.template import Task
-from lens_engine.types import Example, FloatArray
+from lens_engine.types import Example, FloatArray, IndexArray
 
 if TYPE_CHECKING:
     from lens_engine.scoring.causal_lm import TrainableLM
@@ -51,7 +51,7 @@ def fine_tune(
         options: None for the defaults.
 
     Raises:
-        InvalidDataset: the pool is empty, or a query has no tokens.
+        InvalidDataset: the pool is empty, a label is not the task's, or a query has no tokens.
         ModelError: training diverged.
         OutOfMemory: the device has too little memory for a batch.
     """
@@ -92,12 +92,14 @@ def _fine_tune(
         described.probabilities,
         early_gradient_norms=np.stack(training.early_norms),
         correct_by_epoch=training.correct,
+        dtype=str(autocast).removeprefix("torch."),
         validation=training.describe(other_rows) if len(other_rows) else None,
     )
 
 
 def _read(language_model: "TrainableLM", task: Task, examples: Sequence[Example], most_tokens: int) -> TokenRows:
     """Tokens of the rendered queries; too long a one keeps its end, where it is read from."""
+    groups = _index_labels(task, examples)
     tokenizer = language_model.tokenizer
     tokens = tokenizer.encode_prefixes([(task.render_query(example.text),) for example in examples])
     for example, row in zip(examples, tokens, strict=True):
@@ -105,9 +107,21 @@ def _read(language_model: "TrainableLM", task: Task, examples: Sequence[Example]
             raise InvalidDataset(
                 f"row {example.row} has no tokens when rendered; give it a text", field="text", row=example.row
             )
-    groups = np.array([task.label_indices[example.label] for example in examples], dtype=np.intp)
     leading = tokenizer.leading_tokens
     return TokenRows([_keep_end(row, len(leading), most_tokens) for row in tokens], groups)
+
+
+def _index_labels(task: Task, examples: Sequence[Example]) -> IndexArray:
+    """Index of each example's label among the task's  # [examples]."""
+    for example in examples:
+        if example.label not in task.label_indices:
+            raise InvalidDataset(
+                f"row {example.row} has the label {example.label[:40]!r}, which has no label word; "
+                "add it to the verbalizer, or leave the row out",
+                field="examples.label",
+                row=example.row,
+            )
+    return np.array([task.label_indices[example.label] for example in examples], dtype=np.intp)
 
 
 def _keep_end(row: Tokens, num_leading: int, most: int) -> Tokens:

@@ -12,7 +12,11 @@ from lens_engine.types import FloatArray
 
 
 def herding(evidence: Evidence, quotas: tuple[int, ...], rng: np.random.Generator) -> list[int]:  # noqa: ARG001
-    """Each pick brings the mean of the features chosen so far as close as it can to the group's mean."""
+    """Each pick minimises the Euclidean distance from the group's mean to the mean of the features chosen with it.
+
+    Welling's own rule takes the largest inner product with what the sum of the picks lacks of that many means. It is
+    the same where all features are equally long, and prefers long ones where they are not.
+    """
     return choose_within(evidence.groups, quotas, lambda rows, quota: _follow_mean(evidence.features[rows], quota))
 
 

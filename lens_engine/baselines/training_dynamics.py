@@ -18,7 +18,11 @@ def forgetting(evidence: Evidence, quotas: tuple[int, ...], rng: np.random.Gener
 
 
 def grand(evidence: Evidence, quotas: tuple[int, ...], rng: np.random.Generator) -> list[int]:  # noqa: ARG001
-    """The largest norm of the loss gradient early in training, a mean over runs."""
+    """The largest norm of the final layer's gradient after `early_epochs` of training, a mean over runs.
+
+    That is after the first epoch unless `FineTuningOptions` says otherwise, and by the same weights for all rows.
+    The paper takes the gradient by all weights; DeepCore the final layer's, as here.
+    """
     return choose_highest(evidence.groups, quotas, evidence.early_gradient_norms.mean(axis=0))
 
 

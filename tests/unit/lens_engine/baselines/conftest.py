@@ -39,6 +39,7 @@ def make_evidence() -> MakeEvidence:
             correct_by_epoch=np.asarray(
                 rng.random((5, num_rows)) < 0.7 if correct_by_epoch is None else correct_by_epoch, dtype=np.bool_
             ),
+            dtype="float32",
             validation=validation,
         )
 

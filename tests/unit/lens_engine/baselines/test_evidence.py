@@ -70,8 +70,7 @@ def test_take_keeps_the_order_asked_for(gradients: FinalLayerGradients) -> None:
 
 
 def test_gradient_products_of_rows_of_the_pool(rows: LabelledRows) -> None:
-    evidence = Evidence(
-        rows.groups, rows.features, rows.probabilities, np.zeros((1, 7)), np.zeros((5, 7), dtype=np.bool_)
-    )
+    presented = np.zeros((5, 7), dtype=np.bool_)
+    evidence = Evidence(rows.groups, rows.features, rows.probabilities, np.zeros((1, 7)), presented, "float32")
     dense = rows.gradients.dense()
     np.testing.assert_allclose(evidence.gradient_products([3, 1], [0, 5, 6]), dense[[3, 1]] @ dense[[0, 5, 6]].T)

@@ -181,9 +181,18 @@ def test_model_reads_the_rendered_query(make_task: Callable[..., Task]) -> None:
     np.testing.assert_allclose(evidence.features[1], expected.numpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_bfloat16_learns_it_too(task: Task) -> None:
-    evidence = run(task, autocast="bfloat16")
-    assert (evidence.probabilities.argmax(axis=1) == evidence.groups).mean() > 0.9
+def test_bfloat16_learns_it_too_by_other_numbers_and_says_so(evidence: Evidence, task: Task) -> None:
+    mixed = run(task, autocast="bfloat16")
+    assert (mixed.probabilities.argmax(axis=1) == mixed.groups).mean() > 0.9
+    assert (evidence.dtype, mixed.dtype) == ("float32", "bfloat16")
+    assert not np.allclose(evidence.features, mixed.features, rtol=1e-4)
+
+
+def test_automatic_format_is_recorded_as_the_one_it_came_to(task: Task) -> None:
+    """The format may differ from call to call where two are about as fast; the numbers are those of the one named."""
+    chosen = run(task, make_pool(8), epochs=1, autocast="auto")
+    again = run(task, make_pool(8), epochs=1, autocast=chosen.dtype)
+    np.testing.assert_array_equal(chosen.features, again.features)
 
 
 def test_model_is_loaded_for_training_in_float32(tmp_path: Any) -> None:
@@ -197,6 +206,15 @@ def test_model_is_loaded_for_training_in_float32(tmp_path: Any) -> None:
 def test_an_empty_pool_is_refused(task: Task) -> None:
     with pytest.raises(InvalidDataset, match="no example to fine-tune on"):
         run(task, [])
+
+
+@pytest.mark.parametrize("given", ["pool", "validation"])
+def test_a_label_that_is_not_the_tasks_is_refused_by_its_row(task: Task, given: str) -> None:
+    rows = [Example(3, "good", "positive"), Example(9, "fair", "neutral")]
+    with pytest.raises(InvalidDataset, match="row 9 has the label 'neutral', which has no label word") as caught:
+        run(task, **{given: rows})
+    assert caught.value.row == 9
+    assert caught.value.field == "examples.label"
 
 
 def test_a_query_without_tokens_is_refused_by_its_row(make_task: Callable[..., Task]) -> None:
