@@ -1,0 +1,83 @@
+"""A cell: everything that decides one figure of a table, and its key.
+
+Cells are what is stored: two tables that ask for the same cell share it.
+"""
+
+import hashlib
+import json
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from lens_engine import __version__
+from lens_engine.config import SelectionConfig
+from lens_engine.report import Record
+from lens_engine.types import Example
+
+
+class Demonstration(Record):
+    """A labelled text as it stands in a prompt; the label need not be the gold one."""
+
+    text: str
+    label: str
+
+    def as_example(self) -> Example:
+        return Example(-1, self.text, self.label)
+
+
+class Bench(Record):
+    """What a cell is about: a model on a dataset with a template, and the seed of splits and search."""
+
+    model: str = Field(description="As `lens select --model` takes it.")
+    dataset: str = Field(description="A name that the datasets at hand know.")
+    template: str = Field(description="The pattern.")
+    seed: int = Field(ge=0)
+    dtype: str = "auto"
+
+    def configure(self, config: SelectionConfig) -> SelectionConfig:
+        """The configuration with this bench's seed."""
+        return config.model_copy(update={"seed": self.seed})
+
+    def selection(self, config: SelectionConfig) -> "SelectionCell":
+        """The cell of a whole selection on this bench; its seed takes the place of the configuration's."""
+        return SelectionCell(bench=self, config=self.configure(config))
+
+    def evaluation(self, config: SelectionConfig, demonstrations: tuple[Demonstration, ...]) -> "EvaluationCell":
+        """The cell of one prompt, judged on the test rows that `config` leaves."""
+        return EvaluationCell(bench=self, config=self.configure(config), demonstrations=demonstrations)
+
+
+class _Cell(Record):
+    bench: Bench
+    config: SelectionConfig
+
+    @model_validator(mode="after")
+    def has_one_seed(self) -> "_Cell":
+        if self.config.seed != self.bench.seed:
+            raise ValueError(f"the seed is {self.config.seed} in the configuration and {self.bench.seed} on the bench")
+        return self
+
+    def key(self, dataset_sha256: str) -> str:
+        """SHA-256 of the cell, of the dataset's rows and label words, and of Lens's version.
+
+        Equal keys stand for equal figures on one machine. The model counts by its name.
+        """
+        content: dict[str, Any] = {"lens": __version__, "dataset": dataset_sha256, "cell": self.model_dump(mode="json")}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+class SelectionCell(_Cell):
+    """One run of a method: its outcome is a `SelectionResult`."""
+
+    kind: Literal["selection"] = "selection"
+
+
+class EvaluationCell(_Cell):
+    """One prompt on the test rows: its outcome is an `Accuracy`. Of the configuration only splits, seed,
+    context policy and calibration matter."""
+
+    kind: Literal["evaluation"] = "evaluation"
+    demonstrations: tuple[Demonstration, ...]
+
+
+Cell = SelectionCell | EvaluationCell

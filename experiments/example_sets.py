@@ -1,0 +1,50 @@
+"""Sets of demonstrations that the analyses compare: support and random ones, reordered and relabelled."""
+
+from collections.abc import Sequence
+
+from experiments.cells import Demonstration, SelectionCell
+from experiments.laboratory import Laboratory
+from lens_engine.baselines.random_permutations import RandomPermutations
+from lens_engine.permutations import shuffle
+from lens_engine.randomness import make_generator
+from lens_engine.report import SelectionResult
+from lens_engine.types import Example
+
+ExampleSet = tuple[Demonstration, ...]
+"""Demonstrations in their order."""
+
+
+def support_set(result: SelectionResult) -> ExampleSet:
+    """The support examples of a selection, in the order that was found."""
+    return tuple(Demonstration(text=example.text, label=example.label) for example in result.examples)
+
+
+def draw_random_sets(lab: Laboratory, cell: SelectionCell, count: int) -> list[ExampleSet]:
+    """Random permutations of the candidates that the selection had too; the first are those of its report."""
+    rows, task = lab.rows(cell), lab.problem(cell).task
+    permutations = RandomPermutations(rows, task, cell.config).draw(0, count)
+    return [as_demonstrations([rows.candidates[index] for index in permutation]) for permutation in permutations]
+
+
+def as_demonstrations(examples: Sequence[Example]) -> ExampleSet:
+    return tuple(Demonstration(text=example.text, label=example.label) for example in examples)
+
+
+def reorder(demonstrations: ExampleSet, seed: int, count: int) -> list[ExampleSet]:
+    """The same demonstrations in `count` random orders; of few demonstrations some may be alike."""
+    orders = [
+        shuffle(range(len(demonstrations)), make_generator(seed, "experiments.order", index)) for index in range(count)
+    ]
+    return [tuple(demonstrations[place] for place in order) for order in orders]
+
+
+def relabel(demonstrations: ExampleSet, labels: Sequence[str], seed: int, count: int) -> list[ExampleSet]:
+    """The same texts in the same order, `count` times, each with a label drawn evenly from all; some keep theirs."""
+    return [_relabel_once(demonstrations, labels, seed, index) for index in range(count)]
+
+
+def _relabel_once(demonstrations: ExampleSet, labels: Sequence[str], seed: int, index: int) -> ExampleSet:
+    drawn = make_generator(seed, "experiments.labels", index).integers(len(labels), size=len(demonstrations))
+    return tuple(
+        Demonstration(text=one.text, label=labels[label]) for one, label in zip(demonstrations, drawn, strict=True)
+    )

@@ -1,0 +1,95 @@
+"""What an experiment found: tables and plots that can be read without the text."""
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Value = str | int | float | None
+"""A cell of a table; None is shown as a dash."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns and rows; `name` tells several tables of one finding apart, and `caption` says what is shown."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    name: str = ""
+    caption: str = ""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"{row} has {len(row)} values for the {len(self.columns)} columns {self.columns}")
+
+    def markdown(self) -> str:
+        """A GitHub table; fractions with three digits."""
+        lines = [self.columns, ["---"] * len(self.columns), *(map(_show, row) for row in self.rows)]
+        table = "\n".join(f"| {' | '.join(_escape(text) for text in line)} |" for line in lines) + "\n"
+        return f"{self.caption}\n\n{table}" if self.caption else table
+
+    def csv(self) -> str:
+        """Every digit; None is empty."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(["" if value is None else value for value in row] for row in self.rows)
+        return text.getvalue()
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture: `draw` is given an empty figure of `size` (inches, wide and high) and fills it.
+
+    `alternative` says in words what is shown, for who cannot see it.
+    """
+
+    draw: Callable[["Figure"], None]
+    alternative: str
+    name: str = ""
+    size: tuple[float, float] = (9.0, 5.0)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One experiment's outcome. `name` is the beginning of its files' names.
+
+    `notes` say what was run, at which size, and how to read it: one paragraph each.
+    """
+
+    name: str
+    title: str
+    tables: tuple[Table, ...]
+    plots: tuple[Plot, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def join_name(*parts: str) -> str:
+    """Parts that are not empty, with dashes between: what a file is called."""
+    return "-".join(part for part in parts if part)
+
+
+def show_share(value: float | None) -> str:
+    """A fraction with three digits, as everywhere in Lens."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+def show_interval(bounds: Sequence[float] | None) -> str:
+    return "–" if bounds is None else "–".join(f"{bound:.3f}" for bound in bounds)
+
+
+def _show(value: Value) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return show_share(value)
+    return f"{value:,}" if isinstance(value, int) else value
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

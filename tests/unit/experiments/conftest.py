@@ -1,0 +1,57 @@
+"""Laboratories of doubles, and the smallest configuration that runs."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.cells import Bench
+from experiments.laboratory import Laboratory, Observer, SilentObserver
+from experiments.store import CellStore
+from lens_engine.config import SelectionConfig, resolve_config
+from tests.unit.experiments.experiment_doubles import TINY, FixedDatasets, TableModels, make_dataset
+
+
+@pytest.fixture
+def models() -> TableModels:
+    return TableModels()
+
+
+@pytest.fixture
+def datasets() -> FixedDatasets:
+    return FixedDatasets(make_dataset("reviews"), make_dataset("news"))
+
+
+@pytest.fixture
+def make_laboratory(tmp_path: Path, datasets: FixedDatasets, models: TableModels) -> Callable[..., Laboratory]:
+    """A laboratory over the same folder each time, as if the process had been started again."""
+
+    def make(own_models: TableModels | None = None, observer: Observer | None = None) -> Laboratory:
+        store = CellStore(tmp_path / "store")
+        return Laboratory(store, datasets.find, own_models or models, observer or SilentObserver())
+
+    return make
+
+
+@pytest.fixture
+def laboratory(make_laboratory: Callable[..., Laboratory]) -> Laboratory:
+    return make_laboratory()
+
+
+@pytest.fixture(scope="session")
+def bench() -> Bench:
+    return Bench(model="table", dataset="reviews", template="{text} It was {label}.", seed=3)
+
+
+@pytest.fixture(scope="session")
+def make_tiny() -> Callable[..., SelectionConfig]:
+    """A tiny configuration; groups of options are laid over it."""
+
+    def make(**options: Any) -> SelectionConfig:
+        merged = dict(TINY)
+        for name, value in options.items():
+            merged[name] = {**merged.get(name, {}), **value} if isinstance(value, dict) else value
+        return resolve_config("quick", merged)
+
+    return make

@@ -1,0 +1,101 @@
+"""A laboratory without a language model: a small dataset, and scorers that answer from a table."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from experiments.tasks import Dataset, TaskSettings
+from lens_engine.baselines.evidence import Evidence, LabelledRows
+from lens_engine.errors import InvalidDataset
+from lens_engine.scoring.base import LabelScorer
+from lens_engine.template import Task
+from lens_engine.testing import TableScorer
+from lens_engine.types import Example
+
+TINY: dict[str, Any] = {
+    "num_demonstrations": 4,
+    "splits": {"validation": 8, "confirmation": 8, "test": 20},
+    "filtering": {
+        "candidates": 24,
+        "keep": 12,
+        "rounds": 1,
+        "initial_score_size": 4,
+        "max_score_size": 4,
+    },
+    "search": {"beam_width": 2, "substitutions": 1, "reorderings": 1, "iterations": 1, "initial_starts": 4},
+    "report": {"random_permutations": 0, "random_and_validation": False, "order_shuffles": 0},
+}
+"""Options of a selection of a hundredth of a second."""
+
+
+@dataclass
+class TableModels:
+    """Models without weights: every reference is a `TableScorer` of this name, and fine-tuning is a die."""
+
+    make: Callable[[str], LabelScorer] = field(default=lambda reference: TableScorer(name=reference))
+    loaded: list[str] = field(default_factory=list)  #: references, in the order in which they were loaded
+    tunings: int = 0
+    _scorers: dict[str, LabelScorer] = field(default_factory=dict)
+
+    def scorer(self, reference: str, dtype: str) -> LabelScorer:  # noqa: ARG002
+        if reference not in self._scorers:
+            self.loaded.append(reference)
+            self._scorers[reference] = self.make(reference)
+        return self._scorers[reference]
+
+    def fine_tuner(self, reference: str) -> "TableModels":  # noqa: ARG002
+        return self
+
+    def __call__(
+        self,
+        task: Task,
+        pool: Sequence[Example],
+        *,
+        validation: Sequence[Example],
+        seed: int,
+        on_batch: Callable[[int, int], None],  # noqa: ARG002
+    ) -> Evidence:
+        self.tunings += 1
+        rng = np.random.default_rng(seed)
+        size, labels = (len(pool), 3), len(task.labels)
+        return Evidence(
+            np.array([task.label_indices[example.label] for example in pool], dtype=np.intp),
+            rng.normal(size=size),
+            rng.dirichlet(np.ones(labels), size=len(pool)),
+            early_gradient_norms=rng.random((2, len(pool))),
+            correct_by_epoch=rng.random((5, len(pool))) < 0.5,
+            dtype="float32",
+            validation=None if not validation else make_evidence_rows(task, validation, rng),
+        )
+
+
+def make_evidence_rows(task: Task, examples: Sequence[Example], rng: np.random.Generator) -> LabelledRows:
+    groups = np.array([task.label_indices[example.label] for example in examples], dtype=np.intp)
+    probabilities = rng.dirichlet(np.ones(len(task.labels)), size=len(examples))
+    return LabelledRows(groups, rng.normal(size=(len(examples), 3)), probabilities)
+
+
+def make_dataset(name: str = "reviews", rows: int = 80, test_rows: int = 24) -> Dataset:
+    settings = TaskSettings(
+        words={"positive": "great", "negative": "terrible"},
+        templates=("{text} It was {label}.", "{text} A {label} one."),
+        num_demonstrations=4,
+    )
+    labels = tuple(settings.words)
+    train = tuple(Example(row, f"{name} {row}", labels[row % 2]) for row in range(rows))
+    test = tuple(Example(row, f"unseen {name} {row}", labels[row % 2]) for row in range(test_rows))
+    return Dataset(name, settings, train, test)
+
+
+class FixedDatasets:
+    """These datasets and no others."""
+
+    def __init__(self, *datasets: Dataset) -> None:
+        self.datasets = {dataset.name: dataset for dataset in datasets}
+
+    def find(self, name: str) -> Dataset:
+        if name not in self.datasets:
+            raise InvalidDataset(f"no {name}", field="datasets")
+        return self.datasets[name]

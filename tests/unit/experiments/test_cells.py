@@ -1,0 +1,55 @@
+from collections.abc import Callable
+
+import pytest
+from pydantic import ValidationError
+
+from experiments.cells import Bench, Demonstration, SelectionCell
+from lens_engine.config import SelectionConfig
+
+Make = Callable[..., SelectionConfig]
+
+
+def test_seed_of_a_cell_is_the_seed_of_its_bench(bench: Bench, make_tiny: Make) -> None:
+    assert bench.selection(make_tiny(seed=7)).config.seed == bench.seed
+    assert bench.evaluation(make_tiny(seed=7), ()).config.seed == bench.seed
+
+
+def test_cell_with_two_seeds_is_refused(bench: Bench, make_tiny: Make) -> None:
+    with pytest.raises(ValidationError, match="the seed is 7 in the configuration and 3 on the bench"):
+        SelectionCell(bench=bench, config=make_tiny(seed=7))
+
+
+def test_equal_cells_have_equal_keys(bench: Bench, make_tiny: Make) -> None:
+    one, other = (bench.selection(make_tiny()) for _ in range(2))
+    assert one.key("rows") == other.key("rows")
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "dataset"),
+    [
+        ({"model": "other"}, {}, "rows"),
+        ({"dataset": "other"}, {}, "rows"),
+        ({"template": "{text} {label}"}, {}, "rows"),
+        ({"seed": 4}, {}, "rows"),
+        ({"dtype": "float32"}, {}, "rows"),
+        ({}, {"search": {"beam_width": 3}}, "rows"),
+        ({}, {}, "other rows"),
+    ],
+    ids=["model", "dataset", "template", "seed", "dtype", "option", "rows"],
+)
+def test_whatever_decides_the_figure_changes_the_key(
+    bench: Bench, make_tiny: Make, change: dict[str, object], options: dict[str, object], dataset: str
+) -> None:
+    changed = bench.model_copy(update=change)
+    assert changed.selection(make_tiny(**options)).key(dataset) != bench.selection(make_tiny()).key("rows")
+
+
+def test_kinds_of_cells_do_not_share_a_key(bench: Bench, make_tiny: Make) -> None:
+    one = Demonstration(text="a", label="positive")
+    cells = [
+        bench.selection(make_tiny()),
+        bench.evaluation(make_tiny(), ()),
+        bench.evaluation(make_tiny(), (one,)),
+        bench.evaluation(make_tiny(), (one, one)),
+    ]
+    assert len({cell.key("rows") for cell in cells}) == len(cells)
