@@ -11,16 +11,16 @@ from functools import partial
 import numpy as np
 
 from lens_engine.baselines.random_permutations import RandomPermutations
+from lens_engine.baselines.random_search import RandomSearch
 from lens_engine.config import SelectionConfig
 from lens_engine.evaluation import EvaluationRows, Judgement, compare, judge, spread
 from lens_engine.metering import Meter, Stopped
 from lens_engine.permutations import render_permutations, shuffle
 from lens_engine.planning import Cost, Planner
-from lens_engine.racing import Incumbents
 from lens_engine.randomness import make_generator
-from lens_engine.ranking import Placing, Ranker
+from lens_engine.ranking import Ranker
 from lens_engine.report import RandomAndValidation, Record
-from lens_engine.run_state import Assessment, RivalTally
+from lens_engine.run_state import Assessment, RandomTally
 from lens_engine.scoring.base import Prefix
 from lens_engine.search import SearchState
 from lens_engine.standing import pool, rank_key, stand
@@ -28,10 +28,6 @@ from lens_engine.template import Task
 from lens_engine.types import Example, Permutation, Phase, StopReason
 
 _NEEDS_SEARCH = frozenset({"confirmation", "random_and_validation"})
-
-RIVAL_BATCH = 8
-"""Random permutations judged between two checkpoints."""
-
 
 Save = Callable[[Assessment], None]
 
@@ -52,7 +48,7 @@ class Assessor:
     planner: Planner
     meter: Meter
     survivors: tuple[Example, ...]
-    search: SearchState | None  #: None when the run was stopped before a permutation was evaluated
+    search: SearchState | None  #: None with another method, or when the run was stopped before a permutation
 
     def run(self, assessment: Assessment, save: Callable[[Assessment, int], None]) -> None:
         """Do each step and `save` its outcome.
@@ -93,10 +89,10 @@ class Assessor:
         drawn = assessment.rivals.drawn
         rivals = planner.rivalling(self._num_rivals(self.config.search.beam_width) - drawn) if search else Cost()
         wanted = {
-            "confirmation": bool(planner.rows.confirmation),
+            "confirmation": bool(planner.rows.confirmation) and self.config.method == "lens",
             "random": report.random_permutations > 0,
-            "random_and_validation": report.random_and_validation,
-            "order": report.order_shuffles > 0,
+            "random_and_validation": self.config.has_rival,
+            "order": report.order_shuffles > 0 and assessment.chosen != (),
         }
         steps = [
             _Step("confirmation", planner.confirming(), self._confirm),
@@ -127,7 +123,7 @@ class Assessor:
         )
 
     def _test(self, assessment: Assessment, _: Save) -> Assessment:
-        chosen = assessment.chosen or _known(self.search).best
+        chosen = _known(self.search).best if assessment.chosen is None else assessment.chosen
         judgement = self._judge([chosen], self._rows(self.planner.rows.test))[0]
         hits = judgement.hits(calibrated=self.config.calibrated_search)
         correct = tuple(bool(hit) for hit in hits)
@@ -148,20 +144,14 @@ class Assessor:
 
     def _random_and_validation(self, assessment: Assessment, save: Save) -> Assessment:
         """As many random permutations as LENS evaluated, in whole or in part, its confirmation counted."""
-        total, rows = self._num_rivals(assessment.confirmed), self._rows(self.planner.rows.validation)
-        config, candidates = self.config, self.planner.rows.candidates
+        config, rows = self.config, self._rows(self.planner.rows.validation)
+        candidates = self.planner.rows.candidates
         ranker = Ranker(self.meter, candidates, rows, config.calibrated_search, config.search.elimination)
-        while (done := assessment.rivals.drawn) < total:
-            batch = self._draw_random(done, min(RIVAL_BATCH, total - done))
-            placings = ranker.place(batch, self._best_rival(assessment.rivals), places=1)
-            assessment = assessment.model_copy(update={"rivals": _tally(assessment.rivals, placings)})
-            save(assessment)
-        return self._test_rival(assessment)
-
-    def _best_rival(self, rivals: RivalTally) -> Incumbents:
-        """The rival to beat. Which rows are hard is known from the beam, which was judged on the same ones."""
-        correct = () if rivals.standing is None else (rivals.standing.correct,)
-        return Incumbents(correct, _known(self.search).margins)
+        # Which rows are hard is known from the beam, which was judged on the same ones.
+        search = RandomSearch(self._random_permutations, ranker, _known(self.search).margins)
+        total = self._num_rivals(assessment.confirmed)
+        tally = search.run(assessment.rivals, total, lambda tally: save(_with_rivals(assessment, tally)))
+        return self._test_rival(_with_rivals(assessment, tally))
 
     def _test_rival(self, assessment: Assessment) -> Assessment:
         rivals = assessment.rivals
@@ -202,7 +192,11 @@ class Assessor:
         return render_permutations(self.task, self.planner.rows.candidates, permutations)
 
     def _draw_random(self, first: int, count: int) -> list[Permutation]:
-        return RandomPermutations(self.planner.rows, self.task, self.config).draw(first, count)
+        return self._random_permutations.draw(first, count)
+
+    @property
+    def _random_permutations(self) -> RandomPermutations:
+        return RandomPermutations(self.planner.rows, self.task, self.config)
 
     def _rows(self, examples: tuple[Example, ...]) -> EvaluationRows:
         return EvaluationRows(self.task, examples)
@@ -234,10 +228,5 @@ def _with_baselines(assessment: Assessment, **found: Record) -> Assessment:
     return assessment.model_copy(update={"baselines": assessment.baselines.model_copy(update=found)})
 
 
-def _tally(rivals: RivalTally, placings: Sequence[Placing]) -> RivalTally:
-    """The tally after more rivals; of equal ones the first drawn is the best."""
-    finished = {rivals.drawn + place: one.standing for place, one in enumerate(placings) if one.standing}
-    if rivals.best is not None and rivals.standing is not None:
-        finished[rivals.best] = rivals.standing
-    best = min(finished, key=lambda number: rank_key((number,), finished[number]))
-    return RivalTally(drawn=rivals.drawn + len(placings), best=best, standing=finished[best])
+def _with_rivals(assessment: Assessment, tally: RandomTally) -> Assessment:
+    return assessment.model_copy(update={"rivals": tally})

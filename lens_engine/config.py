@@ -6,7 +6,7 @@ description here is what OpenAPI and `lens select --help` show. Presets are whol
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -15,6 +15,26 @@ from lens_engine.errors import InvalidConfig
 Contribution = Literal["label", "vocabulary", "loss_ratio"]
 TooLongPolicy = Literal["reject", "skip_example", "trim_input"]
 PresetName = Literal["quick", "standard", "paper"]
+CoresetMethod = Literal[
+    "herding",
+    "k_center",
+    "least_confidence",
+    "entropy",
+    "margin",
+    "cal",
+    "forgetting",
+    "grand",
+    "craig",
+    "grad_match",
+    "facility_location",
+    "graph_cut",
+    "glister",
+]
+Method = Literal["lens", "zero_shot", "random", "random_and_validation", CoresetMethod]
+
+CORESET_METHODS: tuple[CoresetMethod, ...] = get_args(CoresetMethod)
+"""In the order of the paper's table: geometry, uncertainty, training dynamics, gradients, submodular, bilevel."""
+METHODS: tuple[Method, ...] = get_args(Method)
 
 
 class Options(BaseModel):
@@ -51,6 +71,15 @@ class FilteringOptions(Options):
     rounds: int = Field(4, ge=1, le=20, description="Rounds of filtering when rho is null.")
     initial_score_size: int = Field(14, ge=1, le=10_000, description="l: score examples of the first round.")
     max_score_size: int = Field(256, ge=1, le=100_000, description="The score set stops growing here.")
+    calibrated: bool = Field(
+        False, description="Contributions after contextual calibration; for `label`, at one query more a candidate."
+    )
+
+    @model_validator(mode="after")
+    def calibrates_label_probabilities(self) -> "FilteringOptions":
+        if self.calibrated and self.contribution != "label":
+            raise ValueError(f"calibrated goes with contribution label, not {self.contribution}")
+        return self
 
 
 class SearchOptions(Options):
@@ -60,6 +89,15 @@ class SearchOptions(Options):
     substitutions: int = Field(6, ge=0, le=256, description="B': children by substitution, for each in the beam.")
     reorderings: int = Field(2, ge=0, le=256, description="B - B': children by reordering, for each in the beam.")
     iterations: int = Field(10, ge=0, le=1000, description="I: rounds of the search.")
+    first_permutations: int | None = Field(
+        None, ge=1, le=10_000, description="Evaluated before the first iteration, the best B go on; null for B."
+    )
+    random_starts: float = Field(
+        0.0, ge=0.0, le=1.0, description="Share of the first permutations drawn at random from the survivors."
+    )
+    random_substitutions: float = Field(
+        0.0, ge=0.0, le=1.0, description="Share of substitutions whose replacement is drawn evenly from the survivors."
+    )
     diversity_weight: float = Field(1.0, ge=0.0, le=100.0, description="lambda: weight of similarity in s(e, E').")
     temperature: float = Field(
         0.3, ge=0.0, le=100.0, description="Softmax over the best replacements, in units of s; 0 takes the best."
@@ -70,11 +108,35 @@ class SearchOptions(Options):
         True, description="Drop a permutation, ours or the rival's, once it cannot win; the choice is the same."
     )
 
+    @property
+    def num_first_permutations(self) -> int:
+        return self.first_permutations or self.beam_width
+
     @model_validator(mode="after")
     def has_children(self) -> "SearchOptions":
         if self.iterations and not (self.substitutions or self.reorderings):
             raise ValueError("substitutions and reorderings are both 0: an iteration would make no children")
         return self
+
+    @model_validator(mode="after")
+    def fills_the_beam(self) -> "SearchOptions":
+        if self.first_permutations is not None and self.first_permutations < self.beam_width:
+            raise ValueError(
+                f"first_permutations is {self.first_permutations}, fewer than beam_width ({self.beam_width})"
+            )
+        return self
+
+
+class RandomSearchOptions(Options):
+    """The method random_and_validation."""
+
+    permutations: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="Random permutations judged on the validation rows; null for as many as LENS would evaluate with "
+        "these options, its confirmation counted.",
+    )
 
 
 class ReportOptions(Options):
@@ -101,6 +163,7 @@ class BudgetOptions(Options):
 class SelectionConfig(Options):
     """All hyper-parameters of one selection."""
 
+    method: Method = Field("lens", description="How the demonstrations are chosen: LENS, or a rival of the paper's.")
     num_demonstrations: int = Field(8, ge=1, le=256, description="n: demonstrations in the prompt.")
     balanced: bool = Field(True, description="The same quota of demonstrations for each label.")
     calibrated_search: bool = Field(False, description="Rank permutations by contextually calibrated accuracy.")
@@ -109,8 +172,14 @@ class SelectionConfig(Options):
     splits: SplitOptions = SplitOptions()
     filtering: FilteringOptions = FilteringOptions()
     search: SearchOptions = SearchOptions()
+    random_search: RandomSearchOptions = RandomSearchOptions()
     report: ReportOptions = ReportOptions()
     budget: BudgetOptions = BudgetOptions()
+
+    @property
+    def has_rival(self) -> bool:
+        """Whether the report compares with random-and-validation at the budget of the search."""
+        return self.report.random_and_validation and self.method == "lens"
 
     @model_validator(mode="after")
     def reports_what_it_ranks_by(self) -> "SelectionConfig":

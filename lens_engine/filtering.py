@@ -5,13 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lens_engine.config import Contribution
+from lens_engine.calibration import calibrate
+from lens_engine.config import FilteringOptions
 from lens_engine.infoscore import contributions, info_scores
 from lens_engine.metering import Meter
 from lens_engine.quotas import count_labels, share_equally
 from lens_engine.schedule import FilterRound
-from lens_engine.template import Task
-from lens_engine.types import Example, FloatArray, IndexArray
+from lens_engine.scoring.base import Prefix
+from lens_engine.template import CONTENT_FREE_TEXT, Task
+from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Filter:
     task: Task
     candidates: Sequence[Example]
     score_set: Sequence[Example]
-    kind: Contribution
+    options: FilteringOptions
     balanced: bool
 
     def run_round(self, state: FilterState, plan: FilterRound, meter: Meter) -> FilterState:
@@ -85,8 +87,15 @@ class Filter:
             return np.empty((len(survivors), 0))
         queries = [self.task.render_query(example.text) for example in new]
         prefixes = [(self.task.render_demonstration(self.candidates[index]),) for index in survivors]
-        zero_shot = meter.score([()], queries)[0]
-        one_shot = meter.score(prefixes, queries)
+        zero_shot = self._ask([()], queries, meter)[0]
+        one_shot = self._ask(prefixes, queries, meter)
         gold = np.array([self.task.label_indices[example.label] for example in new], dtype=np.intp)
         span_tokens = [meter.count_tokens(span) for span in self.task.label_spans]
-        return contributions(self.kind, one_shot, zero_shot, gold, span_tokens)
+        return contributions(self.options.contribution, one_shot, zero_shot, gold, span_tokens)
+
+    def _ask(self, prefixes: Sequence[Prefix], queries: Sequence[str], meter: Meter) -> LabelLogProbs | FloatArray:
+        """`[prefixes, queries, labels]`, calibrated if asked for."""
+        if not self.options.calibrated:
+            return meter.score(prefixes, queries)
+        scores = meter.score(prefixes, [*queries, self.task.render_query(CONTENT_FREE_TEXT)])
+        return calibrate(scores[:, :-1], scores[:, -1])

@@ -11,8 +11,8 @@ from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
 
 def contributions(
     kind: Contribution,
-    one_shot: LabelLogProbs,
-    zero_shot: LabelLogProbs,
+    one_shot: LabelLogProbs | FloatArray,
+    zero_shot: LabelLogProbs | FloatArray,
     gold: IndexArray,
     span_tokens: Sequence[int],
 ) -> FloatArray:
@@ -23,7 +23,7 @@ def contributions(
             letter) or "loss_ratio" (gold loss over the sum of all labels' losses, the loss being the
             mean over the span's tokens).
         one_shot: `[candidates, score_examples, labels]`, each candidate the only demonstration.
-        zero_shot: `[score_examples, labels]`.
+        zero_shot: `[score_examples, labels]`; both may be calibrated, for "label".
         gold: `[score_examples]`, index of each score example's label.
         span_tokens: tokens of each label's span.
 

@@ -101,6 +101,17 @@ class Meter:
         check_finite(result, self.label_spans)
         return result
 
+    def spend(self, cost: Cost) -> None:
+        """Count work that is not scoring, such as a batch of fine-tuning, just before it is done.
+
+        Raises:
+            Stopped: the budget does not cover it, or a stop was asked for.
+        """
+        reason = self._reason_to_stop(cost)
+        if reason is not None:
+            raise Stopped(reason)
+        self._count(cost)
+
     @contextmanager
     def beyond_budget(self) -> Iterator[None]:
         """Within it the budget stops nothing; a cancel still does."""

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from lens_engine import __version__
 from lens_engine.assessment import Assessor
+from lens_engine.baselines.choosing import BaselineChooser
+from lens_engine.baselines.evidence import FineTuner
 from lens_engine.checkpoint import CheckpointStore, MemoryCheckpointStore
 from lens_engine.config import SelectionConfig
 from lens_engine.context import fit_to_context
@@ -23,11 +25,11 @@ from lens_engine.randomness import make_generator
 from lens_engine.ranking import Ranker
 from lens_engine.report import SelectionResult
 from lens_engine.reporting import Findings, build_result
-from lens_engine.run_state import Assessment, RunState
+from lens_engine.run_state import Assessment, RandomTally, RunState
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.search import Neighbourhood, run_iteration, start_search
 from lens_engine.splits import split_examples
-from lens_engine.types import Example, Phase, StopReason
+from lens_engine.types import Example, Permutation, Phase, StopReason
 
 __all__ = ["Problem", "select_support_examples"]
 
@@ -39,22 +41,27 @@ def select_support_examples(
     *,
     listener: SelectionListener | None = None,
     checkpoints: CheckpointStore | None = None,
+    fine_tuner: FineTuner | None = None,
 ) -> SelectionResult:
     """Find the support examples of a task: the ordered demonstrations that make `scorer` classify best.
 
     A run that finds a checkpoint of its own goes on from there, and returns the same digest as one
     that never stopped. A budget or a cancel ends it early with the best so far (`partial`).
 
+    With another `config.method` than "lens" the same rows are split and judged in the same way, and only the choice is
+    another's: a rival of the paper's table. `fine_tuner` is for those that choose by a fine-tuned model.
+
     Raises:
         InvalidDataset, ClassTooSmall: the examples cannot fill the splits or the quotas.
-        InvalidConfig: options contradict each other, or the budget cannot pay for a first result.
+        InvalidConfig: options contradict each other, the budget cannot pay for a first result, or a coreset method
+            has no `fine_tuner`.
         PromptTooLong: a prompt may not fit, and `config.too_long` is "reject".
         CheckpointForeign: the checkpoint belongs to other data, options, model or engine version.
         CheckpointDamaged: from the store.
         NonFiniteScore: the model gave NaN or an infinity.
         NothingSelected: stopped before there was a permutation.
     """
-    run = _Run(problem, scorer, config or SelectionConfig(), listener or SilentListener())
+    run = _Run(problem, scorer, config or SelectionConfig(), listener or SilentListener(), fine_tuner)
     run.resume(checkpoints or MemoryCheckpointStore())
     stop_reason = run.search_within_budget()
     if stop_reason is not StopReason.CANCELLED:
@@ -66,7 +73,12 @@ class _Run:
     """One run: its splits, its state, and the steps that advance it, each followed by a checkpoint."""
 
     def __init__(
-        self, problem: Problem, scorer: LabelScorer, config: SelectionConfig, listener: SelectionListener
+        self,
+        problem: Problem,
+        scorer: LabelScorer,
+        config: SelectionConfig,
+        listener: SelectionListener,
+        fine_tuner: FineTuner | None,
     ) -> None:
         self.problem, self.scorer, self.config = problem, scorer, config
         self.task = problem.task
@@ -81,6 +93,8 @@ class _Run:
             planned=self.planner.estimate().total,
             reserve=self.planner.testing(),
         )
+        self.baseline = BaselineChooser(self.task, config, self.planner, self.meter, fine_tuner)
+        self.baseline.check()
         self._check_budget()
 
     def resume(self, store: CheckpointStore) -> None:
@@ -97,7 +111,7 @@ class _Run:
         self._show_best()
 
     def search_within_budget(self) -> StopReason:
-        """Stages 1 and 2, until they are done, the budget is used up, or a stop is asked for.
+        """Stages 1 and 2, or another method's choice, until it is done, the budget is used up, or a stop is asked for.
 
         A resumed run whose evaluation has begun does not search on, whatever its budget is now: what
         was evaluated would no longer be what was found.
@@ -105,8 +119,11 @@ class _Run:
         if self.state.assessment.done:
             return StopReason.COMPLETED if self._is_searched() else StopReason.BUDGET
         try:
-            self._filter()
-            self._search()
+            if self.config.method == "lens":
+                self._filter()
+                self._search()
+            else:
+                self._choose()
         except Stopped as stopped:
             self._keep_best_so_far(stopped.reason)
             return stopped.reason
@@ -124,7 +141,15 @@ class _Run:
         return stop_reason
 
     def result(self, stop_reason: StopReason) -> SelectionResult:
-        findings = Findings(self.problem, self.config, self.fitted, self.state, self.scorer, self.meter.seconds)
+        findings = Findings(
+            self.problem,
+            self.config,
+            self.fitted,
+            self.state,
+            self.scorer,
+            self.meter.seconds,
+            self.planner.random_permutations,
+        )
         return build_result(findings, stop_reason)
 
     def _filter(self) -> None:
@@ -149,7 +174,24 @@ class _Run:
             search = run_iteration(search, neighbourhood, self._ranker.place, rng)
             self._advance(replace(self.state, search=search), Phase.SEARCH, iteration + 1)
 
+    def _choose(self) -> None:
+        if self.state.assessment.chosen is None:
+            chosen = self.baseline.choose(self.state.assessment.rivals, self._save_tally)
+            self._keep(chosen)
+            self._advance(self.state, self.meter.phase, 1)
+
+    def _save_tally(self, tally: RandomTally) -> None:
+        assessment = self.state.assessment.model_copy(update={"rivals": tally})
+        self._advance(replace(self.state, assessment=assessment), Phase.SEARCH, 1)
+
+    def _keep(self, chosen: Permutation) -> None:
+        self.state = replace(self.state, assessment=self.state.assessment.model_copy(update={"chosen": chosen}))
+
     def _is_searched(self) -> bool:
+        if self.config.method == "random_and_validation":
+            return self.state.assessment.rivals.drawn >= self.planner.random_permutations
+        if self.config.method != "lens":
+            return True
         search = self.state.search
         return search is not None and search.iterations_done >= self.config.search.iterations
 
@@ -172,18 +214,20 @@ class _Run:
     @property
     def _stage(self) -> Filter:
         rows, config = self.fitted.rows, self.config
-        return Filter(self.task, rows.candidates, rows.score_set, config.filtering.contribution, config.balanced)
+        return Filter(self.task, rows.candidates, rows.score_set, config.filtering, config.balanced)
 
     def _keep_best_so_far(self, reason: StopReason) -> None:
         """Without an evaluated permutation, a budget still buys the one that InfoScores speak for."""
         if self.state.search is not None:
             return
+        if (best := self.state.assessment.rivals.best) is not None:
+            self._keep(self.baseline.draw(best))
+            return
         if reason is StopReason.CANCELLED or not self.state.filtering.rounds_done:
             raise NothingSelected(f"the run was stopped ({reason}) before it had a permutation", stop_reason=reason)
         self._cut_to_keep()
         initial = self._neighbourhood().initial_permutations(make_generator(self.config.seed, "initialise"))
-        assessment = self.state.assessment.model_copy(update={"chosen": initial[0]})
-        self.state = replace(self.state, assessment=assessment)
+        self._keep(initial[0])
 
     def _cut_to_keep(self) -> None:
         state = self.state.filtering
@@ -208,11 +252,11 @@ class _Run:
 
     def _check_budget(self) -> None:
         limit = self.config.budget.max_forwards
-        first = self.planner.rounds[0]
-        least = first.pairs + first.new_columns + self.planner.testing().forwards
+        least = self.planner.first_step.forwards + self.planner.testing().forwards
         if limit is not None and limit < least:
+            step = "the first round of filtering" if self.config.method == "lens" else "a first permutation"
             raise InvalidConfig(
-                f"max_forwards is {limit}, and the first round of filtering with the test rows takes {least}; "
+                f"max_forwards is {limit}, and {step} with the test rows takes {least}; "
                 "raise it, or lower filtering.candidates or splits.test",
                 field="options.budget.max_forwards",
             )

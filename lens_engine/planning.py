@@ -8,6 +8,9 @@ from lens_engine.schedule import FilterRound, plan_rounds
 from lens_engine.splits import SplitRows
 from lens_engine.types import Phase
 
+_FINE_TUNING_READS = 3 * 5 + 2
+"""Five epochs of training, and the rows read twice for their gradients and features, in forwards over all rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -83,16 +86,57 @@ class Planner:
         cost = Cost()
         for plan in self.rounds:
             if plan.new_columns:
-                zero_shot = Cost(plan.new_columns, round(plan.new_columns * self.lengths.query))
-                tokens = plan.candidates * self.lengths.demonstration + plan.pairs * self.lengths.query
-                cost = cost + zero_shot + Cost(plan.pairs, round(tokens))
+                cost = cost + self.filtering_round(plan)
         return cost
+
+    def filtering_round(self, plan: FilterRound) -> Cost:
+        """Zero-shot and one-shot; with calibration, one content-free query more for each prefix."""
+        queries = plan.new_columns + self.config.filtering.calibrated
+        zero_shot = self.judging(1, plan.new_columns, calibrated=self.config.filtering.calibrated, demonstrations=0)
+        tokens = plan.candidates * (self.lengths.demonstration + queries * self.lengths.query)
+        return zero_shot + Cost(plan.candidates * queries, round(tokens))
+
+    def fine_tuning(self) -> Cost:
+        """Tokens as scoring them would take as long: training reads forward and back, three times the work."""
+        rows, validation = len(self.rows.candidates), len(self.rows.validation)
+        return Cost(0, round((rows * _FINE_TUNING_READS + validation) * self.lengths.query))
 
     def searching(self) -> Cost:
         evaluations = count_evaluations(self.config.search)
         return self.judging(evaluations, len(self.rows.validation), calibrated=self.config.calibrated_search)
 
+    def choosing(self) -> dict[Phase, Cost]:
+        """Everything before the evaluation."""
+        match self.config.method:
+            case "lens":
+                return {Phase.FILTER: self.filtering(), Phase.SEARCH: self.searching()}
+            case "zero_shot" | "random":
+                return {}
+            case "random_and_validation":
+                rows, calibrated = len(self.rows.validation), self.config.calibrated_search
+                return {Phase.SEARCH: self.judging(self.random_permutations, rows, calibrated=calibrated)}
+            case _:
+                return {Phase.FINE_TUNE: self.fine_tuning()}
+
+    @property
+    def first_step(self) -> Cost:
+        """The least that has to be paid before there is a permutation to test."""
+        if self.config.method == "lens":
+            return self.filtering_round(self.rounds[0])
+        if self.config.method == "random_and_validation":
+            return self.judging(1, len(self.rows.validation), calibrated=self.config.calibrated_search)
+        return Cost()
+
+    @property
+    def random_permutations(self) -> int:
+        """Permutations of the method random_and_validation."""
+        return self.config.random_search.permutations or self.rival_permutations(
+            count_evaluations(self.config.search), self.config.search.beam_width if self.rows.confirmation else 0
+        )
+
     def confirming(self) -> Cost:
+        if self.config.method != "lens":
+            return Cost()
         beam, num_rows = self.config.search.beam_width, len(self.rows.confirmation)
         return self.judging(beam, num_rows, calibrated=self.config.calibrated_search) if num_rows else Cost()
 
@@ -122,24 +166,26 @@ class Planner:
         report, search = self.config.report, self.config.search
         cost = self.confirming() + self.testing() + self.testing(demonstrations=0)
         cost = cost + self.comparing(report.random_permutations) + self.comparing(report.order_shuffles)
-        if report.random_and_validation:
+        if self.config.has_rival:
             rivals = self.rival_permutations(count_evaluations(search), search.beam_width)
             cost = cost + self.rivalling(rivals)
         return cost
 
     def estimate(self, tokens_per_second: float | None = None) -> CostEstimate:
         """The whole run; seconds when a pace is known."""
-        phases = {
-            Phase.FILTER: self.filtering(),
-            Phase.SEARCH: self.searching(),
-            Phase.EVALUATE: self.evaluating(),
-        }
+        phases = {**self.choosing(), Phase.EVALUATE: self.evaluating()}
         total = sum(phases.values(), Cost())
         seconds = total.tokens / tokens_per_second if tokens_per_second else None
-        return CostEstimate(phases, count_evaluations(self.config.search), seconds)
+        return CostEstimate(phases, self._evaluations, seconds)
+
+    @property
+    def _evaluations(self) -> int:
+        if self.config.method == "lens":
+            return count_evaluations(self.config.search)
+        return self.random_permutations if self.config.method == "random_and_validation" else 0
 
 
 def count_evaluations(search: SearchOptions) -> int:
     """Permutations a full search evaluates, in whole or in part: the first beam, and every child of every iteration."""
     children = search.beam_width * (search.substitutions + search.reorderings)
-    return search.beam_width + search.iterations * children
+    return search.num_first_permutations + search.iterations * children

@@ -25,6 +25,7 @@ class Findings:
     state: RunState
     scorer: LabelScorer
     seconds: float
+    num_random_permutations: int = 0  #: what random-and-validation was to draw, as the method
 
     @property
     def survivors(self) -> tuple[Example, ...]:
@@ -34,12 +35,12 @@ class Findings:
 def build_result(run: Findings, stop_reason: StopReason) -> SelectionResult:
     """The result of a run that ended for this reason, with its digest."""
     state, assessment = run.state, run.state.assessment
-    chosen = assessment.chosen or (state.search.best if state.search else ())
+    chosen = assessment.chosen if assessment.chosen is not None else state.search.best if state.search else ()
     return SelectionResult(
         partial=stop_reason is not StopReason.COMPLETED,
         stop_reason=stop_reason,
         examples=_support_examples(run, chosen),
-        validation=_validation_figure(state, chosen),
+        validation=_validation_figure(run, chosen),
         confirmation=assessment.confirmation,
         test=assessment.test,
         baselines=assessment.baselines,
@@ -55,7 +56,8 @@ def build_result(run: Findings, stop_reason: StopReason) -> SelectionResult:
 
 
 def _support_examples(run: Findings, chosen: Permutation) -> tuple[SupportExample, ...]:
-    survivors, info_scores = run.survivors, run.state.filtering.info_scores
+    survivors, filtering = run.survivors, run.state.filtering
+    info_scores = filtering.info_scores.tolist() if filtering.rounds_done else [None] * len(survivors)
     task = run.problem.task
     demonstrations = [task.render_demonstration(survivors[index]) for index in chosen]
     tokens = run.scorer.count_tokens(demonstrations)
@@ -66,17 +68,18 @@ def _support_examples(run: Findings, chosen: Permutation) -> tuple[SupportExampl
             text=survivors[index].text,
             label=survivors[index].label,
             label_word=task.verbalizer.words[survivors[index].label],
-            info_score=float(info_scores[index]),
+            info_score=info_scores[index],
             tokens=tokens[position],
         )
         for position, index in enumerate(chosen)
     )
 
 
-def _validation_figure(state: RunState, chosen: Permutation) -> Accuracy | None:
-    if state.search is None or chosen not in state.search.standings:
+def _validation_figure(run: Findings, chosen: Permutation) -> Accuracy | None:
+    search = run.state.search
+    standing = search.standings.get(chosen) if search else run.state.assessment.rivals.standing
+    if standing is None:
         return None
-    standing = state.search.standings[chosen]
     return Accuracy(accuracy=standing.accuracy, n=standing.n, ci95=interval(standing.correct, standing.n))
 
 
@@ -115,7 +118,7 @@ def _cost_figures(run: Findings) -> Spending:
         tokens=state.spent.tokens,
         seconds=run.seconds,
         pairs_from_cache=state.pairs_from_cache,
-        permutations_evaluated=search.num_evaluated if search else 0,
+        permutations_evaluated=search.num_evaluated if search else state.assessment.rivals.drawn,
         permutations_eliminated=len(search.eliminated) if search else 0,
         token_budget=run.scorer.identity.token_budget,
     )
@@ -135,12 +138,20 @@ def _warnings(run: Findings) -> tuple[str, ...]:
 
 
 def _shortened_search(run: Findings) -> list[str]:
+    if run.config.method != "lens":
+        return _shortened_random_search(run)
     search, iterations = run.state.search, run.config.search.iterations
     if search is None:
         return ["the run ended before the search: the permutation was chosen by InfoScore and diversity alone"]
     if search.iterations_done < iterations:
         return [f"the search ended after {search.iterations_done} of {iterations} iterations"]
     return []
+
+
+def _shortened_random_search(run: Findings) -> list[str]:
+    drawn = run.state.assessment.rivals.drawn
+    total = run.num_random_permutations if run.config.method == "random_and_validation" else drawn
+    return [f"the search ended after {drawn} of {total} random permutations"] if drawn < total else []
 
 
 def _noisy_lead(lead: Lead | None, dtype: str) -> list[str]:

@@ -11,7 +11,7 @@ from lens_engine.standing import Standing
 from lens_engine.types import Permutation, Phase
 
 
-class RivalTally(Record):
+class RandomTally(Record):
     """Random-and-validation so far: the best of the permutations drawn."""
 
     drawn: int = 0  #: judged, in whole or in part
@@ -24,13 +24,13 @@ class Assessment(Record):
 
     done: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()  #: steps the budget did not cover
-    chosen: Permutation | None = None  #: indices into the survivors
+    chosen: Permutation | None = None  #: indices into the survivors; all candidates survive where nothing is filtered
     confirmation: Accuracy | None = None
     pooled_standings: tuple[Standing, ...] = ()  #: of the last beam, on validation and confirmation rows together
     test: Accuracy | None = None
     test_correct: tuple[bool, ...] = ()
     baselines: Baselines = Baselines()
-    rivals: RivalTally = RivalTally()
+    rivals: RandomTally = RandomTally()  #: random-and-validation, as the rival or as the method itself
     verdict: Verdict | None = None
     order: Spread | None = None
 

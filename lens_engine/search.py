@@ -62,14 +62,17 @@ class Neighbourhood:
     options: SearchOptions
 
     def initial_permutations(self, rng: np.random.Generator) -> list[Permutation]:
-        """B permutations of high affinity, kept apart: at most half of the members shared.
+        """Permutations of high affinity, kept apart (at most half of the members shared), then random ones.
 
-        Where so many do not exist, those that share least come in.
+        Where so many apart do not exist, those that share least come in.
         """
+        number = self.options.num_first_permutations
+        num_random = round(number * self.options.random_starts)
         optima = {tuple(sorted(self._random_optimum(rng, start))) for start in range(self.options.initial_starts)}
         ranked = sorted(optima, key=lambda members: (-self.affinity.objective(members), members))
-        chosen = _keep_apart(ranked, self.options.beam_width, most_shared=sum(self.quotas) // 2)
-        return [shuffle(members, rng) for members in chosen]
+        chosen = _keep_apart(ranked, number - num_random, most_shared=sum(self.quotas) // 2)
+        first = [shuffle(members, rng) for members in chosen]
+        return first + self._random_permutations(num_random, set(first), rng)
 
     def children(
         self, parents: Sequence[Permutation], known: set[Permutation], rng: np.random.Generator
@@ -85,6 +88,11 @@ class Neighbourhood:
                     children.append(child)
         return children
 
+    def _random_permutations(self, number: int, known: set[Permutation], rng: np.random.Generator) -> list[Permutation]:
+        """Label-balanced draws from the survivors that are in neither `known` nor each other."""
+        drawn = dict.fromkeys(draw_permutation(self.groups, self.quotas, rng) for _ in range(number))
+        return [permutation for permutation in drawn if permutation not in known]
+
     def _random_optimum(self, rng: np.random.Generator, start: int) -> list[int]:
         """Exchange from a random start; after the first third, among a random half of the survivors,
         since from all of them most starts end in the same few optima."""
@@ -95,26 +103,29 @@ class Neighbourhood:
         return exchange(self.affinity, members, self.groups, allowed)
 
     def _substitute(self, parent: Permutation, rng: np.random.Generator) -> Permutation:
-        """Replace a random member by one of its group that fits the rest, drawn from the best few."""
+        """Replace a random member by one of its group that fits the rest, drawn from the best few, or by any."""
         place = int(rng.integers(len(parent)))
         rest = parent[:place] + parent[place + 1 :]
-        fit = self.affinity.fit(rest)
         eligible = np.flatnonzero(self.groups == self.groups[parent[place]])
         eligible = eligible[~np.isin(eligible, parent)]
         if not len(eligible):
             return parent
-        best = eligible[np.lexsort((eligible, -fit[eligible]))][: self.options.shortlist]
-        replacement = self._draw(best, fit, rng)
+        share = self.options.random_substitutions
+        if share and rng.random() < share:
+            replacement = int(rng.choice(eligible))
+        else:
+            replacement = self._draw_fitting(eligible, self.affinity.fit(rest), rng)
         return (*parent[:place], replacement, *parent[place + 1 :])
 
-    def _draw(self, best: IndexArray, fit: FloatArray, rng: np.random.Generator) -> int:
+    def _draw_fitting(self, eligible: IndexArray, fit: FloatArray, rng: np.random.Generator) -> int:
+        best = eligible[np.lexsort((eligible, -fit[eligible]))][: self.options.shortlist]
         if self.options.temperature == 0.0:
             return int(best[0])
         return int(rng.choice(best, p=softmax(fit[best] / self.options.temperature)))
 
 
 def start_search(initial: Sequence[Permutation], evaluate: Evaluate, beam_width: int) -> SearchState:
-    """Evaluate the initial permutations; they are the first beam."""
+    """Evaluate the initial permutations; the best of them are the first beam."""
     placings = evaluate(initial, Incumbents(), beam_width)
     nothing = SearchState(0, (), {}, np.empty((0, 0)))
     return _advance(nothing, dict(zip(initial, placings, strict=True)), beam_width, iterations_done=0)

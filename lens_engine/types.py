@@ -28,9 +28,10 @@ class Example:
 class Phase(StrEnum):
     """Where a selection is."""
 
+    FINE_TUNE = "fine_tune"  #: coreset methods only: the model is trained on the candidates
     FILTER = "filter"  #: stage 1, progressive filtering by InfoScore
     INITIALISE = "initialise"  #: first permutations of the beam
-    SEARCH = "search"  #: stage 2, diversity-guided beam search
+    SEARCH = "search"  #: stage 2, diversity-guided beam search; or random search
     EVALUATE = "evaluate"  #: confirmation, test rows and baselines
 
 

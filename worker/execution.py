@@ -35,7 +35,7 @@ from lens_engine.types import StopReason
 from worker.checkpoints import PostgresCheckpointStore
 from worker.failures import describe_failure, describe_timeout
 from worker.heartbeat import Heartbeat, Rhythm
-from worker.models import load_model
+from worker.models import find_fine_tuner, load_model
 from worker.persistence import POSTGRES_AWAY, commit_with_patience
 from worker.progress import RunMonitor
 
@@ -127,6 +127,7 @@ class Attempt:
             submission.spec.config,
             listener=self._monitor,
             checkpoints=PostgresCheckpointStore(self._monitor, checkpoint),
+            fine_tuner=find_fine_tuner(self._settings, submission.spec.model, submission.spec.config),
         )
 
     def _find_checkpoint(self) -> Checkpoint | None:

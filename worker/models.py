@@ -4,6 +4,8 @@ import os
 import pkgutil
 
 from app.settings import Settings
+from lens_engine.baselines.evidence import FineTuner
+from lens_engine.config import CORESET_METHODS, SelectionConfig
 from lens_engine.errors import UnknownModel
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.remembering import remember_pairs
@@ -36,6 +38,16 @@ def load_model(settings: Settings, name: str, dtype: str | None) -> LabelScorer:
     if not settings.pair_cache_mib:
         return scorer
     return remember_pairs(scorer, settings.pair_cache_mib << 20)
+
+
+def find_fine_tuner(settings: Settings, name: str, config: SelectionConfig) -> FineTuner | None:
+    """What a coreset method fine-tunes; None for other methods, and for doubles, which have no weights."""
+    reference = settings.allowed_models.get(name, TESTING_PREFIX)
+    if config.method not in CORESET_METHODS or reference.startswith(TESTING_PREFIX):
+        return None
+    from lens_engine.baselines.fine_tuning import FineTunedModel
+
+    return FineTunedModel(reference, settings.device)
 
 
 def _make_double(reference: str) -> LabelScorer:

@@ -11,6 +11,7 @@ from lens_engine.progress import Progress
 from lens_engine.types import Phase
 
 PHASE_NAMES = {
+    Phase.FINE_TUNE: "Fine-tuning",
     Phase.FILTER: "Filtering by InfoScore",
     Phase.INITIALISE: "First permutations",
     Phase.SEARCH: "Diversity-guided search",

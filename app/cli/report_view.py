@@ -41,10 +41,17 @@ def show_result(result: SelectionResult, console: Console) -> None:
     console.print(Text(f"digest {result.digest}", style="dim"), soft_wrap=True)
 
 
+def name_choice(result: SelectionResult) -> str:
+    """What the chosen demonstrations are called: support examples are what LENS finds."""
+    method = str(result.provenance.config.get("method", "lens"))
+    names = {"lens": "support examples", "zero_shot": "zero-shot prompt"}
+    return names.get(method, f"{method.replace('_', '-')} examples")
+
+
 def build_examples_table(result: SelectionResult) -> Table:
-    table = Table(
-        title="Support examples, in order", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, expand=True
-    )
+    name = name_choice(result)
+    title = f"{name[0].upper()}{name[1:]}, in order" if result.examples else "No demonstrations: zero-shot"
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, expand=True)
     table.add_column("#", justify="right")
     table.add_column("row", justify="right")
     table.add_column("label word", no_wrap=True)
@@ -84,7 +91,7 @@ def list_accuracy_rows(result: SelectionResult) -> list[AccuracyRow]:
 def _accuracy_rows(result: SelectionResult) -> Iterator[AccuracyRow]:
     baselines = result.baselines
     if result.test is not None:
-        yield _judged("support examples", result.test)
+        yield _judged(name_choice(result), result.test)
     if baselines.zero_shot is not None:
         yield _judged("zero-shot", baselines.zero_shot)
     if baselines.random is not None:
@@ -158,7 +165,7 @@ def describe_ranking_rows(result: SelectionResult) -> str:
         )
     if result.confirmation is not None:
         parts.append(f"{result.confirmation.accuracy:.3f} on {result.confirmation.n} fresh confirmation rows")
-    return f"The support examples reached {' and '.join(parts)}." if parts else ""
+    return f"The {name_choice(result)} reached {' and '.join(parts)}." if parts else ""
 
 
 def describe_cost(result: SelectionResult) -> str:

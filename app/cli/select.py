@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from app.cli.refusals import EXIT_INTERRUPTED, refusing
-from lens_engine.config import PresetName
+from lens_engine.config import Method, PresetName
 from lens_engine.types import StopReason
 
 _BUNDLED_MODEL = "smollm2-135m-instruct"
@@ -27,6 +27,13 @@ def select(
     model: Annotated[
         str, typer.Option(help="A bundled name, a folder, a .gguf file, or a Hugging Face hub id.")
     ] = _BUNDLED_MODEL,
+    method: Annotated[
+        Method | None,
+        typer.Option(
+            help="LENS, or a rival of the paper's table to compare with; coreset methods fine-tune the model first.",
+            show_default="lens",
+        ),
+    ] = None,
     preset: Annotated[PresetName, typer.Option(help="A whole configuration to start from.")] = "standard",
     seed: Annotated[int | None, typer.Option(min=0, help="The one source of randomness.", show_default="0")] = None,
     option: Annotated[
@@ -72,7 +79,7 @@ def select(
     try:
         with refusing():
             check_output(output)
-            task, config = read_task(template, verbalizer, separator), read_config(preset, seed, option or [])
+            task, config = read_task(template, verbalizer, separator), read_config(preset, seed, method, option or [])
             run = SelectionRun.prepare(Sources(train, test), task, config)
             console = Console(stderr=True)
             run.show_notes(console)

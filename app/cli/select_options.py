@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from lens_engine.config import PresetName, SelectionConfig, resolve_config
+from lens_engine.config import Method, PresetName, SelectionConfig, resolve_config
 from lens_engine.errors import InvalidConfig, InvalidVerbalizer
 from lens_engine.template import Task, Template, Verbalizer
 
@@ -36,13 +36,14 @@ def read_words(pairs: Sequence[str]) -> dict[str, str]:
     return words
 
 
-def read_config(preset: PresetName, seed: int | None, options: Sequence[str]) -> SelectionConfig:
+def read_config(preset: PresetName, seed: int | None, method: Method | None, options: Sequence[str]) -> SelectionConfig:
     """A preset with `group.name=value` options laid over it; values are JSON, or else plain words.
 
     Raises:
         InvalidConfig: an option is unknown, out of range, or not `name=value`.
     """
-    tree: dict[str, Any] = {} if seed is None else {"seed": seed}
+    given = {"seed": seed, "method": method}
+    tree: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     for option in options:
         path, equals, value = option.partition("=")
         if not equals or not path:

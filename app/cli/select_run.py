@@ -14,8 +14,9 @@ from app.cli.progress_bar import SelectionBar, selection_bar
 from app.cli.refusals import EXIT_MENDABLE, Refusal
 from app.cli.signals import StopRequest
 from app.datasets.parsing import ParsingLimits, parse_dataset
+from lens_engine.baselines.evidence import FineTuner
 from lens_engine.checkpoint import FileCheckpointStore
-from lens_engine.config import SelectionConfig
+from lens_engine.config import CORESET_METHODS, SelectionConfig
 from lens_engine.dataset import Problem
 from lens_engine.estimate import estimate_cost
 from lens_engine.pipeline import select_support_examples
@@ -104,6 +105,7 @@ class SelectionRun:
                     self.config,
                     listener=BarListener(bar, request),
                     checkpoints=store,
+                    fine_tuner=_fine_tuner(model, self.config),
                 )
             bar.finish("Done" if not result.partial else "Stopped")
         return result
@@ -158,6 +160,15 @@ def write_result(result: SelectionResult, path: Path) -> None:
         except BaseException:
             Path(scratch.name).unlink(missing_ok=True)
             raise
+
+
+def _fine_tuner(model: ModelChoice, config: SelectionConfig) -> FineTuner | None:
+    """In this process, whatever the actors are."""
+    if config.method not in CORESET_METHODS:
+        return None
+    from lens_engine.baselines.fine_tuning import FineTunedModel
+
+    return FineTunedModel(model.reference, model.device)
 
 
 @contextmanager

@@ -12,11 +12,13 @@ and 576 features take 32 MiB instead of 154.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lens_engine.types import FloatArray, IndexArray
+from lens_engine.template import Task
+from lens_engine.types import Example, FloatArray, IndexArray
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,30 @@ class Evidence(LabelledRows):
     correct_by_epoch: NDArray[np.bool_]  #: [epochs, rows] whether classified right when presented
     dtype: str  #: "float32" or "bfloat16": format of the body's matrix products
     validation: LabelledRows | None = None  #: for methods that look at validation rows
+
+
+class FineTuner(Protocol):
+    """Fine-tunes the task's language model on the pool, afresh each time."""
+
+    def __call__(
+        self,
+        task: Task,
+        pool: Sequence[Example],
+        *,
+        validation: Sequence[Example],
+        seed: int,
+        on_batch: Callable[[int, int], None],
+    ) -> Evidence:
+        """Evidence on pool and validation rows; equal arguments give equal evidence.
+
+        `on_batch` is called before each batch with rows read and rows to read in all; what it raises ends the
+        training and goes through.
+
+        Raises:
+            InvalidDataset: a rendered query has no tokens.
+            ModelError: the model cannot be loaded or trained.
+        """
+        ...
 
 
 Select = Callable[[Evidence, tuple[int, ...], np.random.Generator], list[int]]

@@ -7,7 +7,8 @@ Learning on a Data Diet"), and whether an example is classified right each time 
 forgetting events are counted from (Toneva et al., 2019).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,6 +67,34 @@ def fine_tune(
         raise OutOfMemory(
             f"too little memory to fine-tune with {options.batch_size} examples a batch; lower batch_size or max_tokens"
         ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class FineTunedModel:
+    """A `FineTuner` of a model by reference: loads it anew each time, fine-tunes it, and lets it go."""
+
+    reference: str  #: as `load_scorer` takes it
+    device: str = "auto"
+
+    def __call__(
+        self,
+        task: Task,
+        pool: Sequence[Example],
+        *,
+        validation: Sequence[Example],
+        seed: int,
+        on_batch: Callable[[int, int], None],
+    ) -> Evidence:
+        """
+        Raises:
+            UnknownModel, UnsafeModel, ModelError: the model cannot be loaded.
+            InvalidDataset, OutOfMemory: as `fine_tune`.
+        """
+        # Here, since the file imports transformers, and `fine_tune` needs none.
+        from lens_engine.scoring.causal_lm import load_for_training
+
+        model = load_for_training(self.reference, device=self.device)
+        return fine_tune(model, task, pool, validation=validation, seed=seed, on_batch=on_batch)
 
 
 def _fine_tune(

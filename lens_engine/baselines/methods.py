@@ -1,7 +1,5 @@
 """The rivals of the paper's table that choose by a fine-tuned model, by name."""
 
-from typing import Literal
-
 from lens_engine.baselines.contrastive import cal
 from lens_engine.baselines.evidence import Select
 from lens_engine.baselines.glister import glister
@@ -11,22 +9,7 @@ from lens_engine.baselines.k_center import k_center
 from lens_engine.baselines.submodular import facility_location, graph_cut
 from lens_engine.baselines.training_dynamics import forgetting, grand
 from lens_engine.baselines.uncertainty import entropy, least_confidence, margin
-
-CoresetMethod = Literal[
-    "herding",
-    "k_center",
-    "least_confidence",
-    "entropy",
-    "margin",
-    "cal",
-    "forgetting",
-    "grand",
-    "craig",
-    "grad_match",
-    "facility_location",
-    "graph_cut",
-    "glister",
-]
+from lens_engine.config import CoresetMethod
 
 SELECTORS: dict[CoresetMethod, Select] = {
     "herding": herding,
@@ -43,4 +26,3 @@ SELECTORS: dict[CoresetMethod, Select] = {
     "graph_cut": graph_cut,
     "glister": glister,
 }
-"""In the order of the paper's table: geometry, uncertainty, training dynamics, gradients, submodular, bilevel."""

@@ -92,6 +92,28 @@ def test_selection_prints_examples_table_and_digest(finished: tuple[str, Path]) 
     assert result.with_digest().digest == result.digest
 
 
+@pytest.mark.parametrize(
+    ("method", "title"),
+    [
+        ("herding", "Herding examples, in order"),
+        ("random_and_validation", "Random-and-validation examples, in order"),
+        ("zero_shot", "No demonstrations: zero-shot"),
+    ],
+)
+def test_another_method_chooses_among_the_same_rows(
+    method: str, title: str, finished: tuple[str, Path], reviews: Path, model: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "result.json"
+
+    done = run(command(reviews, model, "--method", method, "--output", str(output)))
+
+    lens, result = read_result(finished[1]), read_result(output)
+    assert title in done.stdout, done.stderr
+    assert len(result.examples) == (0 if method == "zero_shot" else 2)
+    assert (result.splits, result.baselines.zero_shot) == (lens.splits, lens.baselines.zero_shot)
+    assert result.provenance.config == lens.provenance.config | {"method": method}
+
+
 def test_same_seed_gives_the_same_digest_and_another_seed_another(
     finished: tuple[str, Path], reviews: Path, model: Path, tmp_path: Path
 ) -> None:

@@ -48,12 +48,12 @@ def test_template_without_slot_is_refused() -> None:
 
 
 def test_no_options_give_the_preset() -> None:
-    assert read_config("quick", None, []) == PRESETS["quick"]
+    assert read_config("quick", None, None, []) == PRESETS["quick"]
 
 
 def test_options_are_laid_over_the_preset() -> None:
     options = ["search.beam_width=3", "splits.test=null", "balanced=false", "filtering.contribution=vocabulary"]
-    config = read_config("quick", 7, options)
+    config = read_config("quick", 7, None, options)
     assert (config.seed, config.search.beam_width, config.splits.test, config.balanced) == (7, 3, None, False)
     assert config.filtering.contribution == "vocabulary"
     assert config.search.iterations == PRESETS["quick"].search.iterations
@@ -71,10 +71,10 @@ def test_options_are_laid_over_the_preset() -> None:
 )
 def test_bad_option_is_refused_with_its_path(option: str, field: str) -> None:
     with pytest.raises(InvalidConfig) as caught:
-        read_config("quick", None, [option])
+        read_config("quick", None, None, [option])
     assert caught.value.field == field
 
 
 def test_option_below_a_value_is_refused() -> None:
     with pytest.raises(InvalidConfig, match="seed is a value"):
-        read_config("quick", 3, ["seed.x=1"])
+        read_config("quick", 3, None, ["seed.x=1"])

@@ -4,7 +4,7 @@ from lens_engine.checkpoint import Checkpoint
 from lens_engine.filtering import FilterState
 from lens_engine.planning import Cost
 from lens_engine.report import Accuracy, Baselines, Spread, Verdict
-from lens_engine.run_state import Assessment, RivalTally, RunState
+from lens_engine.run_state import Assessment, RandomTally, RunState
 from lens_engine.search import SearchState
 from lens_engine.standing import Standing
 from lens_engine.types import Permutation, Phase
@@ -55,7 +55,7 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit() -> None:
             test=accuracy,
             test_correct=(True, False),
             baselines=Baselines(zero_shot=accuracy),
-            rivals=RivalTally(drawn=8, best=3, standing=Standing(3, 9, 0.1)),
+            rivals=RandomTally(drawn=8, best=3, standing=Standing(3, 9, 0.1)),
             verdict=Verdict(better_than_random_and_validation=True, only_lens_right=3, only_rival_right=1, p_value=0.6),
             order=Spread(mean=0.1, sd=0.2, min=0.0, max=1.0, permutations=3, n=9),
         ),

@@ -271,3 +271,48 @@ def test_children_race_against_their_parents() -> None:
     for state, incumbents in zip(states[:-1], judge.incumbents[1:], strict=True):
         assert incumbents.correct == tuple(state.standings[permutation].correct for permutation in state.beam)
         assert incumbents.margins[:, 0].tolist() == [float(correct) for correct in incumbents.correct]
+
+
+@pytest.mark.parametrize(("share", "num_random"), [(0.0, 0), (0.5, 6), (1.0, 12)])
+def test_random_starts_are_that_share_of_the_first_permutations(share: float, num_random: int) -> None:
+    optimised = make_neighbourhood(first_permutations=12 - num_random) if num_random < 9 else None
+    neighbourhood = make_neighbourhood(first_permutations=12, random_starts=share)
+
+    first = neighbourhood.initial_permutations(make_generator(0, "initialise"))
+
+    assert len(set(first)) == len(first) == 12
+    assert all(count_groups(permutation) == QUOTAS for permutation in first)
+    if optimised is not None:
+        assert first[: 12 - num_random] == optimised.initial_permutations(make_generator(0, "initialise"))
+    best = max(neighbourhood.affinity.objective(permutation) for permutation in first[12 - num_random :] or first)
+    assert (best < neighbourhood.affinity.objective(first[0])) == (0 < num_random < 12)
+
+
+def test_best_of_many_first_permutations_are_the_first_beam() -> None:
+    neighbourhood, judge = make_neighbourhood(first_permutations=20, random_starts=0.5), Judge()
+
+    state = run_search(neighbourhood, judge, iterations=0)[0]
+
+    ranked = sorted(judge.asked, key=lambda one: rank_key(one, state.standings[one]))
+    assert len(judge.asked) == 20
+    assert state.beam == tuple(ranked[:4])
+
+
+def test_fewer_first_permutations_than_the_beam_holds_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"first_permutations is 3, fewer than beam_width \(4\)"):
+        make_neighbourhood(first_permutations=3)
+
+
+@pytest.mark.parametrize(("share", "least", "most"), [(0.0, 3, 3), (0.5, 12, 20), (1.0, 17, 20)])
+def test_random_substitutions_reach_members_that_do_not_fit(share: float, least: int, most: int) -> None:
+    """With a shortlist of three a fitting replacement is one of the best three; a random one is any of the twenty."""
+    neighbourhood = make_neighbourhood(
+        quotas=(1, 1), random_substitutions=share, shortlist=3, substitutions=1, reorderings=0
+    )
+    replacements = set[int]()
+    for seed in range(400):
+        child = neighbourhood.children([(0, 1)], set(), make_generator(seed))[0]
+        if child[1] == 1:
+            replacements.add(child[0])
+
+    assert least <= len(replacements) <= most

@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from app.settings import Settings
+from lens_engine.baselines.fine_tuning import FineTunedModel
+from lens_engine.config import SelectionConfig
 from lens_engine.errors import UnknownModel
 from lens_engine.scoring.remembering import count_pairs_found
 from lens_engine.testing import tiny_causal_lm
-from worker.models import load_model
+from worker.models import find_fine_tuner, load_model
 
 
 @pytest.fixture
@@ -61,3 +63,17 @@ def test_pair_cache_of_no_size_is_none(settings: Settings) -> None:
 def test_model_no_longer_allowed_is_named_with_those_that_are(settings: Settings) -> None:
     with pytest.raises(UnknownModel, match="'gone' is no longer one of house-model"):
         load_model(settings, "gone", None)
+
+
+def test_coreset_method_fine_tunes_the_model_of_the_selection(settings: Settings) -> None:
+    found = find_fine_tuner(settings, "house-model", SelectionConfig(method="herding"))
+
+    assert found == FineTunedModel(settings.allowed_models["house-model"], "cpu")
+
+
+def test_only_coreset_methods_and_models_with_weights_are_fine_tuned(settings: Settings) -> None:
+    doubles = settings.model_copy(update={"allowed_models": {"double": "testing:some.module:make"}})
+
+    assert find_fine_tuner(settings, "house-model", SelectionConfig()) is None
+    assert find_fine_tuner(settings, "house-model", SelectionConfig(method="random")) is None
+    assert find_fine_tuner(doubles, "double", SelectionConfig(method="herding")) is None

@@ -1,0 +1,48 @@
+"""Random-and-validation: many random permutations, of which the best on the validation rows is kept (section 4.1)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lens_engine.baselines.random_permutations import RandomPermutations
+from lens_engine.racing import Incumbents
+from lens_engine.ranking import Placing, Ranker
+from lens_engine.run_state import RandomTally
+from lens_engine.standing import rank_key
+from lens_engine.types import FloatArray
+
+BATCH = 8
+"""Random permutations judged between two checkpoints."""
+
+
+@dataclass(frozen=True)
+class RandomSearch:
+    """Judges random permutations of the candidates, a batch at a time."""
+
+    permutations: RandomPermutations
+    ranker: Ranker
+    margins: FloatArray  #: `[permutations, rows]` of any judged before, which say what rows are hard; may be empty
+
+    def run(self, tally: RandomTally, total: int, save: Callable[[RandomTally], None]) -> RandomTally:
+        """The tally after `total` permutations; `save` hears of each batch.
+
+        Raises:
+            Stopped: from the meter; what was saved holds.
+        """
+        while tally.drawn < total:
+            batch = self.permutations.draw(tally.drawn, min(BATCH, total - tally.drawn))
+            tally = _count(tally, self.ranker.place(batch, self._best(tally), places=1))
+            save(tally)
+        return tally
+
+    def _best(self, tally: RandomTally) -> Incumbents:
+        correct = () if tally.standing is None else (tally.standing.correct,)
+        return Incumbents(correct, self.margins)
+
+
+def _count(tally: RandomTally, placings: Sequence[Placing]) -> RandomTally:
+    """The tally after more permutations; of equal ones the first drawn is the best."""
+    finished = {tally.drawn + place: one.standing for place, one in enumerate(placings) if one.standing}
+    if tally.best is not None and tally.standing is not None:
+        finished[tally.best] = tally.standing
+    best = min(finished, key=lambda number: rank_key((number,), finished[number]))
+    return RandomTally(drawn=tally.drawn + len(placings), best=best, standing=finished[best])
