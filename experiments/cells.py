@@ -46,6 +46,10 @@ class Bench(Record):
         """The cell of one prompt, judged on the test rows that `config` leaves."""
         return EvaluationCell(bench=self, config=self.configure(config), demonstrations=demonstrations)
 
+    def info_scores(self, config: SelectionConfig) -> "InfoScoreCell":
+        """The cell of the InfoScores of all candidates that `config` leaves."""
+        return InfoScoreCell(bench=self, config=self.configure(config))
+
 
 class _Cell(Record):
     bench: Bench
@@ -80,4 +84,17 @@ class EvaluationCell(_Cell):
     demonstrations: tuple[Demonstration, ...]
 
 
-Cell = SelectionCell | EvaluationCell
+class InfoScoreCell(_Cell):
+    """The InfoScore of every candidate on the whole score set: its outcome is `InfoScores`. Of the configuration
+    only splits, seed, context policy and filtering matter."""
+
+    kind: Literal["info_scores"] = "info_scores"
+
+
+class InfoScores(Record):
+    """I(e, S) of each candidate, in the order of the split's candidates."""
+
+    scores: tuple[float, ...]
+
+
+Cell = SelectionCell | EvaluationCell | InfoScoreCell

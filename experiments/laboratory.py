@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import ValidationError
 
-from experiments.cells import Cell, EvaluationCell, SelectionCell
+from experiments.cells import Cell, EvaluationCell, InfoScoreCell, InfoScores, SelectionCell
 from experiments.evidence_files import RememberingFineTuner
 from experiments.models import Models
 from experiments.store import CellDamaged, CellStore
@@ -20,15 +20,17 @@ from lens_engine.context import fit_to_context
 from lens_engine.dataset import Problem
 from lens_engine.errors import CheckpointError
 from lens_engine.evaluation import EvaluationRows, judge
+from lens_engine.filtering import Filter, FilterState
 from lens_engine.metering import Meter
 from lens_engine.pipeline import select_support_examples
 from lens_engine.planning import Cost
 from lens_engine.progress import SilentListener
 from lens_engine.report import Accuracy, SelectionResult
+from lens_engine.schedule import FilterRound
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.splits import SplitRows, split_examples
 
-OutcomeT = TypeVar("OutcomeT", SelectionResult, Accuracy)
+OutcomeT = TypeVar("OutcomeT", SelectionResult, Accuracy, InfoScores)
 
 
 class Observer(Protocol):
@@ -83,6 +85,14 @@ class Laboratory:
             LensError: as `select`; `PromptTooLong` where the demonstrations do not fit this model's context.
         """
         return self._fetch(cell, title or cell.kind, Accuracy, lambda _: self._evaluate(cell))
+
+    def info_scores(self, cell: InfoScoreCell, title: str = "") -> InfoScores:
+        """The InfoScores of all candidates, on the whole score set.
+
+        Raises:
+            LensError: as `select`.
+        """
+        return self._fetch(cell, title or "info scores", InfoScores, lambda _: self._score(cell))
 
     def key(self, cell: Cell) -> str:
         """What the store knows the cell by."""
@@ -155,6 +165,14 @@ class Laboratory:
         rows = EvaluationRows(task, self.rows(cell).test)
         return judge(self.meter(cell), [prefix], rows, calibrated=cell.config.report.calibrated)[0].figure()
 
+    def _score(self, cell: InfoScoreCell) -> InfoScores:
+        rows, task, config = self.rows(cell), self.problem(cell).task, cell.config
+        everyone, columns = len(rows.candidates), len(rows.score_set)
+        stage = Filter(task, rows.candidates, rows.score_set, config.filtering, config.balanced)
+        plan = FilterRound(everyone, columns, columns, keep=everyone)
+        state = stage.run_round(FilterState.start(everyone), plan, self.meter(cell))
+        return InfoScores(scores=tuple(state.info_scores.tolist()))
+
 
 def _parse(kind: type[OutcomeT], stored: dict[str, Any], path: Path) -> OutcomeT:
     try:
@@ -163,6 +181,6 @@ def _parse(kind: type[OutcomeT], stored: dict[str, Any], path: Path) -> OutcomeT
         raise CellDamaged(path) from error
 
 
-def _headline(outcome: SelectionResult | Accuracy) -> float | None:
+def _headline(outcome: SelectionResult | Accuracy | InfoScores) -> float | None:
     figure = outcome.test if isinstance(outcome, SelectionResult) else outcome
-    return None if figure is None else figure.accuracy
+    return figure.accuracy if isinstance(figure, Accuracy) else None
