@@ -1,0 +1,52 @@
+"""Means over seeds and datasets, and how sure they are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean with its 95 % interval; no bounds where a dataset has a single seed."""
+
+    mean: float
+    bounds: tuple[float, float] | None
+
+    @property
+    def low(self) -> float | None:
+        return None if self.bounds is None else self.bounds[0]
+
+    @property
+    def high(self) -> float | None:
+        return None if self.bounds is None else self.bounds[1]
+
+
+def estimate_mean(strata: Sequence[Sequence[float]]) -> Estimate:
+    """The mean over strata (datasets) of the means within them (over seeds).
+
+    The interval is Student's, from the spread within each stratum; the strata themselves count as fixed.
+    Degrees of freedom after Welch and Satterthwaite.
+
+    Raises:
+        ValueError: there is no stratum, or one without values.
+    """
+    if not strata or not all(strata):
+        raise ValueError("a mean of nothing was asked for")
+    mean = float(np.mean([np.mean(values) for values in strata]))
+    if any(len(values) < 2 for values in strata):
+        return Estimate(mean, None)
+    variances = np.array([np.var(values, ddof=1) / len(values) for values in strata])
+    half = _half_width(variances, np.array([len(values) - 1 for values in strata]))
+    return Estimate(mean, (mean - half, mean + half))
+
+
+def _half_width(variances: "np.typing.NDArray[np.float64]", freedoms: "np.typing.NDArray[np.intp]") -> float:
+    from scipy.stats import t  # heavy; only a finished table needs it
+
+    if not variances.any():
+        return 0.0
+    degrees = variances.sum() ** 2 / (variances**2 / freedoms).sum()
+    return float(t.ppf((1 + CONFIDENCE) / 2, degrees) * np.sqrt(variances.sum()) / len(variances))

@@ -1,0 +1,76 @@
+from typing import Any
+
+import pytest
+
+from experiments.presets import LAPTOP, PAPER, SCALES, Scale, overlay
+from experiments.tasks import known_settings
+from lens_engine.errors import InvalidConfig
+from lens_engine.presets import PAPER_TASKS
+from tests.unit.experiments.experiment_doubles import FixedDatasets
+
+
+def small(**changes: Any) -> Scale:
+    return LAPTOP.model_copy(update={"datasets": ("reviews", "news"), "seeds": (0, 1), **changes})
+
+
+@pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES.keys())
+@pytest.mark.parametrize("name", PAPER_TASKS)
+def test_every_dataset_has_a_valid_configuration_at_every_scale(scale: Scale, name: str) -> None:
+    config = scale.config(known_settings(name))
+    assert config.num_demonstrations == PAPER_TASKS[name].num_demonstrations
+    assert config.balanced == PAPER_TASKS[name].balanced
+    assert (config.report.random_permutations, config.report.order_shuffles) == (0, 0)
+    assert not config.report.random_and_validation
+
+
+def test_paper_has_its_own_rho_and_score_sizes() -> None:
+    filtering = PAPER.config(known_settings("amazon")).filtering
+    assert (filtering.rho, filtering.initial_score_size, filtering.keep) == (3, 4, 500)
+    assert LAPTOP.config(known_settings("amazon")).filtering.rho is None
+
+
+def test_papers_table_has_its_datasets_templates_and_seeds() -> None:
+    assert (len(PAPER.datasets), len(PAPER.templates), len(PAPER.seeds)) == (8, 4, 10)
+
+
+def test_options_are_laid_over_the_scale() -> None:
+    config = LAPTOP.config(known_settings("sst-2"), {"search": {"beam_width": 2}, "method": "herding"})
+    assert (config.search.beam_width, config.method, config.splits.test) == (2, "herding", 200)
+
+
+def test_unknown_option_is_refused_by_its_path() -> None:
+    with pytest.raises(InvalidConfig) as refused:
+        LAPTOP.config(known_settings("sst-2"), {"search": {"beam": 2}})
+    assert refused.value.field == "options.search.beam"
+
+
+def test_benches_go_seed_by_seed(datasets: FixedDatasets) -> None:
+    benches = small(templates=(0, 1)).benches(datasets.find)
+    assert [bench.seed for bench in benches] == [0] * 4 + [1] * 4
+    assert [bench.dataset for bench in benches[:4]] == ["reviews", "reviews", "news", "news"]
+    assert len(set(benches)) == len(benches)
+
+
+def test_selections_have_the_dataset_of_their_bench_and_its_options(datasets: FixedDatasets) -> None:
+    cells = small().selections(datasets.find, {"method": "random"})
+    assert len(cells) == 4
+    assert {cell.config.num_demonstrations for cell in cells} == {4}
+    assert [cell.config.seed for cell in cells] == [cell.bench.seed for cell in cells]
+
+
+def test_missing_template_is_refused(datasets: FixedDatasets) -> None:
+    with pytest.raises(InvalidConfig, match="reviews has 2 templates, counted from 0; there is no 3"):
+        small(templates=(0, 3)).benches(datasets.find)
+
+
+def test_later_options_win_group_by_group() -> None:
+    assert overlay({"a": {"x": 1, "y": 2}, "b": 1}, {"a": {"y": 3}}, {"b": {"z": 1}}) == {
+        "a": {"x": 1, "y": 3},
+        "b": {"z": 1},
+    }
+
+
+def test_overlay_leaves_what_it_was_given() -> None:
+    below: dict[str, Any] = {"a": {"x": 1}}
+    overlay(below, {"a": {"x": 2}})
+    assert below == {"a": {"x": 1}}
