@@ -2,6 +2,7 @@
 
 import ast
 import fnmatch
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -151,8 +152,7 @@ def test_symbols_of_the_algorithm_show_the_defaults() -> None:
     shown.pop("Option")
     shown = {name: value for name, value in shown.items() if not set(value) <= {"-"}}
     assert len(shown) > 10
-    written = {None: "null", "label": '"label"'}
-    assert shown == {name: written.get(defaults[name], str(defaults[name])) for name in shown}
+    assert shown == {name: json.dumps(defaults[name]) for name in shown}
 
 
 def test_settings_of_operations_are_all_with_their_defaults() -> None:
