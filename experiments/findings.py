@@ -15,12 +15,17 @@ Value = str | int | float | None
 
 @dataclass(frozen=True)
 class Table:
-    """Columns and rows; `name` tells several tables of one finding apart, and `caption` says what is shown."""
+    """Columns and rows; `name` tells several tables of one finding apart, and `caption` says what is shown.
+
+    A table for people only is left out of the CSV files, one for programs only out of the page.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
     name: str = ""
     caption: str = ""
+    in_page: bool = True
+    in_csv: bool = True
 
     def __post_init__(self) -> None:
         for row in self.rows:

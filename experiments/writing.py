@@ -24,7 +24,8 @@ def write(finding: Finding, folder: Path) -> list[Path]:
     page = folder / f"{finding.name}.md"
     files = {page: render_page(finding).encode()}
     for table in finding.tables:
-        files[folder / f"{join_name(finding.name, table.name)}.csv"] = table.csv().encode()
+        if table.in_csv:
+            files[folder / f"{join_name(finding.name, table.name)}.csv"] = table.csv().encode()
     for path, content in files.items():
         replace_file(path, content)
     return [*files, *(_draw(plot, folder / _picture(finding, plot)) for plot in finding.plots)]
@@ -33,7 +34,7 @@ def write(finding: Finding, folder: Path) -> list[Path]:
 def render_page(finding: Finding) -> str:
     """Title, notes, pictures, tables."""
     pictures = (f"![{plot.alternative}]({_picture(finding, plot)})" for plot in finding.plots)
-    tables = (table.markdown().strip() for table in finding.tables)
+    tables = (table.markdown().strip() for table in finding.tables if table.in_page)
     return "\n\n".join((f"# {finding.title}", *finding.notes, *pictures, *tables)) + "\n"
 
 

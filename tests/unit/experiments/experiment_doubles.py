@@ -30,6 +30,10 @@ TINY: dict[str, Any] = {
 """Options of a selection of a hundredth of a second."""
 
 
+class Killed(BaseException):
+    """What `kill -9` looks like from within: nothing catches it."""
+
+
 @dataclass
 class TableModels:
     """Models without weights: every reference is a `TableScorer` of this name, and fine-tuning is a die."""

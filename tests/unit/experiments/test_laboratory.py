@@ -10,15 +10,11 @@ from lens_engine.config import SelectionConfig
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.splits import split_examples
 from lens_engine.testing import TableScorer
-from tests.unit.experiments.experiment_doubles import TableModels
+from tests.unit.experiments.experiment_doubles import Killed, TableModels
 
 Make = Callable[..., SelectionConfig]
 MakeLaboratory = Callable[..., Laboratory]
 ONE = Demonstration(text="reviews 1", label="positive")
-
-
-class Killed(BaseException):
-    """What `kill -9` looks like from within: nothing catches it."""
 
 
 @dataclass
