@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from experiments.cells import Bench, SelectionCell
 from experiments.presets import FindDataset
@@ -45,6 +46,7 @@ class Line:
     cost: Cost
 
 
+@cache
 def placeholder_dataset(name: str) -> Dataset:
     """A dataset of a public one's size and task, with empty texts: enough to count with.
 

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from app.cli.demo import demo
+from app.cli.experiment import create_experiments
 from app.cli.refusals import Refusal, show_refusal
 from app.cli.select import select
 from app.cli.services import migrate, serve, work
@@ -33,6 +34,7 @@ def create_application() -> typer.Typer:
     application.callback()(_root)
     application.command("select", rich_help_panel=_ENGINE)(select)
     application.command("templates", rich_help_panel=_ENGINE)(templates)
+    application.add_typer(create_experiments(), name="experiment", rich_help_panel=_ENGINE)
     application.command("demo", rich_help_panel=_SERVICE)(demo)
     application.command("up", rich_help_panel=_SERVICE)(up)
     application.command("serve", rich_help_panel=_SERVICE)(serve)
