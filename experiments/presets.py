@@ -111,12 +111,19 @@ PAPER = Scale(
 LAPTOP = Scale(
     name="laptop",
     note="A size for two processor cores and a small model, not the paper's: one template, three seeds, "
-    "256 candidates, 200 test rows.",
+    "192 candidates, 52 permutations evaluated on 100 rows each, 200 test rows.",
     model="smollm2-135m-instruct",
     datasets=("sst-2", "sst-5", "trec"),
     seeds=(0, 1, 2),
     preset="quick",
-    options=overlay(LEAN, {"splits": {"test": 200}}),
+    options=overlay(
+        LEAN,
+        {
+            "splits": {"test": 200},
+            "filtering": {"candidates": 192, "initial_score_size": 14, "max_score_size": 28},
+            "search": {"iterations": 3},
+        },
+    ),
     many_rows=(200, 20),
 )
 TINY = Scale(

@@ -311,7 +311,7 @@ def test_random_substitutions_reach_members_that_do_not_fit(share: float, least:
     )
     replacements = set[int]()
     for seed in range(400):
-        child = neighbourhood.children([(0, 1)], set(), make_generator(seed))[0]
+        child = neighbourhood.children([(0, 1)], set(), make_generator(seed, "search"))[0]
         if child[1] == 1:
             replacements.add(child[0])
 
