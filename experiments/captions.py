@@ -2,18 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 
-from experiments.cells import Bench, SelectionCell
+from experiments.cells import SelectionCell
 from lens_engine.report import Accuracy
 
 
 def describe_cells(cells: Sequence[SelectionCell]) -> str:
-    """Model, datasets, templates and seeds in a sentence."""
+    """Model, datasets, templates and seeds, for a sentence of a note."""
     benches = [cell.bench for cell in cells]
     models = _list(name_model(bench.model) for bench in benches)
     datasets = _list(f"{bench.dataset} (`{bench.template}`)" for bench in benches)
     seeds = list(dict.fromkeys(bench.seed for bench in benches))
     noun = "seed" if len(seeds) == 1 else "seeds"
-    return f"Support examples found with {models} on {datasets}, {noun} {_list(map(str, seeds))}."
+    return f"{models} on {datasets}, {noun} {_list(map(str, seeds))}"
 
 
 def describe_rows(accuracies: Sequence[Accuracy]) -> str:
@@ -28,16 +28,18 @@ def name_model(reference: str) -> str:
     return reference.rstrip("/").rpartition("/")[2] or reference
 
 
+def as_sentence(title: str) -> str:
+    """A title of several lines on one, with a full stop unless it is a question."""
+    line = " ".join(title.split())
+    return line if line.endswith(("?", ".")) else f"{line}."
+
+
 def datasets_of(cells: Sequence[SelectionCell]) -> dict[str, list[SelectionCell]]:
     """The cells of each dataset, in the order given."""
     groups: dict[str, list[SelectionCell]] = {}
     for cell in cells:
         groups.setdefault(cell.bench.dataset, []).append(cell)
     return groups
-
-
-def describe_bench(bench: Bench) -> str:
-    return f"{name_model(bench.model)}, {bench.dataset}, `{bench.template}`, seed {bench.seed}"
 
 
 def _list(items: Iterable[str]) -> str:

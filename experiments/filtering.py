@@ -22,13 +22,9 @@ from lens_engine.report import Accuracy
 from lens_engine.types import Example, FloatArray
 
 TITLE = "Do informative examples help, and what does the search add?"
-LEAST, ANY, MOST, SEARCHED = "least\ninformative", "random", "most\ninformative", "with\nsearch"
-_KINDS = {
-    LEAST: "random permutations of the least informative",
-    ANY: RANDOM,
-    MOST: "random permutations of the most informative",
-    SEARCHED: SUPPORT,
-}
+LEAST, ANY, MOST, SEARCHED = "least informative", "random", "most informative", "with search"
+_KINDS = {LEAST: "least informative", ANY: RANDOM, MOST: "most informative", SEARCHED: SUPPORT}
+"""Where permutations are drawn from, and the name of its colour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +56,7 @@ def run(lab: Laboratory, plan: FilteringPlan) -> Finding:
     """
     found = [one for name, cells in datasets_of(plan.selections).items() for one in _measure(lab, name, cells, plan)]
     every = [accuracy for one in found for accuracy in one.accuracies]
+    share = f"{100 * plan.share:.3g} %"
     panels = [_panel(dataset, found) for dataset in datasets_of(plan.selections)]
     return Finding(
         name="filtering",
@@ -67,9 +64,10 @@ def run(lab: Laboratory, plan: FilteringPlan) -> Finding:
         tables=(_table(found),),
         plots=(plot_strips(TITLE, panels, f"accuracy on {show_rows(every)} test rows"),),
         notes=(
-            f"{describe_cells(plan.selections)} For each selection {plan.permutations} random permutations from the "
-            f"{plan.share:.1%} of its candidates with the lowest InfoScore, from all of them, and from the "
-            f"{plan.share:.1%} with the highest, label by label; and the support examples that the search found. A dot "
+            f"Support examples found with {describe_cells(plan.selections)}. "
+            f"For each selection {plan.permutations} random permutations from the "
+            f"{share} of its candidates with the lowest InfoScore, from all of them, and from the "
+            f"{share} with the highest, label by label; and the support examples that the search found. A dot "
             "is a prompt; whiskers and sd are over the prompts.",
             describe_rows(every),
         ),
@@ -89,7 +87,7 @@ def _measure(lab: Laboratory, dataset: str, cells: list[SelectionCell], plan: Fi
     pools: dict[str, list[Accuracy]] = {pool: [] for pool in _KINDS}
     for cell in cells:
         for pool, sets in _find_sets(lab, cell, plan).items():
-            pools[pool] += evaluate_sets(lab, cell, sets, pool.replace("\n", " "))
+            pools[pool] += evaluate_sets(lab, cell, sets, pool)
     return [Drawn(dataset, pool, tuple(accuracies)) for pool, accuracies in pools.items()]
 
 
@@ -120,7 +118,7 @@ def _draw(lab: Laboratory, cell: SelectionCell, pool: list[Example], count: int)
 
 
 def _table(found: list[Drawn]) -> Table:
-    rows = tuple((one.dataset, one.pool.replace("\n", " "), *spread_values(one.accuracies)) for one in found)
+    rows = tuple((one.dataset, one.pool, *spread_values(one.accuracies)) for one in found)
     return Table(("dataset", "drawn from", *SPREAD_COLUMNS), rows)
 
 

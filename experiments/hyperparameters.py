@@ -8,7 +8,7 @@ from experiments.cells import SelectionCell
 from experiments.findings import Finding, Plot, Table, Value
 from experiments.laboratory import Laboratory
 from experiments.spreads import mean, sample_sd, show_rows
-from experiments.strips import SUPPORT, Group, Panel, plot_strips
+from experiments.strips import Group, Panel, plot_strips
 from lens_engine.config import SelectionConfig
 from lens_engine.report import Accuracy, SelectionResult
 
@@ -16,7 +16,7 @@ TITLE = "How much do the hyper-parameters matter?"
 RHO, KEEP, WEIGHT, BEAM = "filtering.rho", "filtering.keep", "search.diversity_weight", "search.beam_width"
 SYMBOLS = {RHO: "rho", KEEP: "m", WEIGHT: "lambda", BEAM: "B"}
 """Option to the paper's letter, in the order of the panels."""
-_CHANGED = "one option changed"
+_UNCHANGED, _CHANGED = "no option changed", "one option changed"
 
 _VALUES: Mapping[str, tuple[float, ...]] = {RHO: (1.5, 4.0), KEEP: (32, 128), WEIGHT: (0.0, 3.0), BEAM: (2, 8)}
 
@@ -48,7 +48,7 @@ class Setting:
         return tuple(test.accuracy for test in self.tests)
 
     def as_group(self) -> Group:
-        return Group(f"{self.value:.3g}", SUPPORT if self.is_own else _CHANGED, self.accuracies)
+        return Group(f"{self.value:.3g}", _UNCHANGED if self.is_own else _CHANGED, self.accuracies)
 
 
 def run(lab: Laboratory, plan: HyperparametersPlan) -> Finding:
@@ -65,7 +65,8 @@ def run(lab: Laboratory, plan: HyperparametersPlan) -> Finding:
         tables=(_table(found),),
         plots=tuple(_plot(dataset, found, "" if len(datasets) == 1 else dataset) for dataset in datasets),
         notes=(
-            f"{describe_cells(plan.selections)} One option is changed at a time; the others stay. A dot is the "
+            f"Support examples found with {describe_cells(plan.selections)}. "
+            f"One option is changed at a time; the others stay. A dot is the "
             "selection of one seed, with a search of its own; whiskers and sd are over the seeds. A wider beam "
             "evaluates more permutations: the table says how many.",
             describe_rows([test for one in found for test in one.tests]),
@@ -154,7 +155,7 @@ def _plot(dataset: str, found: list[Setting], name: str) -> Plot:
     panels = [_panel(option, _in_order(found, dataset, option)) for option in options]
     rows = show_rows([test for one in found if one.dataset == dataset for test in one.tests])
     seeds = max(len(one.results) for one in found)
-    title = f"{TITLE} {dataset}, {seeds} {'seed' if seeds == 1 else 'seeds'}"
+    title = f"{TITLE}\n{dataset}, {seeds} {'seed' if seeds == 1 else 'seeds'}"
     return plot_strips(title, panels, f"accuracy on {rows} test rows", name)
 
 

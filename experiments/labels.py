@@ -35,7 +35,7 @@ class Labelled:
 
     def as_group(self) -> Group:
         kind = self.kind.removesuffix(" examples")
-        return Group(f"{kind},\n{self.labels}", self.kind, tuple(one.accuracy for one in self.accuracies))
+        return Group(f"{kind}, {self.labels}", self.kind, tuple(one.accuracy for one in self.accuracies))
 
 
 def run(lab: Laboratory, plan: LabelsPlan) -> Finding:
@@ -52,7 +52,8 @@ def run(lab: Laboratory, plan: LabelsPlan) -> Finding:
         tables=(_table(found),),
         plots=(plot_strips(TITLE, _panels(found), f"accuracy on {show_rows(every)} test rows"),),
         notes=(
-            f"{describe_cells(plan.selections)} For each selection its support examples and {plan.random_sets} random "
+            f"Support examples found with {describe_cells(plan.selections)}. "
+            f"For each selection its support examples and {plan.random_sets} random "
             f"sets of the same candidates; each set with its gold labels, and {plan.labellings} times with a label "
             "drawn evenly from all labels for each text, so that some stay right by chance. A dot is a prompt; "
             "whiskers and sd are over the prompts.",

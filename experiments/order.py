@@ -53,7 +53,8 @@ def run(lab: Laboratory, plan: OrderPlan) -> Finding:
         tables=(_summarise(found), _list_sets(found)),
         plots=(_plot(plan, found),),
         notes=(
-            f"{describe_cells(plan.selections)} Each set of support examples, and a random set of the same candidates "
+            f"Support examples found with {describe_cells(plan.selections)}. "
+            f"Each set of support examples, and a random set of the same candidates "
             f"for each, in {plan.orders} random orders. The demonstrations of a set stay the same: whiskers and sd are "
             "over its orders.",
             describe_rows([accuracy for one in found for accuracy in one.shuffled]),

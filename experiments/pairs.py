@@ -75,8 +75,8 @@ def run(lab: Laboratory, plan: PairsPlan) -> Finding:
         tables=(_summarise(singles, pairs), _list_ends(pairs, plan.shown)),
         plots=(_plot(plan, pairs),),
         notes=(
-            f"{describe_cells([plan.selection])} {len(singles)} candidates were each judged as the only demonstration; "
-            f"the {plan.best} best, label by label, were put together in every pair and both orders: {len(pairs)} "
+            f"{describe_cells([plan.selection])}: {len(singles)} candidates were each judged as the one demonstration, "
+            f"and the {plan.best} best, label by label, put together in every pair and both orders: {len(pairs)} "
             "prompts of two demonstrations.",
             f"{describe_rows([pair.together for pair in pairs])} The best were chosen by the same rows, which flatters "
             "what they are said to be worth alone by a part of that.",
@@ -175,7 +175,7 @@ def _plot(plan: PairsPlan, pairs: Sequence[Pair]) -> Plot:
     ]
     rows = show_rows([pair.together for pair in pairs])
     return plot_scatter(
-        f"{TITLE} {plan.selection.bench.dataset}, {len(pairs)} prompts",
+        f"{TITLE}\n{plan.selection.bench.dataset}, {len(pairs)} prompts",
         [one for one in points if one.places],
         x_label=f"mean accuracy of the two alone, {rows} test rows",
         y_label=f"accuracy of both together, {rows} test rows",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from experiments.captions import as_sentence
 from experiments.findings import Plot
 from experiments.spreads import mean
 
@@ -27,7 +28,7 @@ def plot_scatter(title: str, points: Sequence[Points], *, x_label: str, y_label:
     """Up to three series of dots; `diagonal` is what the legend calls the line of equality."""
     return Plot(
         draw=partial(_draw, title=title, points=tuple(points), x_label=x_label, y_label=y_label, diagonal=diagonal),
-        alternative=f"{title} {'; '.join(_describe(one) for one in points)}.",
+        alternative=f"{as_sentence(title)} {'; '.join(_describe(one) for one in points)}.",
         size=(6.8, 5.4),
     )
 

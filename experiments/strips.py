@@ -3,6 +3,7 @@
 Every accuracy that was measured is shown, so that a mean never hides what it is a mean of.
 """
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from experiments.captions import as_sentence
 from experiments.findings import Plot
 from experiments.spreads import mean, sample_sd
 
@@ -23,8 +25,9 @@ COLOURS = {SUPPORT: "#c1443c", RANDOM: "#5b7fa8"}
 OTHER_COLOURS = ("#4f9a6b", "#e0a458", "#8a6fb0", "#777777")
 _DOTS_WIDTH, _BAR_WIDTH = 0.5, 0.7
 """Of a column, which is one wide. Dots stand beside each other, so that equal ones are all seen."""
-_LONG_NAME = 12
-"""Characters of a line from which the names under the columns are turned."""
+_LINE = 11
+"""Characters of a line under a column, unless a word is longer."""
+_INCHES_PER_CHARACTER = 0.085
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +51,23 @@ class Panel:
 def plot_strips(title: str, panels: Sequence[Panel], y_label: str, name: str = "") -> Plot:
     """Panels beside each other that share the axis of accuracy, with one legend for all."""
     columns = sum(len(panel.groups) + 1 for panel in panels)
+    longest = max(len(line) for panel in panels for group in panel.groups for line in _wrap(group.name).splitlines())
+    width = max(0.7, _INCHES_PER_CHARACTER * (longest + 1))  # of a column
     return Plot(
         draw=partial(_draw_strips, title=title, panels=tuple(panels), y_label=y_label),
         alternative=describe_strips(title, panels),
         name=name,
-        size=(max(6.5, 1.5 + 0.72 * columns), 4.8),
+        size=(max(6.5, 1.0 + width * columns), 4.8),
     )
 
 
 def describe_strips(title: str, panels: Sequence[Panel]) -> str:
     """The means in words."""
     parts = [
-        f"{panel.title}: " + ", ".join(f"{_in_line(group.name)} {mean(group.accuracies):.3f}" for group in panel.groups)
+        f"{panel.title}: " + ", ".join(f"{name} {mean(group.accuracies):.3f}" for name, group in _name_groups(panel))
         for panel in panels
     ]
-    return f"{title} Mean accuracies. {'; '.join(parts)}."
+    return f"{as_sentence(title)} Mean accuracies. {'; '.join(parts)}."
 
 
 def _draw_strips(figure: "Figure", title: str, panels: Sequence[Panel], y_label: str) -> None:
@@ -85,8 +90,8 @@ def _choose_colours(panels: Sequence[Panel]) -> dict[str, str]:
 def _draw_panel(axes: "Axes", panel: Panel, colours: dict[str, str]) -> None:
     for place, group in enumerate(panel.groups):
         _draw_group(axes, place, group, colours[group.kind])
-    names = [group.name for group in panel.groups]
-    axes.set_xticks(range(len(names)), names, **_turn(names))
+    names = [_wrap(group.name) for group in panel.groups]
+    axes.set_xticks(range(len(names)), names)
     axes.set_xlim(-0.7, len(names) - 0.3)
     axes.set_xlabel(panel.x_label)
     axes.set_title(panel.title, fontsize="medium")
@@ -94,9 +99,8 @@ def _draw_panel(axes: "Axes", panel: Panel, colours: dict[str, str]) -> None:
     axes.set_axisbelow(True)
 
 
-def _turn(names: Sequence[str]) -> dict[str, Any]:
-    longest = max(len(line) for name in names for line in name.splitlines())
-    return {"rotation": 25, "ha": "right", "rotation_mode": "anchor"} if longest > _LONG_NAME else {}
+def _wrap(name: str) -> str:
+    return textwrap.fill(name, _LINE, break_long_words=False)
 
 
 def _draw_group(axes: "Axes", place: int, group: Group, colour: str) -> None:
@@ -116,8 +120,14 @@ def _draw_legend(figure: "Figure", row: Sequence["Axes"], kinds: list[str]) -> N
     for axes in row:
         handles, labels = axes.get_legend_handles_labels()
         entries |= dict(zip(labels, handles, strict=True))
-    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=4, frameon=False)
+    entry_inches = _INCHES_PER_CHARACTER * (max(map(len, entries)) + 6)  # the sample and the gaps beside the text
+    columns = max(1, int(figure.get_figwidth() / entry_inches))
+    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns, frameon=False)
 
 
-def _in_line(name: str) -> str:
-    return " ".join(name.splitlines())
+def _name_groups(panel: Panel) -> list[tuple[str, Group]]:
+    """Names; with the kind, where it takes the colour to tell two columns apart."""
+    names = [group.name for group in panel.groups]
+    if len(set(names)) < len(names):
+        names = [f"{name} ({group.kind})" for name, group in zip(names, panel.groups, strict=True)]
+    return list(zip(names, panel.groups, strict=True))

@@ -70,7 +70,8 @@ def run(lab: Laboratory, plan: TransferPlan) -> Finding:
         tables=(_table(found, plan.finder),),
         plots=(plot_strips(TITLE, panels, f"accuracy on {show_rows(every)} test rows"),),
         notes=(
-            f"{describe_cells(plan.selections)} The support examples of each selection, and {plan.random_sets} random "
+            f"Support examples found with {describe_cells(plan.selections)}. "
+            f"The support examples of each selection, and {plan.random_sets} random "
             "sets of the same candidates for each, are judged with every model on the same test rows. A dot is a "
             "prompt; whiskers and sd are over the prompts.",
             describe_rows(every),
