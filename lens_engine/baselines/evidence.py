@@ -20,6 +20,10 @@ from numpy.typing import NDArray
 from lens_engine.template import Task
 from lens_engine.types import Example, FloatArray, IndexArray
 
+_ROUNDING = 1e-12
+"""A squared distance below this share of the squared lengths is rounding. Kept, it would tell apart rows that cover
+others equally well: the root of a float64's last place is no small number."""
+
 
 @dataclass(frozen=True)
 class FinalLayerGradients:
@@ -47,10 +51,10 @@ class FinalLayerGradients:
         return products
 
     def squared_distances(self, others: "FinalLayerGradients") -> FloatArray:
-        """||g_i - g_j||²  # [rows, others], never below 0."""
+        """||g_i - g_j||²  # [rows, others], 0 where there is nothing but rounding: of a row from itself, for one."""
         lengths = self.norms[:, None] ** 2 + others.norms[None, :] ** 2
-        distances: FloatArray = np.maximum(lengths - 2.0 * self.products(others), 0.0)
-        return distances
+        distances = lengths - 2.0 * self.products(others)
+        return np.where(distances > _ROUNDING * lengths, distances, 0.0)
 
     @cached_property
     def norms(self) -> FloatArray:
