@@ -105,6 +105,34 @@ def test_full_groups_are_closed(
     assert len(set(chosen)) == 5
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_groups_are_descended_together_until_each_is_full(
+    make_trained: Callable[[int], tuple[Evidence, Matrix]], rng: np.random.Generator, seed: int
+) -> None:
+    """The order of picks is that of the descent, not of the groups, and a full group's rows are passed over."""
+    evidence, layer = make_trained(seed)
+    left = {0: 1, 1: 3, 2: 2}
+    expected: list[int] = []
+    while any(left.values()):
+        rows = [row for row in range(12) if row not in expected and left[row % 3]]
+        losses = {row: validation_loss(evidence, layer - 1e-5 * gradient_of(evidence, row)) for row in rows}
+        expected.append(min(losses, key=lambda row: losses[row]))
+        left[expected[-1] % 3] -= 1
+        layer = layer - step_size(evidence.features) * gradient_of(evidence, expected[-1])
+
+    assert glister(evidence, (1, 3, 2), rng) == expected
+
+
+def test_probability_that_vanished_still_pulls(make_evidence: MakeEvidence, rng: np.random.Generator) -> None:
+    # Both validation rows are surely wrong, and each is mended by the pool row along its axis. Row 1 is longer.
+    validation = LabelledRows(np.array([1, 0]), np.eye(2), np.eye(2))
+    evidence = make_evidence(
+        groups=[1, 0], features=[[1.0, 0.0], [0.0, 2.0]], probabilities=[[0.9, 0.1], [0.1, 0.9]], validation=validation
+    )
+
+    assert glister(evidence, (2,), rng) == [1, 0]
+
+
 def test_without_validation_rows_it_is_refused(make_evidence: MakeEvidence, rng: np.random.Generator) -> None:
     with pytest.raises(InvalidConfig, match="glister chooses by validation rows") as caught:
         glister(make_evidence(), (1, 1), rng)

@@ -1,5 +1,4 @@
 from collections.abc import Callable, Sequence
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -51,17 +50,12 @@ BOTH = pytest.mark.parametrize(
 
 @BOTH
 @pytest.mark.parametrize("seed", range(4))
-def test_choice_is_the_greedy_one_and_near_the_best(
+def test_choice_is_the_greedy_one(
     make_evidence: MakeEvidence, rng: np.random.Generator, select: Select, value: Value, seed: int
 ) -> None:
-    evidence = make_evidence(11, 3, seed=seed)
-    similarity = cosines(evidence)
-    best = max(value(similarity, members) for members in combinations(range(11), 4))
+    evidence = make_evidence(16, 3, seed=seed)
 
-    chosen = select(evidence, (4,), rng)
-
-    assert chosen == greedy(value, similarity, 4)
-    assert value(similarity, chosen) >= (1.0 - 1.0 / np.e) * best
+    assert select(evidence, (6,), rng) == greedy(value, cosines(evidence), 6)
 
 
 def test_gains_are_differences_of_the_function() -> None:
