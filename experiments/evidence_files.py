@@ -74,7 +74,7 @@ def evidence_bytes(evidence: Evidence) -> bytes:
 def read_evidence(path: Path) -> Evidence | None:
     """What `evidence_bytes` wrote; None where there is no such file, or not a whole one."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         return _assemble(arrays)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
@@ -84,5 +84,5 @@ def read_evidence(path: Path) -> Evidence | None:
 def _assemble(arrays: dict[str, Any]) -> Evidence:
     has_validation = any(name.startswith(_VALIDATION) for name in arrays)
     validation = LabelledRows(*(arrays[_VALIDATION + name] for name in _ROWS)) if has_validation else None
-    rows, training = ([arrays[name] for name in names] for names in (_ROWS, _TRAINING))
-    return Evidence(*rows, *training, dtype=str(arrays[_DTYPE]), validation=validation)
+    rows = {name: arrays[name] for name in (*_ROWS, *_TRAINING)}
+    return Evidence(**rows, dtype=str(arrays[_DTYPE]), validation=validation)

@@ -86,7 +86,7 @@ def _read_row(number: int, row: Row, source: HubDataset) -> Example:
 
 def _fetch(repository: str, split: str) -> Iterable[Row]:
     try:
-        from datasets import load_dataset
+        from datasets import load_dataset  # type: ignore[import-untyped]
     except ImportError as error:
         raise InvalidDataset(
             "datasets of the hub need the package `datasets`: pip install datasets; or name a folder with the files",

@@ -33,12 +33,12 @@ def _draw(measured: Measured, size: str, figure: "Figure") -> None:
     for axes, column in zip(panels, columns, strict=True):
         _draw_panel(axes, [point for point in points if point.column == column], names)
         axes.set_title("mean of the datasets" if column == MEAN else column, fontsize="medium")
+        axes.set_xlabel("accuracy on the test rows")
     panels[0].set_yticks(range(len(names)), names)
     panels[0].set_ylim(len(names) - 0.5, -0.5)
     has_intervals = all(point.estimate.bounds for point in points)
     whiskers = "whiskers: 95 % interval over seeds" if has_intervals else "one seed, so no intervals"
     figure.suptitle(f"Test accuracy of methods with {measured.scale.model}\n{size}; {whiskers}", fontsize="medium")
-    figure.supxlabel("accuracy on the test rows", fontsize="medium")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
 

@@ -6,7 +6,7 @@ from typing import Any
 from experiments.findings import Finding, Plot, join_name
 from experiments.store import replace_file
 
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {
     "svg.hashsalt": "lens",  # the same picture for the same numbers
     "svg.fonttype": "none",  # text stays text: it can be searched, read aloud, and compared
     "axes.spines.top": False,

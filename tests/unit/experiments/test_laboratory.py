@@ -117,7 +117,7 @@ def test_cell_with_a_checkpoint_of_another_scorer_begins_anew(
     cell = bench.selection(make_tiny(search={"iterations": 3}))
 
     def kill(call: int) -> None:
-        if call == 10:
+        if call == 4:
             raise Killed
 
     with pytest.raises(Killed):
