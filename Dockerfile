@@ -22,6 +22,7 @@ COPY constraints.txt ./
 FROM build AS build-api
 COPY pyproject.toml README.md LICENSE ./
 COPY app ./app
+COPY experiments ./experiments
 COPY lens_engine ./lens_engine
 COPY migrations ./migrations
 COPY worker ./worker
@@ -35,6 +36,7 @@ ARG TORCH_INDEX_URL=https://pypi.org/simple
 RUN pip --python /opt/lens/bin/python install -c constraints.txt --no-deps --index-url "$TORCH_INDEX_URL" torch
 COPY pyproject.toml README.md LICENSE ./
 COPY app ./app
+COPY experiments ./experiments
 COPY lens_engine ./lens_engine
 COPY migrations ./migrations
 COPY worker ./worker
