@@ -19,8 +19,8 @@ Perform = Callable[..., Finding]
 """Laboratory, selections, and sizes by name."""
 
 _SMALL = (
-    "A size for two processor cores and a small model, not the paper's: few seeds, 256 candidates, 200 test rows. "
-    "It shows that the question can be asked, more than it answers it."
+    "A size for two processor cores and a small model, not the paper's: few candidates, seeds and test rows. It shows "
+    "how the question is asked, more than it answers it."
 )
 
 
@@ -118,7 +118,7 @@ ANALYSES: dict[str, Analysis] = {
         _hyperparameters,
         scales={"laptop": _ONE, "paper": {"datasets": ("sst-2", "trec"), "templates": (0,), "seeds": (0, 1, 2, 3)}},
         sizes={
-            "laptop": {"values": {RHO: (4.0,), KEEP: (128,), WEIGHT: (0.0, 3.0), BEAM: (2,)}},
+            "laptop": {"values": {RHO: (3.0,), KEEP: (128,), WEIGHT: (0.0, 3.0), BEAM: (2,)}},
             "tiny": {"values": {RHO: (1.2,), KEEP: (12,), WEIGHT: (0.0,), BEAM: (1,)}},
             "paper": {
                 "values": {RHO: (1.5, 3.0, 4.0), KEEP: (100, 250, 1000), WEIGHT: (0.0, 0.5, 2.0), BEAM: (2, 4, 16)}

@@ -1,30 +1,18 @@
 """`lens experiment`: the paper's tables and figures, one command each."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from app.cli.experiment_analyses import filtering, hyperparameters, labels, order, pairs, transfer
 from app.cli.experiment_options import Given, read_variants, split_words, taking_given
 
-if TYPE_CHECKING:
-    from experiments.findings import Finding
-    from experiments.laboratory import Laboratory
-    from experiments.presets import Scale
-
-
-@dataclass(frozen=True, slots=True)
-class Study:
-    """An experiment that needs no options beyond the common ones."""
-
-    help: str
-    run: "Callable[[Laboratory, Scale], Finding]"
-
-
-STUDIES: dict[str, Study] = {}
-"""By the command's name. `run` imports its module when it is called, so that help stays quick."""
+STUDIES: dict[str, Callable[..., None]] = {
+    command.__name__: command for command in (order, transfer, labels, hyperparameters, filtering, pairs)
+}
+"""The analyses beside the table, by the command's name."""
 
 
 def create_experiments() -> typer.Typer:
@@ -36,21 +24,9 @@ def create_experiments() -> typer.Typer:
         rich_markup_mode="markdown",
     )
     group.command("table")(taking_given(table))
-    for name, study in STUDIES.items():
-        group.command(name, help=study.help)(make_command(study))
+    for name, command in STUDIES.items():
+        group.command(name)(taking_given(command))
     return group
-
-
-def make_command(study: Study) -> Callable[..., None]:
-    """A command of the common options."""
-
-    def command(given: Given) -> None:
-        from app.cli.experiment_session import running
-
-        with running(given) as session:
-            session.publish(study.run(session.laboratory, session.scale))
-
-    return taking_given(command)
 
 
 def table(

@@ -36,8 +36,8 @@ class Given:
     threads: int | None
     remembers: bool
 
-    def scale(self) -> "Scale":
-        """The preset with what was given laid over it.
+    def scale(self, adapt: "Callable[[Scale], Scale]" = lambda scale: scale) -> "Scale":
+        """The preset, as an experiment adapts it to itself, with what was given laid over it.
 
         Raises:
             InvalidConfig: there is no such preset, or an option is not NAME=VALUE.
@@ -46,7 +46,7 @@ class Given:
 
         if self.preset not in SCALES:
             raise InvalidConfig(f"{self.preset!r} is not one of {', '.join(SCALES)}", field="preset")
-        scale = SCALES[self.preset]
+        scale = adapt(SCALES[self.preset])
         changes: dict[str, Any] = {
             "model": self.model,
             "datasets": self.datasets,
