@@ -1,6 +1,7 @@
 """`lens experiment` as a person meets it: help, refusals, prices."""
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -86,11 +87,14 @@ def test_finding_is_published_in_the_output(tmp_path: Path, capsys: pytest.Captu
     assert f"wrote {tmp_path / 'study.csv'}" in capsys.readouterr().err
 
 
-def test_stopped_session_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_session_says_how_to_go_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals
+) -> None:
     def stop(session: Session) -> None:
         session.observer.total = 9
         session.observer.recalled = 4
-        raise KeyboardInterrupt
+        signal.raise_signal(number)
 
     with pytest.raises(typer.Exit) as stopped, running(read_given(output=tmp_path)) as session:
         stop(session)
