@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from lens_engine.errors import InvalidDataset
@@ -86,14 +87,14 @@ def _read_row(number: int, row: Row, source: HubDataset) -> Example:
 
 def _fetch(repository: str, split: str) -> Iterable[Row]:
     try:
-        from datasets import load_dataset  # type: ignore[import-untyped]
+        hub = import_module("datasets")
     except ImportError as error:
         raise InvalidDataset(
             "datasets of the hub need the package `datasets`: pip install datasets; or name a folder with the files",
             field="dataset",
         ) from error
     try:
-        rows: Iterable[Row] = load_dataset(repository, split=split)
+        rows: Iterable[Row] = hub.load_dataset(repository, split=split)
     except Exception as error:
         raise InvalidDataset(f"{repository} cannot be fetched from the hub: {error}", field="dataset") from error
     return rows
