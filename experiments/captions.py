@@ -28,6 +28,12 @@ def name_model(reference: str) -> str:
     return reference.rstrip("/").rpartition("/")[2] or reference
 
 
+def title_panel(dataset: str, cells: Sequence[SelectionCell]) -> str:
+    """A dataset, and over how many seeds."""
+    seeds = len({cell.bench.seed for cell in cells})
+    return f"{dataset}, {seeds} {'seed' if seeds == 1 else 'seeds'}"
+
+
 def as_sentence(title: str) -> str:
     """A title of several lines on one, with a full stop unless it is a question."""
     line = " ".join(title.split())

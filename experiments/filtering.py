@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.captions import datasets_of, describe_cells, describe_rows
+from experiments.captions import datasets_of, describe_cells, describe_rows, title_panel
 from experiments.cells import SelectionCell
 from experiments.example_sets import ExampleSet, as_set, draw_random_sets, evaluate_sets, support_set
 from experiments.findings import Finding, Table
@@ -57,7 +57,7 @@ def run(lab: Laboratory, plan: FilteringPlan) -> Finding:
     found = [one for name, cells in datasets_of(plan.selections).items() for one in _measure(lab, name, cells, plan)]
     every = [accuracy for one in found for accuracy in one.accuracies]
     share = f"{100 * plan.share:.3g} %"
-    panels = [_panel(dataset, found) for dataset in datasets_of(plan.selections)]
+    panels = [_panel(dataset, cells, found) for dataset, cells in datasets_of(plan.selections).items()]
     return Finding(
         name="filtering",
         title=TITLE,
@@ -122,6 +122,6 @@ def _table(found: list[Drawn]) -> Table:
     return Table(("dataset", "drawn from", *SPREAD_COLUMNS), rows)
 
 
-def _panel(dataset: str, found: list[Drawn]) -> Panel:
+def _panel(dataset: str, cells: list[SelectionCell], found: list[Drawn]) -> Panel:
     groups = tuple(one.as_group() for one in found if one.dataset == dataset)
-    return Panel(dataset, "where the demonstrations are drawn from", groups)
+    return Panel(title_panel(dataset, cells), "where the demonstrations are drawn from", groups)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from experiments.captions import datasets_of, describe_cells, describe_rows
+from experiments.captions import datasets_of, describe_cells, describe_rows, title_panel
 from experiments.cells import SelectionCell
 from experiments.findings import Finding, Plot, Table, Value
 from experiments.laboratory import Laboratory
@@ -58,12 +58,13 @@ def run(lab: Laboratory, plan: HyperparametersPlan) -> Finding:
         LensError: as `Laboratory.select`; `InvalidConfig` where a value does not go with the other options.
     """
     datasets = datasets_of(plan.selections)
+    is_single = len(datasets) == 1
     found = [one for name, cells in datasets.items() for one in _measure(lab, name, cells, plan.values)]
     return Finding(
         name="hyperparameters",
         title=TITLE,
         tables=(_table(found),),
-        plots=tuple(_plot(dataset, found, "" if len(datasets) == 1 else dataset) for dataset in datasets),
+        plots=tuple(_plot(name, cells, found, "" if is_single else name) for name, cells in datasets.items()),
         notes=(
             f"Support examples found with {describe_cells(plan.selections)}. "
             f"One option is changed at a time; the others stay. A dot is the "
@@ -150,13 +151,11 @@ def _row(one: Setting) -> tuple[Value, ...]:
     )
 
 
-def _plot(dataset: str, found: list[Setting], name: str) -> Plot:
+def _plot(dataset: str, cells: list[SelectionCell], found: list[Setting], name: str) -> Plot:
     options = dict.fromkeys(one.option for one in found if one.dataset == dataset)
     panels = [_panel(option, _in_order(found, dataset, option)) for option in options]
     rows = show_rows([test for one in found if one.dataset == dataset for test in one.tests])
-    seeds = max(len(one.results) for one in found)
-    title = f"{TITLE}\n{dataset}, {seeds} {'seed' if seeds == 1 else 'seeds'}"
-    return plot_strips(title, panels, f"accuracy on {rows} test rows", name)
+    return plot_strips(f"{TITLE}\n{title_panel(dataset, cells)}", panels, f"accuracy on {rows} test rows", name)
 
 
 def _panel(option: str, settings: list[Setting]) -> Panel:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from experiments.captions import datasets_of, describe_cells, describe_rows
+from experiments.captions import datasets_of, describe_cells, describe_rows, title_panel
 from experiments.cells import SelectionCell
 from experiments.example_sets import ExampleSet, draw_random_sets, evaluate_sets, relabel, support_set
 from experiments.findings import Finding, Table
@@ -46,11 +46,12 @@ def run(lab: Laboratory, plan: LabelsPlan) -> Finding:
     """
     found = [one for name, cells in datasets_of(plan.selections).items() for one in _measure(lab, name, cells, plan)]
     every = [accuracy for one in found for accuracy in one.accuracies]
+    panels = [_panel(dataset, cells, found) for dataset, cells in datasets_of(plan.selections).items()]
     return Finding(
         name="labels",
         title=TITLE,
         tables=(_table(found),),
-        plots=(plot_strips(TITLE, _panels(found), f"accuracy on {show_rows(every)} test rows"),),
+        plots=(plot_strips(TITLE, panels, f"accuracy on {show_rows(every)} test rows"),),
         notes=(
             f"Support examples found with {describe_cells(plan.selections)}. "
             f"For each selection its support examples and {plan.random_sets} random "
@@ -87,9 +88,6 @@ def _table(found: list[Labelled]) -> Table:
     return Table(("dataset", "examples", "labels", *SPREAD_COLUMNS), rows)
 
 
-def _panels(found: list[Labelled]) -> list[Panel]:
-    datasets = dict.fromkeys(one.dataset for one in found)
-    return [
-        Panel(dataset, "examples and their labels", tuple(one.as_group() for one in found if one.dataset == dataset))
-        for dataset in datasets
-    ]
+def _panel(dataset: str, cells: list[SelectionCell], found: list[Labelled]) -> Panel:
+    groups = tuple(one.as_group() for one in found if one.dataset == dataset)
+    return Panel(title_panel(dataset, cells), "examples and their labels", groups)

@@ -100,7 +100,8 @@ def _draw_panel(axes: "Axes", panel: Panel, colours: dict[str, str]) -> None:
 
 
 def _wrap(name: str) -> str:
-    return textwrap.fill(name, _LINE, break_long_words=False)
+    """Short lines; after a hyphen too, since the names of models have no spaces."""
+    return textwrap.fill(name.replace("-", "- "), _LINE, break_long_words=False).replace("- ", "-")
 
 
 def _draw_group(axes: "Axes", place: int, group: Group, colour: str) -> None:

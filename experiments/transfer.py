@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from experiments.captions import datasets_of, describe_cells, describe_rows, name_model
+from experiments.captions import datasets_of, describe_cells, describe_rows, name_model, title_panel
 from experiments.cells import SelectionCell
 from experiments.example_sets import ExampleSet, draw_random_sets, evaluate_sets, support_set
 from experiments.findings import Finding, Table
@@ -63,7 +63,7 @@ def run(lab: Laboratory, plan: TransferPlan) -> Finding:
     models = dict.fromkeys((plan.finder, *plan.models))
     found = [one for model in models for one in _judge_with(lab, model, sets)]
     every = [accuracy for one in found for accuracy in one.accuracies]
-    panels = [_panel(dataset, found, plan.finder) for dataset in datasets_of(plan.selections)]
+    panels = [_panel(dataset, cells, found, plan.finder) for dataset, cells in datasets_of(plan.selections).items()]
     return Finding(
         name="transfer",
         title=TITLE,
@@ -103,9 +103,9 @@ def _table(found: list[Transferred], finder: str) -> Table:
     return Table(("dataset", "judged with", "examples", *SPREAD_COLUMNS), rows)
 
 
-def _panel(dataset: str, found: list[Transferred], finder: str) -> Panel:
+def _panel(dataset: str, cells: list[SelectionCell], found: list[Transferred], finder: str) -> Panel:
     groups = tuple(one.as_group(finder) for one in found if one.dataset == dataset)
-    return Panel(dataset, "language model that the prompts are judged with", groups)
+    return Panel(title_panel(dataset, cells), "language model that the prompts are judged with", groups)
 
 
 def _name(model: str, finder: str) -> str:

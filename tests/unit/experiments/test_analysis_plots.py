@@ -77,6 +77,16 @@ def test_single_accuracy_has_no_whiskers(tmp_path: Path) -> None:
     assert "one standard deviation" not in draw(plot, tmp_path)
 
 
+def test_long_names_are_broken_at_spaces_and_hyphens() -> None:
+    figure = Figure()
+    groups = (Group("smollm2-135m-instruct (found with it)", SUPPORT, (0.5,)), Group("gpt2", SUPPORT, (0.6,)))
+    plot_strips("?", [Panel("", "", groups)], "accuracy").draw(figure)
+
+    long, short = (label.get_text() for label in figure.axes[0].get_xticklabels())
+    assert short == "gpt2"
+    assert long.splitlines() == ["smollm2-", "135m-", "instruct", "(found with", "it)"]
+
+
 def test_many_groups_make_a_wider_picture() -> None:
     groups = tuple(Group(f"seed {seed}", SUPPORT, (0.5,)) for seed in range(20))
 
