@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from lens_engine import __version__
 from lens_engine.config import SelectionConfig
+from lens_engine.planning import count_evaluations
 from lens_engine.report import Record
 from lens_engine.types import Example
 
@@ -62,18 +63,33 @@ class _Cell(Record):
         return self
 
     def key(self, dataset_sha256: str) -> str:
-        """SHA-256 of the cell, of the dataset's rows and label words, and of Lens's version.
+        """SHA-256 of what decides the cell, of the dataset's rows and label words, and of Lens's version.
 
-        Equal keys stand for equal figures on one machine. The model counts by its name.
+        Equal keys stand for equal figures on one machine. The model counts by its name. Options without a part in the
+        figure are left out, so that a rival is not computed again because LENS searches otherwise.
         """
-        content: dict[str, Any] = {"lens": __version__, "dataset": dataset_sha256, "cell": self.model_dump(mode="json")}
+        cell = self.model_dump(mode="json") | {"config": self._decisive()}
+        content: dict[str, Any] = {"lens": __version__, "dataset": dataset_sha256, "cell": cell}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def _decisive(self) -> dict[str, Any]:
+        """The options that have a part in the outcome."""
+        return self.config.model_dump(mode="json", exclude={"method", "search", "random_search", "report"})
 
 
 class SelectionCell(_Cell):
     """One run of a method: its outcome is a `SelectionResult`."""
 
     kind: Literal["selection"] = "selection"
+
+    def _decisive(self) -> dict[str, Any]:
+        config = self.config
+        if config.method == "lens":
+            return config.model_dump(mode="json", exclude={"random_search"})
+        options = config.model_dump(mode="json", exclude={"search": True, "filtering": {"contribution", "calibrated"}})
+        if config.method == "random_and_validation" and config.random_search.permutations is None:
+            options["random_search"] = [count_evaluations(config.search), config.search.beam_width]
+        return options
 
 
 class EvaluationCell(_Cell):
@@ -82,6 +98,9 @@ class EvaluationCell(_Cell):
 
     kind: Literal["evaluation"] = "evaluation"
     demonstrations: tuple[Demonstration, ...]
+
+    def _decisive(self) -> dict[str, Any]:
+        return super()._decisive() | {"calibrated": self.config.report.calibrated}
 
 
 class InfoScoreCell(_Cell):

@@ -16,6 +16,9 @@ NUM_RANDOM = 10
 
 LENS = "lens"
 
+_PAPER_SEARCH: dict[str, Any] = {"first_permutations": None, "random_starts": 0.0, "random_substitutions": 0.0}
+"""Algorithm 2 knows no random draws, and starts with as many permutations as it keeps."""
+
 _NAMES = {
     "herding": "herding",
     "k_center": "k-center greedy",
@@ -84,15 +87,18 @@ def make_entries(scale: Scale) -> dict[str, Entry]:
         "lens_letter": Entry(
             name="LENS, by the paper's letter",
             options={
-                "filtering": {"contribution": "vocabulary"},
-                "search": {"temperature": 0.0},
+                "filtering": {"contribution": "vocabulary", "calibrated": False},
+                "search": {**_PAPER_SEARCH, "temperature": 0.0},
                 "splits": {"confirmation": 0},
             },
             sums_similarity=True,
         ),
         "lens_scripts": Entry(
             name="LENS, as the authors' scripts",
-            options={"filtering": {"contribution": "loss_ratio"}, "search": {"diversity_weight": 4.0}},
+            options={
+                "filtering": {"contribution": "loss_ratio", "calibrated": False},
+                "search": {**_PAPER_SEARCH, "diversity_weight": 4.0},
+            },
         ),
         LENS: Entry(name="LENS", options={}),
     }

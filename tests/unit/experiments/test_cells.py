@@ -53,3 +53,34 @@ def test_kinds_of_cells_do_not_share_a_key(bench: Bench, make_tiny: Make) -> Non
         bench.evaluation(make_tiny(), (one, one)),
     ]
     assert len({cell.key("rows") for cell in cells}) == len(cells)
+
+
+@pytest.mark.parametrize(
+    ("options", "changed", "is_the_same"),
+    [
+        ({"method": "herding"}, {"search": {"beam_width": 3}}, True),
+        ({"method": "herding"}, {"random_search": {"permutations": 3}}, True),
+        ({"method": "herding"}, {"filtering": {"calibrated": True}}, True),
+        ({"method": "herding"}, {"filtering": {"candidates": 20}}, False),
+        ({"method": "herding"}, {"report": {"order_shuffles": 2}}, False),
+        ({"method": "herding"}, {"method": "craig"}, False),
+        ({"method": "random_and_validation"}, {"search": {"temperature": 0.0}}, True),
+        ({"method": "random_and_validation"}, {"search": {"iterations": 7}}, False),
+        ({"method": "random_and_validation"}, {"random_search": {"permutations": 3}}, False),
+        ({"method": "lens"}, {"search": {"temperature": 0.0}}, False),
+        ({"method": "lens"}, {"random_search": {"permutations": 3}}, True),
+    ],
+)
+def test_options_without_a_part_in_a_figure_do_not_change_its_key(
+    bench: Bench, make_tiny: Make, options: dict[str, object], changed: dict[str, object], is_the_same: bool
+) -> None:
+    keys = {bench.selection(make_tiny(**given)).key("rows") for given in (options, options | changed)}
+    assert (len(keys) == 1) == is_the_same
+
+
+def test_prompt_is_judged_alike_whatever_the_search_is(bench: Bench, make_tiny: Make) -> None:
+    first, second, third = (
+        bench.evaluation(make_tiny(**options), ()).key("rows")
+        for options in ({}, {"search": {"beam_width": 3}, "method": "random"}, {"splits": {"validation": 9}})
+    )
+    assert first == second != third
