@@ -9,7 +9,8 @@ from experiments.findings import Finding, Plot, Table, Value
 from experiments.laboratory import Laboratory
 from experiments.spreads import mean, sample_sd, show_rows
 from experiments.strips import Group, Panel, plot_strips
-from lens_engine.config import SelectionConfig
+from lens_engine.config import SelectionConfig, resolve_config
+from lens_engine.errors import InvalidConfig
 from lens_engine.report import Accuracy, SelectionResult
 
 TITLE = "How much do the hyper-parameters matter?"
@@ -67,9 +68,9 @@ def run(lab: Laboratory, plan: HyperparametersPlan) -> Finding:
         plots=tuple(_plot(name, cells, found, "" if is_single else name) for name, cells in datasets.items()),
         notes=(
             f"Support examples found with {describe_cells(plan.selections)}. "
-            f"One option is changed at a time; the others stay. A dot is the "
-            "selection of one seed, with a search of its own; whiskers and sd are over the seeds. A wider beam "
-            "evaluates more permutations: the table says how many.",
+            "One option is changed at a time; the others stay. A dot is the selection of one seed, with a search of "
+            "its own; whiskers and sd are over the seeds. A wider beam evaluates more permutations: the table says "
+            "how many.",
             describe_rows([test for one in found for test in one.tests]),
         ),
     )
@@ -82,18 +83,22 @@ def vary(config: SelectionConfig, option: str, value: float) -> SelectionConfig:
     would follow m.
 
     Raises:
-        pydantic.ValidationError: the value is out of range.
+        InvalidConfig: the value is out of range, or does not go with the other options.
     """
     changed = config.model_dump()
     group, name = option.split(".")
     changed[group][name] = value
     if option == KEEP:
         changed["filtering"]["rho"] = own_value(config, RHO)
-    return SelectionConfig.model_validate(changed)
+    return resolve_config("standard", changed)  # the preset's own options are all laid over
 
 
 def own_value(config: SelectionConfig, option: str) -> float:
-    """The value an option has, or that follows from the others: rho from N, m and the rounds."""
+    """The value an option has, or that follows from the others: rho from N, m and the rounds.
+
+    Raises:
+        InvalidConfig: rho follows from N, and N is not given.
+    """
     group, name = option.split(".")
     value: float | None = getattr(getattr(config, group), name)
     return _derive_rho(config) if value is None else float(value)
@@ -102,7 +107,10 @@ def own_value(config: SelectionConfig, option: str) -> float:
 def _derive_rho(config: SelectionConfig) -> float:
     filtering = config.filtering
     if filtering.candidates is None:
-        raise ValueError("rho follows from the number of candidates: set filtering.candidates, or filtering.rho")
+        raise InvalidConfig(
+            "rho follows from the number of candidates: set filtering.candidates, or filtering.rho",
+            field="options.filtering.rho",
+        )
     return float(max((filtering.candidates / filtering.keep) ** (1 / filtering.rounds), 1.1))
 
 

@@ -2,12 +2,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from experiments.cells import Bench
 from experiments.hyperparameters import BEAM, KEEP, RHO, SYMBOLS, WEIGHT, HyperparametersPlan, own_value, run, vary
 from experiments.laboratory import Laboratory
 from lens_engine.config import SelectionConfig
+from lens_engine.errors import InvalidConfig
 from lens_engine.schedule import plan_rounds
 
 Make = Callable[..., SelectionConfig]
@@ -40,8 +40,13 @@ def test_m_is_changed_at_the_rho_that_followed_from_it_before(config: SelectionC
 
 
 def test_value_out_of_range_is_refused(config: SelectionConfig) -> None:
-    with pytest.raises(ValidationError, match="beam_width"):
+    with pytest.raises(InvalidConfig, match="beam_width"):
         vary(config, BEAM, 0)
+
+
+def test_value_that_does_not_go_with_the_others_is_refused(make_tiny: Make) -> None:
+    with pytest.raises(InvalidConfig, match="first_permutations is 3"):
+        vary(make_tiny(search={"first_permutations": 3}), BEAM, 4)
 
 
 def test_own_values_are_those_in_force(config: SelectionConfig, make_tiny: Make) -> None:
@@ -51,7 +56,7 @@ def test_own_values_are_those_in_force(config: SelectionConfig, make_tiny: Make)
 
 
 def test_rho_of_all_candidates_is_not_known_before(make_tiny: Make) -> None:
-    with pytest.raises(ValueError, match=r"filtering\.candidates"):
+    with pytest.raises(InvalidConfig, match=r"filtering\.candidates"):
         own_value(make_tiny(filtering={"candidates": None}), RHO)
 
 
