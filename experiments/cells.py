@@ -83,12 +83,14 @@ class SelectionCell(_Cell):
     kind: Literal["selection"] = "selection"
 
     def _decisive(self) -> dict[str, Any]:
-        config = self.config
+        config, search = self.config, self.config.search
         if config.method == "lens":
             return config.model_dump(mode="json", exclude={"random_search"})
-        options = config.model_dump(mode="json", exclude={"search": True, "filtering": {"contribution", "calibrated"}})
-        if config.method == "random_and_validation" and config.random_search.permutations is None:
-            options["random_search"] = [count_evaluations(config.search), config.search.beam_width]
+        unused = {"search": True, "random_search": True, "filtering": {"contribution", "calibrated"}}
+        options = config.model_dump(mode="json", exclude=unused)
+        if config.method == "random_and_validation":
+            own = config.random_search.permutations
+            options["permutations"] = own or [count_evaluations(search), search.beam_width]
         return options
 
 
