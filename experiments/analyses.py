@@ -84,6 +84,7 @@ def _pairs(lab: Laboratory, cells: tuple[SelectionCell, ...], **sizes: Any) -> F
 
 
 _ONE = {"datasets": ("sst-2",), "seeds": (0,), "note": _SMALL}
+_FOUR_SEEDS = {"templates": (0,), "seeds": (0, 1, 2, 3)}
 _ONE_OF_THE_PAPER = {"datasets": ("sst-2",), "templates": (0,), "seeds": (0,)}
 
 ANALYSES: dict[str, Analysis] = {
@@ -92,14 +93,14 @@ ANALYSES: dict[str, Analysis] = {
         _order,
         scales={
             "laptop": {"datasets": ("sst-2",), "seeds": (0, 1, 2, 3), "note": _SMALL},
-            "paper": {"templates": (0,), "seeds": (0, 1, 2, 3)},
+            "paper": _FOUR_SEEDS,
         },
         sizes={"tiny": {"orders": 3}},
     ),
     "transfer": Analysis(
         transfer.TITLE,
         _transfer,
-        scales={"laptop": {"note": _SMALL}, "paper": {"templates": (0,)}},
+        scales={"laptop": {"note": _SMALL}, "paper": _FOUR_SEEDS},
         sizes={
             "tiny": {"random_sets": 2},
             "paper": {
@@ -110,13 +111,13 @@ ANALYSES: dict[str, Analysis] = {
     "labels": Analysis(
         labels.TITLE,
         _labels,
-        scales={"laptop": {"datasets": ("sst-2",), "note": _SMALL}, "paper": {"templates": (0,)}},
+        scales={"laptop": {"datasets": ("sst-2",), "note": _SMALL}, "paper": _FOUR_SEEDS},
         sizes={"tiny": {"random_sets": 2, "labellings": 2}},
     ),
     "hyperparameters": Analysis(
         hyperparameters.TITLE,
         _hyperparameters,
-        scales={"laptop": _ONE, "paper": {"datasets": ("sst-2", "trec"), "templates": (0,), "seeds": (0, 1, 2, 3)}},
+        scales={"laptop": _ONE, "paper": {"datasets": ("sst-2", "trec"), **_FOUR_SEEDS}},
         sizes={
             "laptop": {"values": {RHO: (3.0,), KEEP: (128,), WEIGHT: (0.0, 3.0), BEAM: (2,)}},
             "tiny": {"values": {RHO: (1.2,), KEEP: (12,), WEIGHT: (0.0,), BEAM: (1,)}},
@@ -128,7 +129,7 @@ ANALYSES: dict[str, Analysis] = {
     "filtering": Analysis(
         filtering.TITLE,
         _filtering,
-        scales={"laptop": _ONE, "paper": {"templates": (0,), "seeds": (0, 1, 2, 3)}},
+        scales={"laptop": _ONE, "paper": _FOUR_SEEDS},
         sizes={"tiny": {"permutations": 2, "share": 0.5}},
     ),
     "pairs": Analysis(
