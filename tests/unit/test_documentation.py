@@ -21,7 +21,7 @@ from lens_engine.testing import TableScorer
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
-PACKAGES = ("lens_engine", "app", "worker", "migrations", "benchmarks")
+PACKAGES = ("lens_engine", "app", "worker", "migrations", "experiments", "benchmarks")
 
 
 def read(path: Path) -> str:
@@ -113,7 +113,8 @@ def test_commands_of_code_blocks_exist(page: Path) -> None:
     lines = [line.strip() for block in code_blocks(page, "bash") for line in block.splitlines()]
     ours = {match[1] for line in lines if (match := re.match(r"lens (\w+)", line))}
     targets = {match[1] for line in lines if (match := re.match(r"make (\w+)", line))}
-    assert ours <= {command.name for command in create_application().registered_commands}
+    application = create_application()
+    assert ours <= {entry.name for entry in (*application.registered_commands, *application.registered_groups)}
     assert not targets or targets <= set(re.findall(r"^([\w-]+):", read(ROOT / "Makefile"), re.MULTILINE))
 
 
