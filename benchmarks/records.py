@@ -167,6 +167,11 @@ class SearchRecord(Record):
         return int(self.config["search"]["iterations"])
 
 
+def count_processors() -> int:
+    """Those that this process may use, which may be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def describe_machine(device: torch.device) -> Machine:
     return Machine(
         processor=_processor(),

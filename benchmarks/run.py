@@ -6,9 +6,8 @@ python -m benchmarks.run --device cuda --model random:gpt2-large     # random we
 """
 
 import argparse
-import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -19,7 +18,7 @@ from benchmarks.engines.harness import LARGEST_BATCH
 from benchmarks.measuring import matmul_rate
 from benchmarks.models import BUNDLED, RANDOM, find_model, read_dtype
 from benchmarks.page import RESULTS
-from benchmarks.records import ComparisonRecord, describe_machine
+from benchmarks.records import ComparisonRecord, WorkloadRun, count_processors, describe_machine
 from benchmarks.report import show_comparison
 from benchmarks.texts import corpus_task, read_examples
 from benchmarks.workloads import FALLBACK_WORKLOAD, WORKLOADS, Work, WorkloadSpec, build_work
@@ -31,41 +30,78 @@ _QUICK = ("W1-14", "W2")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse(arguments)
-    record = _compare(options)
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(record.model_dump_json(indent=1) + "\n", "utf-8")
-    sys.stdout.write(show_comparison(record))
+    sys.stdout.write(show_comparison(write_as_it_grows(_compare(options), options.output)))
     return 0
 
 
-def _compare(options: argparse.Namespace) -> ComparisonRecord:
-    device = torch.device(options.device)
+def write_as_it_grows(records: Iterable[ComparisonRecord], output: Path) -> ComparisonRecord:
+    """Keep the latest record beside `output`, in NAME.partial.json, so that a kill loses one workload.
+
+    The last record becomes `output`; until then that is what an earlier run left there.
+
+    Raises:
+        ValueError: there is no record.
+    """
+    output.parent.mkdir(parents=True, exist_ok=True)
+    partial, latest = output.with_suffix(".partial.json"), None
+    for latest in records:
+        partial.write_text(latest.model_dump_json(indent=1) + "\n", "utf-8")
+    if latest is None:
+        raise ValueError("nothing was measured")
+    partial.replace(output)
+    return latest
+
+
+def _compare(options: argparse.Namespace) -> Iterator[ComparisonRecord]:
+    """The record so far, after each workload and after what follows the workloads of the main model."""
     torch.set_num_threads(options.threads)
-    machine = describe_machine(device)
+    device = torch.device(options.device)
     dtype = read_dtype(options.dtype, device)
-    checked_queries, largest_batch = (1, 16) if options.quick else (3, LARGEST_BATCH)
-    effort = Effort(options.seconds, options.repetitions, checked_queries, largest_batch)
-    works = {spec: _work(spec, options.data) for spec in WORKLOADS if spec.key in options.workloads}
-    bench = Bench(find_model(options.model, device), dtype, effort, _say)
-    workloads = [bench.run(spec, work) for spec, work in works.items()]
-    profiled = {spec.key: work for spec, work in works.items() if spec.key in _PROFILED and not options.quick}
-    profiles = {key: bench.profile(work) for key, work in profiled.items()}
-    agreement = None if options.quick else compare_selections(bench.float32, EXECUTORS)
-    del bench  # its models make room for the next one
+    record = begun = _begin(options, device, dtype)
+    for record in _compare_on_model(options, begun, device, dtype):
+        yield record
     if FALLBACK_WORKLOAD.key in options.workloads:
-        fallback = Bench(find_model(FALLBACK_MODEL, device), dtype, effort, _say)
-        workloads.append(fallback.run(FALLBACK_WORKLOAD, build_work(FALLBACK_WORKLOAD)))
+        fallback = Bench(find_model(FALLBACK_MODEL, device), dtype, _effort(options), _say)
+        yield _with_workload(record, fallback.run(FALLBACK_WORKLOAD, build_work(FALLBACK_WORKLOAD)))
+
+
+def _begin(options: argparse.Namespace, device: torch.device, dtype: torch.dtype) -> ComparisonRecord:
+    """A record without workloads. The load of the machine is read before anything is measured."""
     return ComparisonRecord(
-        machine=machine,
+        machine=describe_machine(device),
         model=options.model,
         device=device.type,
         dtype=_name(dtype),
-        seconds_per_repetition=effort.seconds,
+        seconds_per_repetition=options.seconds,
         matmul_flops={_name(kind): matmul_rate(kind, device) for kind in (torch.float32, dtype)},
-        workloads=tuple(workloads),
-        agreement=agreement,
-        profiles=profiles,
+        workloads=(),
+        agreement=None,
+        profiles={},
     )
+
+
+def _compare_on_model(
+    options: argparse.Namespace, record: ComparisonRecord, device: torch.device, dtype: torch.dtype
+) -> Iterator[ComparisonRecord]:
+    """All but the fallback. Its models make room when it ends."""
+    works = {spec: _work(spec, options.data) for spec in WORKLOADS if spec.key in options.workloads}
+    bench = Bench(find_model(options.model, device), dtype, _effort(options), _say)
+    for spec, work in works.items():
+        record = _with_workload(record, bench.run(spec, work))
+        yield record
+    if not options.quick:
+        profiles = {spec.key: bench.profile(work) for spec, work in works.items() if spec.key in _PROFILED}
+        agreement = compare_selections(bench.float32, EXECUTORS)
+        yield record.model_copy(update={"profiles": profiles, "agreement": agreement})
+
+
+def _effort(options: argparse.Namespace) -> Effort:
+    checked_queries, largest_batch = (1, 16) if options.quick else (3, LARGEST_BATCH)
+    return Effort(options.seconds, options.repetitions, checked_queries, largest_batch)
+
+
+def _with_workload(record: ComparisonRecord, run: WorkloadRun) -> ComparisonRecord:
+    return record.model_copy(update={"workloads": (*record.workloads, run)})
 
 
 def _work(spec: WorkloadSpec, data: Path | None) -> Work:
@@ -81,7 +117,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--model", default=BUNDLED, help="a model reference, or random:SHAPE (default: %(default)s)")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--dtype", default="auto", choices=["auto", "float32", "bfloat16", "float16"])
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of torch (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=count_processors(), help="of torch (default: %(default)s)")
     parser.add_argument("--workloads", nargs="*", choices=keys, help="only these")
     parser.add_argument("--data", type=Path, help="rows (positive/negative) in place of the synthetic reviews")
     parser.add_argument("--seconds", type=float, help="of one repetition of one engine, about")

@@ -7,7 +7,6 @@ python -m benchmarks.search --candidates 6920 --device cuda --model random:gpt2-
 import argparse
 import gc
 import hashlib
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ import torch
 
 from benchmarks.models import BUNDLED, find_model, read_dtype
 from benchmarks.page import RESULTS
-from benchmarks.records import SearchRecord, SearchRun, describe_machine
+from benchmarks.records import SearchRecord, SearchRun, count_processors, describe_machine
 from benchmarks.report import show_search
 from benchmarks.texts import corpus_task, generate_examples, read_examples
 from lens_engine.checkpoint import MemoryCheckpointStore
@@ -137,7 +136,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--model", default=BUNDLED, help="a model reference, or random:SHAPE (default: %(default)s)")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--dtype", default="auto", choices=["auto", "float32", "bfloat16", "float16"])
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of torch (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=count_processors(), help="of torch (default: %(default)s)")
     parser.add_argument("--candidates", type=int, default=512, help="N (default: %(default)s)")
     parser.add_argument("--iterations", type=int, default=10, help="of the search (default: %(default)s)")
     parser.add_argument("--elimination", choices=["on", "off", "both"], default="both")
