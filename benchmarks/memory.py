@@ -14,8 +14,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from benchmarks.memory_child import Footprint, Scenario
 from benchmarks.page import markdown_table
+from benchmarks.records import describe_machine
 from benchmarks.study_output import write_study
 from benchmarks.texts import generate_examples
 from lens_engine.types import Example
@@ -87,6 +90,8 @@ def main() -> None:
     parser.add_argument("--model", default="smollm2-135m-instruct")
     parser.add_argument("--model-every", type=int, default=1000, help="calls of the scorer for one of the model")
     options = parser.parse_args()
+    torch.set_num_threads(1)  # as in the processes
+    machine = describe_machine(torch.device("cpu"))
     records = []
     with tempfile.TemporaryDirectory() as folder:
         for scenario in scenarios(Path(folder), options.rows, options.model, options.model_every):
@@ -94,7 +99,7 @@ def main() -> None:
             sys.stderr.write(f"{scenario.title}: {footprint.added / _MIB:,.0f} MiB more than loaded\n")
             records.append({"title": scenario.title} | asdict(footprint) | {"added": footprint.added})
     measured = {"rows": options.rows, "model": options.model, "scenarios": records}
-    write_study("memory", measured, memory_section(measured))
+    write_study("memory", machine, measured, memory_section(measured))
     above = [record["title"] for record in records if record["added"] > LIMIT_BYTES]
     if above:
         sys.exit(f"more than the model and {LIMIT_BYTES / _MIB:,.0f} MiB: {'; '.join(above)}")

@@ -21,6 +21,7 @@ from benchmarks.number_formats import BFLOAT16, FLOAT16, FLOAT32, NumberFormat, 
 from benchmarks.precision_figures import compare_order, compare_scores, permutation_keys
 from benchmarks.precision_prompts import Prompts, Sizes
 from benchmarks.precision_table import precision_section
+from benchmarks.records import describe_machine
 from benchmarks.study_output import write_study
 from benchmarks.texts import Corpus, make_problem, read_examples
 from lens_engine.config import Contribution
@@ -155,19 +156,26 @@ def read_problems(options: argparse.Namespace) -> dict[str, Problem]:
     return {options.data.stem: Problem(task, read_examples(options.data, task))}
 
 
+def study_name(device: torch.device, *, has_rows: bool) -> str:
+    """One for each kind of device, and one for texts that nobody wrote: neither may take the other's place."""
+    return f"precision-{device.type}{'' if has_rows else '-synthetic'}"
+
+
 def main() -> None:
     options = read_options()
     torch.set_num_threads(options.threads)
+    device = torch.device(options.device)
+    machine = describe_machine(device)
     sizes = Sizes(options.candidates, options.score_examples, options.permutations, options.rows)
     datasets: dict[str, list[dict[str, Any]]] = {}
     for name, problem in read_problems(options).items():
         prompts = Prompts.draw(problem.task, problem.examples, sizes, options.demonstrations)
         datasets[name] = []
-        for record in study(options.model, torch.device(options.device), prompts):
+        for record in study(options.model, device, prompts):
             datasets[name].append(record)
             sys.stderr.write(f"{name}: {record['format']}, {record['executor']}\n")
     measured = {"model": options.model, "device": options.device, "sizes": asdict(sizes), "datasets": datasets}
-    write_study("precision", measured, precision_section(datasets))
+    write_study(study_name(device, has_rows=options.data is not None), machine, measured, precision_section(datasets))
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def _write_comparison(record: ComparisonRecord) -> None:
 def show_comparison(record: ComparisonRecord) -> str:
     """Targets, one table for each workload, and where the time goes."""
     parts = [
-        f"{_show_machine(record.machine)} Model `{record.model}`, `{record.dtype}` unless said otherwise; "
+        f"{show_machine(record.machine)} Model `{record.model}`, `{record.dtype}` unless said otherwise; "
         f"matrix products reach {_show_flops(record.matmul_flops)}.",
         show_verdicts(judge_comparison(record)),
         *(show_workload(workload, record.matmul_flops) for workload in record.workloads),
@@ -71,7 +71,7 @@ def show_search(record: SearchRecord) -> str:
         ]
         for run in record.runs
     ]
-    intro = f"{_show_machine(record.machine)} Model `{record.model}`, `{record.dtype}`, N = {record.candidates:,}, "
+    intro = f"{show_machine(record.machine)} Model `{record.model}`, `{record.dtype}`, N = {record.candidates:,}, "
     intro += f"{record.iterations} iterations."
     return "\n".join([intro, "", markdown_table(header, rows), show_verdicts(judge_search(record))])
 
@@ -120,7 +120,8 @@ def _show_profiles(record: ComparisonRecord) -> str:
     return "\n".join([title, "", markdown_table(["", *shares], rows)])
 
 
-def _show_machine(machine: Machine) -> str:
+def show_machine(machine: Machine) -> str:
+    """What it was measured on, as a sentence. The load tells whether other work was in the way."""
     packages = ", ".join(f"{name} {version}" for name, version in machine.packages.items())
     device = machine.accelerator or f"{machine.processor}, {machine.threads} threads"
     return f"{device}; {packages}; load {machine.load} when it began."

@@ -5,22 +5,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from benchmarks.page import PAGE, RESULTS, write_section
-from benchmarks.records import describe_machine
+from benchmarks.records import Machine
+from benchmarks.report import show_machine
 
 
 def write_study(
-    name: str, measured: Mapping[str, Any], section: str, folder: Path = RESULTS, page: Path = PAGE
+    name: str, machine: Machine, measured: Mapping[str, Any], section: str, folder: Path = RESULTS, page: Path = PAGE
 ) -> None:
-    """Write `name`.json with what it was measured on, and the page's section `name`.
+    """Write `name`.json and the page's section `name`, spaces for hyphens; both begin with what it was measured on.
+
+    The machine is described by the caller before anything runs: afterwards its load would be that of the study.
 
     Raises:
         ValueError: the page has no such section; the JSON is written all the same.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    machine = describe_machine(torch.device(measured.get("device", "cpu")))
     content = json.dumps({"machine": machine.model_dump(), **measured}, indent=2)
     (folder / f"{name}.json").write_text(content + "\n", "utf-8")
-    write_section(name, section, page)
+    write_section(name.replace("-", " "), f"{show_machine(machine)}\n\n{section}", page)

@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.cheap_scorer import CheapScorer
 from benchmarks.memory import lengthen, measure, memory_section, write_upload
 from benchmarks.memory_child import Scenario
-from benchmarks.scaling import draw_plot, make_run, scaling_section, study
+from benchmarks.scaling import ENGINE_SIZES, SIZES, draw_plot, make_run, scaling_section, study
 from benchmarks.scaling import measure as measure_run
 from benchmarks.texts import generate_examples
+from lens_engine.schedule import plan_rounds
 from lens_engine.splits import split_examples
 
 
@@ -17,6 +20,17 @@ def test_run_has_the_candidates_asked_for_and_the_same_rounds() -> None:
     assert (len(small.candidates), len(large.candidates)) == (300, 600)
     assert len(small.validation) == len(large.validation)
     assert len(small.test) == len(large.test)
+
+
+@pytest.mark.parametrize("candidates", [*SIZES, *ENGINE_SIZES])
+def test_every_size_has_three_rounds_that_grow_freely(candidates: int) -> None:
+    _, config = make_run(300)
+    growth = max((candidates / config.filtering.keep) ** (1 / 3), 2.0)
+
+    rounds = plan_rounds(candidates, config.filtering)
+
+    assert [each.score_size for each in rounds] == [4, round(4 * growth), round(4 * growth**2)]
+    assert rounds[-1].keep == config.filtering.keep
 
 
 def test_measurement_counts_filtering_apart_from_the_whole() -> None:
