@@ -106,21 +106,28 @@ def test_full_groups_are_closed(
 
 
 @pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("quotas", [(1, 3, 2), (2, 0, 3)])
 def test_groups_are_descended_together_until_each_is_full(
-    make_trained: Callable[[int], tuple[Evidence, Matrix]], rng: np.random.Generator, seed: int
+    make_trained: Callable[[int], tuple[Evidence, Matrix]],
+    rng: np.random.Generator,
+    quotas: tuple[int, ...],
+    seed: int,
 ) -> None:
-    """The order of picks is that of the descent, not of the groups, and a full group's rows are passed over."""
+    """The order of picks is that of the descent, not of the groups, and a full group's rows are passed over.
+
+    Validation rows of all labels count, also of a label without a quota.
+    """
     evidence, layer = make_trained(seed)
-    left = {0: 1, 1: 3, 2: 2}
+    left = list(quotas)
     expected: list[int] = []
-    while any(left.values()):
+    while any(left):
         rows = [row for row in range(12) if row not in expected and left[row % 3]]
         losses = {row: validation_loss(evidence, layer - 1e-5 * gradient_of(evidence, row)) for row in rows}
         expected.append(min(losses, key=lambda row: losses[row]))
         left[expected[-1] % 3] -= 1
         layer = layer - step_size(evidence.features) * gradient_of(evidence, expected[-1])
 
-    assert glister(evidence, (1, 3, 2), rng) == expected
+    assert glister(evidence, quotas, rng) == expected
 
 
 def test_probability_that_vanished_still_pulls(make_evidence: MakeEvidence, rng: np.random.Generator) -> None:

@@ -127,6 +127,18 @@ def test_grad_match_is_the_pursuit_of_each_group_with_half_a_squared_norm_of_rid
     assert grad_match(evidence, (6, 5), rng) == expected
 
 
+def test_pursuit_lets_a_weight_be_negative() -> None:
+    """The third pick gets one, and the fourth is chosen by it: with its size alone row 1 would come before row 2."""
+    features = np.array([[2.0, -3.0], [3.0, 4.0], [-2.0, -1.0], [4.0, -1.0], [-3.0, -2.0]])
+    expected, weights = pursue_written_out(features, 4, ridge=0.5)
+
+    chosen, found = pursue(FinalLayerGradients(np.ones((5, 1)), features), 4)
+
+    assert chosen == expected == [3, 0, 4, 2]
+    np.testing.assert_allclose(found, weights)
+    assert weights[2] < 0
+
+
 def test_pursuit_comes_nearer_with_each_pick_and_in_the_end_all_the_way() -> None:
     gradients = random_gradients(8, seed=1)
     dense = gradients.dense()
