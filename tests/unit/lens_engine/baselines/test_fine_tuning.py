@@ -1,6 +1,7 @@
 """Fine-tuning a tiny model on a task that words alone decide."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,12 @@ def test_more_early_runs_leave_the_main_training_as_it_is(task: Task) -> None:
     assert not np.allclose(three.early_gradient_norms[0], three.early_gradient_norms[1])
 
 
+def test_each_early_run_has_a_head_of_its_own(task: Task) -> None:
+    """Before the first epoch nothing else can differ."""
+    first, second = run(task, epochs=1, early_epochs=0, early_runs=2).early_gradient_norms
+    assert not np.allclose(first, second, rtol=0.01)
+
+
 def test_listener_hears_every_row_once_for_each_reading(task: Task) -> None:
     heard = list[tuple[int, int]]()
     run(
@@ -159,6 +166,15 @@ def test_long_query_keeps_its_end(task: Task) -> None:
     assert not np.allclose(whole.features[0], whole.features[1])
 
 
+def test_query_is_no_longer_than_the_model_reads(task: Task) -> None:
+    lm = make_lm()
+    by_model = run(task, lm=replace(lm, max_tokens=5), epochs=1, learning_rate=1e-12)
+    by_option = run(task, lm=lm, epochs=1, learning_rate=1e-12, max_tokens=5)
+    whole = run(task, lm=lm, epochs=1, learning_rate=1e-12)
+    np.testing.assert_allclose(by_model.features, by_option.features, rtol=1e-4, atol=1e-5)
+    assert not np.allclose(by_model.features, whole.features, rtol=0.01)
+
+
 def test_long_query_keeps_the_leading_special_tokens(task: Task) -> None:
     tiny = tiny_causal_lm("llama")
     tiny.tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
@@ -191,6 +207,7 @@ def test_bfloat16_learns_it_too_by_other_numbers_and_says_so(evidence: Evidence,
 def test_automatic_format_is_recorded_as_the_one_it_came_to(task: Task) -> None:
     """The format may differ from call to call where two are about as fast; the numbers are those of the one named."""
     chosen = run(task, make_pool(8), epochs=1, autocast="auto")
+    assert chosen.dtype in ("float32", "bfloat16")
     again = run(task, make_pool(8), epochs=1, autocast=chosen.dtype)
     np.testing.assert_array_equal(chosen.features, again.features)
 

@@ -128,6 +128,20 @@ def test_dropout_is_at_work_in_training_alone(task: Task) -> None:
     assert was_training == [True, True, False, False, True, True, False, False]
 
 
+def test_each_early_run_and_each_epoch_has_an_order_of_its_own(task: Task) -> None:
+    lm = make_lm()
+    batches: list[list[list[int]]] = []
+    lm.body.register_forward_pre_hook(
+        lambda module, inputs: batches.append(inputs[0].tolist()) if module.training else None
+    )
+
+    train(task, lm, make_options(epochs=2, early_epochs=1, early_runs=2))
+
+    early, first, second = batches[:5], batches[5:10], batches[10:]
+    assert len(second) == 5
+    assert early != first != second
+
+
 class PlainTraining:
     """The same from the formulas of AdamW (Loshchilov & Hutter, 2019): one row at a time, no padding, no autograd
     optimizer. A parameter of one dimension does not decay."""
