@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +78,7 @@ def read_evidence(path: Path) -> Evidence | None:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         return _assemble(arrays)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
         return None
 
 

@@ -68,7 +68,8 @@ def run(lab: Laboratory, plan: HyperparametersPlan) -> Finding:
         plots=tuple(_plot(name, cells, found, "" if is_single else name) for name, cells in datasets.items()),
         notes=(
             f"Support examples found with {describe_cells(plan.selections)}. "
-            "One option is changed at a time; the others stay. A dot is the selection of one seed, with a search of "
+            "One option is changed at a time; the others stay, but rounds, score set and with it some of the candidates "
+            "follow rho, and rho follows m. A dot is the selection of one seed, with a search of "
             "its own; whiskers and sd are over the seeds. A wider beam evaluates more permutations: the table says "
             "how many.",
             describe_rows([test for one in found for test in one.tests]),
@@ -79,17 +80,12 @@ def run(lab: Laboratory, plan: HyperparametersPlan) -> Finding:
 def vary(config: SelectionConfig, option: str, value: float) -> SelectionConfig:
     """The configuration with another value of a dotted option.
 
-    m is varied at the rho that the configuration has, or that follows from it, as the paper does: otherwise rho
-    would follow m.
-
     Raises:
         InvalidConfig: the value is out of range, or does not go with the other options.
     """
     changed = config.model_dump()
     group, name = option.split(".")
     changed[group][name] = value
-    if option == KEEP:
-        changed["filtering"]["rho"] = own_value(config, RHO)
     return resolve_config("standard", changed)  # the preset's own options are all laid over
 
 

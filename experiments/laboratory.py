@@ -15,7 +15,7 @@ from experiments.models import Models
 from experiments.store import CellDamaged, CellStore
 from experiments.tasks import Dataset
 from lens_engine.checkpoint import FileCheckpointStore
-from lens_engine.config import CORESET_METHODS
+from lens_engine.config import CORESET_METHODS, BudgetOptions
 from lens_engine.context import fit_to_context
 from lens_engine.dataset import Problem
 from lens_engine.errors import CheckpointError
@@ -119,7 +119,7 @@ class Laboratory:
             scorer=self.scorer(cell),
             label_spans=self.problem(cell).task.label_spans,
             listener=SilentListener(),
-            budget=cell.config.budget,
+            budget=BudgetOptions(),
             planned=Cost(),
         )
 

@@ -110,8 +110,7 @@ PAPER = Scale(
 )
 LAPTOP = Scale(
     name="laptop",
-    note="A size for two processor cores and a small model, not the paper's: one template, three seeds, "
-    "192 candidates, 52 permutations evaluated on 100 rows each, 200 test rows.",
+    note="A size for two processor cores and a small model, not the paper's.",
     model="smollm2-135m-instruct",
     datasets=("sst-2", "sst-5", "trec"),
     seeds=(0, 1, 2),

@@ -72,7 +72,8 @@ def run(lab: Laboratory, plan: TransferPlan) -> Finding:
         notes=(
             f"Support examples found with {describe_cells(plan.selections)}. "
             f"The support examples of each selection, and {plan.random_sets} random "
-            "sets of the same candidates for each, are judged with every model on the same test rows. A dot is a "
+            "sets of the same candidates for each, are judged with every model on the test rows "
+            "that fit its context. A dot is a "
             "prompt; whiskers and sd are over the prompts.",
             describe_rows(every),
         ),

@@ -217,12 +217,14 @@ class _Run:
         return Filter(self.task, rows.candidates, rows.score_set, config.filtering, config.balanced)
 
     def _keep_best_so_far(self, reason: StopReason) -> None:
-        """Without an evaluated permutation, a budget still buys the one that InfoScores speak for."""
+        """Without an evaluated permutation, a budget still buys the one that InfoScores speak for, or a random one."""
         if self.state.search is not None:
             return
-        if (best := self.state.assessment.rivals.best) is not None:
-            self._keep(self.baseline.draw(best))
-            return
+        if self.config.method == "random_and_validation":
+            best = self.state.assessment.rivals.best
+            if best is not None or reason is StopReason.BUDGET:
+                self._keep(self.baseline.draw(best or 0))
+                return
         if reason is StopReason.CANCELLED or not self.state.filtering.rounds_done:
             raise NothingSelected(f"the run was stopped ({reason}) before it had a permutation", stop_reason=reason)
         self._cut_to_keep()
@@ -246,9 +248,11 @@ class _Run:
         self.store.save(self.state.to_checkpoint(self.fingerprint, dtype, phase, step))
 
     def _show_best(self) -> None:
-        search = self.state.search
+        search, random_best = self.state.search, self.state.assessment.rivals.standing
         if search is not None:
             self.meter.best_validation_accuracy = search.standings[search.best].accuracy
+        elif random_best is not None:
+            self.meter.best_validation_accuracy = random_best.accuracy
 
     def _check_budget(self) -> None:
         limit = self.config.budget.max_forwards

@@ -77,7 +77,8 @@ class Planner:
 
     def judging(self, permutations: int, num_rows: int, *, calibrated: bool, demonstrations: int | None = None) -> Cost:
         """So many permutations on so many rows; with calibration, one content-free query more each."""
-        n = self.config.num_demonstrations if demonstrations is None else demonstrations
+        own = 0 if self.config.method == "zero_shot" else self.config.num_demonstrations
+        n = own if demonstrations is None else demonstrations
         queries = num_rows + calibrated
         tokens = permutations * (n * self.lengths.demonstration + queries * self.lengths.query)
         return Cost(permutations * queries, round(tokens))
@@ -146,7 +147,8 @@ class Planner:
 
     def comparing(self, permutations: int) -> Cost:
         """Random permutations or other orders, on the comparison rows."""
-        return self.judging(permutations, self.comparison_rows, calibrated=self.config.report.calibrated)
+        calibrated, n = self.config.report.calibrated, self.config.num_demonstrations
+        return self.judging(permutations, self.comparison_rows, calibrated=calibrated, demonstrations=n)
 
     def rivalling(self, permutations: int) -> Cost:
         """Random-and-validation: so many permutations on the validation rows, and the best on the test rows."""
@@ -165,7 +167,8 @@ class Planner:
     def evaluating(self) -> Cost:
         report, search = self.config.report, self.config.search
         cost = self.confirming() + self.testing() + self.testing(demonstrations=0)
-        cost = cost + self.comparing(report.random_permutations) + self.comparing(report.order_shuffles)
+        orders = 0 if self.config.method == "zero_shot" else report.order_shuffles
+        cost = cost + self.comparing(report.random_permutations) + self.comparing(orders)
         if self.config.has_rival:
             rivals = self.rival_permutations(count_evaluations(search), search.beam_width)
             cost = cost + self.rivalling(rivals)

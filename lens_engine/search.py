@@ -89,9 +89,14 @@ class Neighbourhood:
         return children
 
     def _random_permutations(self, number: int, known: set[Permutation], rng: np.random.Generator) -> list[Permutation]:
-        """Label-balanced draws from the survivors that are in neither `known` nor each other."""
-        drawn = dict.fromkeys(draw_permutation(self.groups, self.quotas, rng) for _ in range(number))
-        return [permutation for permutation in drawn if permutation not in known]
+        """Label-balanced draws from the survivors that are in neither `known` nor each other, as many as are found."""
+        seen, drawn = set(known), list[Permutation]()
+        for _ in range(number):
+            permutation = _first_new(partial(draw_permutation, self.groups, self.quotas, rng), seen)
+            if permutation is not None:
+                seen.add(permutation)
+                drawn.append(permutation)
+        return drawn
 
     def _random_optimum(self, rng: np.random.Generator, start: int) -> list[int]:
         """Exchange from a random start; after the first third, among a random half of the survivors,

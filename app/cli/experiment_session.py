@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 
 import typer
@@ -11,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from app.cli.experiment_options import Given
-from app.cli.refusals import EXIT_INTERRUPTED, refusing
+from app.cli.refusals import EXIT_INTERRUPTED, EXIT_MENDABLE, Refusal, refusing
 from app.cli.signals import interruptible
 from app.datasets.parsing import ParsingLimits, parse_dataset
 from experiments.findings import Finding
@@ -86,6 +87,11 @@ def running(given: Given) -> Iterator[Session]:
         typer.Exit: stopped.
     """
     session = Session(given)
+    if find_spec("matplotlib") is None:
+        raise Refusal(
+            "the plots are drawn with matplotlib, which is not installed; run: pip install 'lens-icl[experiments]'",
+            exit_code=EXIT_MENDABLE,
+        )
     try:
         with refusing(), interruptible():
             yield session

@@ -14,7 +14,7 @@ PHASE_NAMES = {
     Phase.FINE_TUNE: "Fine-tuning",
     Phase.FILTER: "Filtering by InfoScore",
     Phase.INITIALISE: "First permutations",
-    Phase.SEARCH: "Diversity-guided search",
+    Phase.SEARCH: "Search",
     Phase.EVALUATE: "Evaluation, baselines",
 }
 

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from app.models.base import Base, CreatedAt, IdText, OwnerText, Stamp
 
 _STATUSES = "'queued', 'running', 'cancelling', 'cancelled', 'succeeded', 'failed'"
+_PHASES = "'fine_tune', 'filter', 'initialise', 'search', 'evaluate'"
 
 
 class Selection(Base):
@@ -18,7 +19,7 @@ class Selection(Base):
     __tablename__ = "selections"
     __table_args__ = (
         CheckConstraint(f"status IN ({_STATUSES})", name="status_known"),
-        CheckConstraint("phase IN ('filter', 'initialise', 'search', 'evaluate')", name="phase_known"),
+        CheckConstraint(f"phase IN ({_PHASES})", name="phase_known"),
         CheckConstraint("stop_reason IN ('completed', 'budget', 'cancelled')", name="stop_reason_known"),
         CheckConstraint(
             "(status IN ('running', 'cancelling')) = (lease_until IS NOT NULL)", name="leased_while_running"

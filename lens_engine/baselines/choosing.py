@@ -44,8 +44,8 @@ class BaselineChooser:
         """
         if self.config.method in SELECTORS and self.fine_tuner is None:
             raise InvalidConfig(
-                f"method {self.config.method!r} chooses by a fine-tuned model, and there is none to fine-tune; give "
-                "select_support_examples a fine_tuner, or choose another method",
+                f"method {self.config.method!r} chooses by a fine-tuned model, and this one cannot be fine-tuned; "
+                "choose another method, or a model whose weights are here (in Python: pass a fine_tuner)",
                 field="options.method",
             )
 
@@ -101,7 +101,6 @@ class BaselineChooser:
             """Pay for the rows up to here, as a share of the whole."""
             nonlocal paid
             due = Cost(0, cost.tokens * done // total)
-            self.meter.phase, self.meter.step, self.meter.steps = Phase.FINE_TUNE, min(done + 1, total), total
             self.meter.spend(Cost(0, due.tokens - paid.tokens))
             paid = due
 

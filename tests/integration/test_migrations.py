@@ -14,6 +14,7 @@ from app.database import Database, create_database
 from app.models import Base
 from app.schema import alembic_config, current_revision, downgrade_schema, head_revision, upgrade_schema
 from app.settings import Settings
+from lens_engine.types import Phase
 from tests.integration.conftest import Selections
 
 _ROOT = Path(__file__).parents[2]
@@ -75,3 +76,34 @@ def test_database_refuses_a_state_that_makes_no_sense(selections: Selections, da
     selections.queued()
     with pytest.raises(IntegrityError, match="ck_selections"), database.session_scope() as session:
         session.execute(text(f"UPDATE selections SET {change}"))
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_database_knows_every_phase(selections: Selections, database: Database, phase: Phase) -> None:
+    selections.queued()
+    with database.session_scope() as session:
+        session.execute(text(f"UPDATE selections SET phase = '{phase}'"))
+
+
+def test_selection_in_a_newer_phase_survives_a_downgrade(empty_database: Settings) -> None:
+    upgrade_schema(empty_database)
+    database = create_database(empty_database, pool_size=1)
+    try:
+        with database.session_scope() as session:
+            session.execute(
+                text(
+                    "INSERT INTO datasets (id, owner_id, sha256, format, num_rows, label_counts, warnings) "
+                    "VALUES ('ds_1', 'owner', repeat('0', 64), 'inline', 1, '{}', '[]')"
+                )
+            )
+            session.execute(
+                text(
+                    "INSERT INTO selections (id, owner_id, dataset_id, spec, spec_version, phase) "
+                    "VALUES ('sel_1', 'owner', 'ds_1', '{}', 1, 'fine_tune')"
+                )
+            )
+        downgrade_schema(empty_database, "0001")
+        with database.session_scope() as session:
+            assert session.execute(text("SELECT phase FROM selections")).scalar_one() == "filter"
+    finally:
+        database.dispose()

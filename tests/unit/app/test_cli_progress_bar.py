@@ -34,7 +34,7 @@ def test_facts_leave_out_what_is_not_known_yet() -> None:
 
 
 def test_place_counts_steps_where_there_are_several() -> None:
-    assert describe_place(PROGRESS) == "Diversity-guided search 2/4"
+    assert describe_place(PROGRESS) == "Search 2/4"
     assert describe_place(replace(PROGRESS, phase=Phase.INITIALISE, step=1, steps=1)) == "First permutations"
 
 
@@ -52,8 +52,8 @@ def test_without_a_terminal_each_new_step_and_each_tenth_is_one_line() -> None:
         bar.finish("Done")
     assert isinstance(console.file, StringIO)
     assert [line.split(":")[0] for line in console.file.getvalue().splitlines()] == [
-        "Diversity-guided search 2/4",
-        "Diversity-guided search 2/4",
+        "Search 2/4",
+        "Search 2/4",
     ]
 
 

@@ -8,7 +8,6 @@ from experiments.hyperparameters import BEAM, KEEP, RHO, SYMBOLS, WEIGHT, Hyperp
 from experiments.laboratory import Laboratory
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
-from lens_engine.schedule import plan_rounds
 
 Make = Callable[..., SelectionConfig]
 
@@ -24,19 +23,12 @@ def flatten(config: SelectionConfig) -> dict[str, Any]:
     return {f"{group}.{name}": value for group, options in groups.items() for name, value in options.items()}
 
 
-@pytest.mark.parametrize(("option", "value"), [(RHO, 3.0), (WEIGHT, 0.0), (BEAM, 5)])
+@pytest.mark.parametrize(("option", "value"), [(RHO, 3.0), (KEEP, 4), (WEIGHT, 0.0), (BEAM, 5)])
 def test_one_option_is_changed_and_no_other(config: SelectionConfig, option: str, value: float) -> None:
     before, after = flatten(config), flatten(vary(config, option, value))
 
     assert after[option] == value
     assert {name for name in before if before[name] != after[name]} == {option}
-
-
-def test_m_is_changed_at_the_rho_that_followed_from_it_before(config: SelectionConfig) -> None:
-    changed = vary(config, KEEP, 4)
-
-    assert (changed.filtering.keep, changed.filtering.rho) == (4, 2.0)
-    assert [plan.candidates for plan in plan_rounds(24, changed.filtering)] == [24, 12, 6]
 
 
 def test_value_out_of_range_is_refused(config: SelectionConfig) -> None:
