@@ -192,12 +192,15 @@ PRESETS: dict[PresetName, SelectionConfig] = {
     "quick": SelectionConfig(
         splits=SplitOptions(validation=100, confirmation=100, test=300),
         filtering=FilteringOptions(candidates=256, keep=64, rounds=2, initial_score_size=16, max_score_size=64),
-        search=SearchOptions(beam_width=4, substitutions=3, reorderings=1, iterations=4),
+        search=SearchOptions(
+            beam_width=4, substitutions=3, reorderings=1, iterations=2, first_permutations=36, random_starts=0.5
+        ),
         report=ReportOptions(comparison_rows=300),
     ),
     "standard": SelectionConfig(
         splits=SplitOptions(validation=100, confirmation=200, test=1000),
         filtering=FilteringOptions(candidates=2000, keep=250, rounds=3),
+        search=SearchOptions(iterations=5, first_permutations=328, random_starts=0.5),
         report=ReportOptions(comparison_rows=300),
     ),
     "paper": SelectionConfig(

@@ -9,7 +9,7 @@ from lens_engine.assessment import Assessor
 from lens_engine.baselines.choosing import BaselineChooser
 from lens_engine.baselines.evidence import FineTuner
 from lens_engine.checkpoint import CheckpointStore, MemoryCheckpointStore
-from lens_engine.config import SelectionConfig
+from lens_engine.config import SelectionConfig, resolve_config
 from lens_engine.context import fit_to_context
 from lens_engine.dataset import Problem, digest_examples
 from lens_engine.diversity import Affinity
@@ -45,6 +45,8 @@ def select_support_examples(
 ) -> SelectionResult:
     """Find the support examples of a task: the ordered demonstrations that make `scorer` classify best.
 
+    Without a `config` it is the preset "standard".
+
     A run that finds a checkpoint of its own goes on from there, and returns the same digest as one
     that never stopped. A budget or a cancel ends it early with the best so far (`partial`).
 
@@ -61,7 +63,7 @@ def select_support_examples(
         NonFiniteScore: the model gave NaN or an infinity.
         NothingSelected: stopped before there was a permutation.
     """
-    run = _Run(problem, scorer, config or SelectionConfig(), listener or SilentListener(), fine_tuner)
+    run = _Run(problem, scorer, config or resolve_config(), listener or SilentListener(), fine_tuner)
     run.resume(checkpoints or MemoryCheckpointStore())
     stop_reason = run.search_within_budget()
     if stop_reason is not StopReason.CANCELLED:
