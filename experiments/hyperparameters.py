@@ -68,7 +68,7 @@ def run(lab: Laboratory, plan: HyperparametersPlan) -> Finding:
         plots=tuple(_plot(name, cells, found, "" if is_single else name) for name, cells in datasets.items()),
         notes=(
             f"Support examples found with {describe_cells(plan.selections)}. "
-            "One option is changed at a time; the others stay, but rounds and score set, and so some of the candidates, "
+            "One option is changed at a time; the others stay, but rounds and score set, and so some candidates, "
             "follow rho, and rho follows m. A dot is the selection of one seed, with a search of its own; whiskers and "
             "sd are over the seeds. A wider beam evaluates more permutations: the table says how many.",
             describe_rows([test for one in found for test in one.tests]),

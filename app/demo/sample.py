@@ -18,7 +18,7 @@ DEMO_SPEC: dict[str, Any] = {
     "options": {
         "splits": {"validation": 48, "confirmation": 32},
         "filtering": {"candidates": 128, "keep": 32, "initial_score_size": 12},
-        "search": {"iterations": 3},
+        "search": {"iterations": 1},
         "report": {"comparison_rows": 48, "order_shuffles": 4},
     },
 }

@@ -23,7 +23,15 @@ OPTIONS: dict[str, Any] = {
     "num_demonstrations": 2,
     "splits": {"validation": 8, "confirmation": 4, "test": 8},
     "filtering": {"candidates": 16, "keep": 8, "rounds": 2, "initial_score_size": 4, "max_score_size": 8},
-    "search": {"beam_width": 2, "substitutions": 2, "reorderings": 1, "iterations": 3, "initial_starts": 4},
+    "search": {
+        "beam_width": 2,
+        "substitutions": 2,
+        "reorderings": 1,
+        "iterations": 3,
+        "initial_starts": 4,
+        "first_permutations": None,
+        "random_starts": 0.0,
+    },
     "report": {"random_permutations": 2, "order_shuffles": 2},
 }
 """A selection of 16 calls of the scorer, the search being calls 4 to 6."""

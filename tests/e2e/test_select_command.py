@@ -24,6 +24,7 @@ OPTIONS = {
     "filtering.initial_score_size": 4,
     "filtering.max_score_size": 8,
     "search.beam_width": 2,
+    "search.first_permutations": 6,
     "search.substitutions": 2,
     "search.iterations": 2,
     "report.random_permutations": 2,

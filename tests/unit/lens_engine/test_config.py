@@ -5,6 +5,7 @@ from pydantic import ValidationError
 
 from lens_engine.config import PRESETS, SelectionConfig, resolve_config
 from lens_engine.errors import InvalidConfig
+from lens_engine.planning import count_evaluations
 
 
 @pytest.mark.parametrize("name", ["quick", "standard", "paper"])
@@ -27,10 +28,20 @@ def test_paper_preset_holds_the_papers_settings() -> None:
     assert (paper.num_demonstrations, paper.splits.confirmation, paper.splits.test) == (8, 0, None)
 
 
+@pytest.mark.parametrize(("name", "evaluations"), [("quick", 68), ("standard", 648), ("paper", 648)])
+def test_presets_start_wide_at_the_cost_of_a_narrow_start(name: Any, evaluations: int) -> None:
+    search = PRESETS[name].search
+
+    narrow = name == "paper"
+    assert count_evaluations(search) == evaluations
+    assert (search.first_permutations is None, search.random_starts) == (narrow, 0.0 if narrow else 0.5)
+    assert narrow or evaluations / 2 <= search.num_first_permutations <= 2 * evaluations / 3
+
+
 def test_options_are_laid_over_a_preset_group_by_group() -> None:
     config = resolve_config("quick", {"seed": 7, "search": {"beam_width": 2}, "filtering": {"candidates": None}})
 
-    assert (config.seed, config.search.beam_width, config.search.iterations) == (7, 2, 4)
+    assert (config.seed, config.search.beam_width, config.search.iterations) == (7, 2, 2)
     assert (config.filtering.candidates, config.filtering.keep) == (None, 64)
     assert PRESETS["quick"].search.beam_width == 4
 

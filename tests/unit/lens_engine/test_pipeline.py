@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lens_engine.checkpoint import Checkpoint
-from lens_engine.config import SelectionConfig
+from lens_engine.config import PRESETS, SelectionConfig
 from lens_engine.dataset import Problem, digest_examples
 from lens_engine.errors import (
     CheckpointDamaged,
@@ -593,3 +593,11 @@ def test_result_survives_json(whole: SelectionResult) -> None:
 
     assert again == whole
     assert again.with_digest().digest == whole.digest
+
+
+def test_configuration_is_the_standard_preset_unless_given(
+    make_planted_problem: Make, make_planted_scorer: Make
+) -> None:
+    result = select_support_examples(make_planted_problem(count=400), make_planted_scorer())
+
+    assert result.provenance.config == PRESETS["standard"].model_dump(mode="json")
