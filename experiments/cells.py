@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from lens_engine import __version__
 from lens_engine.config import SelectionConfig
-from lens_engine.planning import count_evaluations
+from lens_engine.planning import count_pairs
 from lens_engine.report import Record
 from lens_engine.types import Example
 
@@ -90,7 +90,8 @@ class SelectionCell(_Cell):
         options = config.model_dump(mode="json", exclude=unused)
         if config.method == "random_and_validation":
             own = config.random_search.permutations
-            options["permutations"] = own or [count_evaluations(search), search.beam_width]
+            num_rows = config.splits.validation
+            options["permutations"] = own or [-(-count_pairs(search, num_rows) // num_rows), search.beam_width]
         return options
 
 

@@ -9,7 +9,7 @@ from experiments.presets import Scale, overlay
 from experiments.tasks import TaskSettings
 from lens_engine.config import CORESET_METHODS, SearchOptions, SelectionConfig
 from lens_engine.errors import InvalidConfig
-from lens_engine.planning import count_evaluations
+from lens_engine.planning import count_pairs
 from lens_engine.report import Record
 
 NUM_RANDOM = 10
@@ -58,7 +58,8 @@ class Entry(Record):
             weight = options.get("search", {}).get("diversity_weight", 1.0) * (settings.num_demonstrations - 1)
             options = overlay(options, {"search": {"diversity_weight": weight}})
         if self.starts_narrow:
-            options = overlay(options, {"search": _narrow(scale.config(settings, options).search)})
+            wide = scale.config(settings, options)
+            options = overlay(options, {"search": _narrow(wide.search, wide.splits.validation)})
         config = scale.config(settings, options)
         if not config.report.calibrated:
             raise InvalidConfig(
@@ -110,12 +111,14 @@ def make_entries(scale: Scale) -> dict[str, Entry]:
     }
 
 
-def _narrow(search: SearchOptions) -> dict[str, Any]:
-    """Options of a search that evaluates as many permutations in more iterations, and draws nothing at random."""
-    children = search.beam_width * (search.substitutions + search.reorderings)
-    iterations = (count_evaluations(search) - search.beam_width) // max(children, 1)
+def _narrow(search: SearchOptions, num_rows: int) -> dict[str, Any]:
+    """Options of a search that spends as much on more iterations, and draws nothing at random."""
+    children = max(search.beam_width * (search.substitutions + search.reorderings), 1)
+    evaluations = count_pairs(search, num_rows) / num_rows
+    iterations = round((evaluations - search.beam_width) / children)
     return {
         "first_permutations": None,
+        "halvings": 0,
         "random_starts": 0.0,
         "random_substitutions": 0.0,
         "iterations": iterations,
@@ -132,7 +135,7 @@ ENTRY_NOTES = (
     "best replacement instead of a draw, no confirmation rows. LENS as the authors' scripts: contribution as a ratio "
     "of losses, lambda 4 on the mean similarity. Elitism and the solver of first permutations are those of Lens in "
     "both. These two and LENS started narrow begin with as many optimised permutations as the beam holds, as Algorithm "
-    "2 does, and evaluate as many in all as LENS, in more iterations.",
+    "2 does, and judge as many (permutation, row) pairs in all as LENS, in more iterations.",
 )
 
 

@@ -202,7 +202,7 @@ class Assessor:
         return EvaluationRows(self.task, examples)
 
     def _num_rivals(self, confirmed: int) -> int:
-        return self.planner.rival_permutations(_known(self.search).num_evaluated, confirmed)
+        return self.planner.rival_permutations(_known(self.search).charged_pairs, confirmed)
 
 
 def _known(search: SearchState | None) -> SearchState:

@@ -92,6 +92,9 @@ class SearchOptions(Options):
     first_permutations: int | None = Field(
         None, ge=1, le=10_000, description="Evaluated before the first iteration, the best B go on; null for B."
     )
+    halvings: int = Field(
+        0, ge=0, le=10, description="Times the worse half of them is dropped, the others judged on twice as many rows."
+    )
     random_starts: float = Field(
         0.0, ge=0.0, le=1.0, description="Share of the first permutations drawn at random from the survivors."
     )
@@ -193,14 +196,20 @@ PRESETS: dict[PresetName, SelectionConfig] = {
         splits=SplitOptions(validation=100, confirmation=100, test=300),
         filtering=FilteringOptions(candidates=256, keep=64, rounds=2, initial_score_size=16, max_score_size=64),
         search=SearchOptions(
-            beam_width=4, substitutions=3, reorderings=1, iterations=2, first_permutations=36, random_starts=0.5
+            beam_width=4,
+            substitutions=3,
+            reorderings=1,
+            iterations=2,
+            first_permutations=112,
+            halvings=3,
+            random_starts=0.5,
         ),
         report=ReportOptions(comparison_rows=300),
     ),
     "standard": SelectionConfig(
         splits=SplitOptions(validation=100, confirmation=200, test=1000),
         filtering=FilteringOptions(candidates=2000, keep=250, rounds=3),
-        search=SearchOptions(iterations=5, first_permutations=328, random_starts=0.5),
+        search=SearchOptions(iterations=5, first_permutations=1024, halvings=3, random_starts=0.5),
         report=ReportOptions(comparison_rows=300),
     ),
     "paper": SelectionConfig(

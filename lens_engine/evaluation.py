@@ -31,6 +31,15 @@ class EvaluationRows:
         """`[rows]`, index of each row's label."""
         return np.array([self.task.label_indices[example.label] for example in self.examples], dtype=np.intp)
 
+    @cached_property
+    def spread_order(self) -> IndexArray:
+        """Places of the rows so that each beginning has the labels in proportion."""
+        order, counts = np.empty(len(self)), np.bincount(self.gold)
+        for label in range(len(counts)):
+            own = np.flatnonzero(self.gold == label)
+            order[own] = (np.arange(len(own)) + 0.5) / max(len(own), 1)
+        return np.asarray(np.lexsort((np.arange(len(self)), order)))
+
     def __len__(self) -> int:
         return len(self.examples)
 

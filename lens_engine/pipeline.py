@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 from lens_engine import __version__
@@ -21,8 +22,9 @@ from lens_engine.metering import Meter, Stopped
 from lens_engine.permutations import group_by_label
 from lens_engine.planning import Planner
 from lens_engine.progress import SelectionListener, SilentListener
+from lens_engine.racing import Incumbents
 from lens_engine.randomness import make_generator
-from lens_engine.ranking import Ranker
+from lens_engine.ranking import Placing, Ranker
 from lens_engine.report import SelectionResult
 from lens_engine.reporting import Findings, build_result
 from lens_engine.run_state import Assessment, RandomTally, RunState
@@ -168,7 +170,7 @@ class _Run:
         if search is None:
             self.meter.enter(Phase.INITIALISE, 1, 1)
             initial = neighbourhood.initial_permutations(make_generator(self.config.seed, "initialise"))
-            search = start_search(initial, self._ranker.place, self.config.search.beam_width)
+            search = start_search(initial, self._judge_first, self.config.search.beam_width)
             self._advance(replace(self.state, search=search), Phase.INITIALISE, 1)
         for iteration in range(search.iterations_done, iterations):
             self.meter.enter(Phase.SEARCH, iteration + 1, iterations)
@@ -188,6 +190,11 @@ class _Run:
 
     def _keep(self, chosen: Permutation) -> None:
         self.state = replace(self.state, assessment=self.state.assessment.model_copy(update={"chosen": chosen}))
+
+    def _judge_first(self, initial: Sequence[Permutation], places: int) -> list[Placing]:
+        if self.config.search.halvings:
+            return self._ranker.halve(initial, self.config.search.halvings, places)
+        return self._ranker.place(initial, Incumbents(), places)
 
     def _is_searched(self) -> bool:
         if self.config.method == "random_and_validation":

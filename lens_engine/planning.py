@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lens_engine.config import SearchOptions, SelectionConfig
+from lens_engine.halving import Rung, plan_rungs
 from lens_engine.schedule import FilterRound, plan_rounds
 from lens_engine.splits import SplitRows
 from lens_engine.types import Phase
@@ -103,8 +104,12 @@ class Planner:
         return Cost(0, round((rows * _FINE_TUNING_READS + validation) * self.lengths.query))
 
     def searching(self) -> Cost:
-        evaluations = count_evaluations(self.config.search)
-        return self.judging(evaluations, len(self.rows.validation), calibrated=self.config.calibrated_search)
+        num_rows, calibrated = len(self.rows.validation), self.config.calibrated_search
+        cost = self.judging(count_children(self.config.search), num_rows, calibrated=calibrated)
+        for rung in plan_first_rungs(self.config.search, num_rows):
+            is_first = rung.start == 0
+            cost += self.judging(rung.permutations, rung.end - rung.start, calibrated=calibrated and is_first)
+        return cost
 
     def choosing(self) -> dict[Phase, Cost]:
         """Everything before the evaluation."""
@@ -132,7 +137,8 @@ class Planner:
     def random_permutations(self) -> int:
         """Permutations of the method random_and_validation."""
         return self.config.random_search.permutations or self.rival_permutations(
-            count_evaluations(self.config.search), self.config.search.beam_width if self.rows.confirmation else 0
+            count_pairs(self.config.search, len(self.rows.validation)),
+            self.config.search.beam_width if self.rows.confirmation else 0,
         )
 
     def confirming(self) -> Cost:
@@ -155,13 +161,13 @@ class Planner:
         search = self.judging(permutations, len(self.rows.validation), calibrated=self.config.calibrated_search)
         return search + self.testing()
 
-    def rival_permutations(self, evaluated: int, confirmed: int) -> int:
+    def rival_permutations(self, pairs: int, confirmed: int) -> int:
         """As many random permutations as make the (permutation, row) pairs equal, confirmation counted.
 
-        Every permutation counts as judged on every row, on both sides, also where a race drops it: the rival tries
-        as many permutations as the search did.
+        A permutation that a race drops counts as judged on every row, on both sides: the rival tries as many. One
+        that is halved away counts for the rows it was judged on.
         """
-        pairs = evaluated * len(self.rows.validation) + confirmed * len(self.rows.confirmation)
+        pairs += confirmed * len(self.rows.confirmation)
         return -(-pairs // len(self.rows.validation))
 
     def evaluating(self) -> Cost:
@@ -170,7 +176,7 @@ class Planner:
         orders = 0 if self.config.method == "zero_shot" else report.order_shuffles
         cost = cost + self.comparing(report.random_permutations) + self.comparing(orders)
         if self.config.has_rival:
-            rivals = self.rival_permutations(count_evaluations(search), search.beam_width)
+            rivals = self.rival_permutations(count_pairs(search, len(self.rows.validation)), search.beam_width)
             cost = cost + self.rivalling(rivals)
         return cost
 
@@ -189,6 +195,20 @@ class Planner:
 
 
 def count_evaluations(search: SearchOptions) -> int:
-    """Permutations a full search evaluates, in whole or in part: the first beam, and every child of every iteration."""
-    children = search.beam_width * (search.substitutions + search.reorderings)
-    return search.num_first_permutations + search.iterations * children
+    """Permutations a full search evaluates, in whole or in part: the first ones, and every child of every iteration."""
+    return search.num_first_permutations + count_children(search)
+
+
+def count_children(search: SearchOptions) -> int:
+    return search.iterations * search.beam_width * (search.substitutions + search.reorderings)
+
+
+def plan_first_rungs(search: SearchOptions, num_rows: int) -> list[Rung]:
+    """How the first permutations are judged on the validation rows."""
+    return plan_rungs(search.num_first_permutations, num_rows, search.halvings, search.beam_width)
+
+
+def count_pairs(search: SearchOptions, num_rows: int) -> int:
+    """(permutation, row) pairs of a full search, as a budget counts them."""
+    first = sum(rung.pairs for rung in plan_first_rungs(search, num_rows))
+    return first + count_children(search) * num_rows

@@ -7,11 +7,12 @@ from functools import partial
 import numpy as np
 
 from lens_engine.evaluation import EvaluationRows, Judgement, judge
+from lens_engine.halving import plan_rungs
 from lens_engine.metering import Meter
 from lens_engine.permutations import render_permutations
 from lens_engine.racing import Incumbents, Race
 from lens_engine.scoring.base import Prefix
-from lens_engine.standing import Standing, stand
+from lens_engine.standing import Standing, rank_key, stand
 from lens_engine.types import Example, FloatArray, IndexArray, Permutation
 
 _LEAST_BLOCK = 2
@@ -26,6 +27,9 @@ class Placing:
     standing: Standing | None  #: None: dropped, as it could not take a place
     margins: FloatArray  #: `[rows]`, nats; empty when dropped
     most_correct: int  #: rows it is right on, or could have been at most
+    charged_rows: (
+        int  #: what it counts for in a budget: every row in a race, also when dropped; in halving, those judged
+    )
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,35 @@ class Ranker:
         race = Race(partial(self._judge_block, prefixes), order, least, incumbents.correct, places)
         return [self._placing(outcome) for outcome in race.run(len(prefixes))]
 
+    def halve(self, permutations: Sequence[Permutation], halvings: int, places: int) -> list[Placing]:
+        """Judge permutations on few rows, the better half on twice as many, and so on; at least `places` on every row.
+
+        Raises:
+            Stopped: from the meter.
+        """
+        prefixes = render_permutations(self.rows.task, self.examples, permutations)
+        order = self.rows.spread_order
+        left, seen = list(range(len(permutations))), dict[int, Judgement]()
+        for rung in plan_rungs(len(permutations), len(self.rows), halvings, places):
+            left = sorted(
+                sorted(left, key=lambda one: self._rank(permutations[one], seen.get(one)))[: rung.permutations]
+            )
+            blocks = self._judge_block(prefixes, left, order[rung.start : rung.end], rung.start == 0)
+            for one, block in zip(left, blocks, strict=True):
+                seen[one] = seen[one].extend(block) if one in seen else block
+        return [self._place_halved(seen[one], order) for one in range(len(permutations))]
+
+    def _rank(self, permutation: Permutation, judgement: Judgement | None) -> tuple[float, float, Permutation]:
+        if judgement is None:
+            return (0.0, 0.0, permutation)
+        return rank_key(permutation, stand(judgement, self.meter.scorer.identity.dtype))
+
+    def _place_halved(self, judgement: Judgement, order: IndexArray) -> Placing:
+        num_rows, judged = len(self.rows), len(judgement.gold)
+        if judged == num_rows:
+            return self._placing(judgement.take(np.argsort(order)))
+        return Placing(None, np.empty(0), int(judgement.ranked_hits.sum()) + num_rows - judged, judged)
+
     def _judge_block(
         self, prefixes: Sequence[Prefix], numbers: Sequence[int], rows: IndexArray, is_first: bool
     ) -> list[Judgement]:
@@ -66,6 +99,6 @@ class Ranker:
 
     def _placing(self, outcome: Judgement | int) -> Placing:
         if isinstance(outcome, int):
-            return Placing(None, np.empty(0), outcome)
+            return Placing(None, np.empty(0), outcome, len(self.rows))
         standing = stand(outcome, self.meter.scorer.identity.dtype)
-        return Placing(standing, outcome.margins, standing.correct)
+        return Placing(standing, outcome.margins, standing.correct, len(self.rows))

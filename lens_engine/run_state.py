@@ -89,6 +89,7 @@ class _SearchRecord(Record):
     beam: tuple[Permutation, ...]
     standings: tuple[tuple[Permutation, Standing], ...]
     eliminated: tuple[tuple[Permutation, int], ...]
+    charged_pairs: int
 
     @classmethod
     def of(cls, search: SearchState) -> "_SearchRecord":
@@ -97,6 +98,7 @@ class _SearchRecord(Record):
             beam=search.beam,
             standings=tuple(search.standings.items()),
             eliminated=tuple(search.eliminated.items()),
+            charged_pairs=search.charged_pairs,
         )
 
 
@@ -104,4 +106,11 @@ def _restore_search(checkpoint: Checkpoint) -> SearchState | None:
     if not checkpoint.values["search"]:
         return None
     record, margins = _SearchRecord.model_validate(checkpoint.values["search"]), checkpoint.arrays["beam_margins"]
-    return SearchState(record.iterations_done, record.beam, dict(record.standings), margins, dict(record.eliminated))
+    return SearchState(
+        record.iterations_done,
+        record.beam,
+        dict(record.standings),
+        margins,
+        dict(record.eliminated),
+        record.charged_pairs,
+    )

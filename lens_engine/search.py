@@ -23,6 +23,9 @@ from lens_engine.types import FloatArray, IndexArray, Permutation
 Evaluate = Callable[[Sequence[Permutation], Incumbents, int], list[Placing]]
 """As `Ranker.place`: permutations, the incumbents they have to beat, and how many places there are."""
 
+Start = Callable[[Sequence[Permutation], int], list[Placing]]
+"""Judges the first permutations for so many places."""
+
 _DRAWS = 20
 """Tries to find a child that is new; after them the beam's neighbourhood counts as exhausted."""
 
@@ -36,6 +39,7 @@ class SearchState:
     standings: dict[Permutation, Standing]  #: of those judged on every row
     margins: FloatArray = field(compare=False)  #: `[beam, rows]`, nats; says which rows are hard
     eliminated: dict[Permutation, int] = field(default_factory=dict)  #: of the others, the most rows they have right
+    charged_pairs: int = 0  #: (permutation, row) pairs that the rival at equal budget gets too
 
     @property
     def best(self) -> Permutation:
@@ -64,7 +68,7 @@ class Neighbourhood:
     def initial_permutations(self, rng: np.random.Generator) -> list[Permutation]:
         """Permutations of high affinity, kept apart (at most half of the members shared), then random ones.
 
-        Where so many apart do not exist, those that share least come in.
+        Where so many apart do not exist, those that share least come in, and then more random ones, if there are any.
         """
         number = self.options.num_first_permutations
         num_random = round(number * self.options.random_starts)
@@ -72,7 +76,8 @@ class Neighbourhood:
         ranked = sorted(optima, key=lambda members: (-self.affinity.objective(members), members))
         chosen = _keep_apart(ranked, number - num_random, most_shared=sum(self.quotas) // 2)
         first = [shuffle(members, rng) for members in chosen]
-        return first + self._random_permutations(num_random, set(first), rng)
+        missing = number - len(first) if num_random else 0
+        return first + self._random_permutations(missing, set(first), rng)
 
     def children(
         self, parents: Sequence[Permutation], known: set[Permutation], rng: np.random.Generator
@@ -129,9 +134,9 @@ class Neighbourhood:
         return int(rng.choice(best, p=softmax(fit[best] / self.options.temperature)))
 
 
-def start_search(initial: Sequence[Permutation], evaluate: Evaluate, beam_width: int) -> SearchState:
+def start_search(initial: Sequence[Permutation], evaluate: Start, beam_width: int) -> SearchState:
     """Evaluate the initial permutations; the best of them are the first beam."""
-    placings = evaluate(initial, Incumbents(), beam_width)
+    placings = evaluate(initial, beam_width)
     nothing = SearchState(0, (), {}, np.empty((0, 0)))
     return _advance(nothing, dict(zip(initial, placings, strict=True)), beam_width, iterations_done=0)
 
@@ -163,7 +168,8 @@ def _advance(
         else:
             standings[permutation], margins[permutation] = placing.standing, placing.margins
     beam = _best(standings, list(margins), beam_width)
-    return SearchState(iterations_done, beam, standings, np.array([margins[one] for one in beam]), eliminated)
+    charged = state.charged_pairs + sum(placing.charged_rows for placing in found.values())
+    return SearchState(iterations_done, beam, standings, np.array([margins[one] for one in beam]), eliminated, charged)
 
 
 def _best(

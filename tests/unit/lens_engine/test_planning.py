@@ -127,9 +127,9 @@ def test_rivals_get_at_least_as_many_pairs_and_not_a_permutation_more(
 ) -> None:
     planner = make_planner(make_planted_problem(), make_config())  # 20 validation and 16 confirmation rows
 
-    assert planner.rival_permutations(evaluated=50, confirmed=4) == 54  # 1064 pairs: 53.2 times 20
-    assert planner.rival_permutations(evaluated=50, confirmed=5) == 54  # 1080 pairs: just 54 times
-    assert planner.rival_permutations(evaluated=50, confirmed=0) == 50
+    assert planner.rival_permutations(pairs=50 * 20, confirmed=4) == 54  # 1064 pairs: 53.2 times 20
+    assert planner.rival_permutations(pairs=50 * 20, confirmed=5) == 54  # 1080 pairs: just 54 times
+    assert planner.rival_permutations(pairs=50 * 20, confirmed=0) == 50
 
 
 def test_confirmation_not_asked_for_costs_nothing(

@@ -49,13 +49,14 @@ class Judge:
     def place(self, permutation: Permutation, least: int) -> Placing:
         correct = hash(permutation) % self.rows
         if correct < least:
-            return Placing(None, np.empty(0), correct)
-        return Placing(Standing(correct, self.rows, 0.0), np.full(self.rows, float(correct)), correct)
+            return Placing(None, np.empty(0), correct, self.rows)
+        return Placing(Standing(correct, self.rows, 0.0), np.full(self.rows, float(correct)), correct, self.rows)
 
 
 def run_search(neighbourhood: Neighbourhood, judge: Judge, iterations: int, seed: int = 0) -> list[SearchState]:
     initial = neighbourhood.initial_permutations(make_generator(seed, "initialise"))
-    states = [start_search(initial, judge, neighbourhood.options.beam_width)]
+    width = neighbourhood.options.beam_width
+    states = [start_search(initial, lambda first, places: judge(first, Incumbents(), places), width)]
     for iteration in range(iterations):
         states.append(run_iteration(states[-1], neighbourhood, judge, make_generator(seed, "search", iteration)))
     return states
@@ -259,6 +260,7 @@ def test_dropped_permutations_are_known_apart_and_never_children_again(seed: int
 
     assert last.eliminated
     assert len(set(judge.asked)) == len(judge.asked) == last.num_evaluated
+    assert last.charged_pairs == last.num_evaluated * judge.rows
     assert last.eliminated.keys().isdisjoint(last.standings)
     assert all(hash(permutation) % judge.rows == most for permutation, most in last.eliminated.items())
 

@@ -1,0 +1,37 @@
+"""Successive halving: many permutations on few rows, the better half of them on twice as many, and so on.
+
+Jamieson & Talwalkar (2016), "Non-stochastic Best Arm Identification". Not exact, unlike a race: one that is unlucky on
+the first rows is lost. But the same money tries three times as many first permutations.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """So many permutations are judged on the rows from `start` to `end` of an order."""
+
+    permutations: int
+    start: int
+    end: int
+
+    @property
+    def pairs(self) -> int:
+        return self.permutations * (self.end - self.start)
+
+
+def plan_rungs(num_permutations: int, num_rows: int, halvings: int, least: int) -> list[Rung]:
+    """The rungs, the last of them up to the last row.
+
+    Args:
+        least: permutations that are never halved away: the places of the beam.
+
+    With no halvings there is one rung: everything on every row.
+    """
+    rungs, start, left = list[Rung](), 0, num_permutations
+    for halving in range(halvings + 1):
+        end = -(-num_rows // 2 ** (halvings - halving))
+        if end > start:  # of few rows, halves may be equal
+            rungs.append(Rung(left, start, end))
+            start, left = end, max(-(-left // 2), min(left, least))
+    return rungs
