@@ -127,8 +127,8 @@ def _narrow(search: SearchOptions, num_rows: int) -> dict[str, Any]:
 
 ENTRY_NOTES = (
     "Zero-shot has no demonstrations. Random is the mean over random label-balanced permutations. Random & validation "
-    "takes the best of many random permutations by accuracy on validation rows: as many as LENS evaluates, its "
-    "confirmation counted (equal budget), or fewer on more rows. The thirteen coreset methods choose by the same model "
+    "takes the best of many random permutations by accuracy on validation rows: as many as make the (permutation, row) "
+    "pairs of LENS, its confirmation counted (equal budget), or fewer on more rows. The thirteen coreset methods choose by the same model "
     "fine-tuned on the candidates. All are judged on the same test rows, and choose from as many candidates of the "
     "same rows; rows that validate cannot be candidates, so where their number is another, so are some candidates.",
     "LENS by the paper's letter: contribution of Eq. 3 in the full vocabulary, lambda on the sum of similarities, the "

@@ -137,8 +137,8 @@ class RandomSearchOptions(Options):
         None,
         ge=1,
         le=1_000_000,
-        description="Random permutations judged on the validation rows; null for as many as LENS would evaluate with "
-        "these options, its confirmation counted.",
+        description="Random permutations judged on the validation rows; null for as many as make the (permutation, "
+        "row) pairs LENS would be charged with, its confirmation counted.",
     )
 
 

@@ -59,7 +59,8 @@ class RandomAndValidation(Record):
     validation_accuracy: float = Field(description="Calibrated under `calibrated_search`.")
     test: Accuracy
     permutations: int = Field(
-        description="Random permutations evaluated, in whole or in part: as many as by LENS, its confirmation counted."
+        description="Random permutations evaluated, in whole or in part: as many as make the (permutation, row) pairs "
+        "that LENS was charged with, its confirmation counted."
     )
     rows: tuple[int, ...] = Field(description="The permutation it chose.")
 

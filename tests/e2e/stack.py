@@ -30,6 +30,7 @@ OPTIONS: dict[str, Any] = {
         "iterations": 3,
         "initial_starts": 4,
         "first_permutations": None,
+        "halvings": 0,
         "random_starts": 0.0,
     },
     "report": {"random_permutations": 2, "order_shuffles": 2},
