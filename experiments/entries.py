@@ -127,10 +127,11 @@ def _narrow(search: SearchOptions, num_rows: int) -> dict[str, Any]:
 
 ENTRY_NOTES = (
     "Zero-shot has no demonstrations. Random is the mean over random label-balanced permutations. Random & validation "
-    "takes the best of many random permutations by accuracy on validation rows: as many as make the (permutation, row) "
-    "pairs of LENS, its confirmation counted (equal budget), or fewer on more rows. The thirteen coreset methods choose by the same model "
-    "fine-tuned on the candidates. All are judged on the same test rows, and choose from as many candidates of the "
-    "same rows; rows that validate cannot be candidates, so where their number is another, so are some candidates.",
+    "takes the best of many random permutations by accuracy on validation rows: as many as make the (permutation, "
+    "row) pairs of LENS, its confirmation counted (equal budget), or fewer on more rows. The thirteen coreset methods "
+    "choose by the same model fine-tuned on the candidates. All are judged on the same test rows, and choose from as "
+    "many candidates of the same rows; rows that validate cannot be candidates, so where their number is another, so "
+    "are some candidates.",
     "LENS by the paper's letter: contribution of Eq. 3 in the full vocabulary, lambda on the sum of similarities, the "
     "best replacement instead of a draw, no confirmation rows. LENS as the authors' scripts: contribution as a ratio "
     "of losses, lambda 4 on the mean similarity. Elitism and the solver of first permutations are those of Lens in "
