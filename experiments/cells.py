@@ -86,8 +86,8 @@ class SelectionCell(_Cell):
         config, search = self.config, self.config.search
         if config.method == "lens":
             return config.model_dump(mode="json", exclude={"random_search"})
-        unused = {"search": True, "random_search": True, "filtering": {"contribution", "calibrated"}}
-        options = config.model_dump(mode="json", exclude=unused)
+        options = config.model_dump(mode="json", exclude={"search", "random_search"})
+        options["filtering"] = config.filtering.model_dump(mode="json", exclude={"contribution", "calibrated"})
         if config.method == "random_and_validation":
             own = config.random_search.permutations
             num_rows = config.splits.validation
