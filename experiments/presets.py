@@ -104,7 +104,14 @@ PAPER = Scale(
     templates=(0, 1, 2, 3),
     seeds=tuple(range(10)),
     preset="paper",
-    options=overlay(LEAN, {"filtering": {"candidates": 30_000}, "too_long": "skip_example"}),
+    options=overlay(
+        LEAN,
+        {
+            "filtering": {"candidates": 30_000},
+            "search": resolve_config("standard").search.model_dump(),  # the rows for the paper's search narrow it
+            "too_long": "skip_example",
+        },
+    ),
     keeps_rho=True,
     many_rows=(1000, 100),
 )
@@ -137,7 +144,15 @@ TINY = Scale(
         {
             "splits": {"validation": 8, "confirmation": 8, "test": 20},
             "filtering": {"candidates": 24, "keep": 16, "rounds": 1, "initial_score_size": 4, "max_score_size": 4},
-            "search": {"beam_width": 2, "substitutions": 1, "reorderings": 1, "iterations": 1, "initial_starts": 4},
+            "search": {
+                "beam_width": 2,
+                "substitutions": 1,
+                "reorderings": 1,
+                "iterations": 1,
+                "initial_starts": 4,
+                "first_permutations": 6,
+                "halvings": 1,
+            },
         },
     ),
     many_rows=(12, 4),

@@ -36,7 +36,7 @@ def _draw(measured: Measured, size: str, figure: "Figure") -> None:
         axes.set_xlabel("accuracy on the test rows")
     panels[0].set_yticks(range(len(names)), names)
     panels[0].set_ylim(len(names) - 0.5, -0.5)
-    has_intervals = all(point.estimate.bounds for point in points)
+    has_intervals = any(point.estimate.bounds for point in points)
     whiskers = "whiskers: 95 % interval over seeds" if has_intervals else "one seed, so no intervals"
     figure.suptitle(f"Test accuracy of methods with {measured.scale.model}\n{size}; {whiskers}", fontsize="medium")
     handles, labels = panels[0].get_legend_handles_labels()
@@ -64,15 +64,10 @@ def _draw_panel(axes: "Axes", points: list[Point], names: list[str]) -> None:
     axes.set_axisbelow(True)
 
 
-def _whiskers(points: list[Point]) -> tuple[list[float], list[float]] | None:
-    """Lengths to the left and to the right, within what an accuracy can be."""
-    bounds = [(point.estimate.mean, point.estimate.bounds) for point in points]
-    if not all(found for _, found in bounds):
-        return None
-    known = [(mean, found) for mean, found in bounds if found is not None]
-    left = [mean - max(found[0], 0.0) for mean, found in known]
-    right = [min(found[1], 1.0) - mean for mean, found in known]
-    return left, right
+def _whiskers(points: list[Point]) -> tuple[list[float], list[float]]:
+    """Lengths to the left and to the right, within what an accuracy can be; none where there is no interval."""
+    found = [(one.estimate.mean, one.estimate.bounds or (one.estimate.mean, one.estimate.mean)) for one in points]
+    return [mean - max(low, 0.0) for mean, (low, _) in found], [min(high, 1.0) - mean for mean, (_, high) in found]
 
 
 def _describe(measured: Measured) -> str:

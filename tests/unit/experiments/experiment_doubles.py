@@ -24,7 +24,16 @@ TINY: dict[str, Any] = {
         "initial_score_size": 4,
         "max_score_size": 4,
     },
-    "search": {"beam_width": 2, "substitutions": 1, "reorderings": 1, "iterations": 1, "initial_starts": 4},
+    "search": {
+        "beam_width": 2,
+        "substitutions": 1,
+        "reorderings": 1,
+        "iterations": 1,
+        "initial_starts": 4,
+        "first_permutations": None,
+        "halvings": 0,
+        "random_starts": 0.0,
+    },
     "report": {"random_permutations": 0, "random_and_validation": False, "order_shuffles": 0},
 }
 """Options of a selection of a hundredth of a second."""

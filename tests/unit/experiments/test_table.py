@@ -185,7 +185,7 @@ def test_killed_table_goes_on_where_it_was(make_laboratory: MakeLaboratory, make
 
 
 def test_variant_is_a_row_of_its_own(laboratory: Laboratory, make_plan: MakePlan) -> None:
-    variants = {"lens, random starts": {"search": {"random_starts": 0.5}}}
+    variants = {"lens, random starts": {"search": {"random_starts": 0.25}}}
     plan = make_plan((LENS,), variants)
     assert len(plan.cells()) == 2 * len(plan.benches)
     assert ("lens, random starts", "mean", "no") in values(run(laboratory, plan))
