@@ -125,7 +125,7 @@ def test_splits_are_stratified(task: Task, make_examples: MakeExamples, make_con
 
 @given(
     counts=st.tuples(*[st.integers(60, 150)] * 3),
-    size=st.integers(3, 40),
+    size=st.integers(3, 27),  # a fifth of what 180 examples leave after the test rows; more would be cut to it
     seed=st.integers(0, 1000),
 )
 @settings(max_examples=40, deadline=None)
