@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.cli.select_options import read_options
 from lens_engine.errors import InvalidConfig
 
 if TYPE_CHECKING:
@@ -150,37 +150,18 @@ def read_variants(words: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def read_overlay(options: Sequence[str]) -> dict[str, Any]:
-    """`group.name=value` options to a tree; values are JSON, or else plain words.
+    """As `read_options`, with spaces around an option left out.
 
     Raises:
-        InvalidConfig: an option is not `name=value`.
+        InvalidConfig: as `read_options`.
     """
-    from experiments.presets import overlay
-
-    return overlay(*map(_read_option, options))
+    return read_options([option.strip() for option in options])
 
 
 def split_words(lists: Sequence[str]) -> tuple[str, ...]:
     """Words between commas, from an option that may be repeated; each once."""
     words = (word.strip() for text in lists for word in text.split(","))
     return tuple(dict.fromkeys(word for word in words if word))
-
-
-def _read_option(option: str) -> dict[str, Any]:
-    path, equals, text = option.strip().partition("=")
-    if not equals or not path:
-        raise InvalidConfig(f"{option!r} is not name=value, such as search.beam_width=8", field="options")
-    tree = _read_value(text)
-    for name in reversed(path.split(".")):
-        tree = {name: tree}
-    return dict(tree)
-
-
-def _read_value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _read_numbers(lists: Sequence[str], field: str) -> tuple[int, ...]:

@@ -44,12 +44,22 @@ def read_config(preset: PresetName, seed: int | None, method: Method | None, opt
     """
     given = {"seed": seed, "method": method}
     tree: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return resolve_config(preset, read_options(options, tree))
+
+
+def read_options(options: Sequence[str], tree: dict[str, Any] | None = None) -> dict[str, Any]:
+    """`group.name=value` options put into a tree, or into a new one; values are JSON, or else plain words.
+
+    Raises:
+        InvalidConfig: an option is not `name=value`, or takes a value for a group.
+    """
+    tree = {} if tree is None else tree
     for option in options:
         path, equals, value = option.partition("=")
         if not equals or not path:
             raise InvalidConfig(f"{option!r} is not name=value, such as search.beam_width=8", field="options")
         _put(tree, path, _read_value(value))
-    return resolve_config(preset, tree)
+    return tree
 
 
 def _read_words_json(text: str) -> dict[str, str]:
