@@ -7,7 +7,7 @@ from experiments.laboratory import Laboratory
 from lens_engine.baselines.random_permutations import RandomPermutations
 from lens_engine.permutations import shuffle
 from lens_engine.randomness import make_generator
-from lens_engine.report import Accuracy, SelectionResult
+from lens_engine.report import Accuracy, SelectionResult, SupportExample
 from lens_engine.types import Example
 
 ExampleSet = tuple[Demonstration, ...]
@@ -16,7 +16,7 @@ ExampleSet = tuple[Demonstration, ...]
 
 def support_set(result: SelectionResult) -> ExampleSet:
     """The support examples of a selection, in the order that was found."""
-    return tuple(Demonstration(text=example.text, label=example.label) for example in result.examples)
+    return as_set(result.examples)
 
 
 def draw_random_sets(lab: Laboratory, cell: SelectionCell, count: int) -> list[ExampleSet]:
@@ -26,7 +26,7 @@ def draw_random_sets(lab: Laboratory, cell: SelectionCell, count: int) -> list[E
     return [as_set([rows.candidates[index] for index in permutation]) for permutation in permutations]
 
 
-def as_set(examples: Sequence[Example]) -> ExampleSet:
+def as_set(examples: Sequence[Example | SupportExample]) -> ExampleSet:
     return tuple(Demonstration(text=example.text, label=example.label) for example in examples)
 
 

@@ -9,13 +9,13 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import ValidationError
 
-from experiments.cells import Cell, EvaluationCell, InfoScoreCell, InfoScores, SelectionCell
+from experiments.cells import Bench, Cell, EvaluationCell, InfoScoreCell, InfoScores, SelectionCell
 from experiments.evidence_files import RememberingFineTuner
 from experiments.models import Models
 from experiments.store import CellDamaged, CellStore
 from experiments.tasks import Dataset
 from lens_engine.checkpoint import FileCheckpointStore
-from lens_engine.config import CORESET_METHODS, BudgetOptions
+from lens_engine.config import CORESET_METHODS, BudgetOptions, SelectionConfig
 from lens_engine.context import fit_to_context
 from lens_engine.dataset import Problem
 from lens_engine.errors import CheckpointError
@@ -69,6 +69,7 @@ class Laboratory:
     find_dataset: Callable[[str], Dataset]
     models: Models
     observer: Observer = field(default_factory=SilentObserver)
+    _newest_rows: tuple[tuple[Bench, SelectionConfig], SplitRows] | None = field(default=None, init=False)
 
     def select(self, cell: SelectionCell, title: str = "") -> SelectionResult:
         """The outcome of a selection. `title` is for the observer; by default the method.
@@ -107,8 +108,12 @@ class Laboratory:
 
     def rows(self, cell: Cell) -> SplitRows:
         """The splits of a cell, as its model's context lets them be; loads the model."""
-        problem, scorer = self.problem(cell), self.scorer(cell)
-        return fit_to_context(split_examples(problem, cell.config), problem.task, scorer, cell.config).rows
+        wanted = (cell.bench, cell.config)
+        if self._newest_rows is None or self._newest_rows[0] != wanted:  # prompts of one split come one after another
+            problem, scorer = self.problem(cell), self.scorer(cell)
+            fitted = fit_to_context(split_examples(problem, cell.config), problem.task, scorer, cell.config)
+            self._newest_rows = (wanted, fitted.rows)
+        return self._newest_rows[1]
 
     def scorer(self, cell: Cell) -> LabelScorer:
         return self.models.scorer(cell.bench.model, cell.bench.dtype)
