@@ -18,7 +18,6 @@ from lens_engine.metering import Meter, Stopped
 from lens_engine.permutations import render_permutations, shuffle
 from lens_engine.planning import Cost, Planner
 from lens_engine.randomness import make_generator
-from lens_engine.ranking import Ranker
 from lens_engine.report import RandomAndValidation, Record
 from lens_engine.run_state import Assessment, RandomTally
 from lens_engine.scoring.base import Prefix
@@ -144,11 +143,8 @@ class Assessor:
 
     def _random_and_validation(self, assessment: Assessment, save: Save) -> Assessment:
         """As many random permutations as LENS evaluated, in whole or in part, its confirmation counted."""
-        config, rows = self.config, self._rows(self.planner.rows.validation)
-        candidates = self.planner.rows.candidates
-        ranker = Ranker(self.meter, candidates, rows, config.calibrated_search, config.search.elimination)
         # Which rows are hard is known from the beam, which was judged on the same ones.
-        search = RandomSearch(self._random_permutations, ranker, _known(self.search).margins)
+        search = RandomSearch.over(self.planner, self.task, self.meter, _known(self.search).margins)
         total = self._num_rivals(assessment.confirmed)
         tally = search.run(assessment.rivals, total, lambda tally: save(_with_rivals(assessment, tally)))
         return self._test_rival(_with_rivals(assessment, tally))

@@ -84,6 +84,10 @@ class Planner:
         tokens = permutations * (n * self.lengths.demonstration + queries * self.lengths.query)
         return Cost(permutations * queries, round(tokens))
 
+    def validating(self, permutations: int) -> Cost:
+        """So many permutations, each on every validation row."""
+        return self.judging(permutations, len(self.rows.validation), calibrated=self.config.calibrated_search)
+
     def filtering(self) -> Cost:
         cost = Cost()
         for plan in self.rounds:
@@ -105,7 +109,7 @@ class Planner:
 
     def searching(self) -> Cost:
         num_rows, calibrated = len(self.rows.validation), self.config.calibrated_search
-        cost = self.judging(count_children(self.config.search), num_rows, calibrated=calibrated)
+        cost = self.validating(count_children(self.config.search))
         for rung in plan_first_rungs(self.config.search, num_rows):
             is_first = rung.start == 0
             cost += self.judging(rung.permutations, rung.end - rung.start, calibrated=calibrated and is_first)
@@ -119,8 +123,7 @@ class Planner:
             case "zero_shot" | "random":
                 return {}
             case "random_and_validation":
-                rows, calibrated = len(self.rows.validation), self.config.calibrated_search
-                return {Phase.SEARCH: self.judging(self.random_permutations, rows, calibrated=calibrated)}
+                return {Phase.SEARCH: self.validating(self.random_permutations)}
             case _:
                 return {Phase.FINE_TUNE: self.fine_tuning()}
 
@@ -130,7 +133,7 @@ class Planner:
         if self.config.method == "lens":
             return self.filtering_round(self.rounds[0])
         if self.config.method == "random_and_validation":
-            return self.judging(1, len(self.rows.validation), calibrated=self.config.calibrated_search)
+            return self.validating(1)
         return Cost()
 
     @property
@@ -158,8 +161,7 @@ class Planner:
 
     def rivalling(self, permutations: int) -> Cost:
         """Random-and-validation: so many permutations on the validation rows, and the best on the test rows."""
-        search = self.judging(permutations, len(self.rows.validation), calibrated=self.config.calibrated_search)
-        return search + self.testing()
+        return self.validating(permutations) + self.testing()
 
     def rival_permutations(self, pairs: int, confirmed: int) -> int:
         """As many random permutations as make the (permutation, row) pairs equal, confirmation counted.

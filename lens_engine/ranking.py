@@ -27,9 +27,7 @@ class Placing:
     standing: Standing | None  #: None: dropped, as it could not take a place
     margins: FloatArray  #: `[rows]`, nats; empty when dropped
     most_correct: int  #: rows it is right on, or could have been at most
-    charged_rows: (
-        int  #: what it counts for in a budget: every row in a race, also when dropped; in halving, those judged
-    )
+    charged_rows: int  #: what it counts for in a budget: in a race every row, also when dropped; else those judged
 
 
 @dataclass(frozen=True)
@@ -72,9 +70,8 @@ class Ranker:
         order = self.rows.spread_order
         left, seen = list(range(len(permutations))), dict[int, Judgement]()
         for rung in plan_rungs(len(permutations), len(self.rows), halvings, places):
-            left = sorted(
-                sorted(left, key=lambda one: self._rank(permutations[one], seen.get(one)))[: rung.permutations]
-            )
+            best_first = sorted(left, key=lambda one: self._rank(permutations[one], seen.get(one)))
+            left = sorted(best_first[: rung.permutations])
             blocks = self._judge_block(prefixes, left, order[rung.start : rung.end], rung.start == 0)
             for one, block in zip(left, blocks, strict=True):
                 seen[one] = seen[one].extend(block) if one in seen else block

@@ -15,12 +15,10 @@ from lens_engine.baselines.random_permutations import RandomPermutations
 from lens_engine.baselines.random_search import RandomSearch
 from lens_engine.config import CoresetMethod, SelectionConfig
 from lens_engine.errors import InvalidConfig
-from lens_engine.evaluation import EvaluationRows
 from lens_engine.metering import Meter
 from lens_engine.permutations import group_by_label, shuffle
 from lens_engine.planning import Cost, Planner
 from lens_engine.randomness import make_generator
-from lens_engine.ranking import Ranker
 from lens_engine.run_state import RandomTally
 from lens_engine.template import Task
 from lens_engine.types import Permutation, Phase
@@ -77,13 +75,9 @@ class BaselineChooser:
         return RandomPermutations(self.planner.rows, self.task, self.config)
 
     def _search_at_random(self, tally: RandomTally, save: Callable[[RandomTally], None]) -> Permutation:
-        total, config = self.planner.random_permutations, self.config
-        rows = EvaluationRows(self.task, self.planner.rows.validation)
-        ranker = Ranker(
-            self.meter, self.planner.rows.candidates, rows, config.calibrated_search, config.search.elimination
-        )
         self.meter.enter(Phase.SEARCH, 1, 1)
-        best = RandomSearch(self._random, ranker, np.empty((0, 0))).run(tally, total, save).best
+        search = RandomSearch.over(self.planner, self.task, self.meter, np.empty((0, 0)))
+        best = search.run(tally, self.planner.random_permutations, save).best
         return self.draw(0 if best is None else best)
 
     def _choose_coreset(self, method: CoresetMethod) -> Permutation:

@@ -4,10 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lens_engine.baselines.random_permutations import RandomPermutations
+from lens_engine.evaluation import EvaluationRows
+from lens_engine.metering import Meter
+from lens_engine.planning import Planner
 from lens_engine.racing import Incumbents
 from lens_engine.ranking import Placing, Ranker
 from lens_engine.run_state import RandomTally
 from lens_engine.standing import rank_key
+from lens_engine.template import Task
 from lens_engine.types import FloatArray
 
 BATCH = 8
@@ -21,6 +25,14 @@ class RandomSearch:
     permutations: RandomPermutations
     ranker: Ranker
     margins: FloatArray  #: `[permutations, rows]` of any judged before, which say what rows are hard; may be empty
+
+    @classmethod
+    def over(cls, planner: Planner, task: Task, meter: Meter, margins: FloatArray) -> "RandomSearch":
+        """On the validation rows of a run, ranked and raced as its search is."""
+        rows, config = planner.rows, planner.config
+        judged = EvaluationRows(task, rows.validation)
+        ranker = Ranker(meter, rows.candidates, judged, config.calibrated_search, config.search.elimination)
+        return cls(RandomPermutations(rows, task, config), ranker, margins)
 
     def run(self, tally: RandomTally, total: int, save: Callable[[RandomTally], None]) -> RandomTally:
         """The tally after `total` permutations; `save` hears of each batch.
