@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -82,10 +82,6 @@ def join_name(*parts: str) -> str:
 def show_share(value: float | None) -> str:
     """A fraction with three digits, as everywhere in Lens."""
     return "–" if value is None else f"{value:.3f}"
-
-
-def show_interval(bounds: Sequence[float] | None) -> str:
-    return "–" if bounds is None else "–".join(f"{bound:.3f}" for bound in bounds)
 
 
 def _show(value: Value) -> str:

@@ -127,7 +127,6 @@ LAPTOP = Scale(
         {
             "splits": {"test": 200},
             "filtering": {"candidates": 192, "initial_score_size": 14, "max_score_size": 28},
-            "search": {"iterations": 1},
         },
     ),
     many_rows=(200, 20),

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from lens_engine.errors import InvalidConfig
 
 Contribution = Literal["label", "vocabulary", "loss_ratio"]
+Reordering = Literal["swap", "shuffle"]
 TooLongPolicy = Literal["reject", "skip_example", "trim_input"]
 PresetName = Literal["quick", "standard", "paper"]
 CoresetMethod = Literal[
@@ -88,12 +89,16 @@ class SearchOptions(Options):
     beam_width: int = Field(8, ge=1, le=256, description="B: permutations kept after each iteration.")
     substitutions: int = Field(6, ge=0, le=256, description="B': children by substitution, for each in the beam.")
     reorderings: int = Field(2, ge=0, le=256, description="B - B': children by reordering, for each in the beam.")
+    reorder_by: Reordering = Field("swap", description="Two members change places, or all are shuffled.")
     iterations: int = Field(10, ge=0, le=1000, description="I: rounds of the search.")
     first_permutations: int | None = Field(
         None, ge=1, le=10_000, description="Evaluated before the first iteration, the best B go on; null for B."
     )
     halvings: int = Field(
-        0, ge=0, le=10, description="Times the worse half of them is dropped, the others judged on twice as many rows."
+        0,
+        ge=0,
+        le=10,
+        description="Times the worse half of new permutations is dropped, the others judged on twice as many rows.",
     )
     random_starts: float = Field(
         0.0, ge=0.0, le=1.0, description="Share of the first permutations drawn at random from the survivors."
@@ -199,7 +204,7 @@ PRESETS: dict[PresetName, SelectionConfig] = {
             beam_width=4,
             substitutions=3,
             reorderings=1,
-            iterations=2,
+            iterations=3,
             first_permutations=112,
             halvings=3,
             random_starts=0.5,
@@ -209,12 +214,13 @@ PRESETS: dict[PresetName, SelectionConfig] = {
     "standard": SelectionConfig(
         splits=SplitOptions(validation=100, confirmation=200, test=1000),
         filtering=FilteringOptions(candidates=2000, keep=250, rounds=3),
-        search=SearchOptions(iterations=5, first_permutations=1024, halvings=3, random_starts=0.5),
+        search=SearchOptions(iterations=10, first_permutations=1024, halvings=3, random_starts=0.5),
         report=ReportOptions(comparison_rows=300),
     ),
     "paper": SelectionConfig(
         splits=SplitOptions(validation=100, confirmation=0, test=None),
         filtering=FilteringOptions(rho=2.0),
+        search=SearchOptions(reorder_by="shuffle"),
     ),
 }
 

@@ -1,10 +1,10 @@
 """Successive halving: many permutations on few rows, the better half of them on twice as many, and so on.
 
 Jamieson & Talwalkar (2016), "Non-stochastic Best Arm Identification". Not exact, unlike a race: one that is unlucky on
-the first rows is lost. But the same money tries three times as many first permutations.
+the first rows is lost. But the same money tries three times as many permutations.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,11 @@ def plan_rungs(num_permutations: int, num_rows: int, halvings: int, least: int) 
     rungs, start, left = list[Rung](), 0, num_permutations
     for halving in range(halvings + 1):
         end = -(-num_rows // 2 ** (halvings - halving))
-        if end > start:  # of few rows, halves may be equal
+        if end == start:  # of few rows, halves may be equal
+            continue
+        if rungs and rungs[-1].permutations == left:
+            rungs[-1] = replace(rungs[-1], end=end)  # nobody is left to drop
+        else:
             rungs.append(Rung(left, start, end))
-            start, left = end, max(-(-left // 2), min(left, least))
+        start, left = end, max(-(-left // 2), min(left, least))
     return rungs

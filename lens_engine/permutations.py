@@ -39,6 +39,15 @@ def render_permutations(
     return [task.render_prefix([examples[index] for index in permutation]) for permutation in permutations]
 
 
+def swap(members: Sequence[int], rng: np.random.Generator) -> Permutation:
+    """The same members, two of them in each other's place; as they are, if there is but one."""
+    order = list(members)
+    if len(order) > 1:
+        one, other = (int(place) for place in rng.choice(len(order), size=2, replace=False))
+        order[one], order[other] = order[other], order[one]
+    return tuple(order)
+
+
 def shuffle(members: Sequence[int], rng: np.random.Generator) -> Permutation:
     """The same members in random order."""
     return tuple(int(member) for member in rng.permutation(np.asarray(members)))

@@ -170,12 +170,12 @@ class _Run:
         if search is None:
             self.meter.enter(Phase.INITIALISE, 1, 1)
             initial = neighbourhood.initial_permutations(make_generator(self.config.seed, "initialise"))
-            search = start_search(initial, self._judge_first, self.config.search.beam_width)
+            search = start_search(initial, self._judge, self.config.search.beam_width)
             self._advance(replace(self.state, search=search), Phase.INITIALISE, 1)
         for iteration in range(search.iterations_done, iterations):
             self.meter.enter(Phase.SEARCH, iteration + 1, iterations)
             rng = make_generator(self.config.seed, "search", iteration)
-            search = run_iteration(search, neighbourhood, self._ranker.place, rng)
+            search = run_iteration(search, neighbourhood, self._judge, rng)
             self._advance(replace(self.state, search=search), Phase.SEARCH, iteration + 1)
 
     def _choose(self) -> None:
@@ -191,10 +191,10 @@ class _Run:
     def _keep(self, chosen: Permutation) -> None:
         self.state = replace(self.state, assessment=self.state.assessment.model_copy(update={"chosen": chosen}))
 
-    def _judge_first(self, initial: Sequence[Permutation], places: int) -> list[Placing]:
+    def _judge(self, permutations: Sequence[Permutation], incumbents: Incumbents, places: int) -> list[Placing]:
         if self.config.search.halvings:
-            return self._ranker.halve(initial, self.config.search.halvings, places)
-        return self._ranker.place(initial, Incumbents(), places)
+            return self._ranker.halve(permutations, self.config.search.halvings, places)
+        return self._ranker.place(permutations, incumbents, places)
 
     def _is_searched(self) -> bool:
         if self.config.method == "random_and_validation":

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from lens_engine.config import SearchOptions, SelectionConfig
 from lens_engine.halving import Rung, plan_rungs
@@ -109,8 +110,8 @@ class Planner:
 
     def searching(self) -> Cost:
         num_rows, calibrated = len(self.rows.validation), self.config.calibrated_search
-        cost = self.validating(count_children(self.config.search))
-        for rung in plan_first_rungs(self.config.search, num_rows):
+        cost = Cost()
+        for rung in plan_judging(self.config.search, num_rows):
             is_first = rung.start == 0
             cost += self.judging(rung.permutations, rung.end - rung.start, calibrated=calibrated and is_first)
         return cost
@@ -198,19 +199,17 @@ class Planner:
 
 def count_evaluations(search: SearchOptions) -> int:
     """Permutations a full search evaluates, in whole or in part: the first ones, and every child of every iteration."""
-    return search.num_first_permutations + count_children(search)
+    children = search.beam_width * (search.substitutions + search.reorderings)
+    return search.num_first_permutations + search.iterations * children
 
 
-def count_children(search: SearchOptions) -> int:
-    return search.iterations * search.beam_width * (search.substitutions + search.reorderings)
-
-
-def plan_first_rungs(search: SearchOptions, num_rows: int) -> list[Rung]:
-    """How the first permutations are judged on the validation rows."""
-    return plan_rungs(search.num_first_permutations, num_rows, search.halvings, search.beam_width)
+def plan_judging(search: SearchOptions, num_rows: int) -> list[Rung]:
+    """How a full search judges on the validation rows: the first permutations, then each iteration's children."""
+    plan = partial(plan_rungs, num_rows=num_rows, halvings=search.halvings, least=search.beam_width)
+    children = plan(search.beam_width * (search.substitutions + search.reorderings))
+    return plan(search.num_first_permutations) + search.iterations * children
 
 
 def count_pairs(search: SearchOptions, num_rows: int) -> int:
     """(permutation, row) pairs of a full search, as a budget counts them."""
-    first = sum(rung.pairs for rung in plan_first_rungs(search, num_rows))
-    return first + count_children(search) * num_rows
+    return sum(rung.pairs for rung in plan_judging(search, num_rows))

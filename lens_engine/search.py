@@ -12,19 +12,21 @@ from functools import partial
 import numpy as np
 from scipy.special import softmax
 
-from lens_engine.config import SearchOptions
+from lens_engine.config import Reordering, SearchOptions
 from lens_engine.diversity import Affinity, exchange
-from lens_engine.permutations import draw_permutation, shuffle
+from lens_engine.permutations import draw_permutation, shuffle, swap
 from lens_engine.racing import Incumbents
 from lens_engine.ranking import Placing
 from lens_engine.standing import Standing, rank_key
 from lens_engine.types import FloatArray, IndexArray, Permutation
 
 Evaluate = Callable[[Sequence[Permutation], Incumbents, int], list[Placing]]
-"""As `Ranker.place`: permutations, the incumbents they have to beat, and how many places there are."""
+"""As `Ranker.place`: permutations, the incumbents they have to beat (at first none), and how many places there are."""
 
-Start = Callable[[Sequence[Permutation], int], list[Placing]]
-"""Judges the first permutations for so many places."""
+_REORDERINGS: dict[Reordering, Callable[[Sequence[int], np.random.Generator], Permutation]] = {
+    "swap": swap,
+    "shuffle": shuffle,
+}
 
 _DRAWS = 20
 """Tries to find a child that is new; after them the beam's neighbourhood counts as exhausted."""
@@ -84,8 +86,9 @@ class Neighbourhood:
     ) -> list[Permutation]:
         """Substitutions and reorderings of each parent that are in neither `known` nor each other."""
         seen, children = set(known), list[Permutation]()
+        reorder = _REORDERINGS[self.options.reorder_by]
         for parent in parents:
-            moves = [self._substitute] * self.options.substitutions + [shuffle] * self.options.reorderings
+            moves = [self._substitute] * self.options.substitutions + [reorder] * self.options.reorderings
             for move in moves:
                 child = _first_new(partial(move, parent, rng), seen)
                 if child is not None:
@@ -134,9 +137,9 @@ class Neighbourhood:
         return int(rng.choice(best, p=softmax(fit[best] / self.options.temperature)))
 
 
-def start_search(initial: Sequence[Permutation], evaluate: Start, beam_width: int) -> SearchState:
+def start_search(initial: Sequence[Permutation], evaluate: Evaluate, beam_width: int) -> SearchState:
     """Evaluate the initial permutations; the best of them are the first beam."""
-    placings = evaluate(initial, beam_width)
+    placings = evaluate(initial, Incumbents(), beam_width)
     nothing = SearchState(0, (), {}, np.empty((0, 0)))
     return _advance(nothing, dict(zip(initial, placings, strict=True)), beam_width, iterations_done=0)
 

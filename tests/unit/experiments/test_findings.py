@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from experiments.findings import Finding, Plot, Table, show_interval
+from experiments.findings import Finding, Plot, Table
 from experiments.writing import render_page, write
 
 if TYPE_CHECKING:
@@ -45,10 +45,6 @@ def test_csv_keeps_every_digit() -> None:
 def test_row_of_another_width_is_refused() -> None:
     with pytest.raises(ValueError, match="2 values for the 1 columns"):
         Table(("one",), ((1, 2),))
-
-
-def test_interval_without_bounds_is_a_dash() -> None:
-    assert (show_interval(None), show_interval((0.5, 1.0))) == ("–", "0.500–1.000")
 
 
 def test_page_has_notes_pictures_and_tables_in_this_order() -> None:

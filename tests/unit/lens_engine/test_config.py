@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from lens_engine.config import PRESETS, SelectionConfig, resolve_config
 from lens_engine.errors import InvalidConfig
-from lens_engine.planning import count_pairs
+from lens_engine.planning import count_evaluations, count_pairs
 
 
 @pytest.mark.parametrize("name", ["quick", "standard", "paper"])
@@ -26,25 +26,32 @@ def test_paper_preset_holds_the_papers_settings() -> None:
     assert (paper.search.beam_width, paper.search.iterations, paper.splits.validation) == (8, 10, 100)
     assert paper.search.substitutions + paper.search.reorderings == paper.search.beam_width
     assert (paper.num_demonstrations, paper.splits.confirmation, paper.splits.test) == (8, 0, None)
+    assert (paper.search.first_permutations, paper.search.halvings, paper.search.random_starts) == (None, 0, 0.0)
+    assert paper.search.reorder_by == "shuffle"
 
 
-@pytest.mark.parametrize(("name", "on_every_row"), [("quick", 68), ("standard", 648), ("paper", 648)])
-def test_presets_start_wide_at_the_cost_of_a_narrow_start(name: Any, on_every_row: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "permutations", "pairs"),
+    [
+        ("quick", 112 + 3 * 16, (112 * 13 + 56 * 12 + 28 * 25 + 14 * 50) + 3 * (16 * 13 + 8 * 12 + 4 * 75)),
+        (
+            "standard",
+            1024 + 10 * 64,
+            (16 + 10) * (64 * 13 + 32 * 12 + 16 * 25 + 8 * 50),
+        ),
+        ("paper", 8 + 10 * 64, (8 + 10 * 64) * 100),
+    ],
+)
+def test_presets_spend_what_their_halvings_leave(name: Any, permutations: int, pairs: int) -> None:
     search = PRESETS[name].search
 
-    if name == "paper":
-        assert (search.first_permutations, search.halvings, search.random_starts) == (None, 0, 0.0)
-        assert count_pairs(search, 100) == on_every_row * 100
-    else:
-        assert 0.98 * on_every_row < count_pairs(search, 100) / 100 <= on_every_row
-        assert search.num_first_permutations > on_every_row
-        assert search.random_starts == 0.5
+    assert (count_evaluations(search), count_pairs(search, 100)) == (permutations, pairs)
 
 
 def test_options_are_laid_over_a_preset_group_by_group() -> None:
     config = resolve_config("quick", {"seed": 7, "search": {"beam_width": 2}, "filtering": {"candidates": None}})
 
-    assert (config.seed, config.search.beam_width, config.search.iterations) == (7, 2, 2)
+    assert (config.seed, config.search.beam_width, config.search.iterations) == (7, 2, 3)
     assert (config.filtering.candidates, config.filtering.keep) == (None, 64)
     assert PRESETS["quick"].search.beam_width == 4
 

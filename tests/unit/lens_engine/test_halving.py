@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,11 @@ def test_each_rung_has_half_the_permutations_on_twice_the_rows() -> None:
     ]
 
 
+def test_when_nobody_is_left_to_drop_the_rest_of_the_rows_come_at_once() -> None:
+    assert plan_rungs(16, 100, 3, least=4) == [Rung(16, 0, 13), Rung(8, 13, 25), Rung(4, 25, 100)]
+    assert plan_rungs(3, 100, 3, least=4) == [Rung(3, 0, 100)]
+
+
 def test_without_halvings_everything_is_judged_on_every_row() -> None:
     assert plan_rungs(9, 20, 0, least=4) == [Rung(9, 0, 20)]
 
@@ -49,6 +55,7 @@ def test_rungs_cover_the_rows_and_leave_enough_for_the_beam(
     assert [rung.start for rung in rungs] == [0, *(rung.end for rung in rungs[:-1])]
     assert rungs[-1].end == num_rows
     assert all(rung.end > rung.start for rung in rungs)
+    assert all(rung.permutations > after.permutations for rung, after in pairwise(rungs))
     assert rungs[0].permutations == num_permutations
     assert rungs[-1].permutations >= min(num_permutations, least)
     assert sum(rung.pairs for rung in rungs) <= num_permutations * num_rows
@@ -122,7 +129,7 @@ def test_wide_run_costs_what_was_planned_and_its_rival_gets_as_many_pairs(
 
     rival = result.baselines.random_and_validation
     assert rival is not None
-    pairs = 24 * 5 + 12 * 5 + 6 * 10 + 16 * 20
+    pairs = (24 * 5 + 12 * 5 + 6 * 10) + (16 * 5 + 8 * 5 + 4 * 10)
     confirmed = 0 if options.get("splits") else 4 * 16
     assert count_pairs(config.search, 20) == pairs
     assert rival.permutations == -(-(pairs + confirmed) // 20)

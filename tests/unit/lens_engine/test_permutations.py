@@ -6,7 +6,7 @@ import pytest
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
-from lens_engine.permutations import draw_permutation, group_by_label, shuffle
+from lens_engine.permutations import draw_permutation, group_by_label, shuffle, swap
 from lens_engine.template import Task
 from lens_engine.types import Example
 
@@ -49,6 +49,17 @@ def test_every_member_and_every_first_place_comes_up() -> None:
 
     assert {member for permutation in drawn for member in permutation} == set(range(7))
     assert {int(GROUPS[permutation[0]]) for permutation in drawn} == {0, 1}
+
+
+def test_swap_exchanges_any_two_places_and_no_others() -> None:
+    members = (5, 3, 8, 1)
+
+    swapped = {swap(members, np.random.default_rng(seed)) for seed in range(100)}
+
+    exchanged = {tuple(place for place in range(4) if one[place] != members[place]) for one in swapped}
+    assert exchanged == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}
+    assert all(sorted(one) == sorted(members) for one in swapped)
+    assert swap((7,), np.random.default_rng(0)) == (7,)
 
 
 def test_shuffling_keeps_members_and_depends_on_the_generator_alone() -> None:

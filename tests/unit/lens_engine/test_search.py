@@ -56,7 +56,7 @@ class Judge:
 def run_search(neighbourhood: Neighbourhood, judge: Judge, iterations: int, seed: int = 0) -> list[SearchState]:
     initial = neighbourhood.initial_permutations(make_generator(seed, "initialise"))
     width = neighbourhood.options.beam_width
-    states = [start_search(initial, lambda first, places: judge(first, Incumbents(), places), width)]
+    states = [start_search(initial, judge, width)]
     for iteration in range(iterations):
         states.append(run_iteration(states[-1], neighbourhood, judge, make_generator(seed, "search", iteration)))
     return states
@@ -148,6 +148,17 @@ def test_reordering_keeps_the_members() -> None:
     children = neighbourhood.children([parent], {parent}, np.random.default_rng(0))
 
     assert len(set(children)) == 6
+    assert all(sorted(child) == sorted(parent) for child in children)
+    assert all(sum(old != new for old, new in zip(parent, child, strict=True)) == 2 for child in children)
+
+
+def test_reordering_by_shuffling_reaches_every_order_at_once() -> None:
+    neighbourhood = make_neighbourhood(substitutions=0, reorderings=23, reorder_by="shuffle")
+    parent = (3, 0, 9, 14)
+
+    children = neighbourhood.children([parent], {parent}, np.random.default_rng(0))
+
+    assert {*children, parent} >= {(14, 9, 0, 3), (0, 3, 14, 9)}
     assert all(sorted(child) == sorted(parent) and child != parent for child in children)
 
 
