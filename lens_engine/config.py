@@ -113,7 +113,9 @@ class SearchOptions(Options):
     shortlist: int = Field(16, ge=1, le=10_000, description="A substitution draws from so many best replacements.")
     initial_starts: int = Field(64, ge=1, le=10_000, description="Random starts of the exchange that makes the beam.")
     elimination: bool = Field(
-        True, description="Drop a permutation, ours or the rival's, once it cannot win; the choice is the same."
+        True,
+        description="Drop a permutation once it cannot win: the rival's, and ours where none are halved away. "
+        "The choice is the same.",
     )
 
     @property

@@ -18,11 +18,10 @@ DEMO_SPEC: dict[str, Any] = {
     "options": {
         "splits": {"validation": 48, "confirmation": 32},
         "filtering": {"candidates": 128, "keep": 32, "initial_score_size": 12},
-        "search": {"iterations": 1},
         "report": {"comparison_rows": 48, "order_shuffles": 4},
     },
 }
-"""Fewer rows and rounds than the preset's: some 9,000 forwards instead of 25,000, for an audience that waits."""
+"""Fewer rows than the preset's: some 9,000 forwards instead of 23,000, for an audience that waits."""
 
 NEW_INPUT = "My thermostat says it is 84 degrees in the living room, it is clearly not. Already restarted it twice"
 
