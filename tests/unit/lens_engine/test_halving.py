@@ -106,6 +106,13 @@ def test_best_of_each_rung_by_hand_go_on(rows: EvaluationRows, candidates: list[
     assert scorer.num_pairs == sum(charged.values()) == sum(rung.pairs for rung in plan_rungs(16, 16, 2, 3))
 
 
+def test_no_children_are_judged_for_nothing(rows: EvaluationRows, candidates: list[Example], make_meter: Make) -> None:
+    scorer = TableScorer()
+    ranker = Ranker(make_meter(scorer), candidates, rows, calibrated=False, elimination=True)
+
+    assert (ranker.halve([], 2, 3), scorer.num_pairs) == ([], 0)
+
+
 def test_halved_away_one_could_have_been_right_on_the_rows_not_judged(
     rows: EvaluationRows, candidates: list[Example], make_meter: Make
 ) -> None:
