@@ -79,7 +79,7 @@ def test_rho_next_to_one_comes_to_an_end(rho: float) -> None:
 @given(
     candidates=st.integers(1, 20_000),
     keep=st.integers(2, 2000),
-    rho=st.none() | st.floats(1.05, 100.0),
+    rho=st.none() | st.floats(1.1, 100.0),
     rounds=st.integers(1, 20),
     initial=st.integers(1, 300),
     limit=st.integers(1, 300),
