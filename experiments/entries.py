@@ -113,9 +113,8 @@ def make_entries(scale: Scale) -> dict[str, Entry]:
 
 def _narrow(search: SearchOptions, num_rows: int) -> dict[str, Any]:
     """Options of Algorithm 2 as the paper has it, with so many iterations that it spends as much."""
-    children = max(search.beam_width * (search.substitutions + search.reorderings), 1)
     evaluations = count_pairs(search, num_rows) / num_rows
-    iterations = round((evaluations - search.beam_width) / children)
+    iterations = round((evaluations - search.beam_width) / max(search.num_children, 1))
     return {
         "first_permutations": None,
         "halvings": 0,

@@ -122,6 +122,11 @@ class SearchOptions(Options):
     def num_first_permutations(self) -> int:
         return self.first_permutations or self.beam_width
 
+    @property
+    def num_children(self) -> int:
+        """Of the whole beam in one iteration, at most."""
+        return self.beam_width * (self.substitutions + self.reorderings)
+
     @model_validator(mode="after")
     def has_children(self) -> "SearchOptions":
         if self.iterations and not (self.substitutions or self.reorderings):

@@ -199,15 +199,13 @@ class Planner:
 
 def count_evaluations(search: SearchOptions) -> int:
     """Permutations a full search evaluates, in whole or in part: the first ones, and every child of every iteration."""
-    children = search.beam_width * (search.substitutions + search.reorderings)
-    return search.num_first_permutations + search.iterations * children
+    return search.num_first_permutations + search.iterations * search.num_children
 
 
 def plan_judging(search: SearchOptions, num_rows: int) -> list[Rung]:
     """How a full search judges on the validation rows: the first permutations, then each iteration's children."""
     plan = partial(plan_rungs, num_rows=num_rows, halvings=search.halvings, least=search.beam_width)
-    children = plan(search.beam_width * (search.substitutions + search.reorderings))
-    return plan(search.num_first_permutations) + search.iterations * children
+    return plan(search.num_first_permutations) + search.iterations * plan(search.num_children)
 
 
 def count_pairs(search: SearchOptions, num_rows: int) -> int:
