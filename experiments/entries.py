@@ -136,7 +136,8 @@ ENTRY_NOTES = (
     "best replacement instead of a draw, no confirmation rows. LENS as the authors' scripts: contribution as a ratio "
     "of losses, lambda 4 on the mean similarity. Elitism and the solver of first permutations are those of Lens in "
     "both. These two and LENS started narrow begin with as many optimised permutations as the beam holds, as Algorithm "
-    "2 does, reorder by shuffling, drop nobody by halving, and judge as many (permutation, row) pairs in all as LENS.",
+    "2 does, reorder by shuffling, drop nobody by halving, and make as many iterations as come nearest to the "
+    "(permutation, row) pairs of LENS's search; the letter has none for confirmation besides.",
 )
 
 
