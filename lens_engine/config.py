@@ -1,8 +1,8 @@
 """Every option of a selection: its paper symbol, its default, its range.
 
 The models are the wire format too: the service embeds them in a selection's spec, so an option's
-description here is what OpenAPI and `lens select --help` show. Presets are whole configurations;
-`resolve_config` lays a caller's options over one.
+description here is what OpenAPI shows. Presets are whole configurations; `resolve_config` lays a caller's
+options over one.
 """
 
 from collections.abc import Mapping
