@@ -16,7 +16,7 @@ help: ## list the commands
 
 .PHONY: demo
 demo: $(INSTALLED) ## install, start everything, run one real selection over HTTP, show it, stop everything
-	@$(BIN)/python -m app.demo
+	@$(BIN)/python -m lens_cli.demo
 
 .PHONY: up
 up: $(INSTALLED) ## run the whole service on this machine until Ctrl-C
@@ -39,8 +39,8 @@ check: $(INSTALLED) ## what CI runs: format, lint, types, all tests, and that th
 .PHONY: bench
 bench: $(BENCH_INSTALLED) ## compare scoring engines, time a whole search, write docs/performance.md; over an hour on two cores
 	$(BIN)/python -m benchmarks.run
-	$(BIN)/python -m benchmarks.search
-	$(BIN)/python -m benchmarks.report
+	$(BIN)/python -m benchmarks.studies.search
+	$(BIN)/python -m benchmarks.report.tables
 
 .PHONY: bench-quick
 bench-quick: $(BENCH_INSTALLED) ## the same on two workloads, printed; under three minutes on two cores
@@ -48,9 +48,9 @@ bench-quick: $(BENCH_INSTALLED) ## the same on two workloads, printed; under thr
 
 .PHONY: bench-studies
 bench-studies: $(BENCH_INSTALLED) ## number formats, growth with the candidates, memory; about three quarters of an hour on two cores
-	$(BIN)/python -m benchmarks.scaling
-	$(BIN)/python -m benchmarks.memory
-	$(BIN)/python -m benchmarks.precision
+	$(BIN)/python -m benchmarks.studies.scaling
+	$(BIN)/python -m benchmarks.studies.memory
+	$(BIN)/python -m benchmarks.studies.precision
 
 .PHONY: format
 format: $(INSTALLED) ## format the code and mend what the linter can

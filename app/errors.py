@@ -27,7 +27,7 @@
 import inspect
 from collections.abc import Mapping, Sequence
 
-from app.problems import ErrorItem
+from app.web.problems import ErrorItem
 from lens_engine.errors import InvalidInput
 
 _ENGINE_STATUSES = {"dataset-too-large": 413, "unsupported-media-type": 415}

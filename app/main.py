@@ -8,17 +8,17 @@ from collections.abc import AsyncIterator
 from fastapi import FastAPI
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.authentication import AuthenticationMiddleware
-from app.body_limit import BodyLimitMiddleware
 from app.database import create_database
-from app.error_handlers import install_error_handlers
 from app.health.endpoints import router as health_router
 from app.queue import JobQueue
-from app.request_id import RequestIdMiddleware
 from app.selections.endpoints import router as selections_router
 from app.selections.service import Services
 from app.selections.sweep import sweep
 from app.settings import Settings
+from app.web.authentication import AuthenticationMiddleware
+from app.web.body_limit import BodyLimitMiddleware
+from app.web.error_handlers import install_error_handlers
+from app.web.request_id import RequestIdMiddleware
 from lens_engine import __version__
 
 _log = logging.getLogger(__name__)

@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from benchmarks.agreement import largest_delta
-from benchmarks.comparison import compare_engines
 from benchmarks.engines.authors import AuthorsEngine, share_cut
 from benchmarks.engines.base import Engine, encode
 from benchmarks.engines.floor import AttentionFreeFloor
 from benchmarks.engines.harness import HarnessEngine, is_installed, tune
 from benchmarks.engines.lens import LensEngine
-from benchmarks.models import LoadedModel, ModelFamily
-from benchmarks.profiling import profile_run
-from benchmarks.records import EngineRun, ProfileRow, WorkloadRun
-from benchmarks.workloads import Work, WorkloadSpec, part_of_pairs
+from benchmarks.measuring.agreement import largest_delta
+from benchmarks.measuring.comparison import compare_engines
+from benchmarks.measuring.profiling import profile_run
+from benchmarks.report.records import EngineRun, ProfileRow, WorkloadRun
+from benchmarks.workloads.models import LoadedModel, ModelFamily
+from benchmarks.workloads.workloads import Work, WorkloadSpec, part_of_pairs
 from lens_engine.errors import ModelError
 from lens_engine.scoring.executors import ExecutorName
 

@@ -14,9 +14,9 @@ from itertools import pairwise
 import numpy as np
 import torch
 
-from benchmarks.models import random_model, random_shape, read_dtype
+from benchmarks.workloads.models import random_model, random_shape, read_dtype
+from lens_engine.language_model.loading.load import CausalLMScorer, scorer_from_model
 from lens_engine.scoring.base import Prefix
-from lens_engine.scoring.causal_lm import CausalLMScorer, scorer_from_model
 from lens_engine.scoring.executors import ExecutorName
 from lens_engine.testing import tiny_causal_lm
 

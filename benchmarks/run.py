@@ -1,4 +1,4 @@
-"""Compare engines: `python -m benchmarks.run`. Writes JSON; `benchmarks.report` makes tables and plots of it.
+"""Compare engines: `python -m benchmarks.run`. Writes JSON; `benchmarks.report.tables` makes tables and plots of it.
 
 python -m benchmarks.run                                             # SmolLM2-135M on this machine's processor
 python -m benchmarks.run --quick                                     # two workloads in minutes, printed
@@ -12,16 +12,16 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.agreement import compare_selections
 from benchmarks.bench import EXECUTORS, Bench, Effort
 from benchmarks.engines.harness import LARGEST_BATCH
-from benchmarks.measuring import matmul_rate
-from benchmarks.models import BUNDLED, RANDOM, find_model, read_dtype
-from benchmarks.page import RESULTS
-from benchmarks.records import ComparisonRecord, WorkloadRun, count_processors, describe_machine
-from benchmarks.report import show_comparison
-from benchmarks.texts import corpus_task, read_examples
-from benchmarks.workloads import FALLBACK_WORKLOAD, WORKLOADS, Work, WorkloadSpec, build_work
+from benchmarks.measuring.agreement import compare_selections
+from benchmarks.measuring.seconds import matmul_rate
+from benchmarks.report.page import RESULTS
+from benchmarks.report.records import ComparisonRecord, WorkloadRun, count_processors, describe_machine
+from benchmarks.report.tables import show_comparison
+from benchmarks.workloads.models import BUNDLED, RANDOM, find_model, read_dtype
+from benchmarks.workloads.texts import corpus_task, read_examples
+from benchmarks.workloads.workloads import FALLBACK_WORKLOAD, WORKLOADS, Work, WorkloadSpec, build_work
 
 FALLBACK_MODEL = f"{RANDOM}gpt-neo-125m"
 _PROFILED = ("W1-56", "W2")

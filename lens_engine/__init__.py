@@ -12,14 +12,14 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from lens_engine.config import SelectionConfig, resolve_config
-    from lens_engine.dataset import Problem
     from lens_engine.errors import LensError
-    from lens_engine.estimate import estimate_cost
+    from lens_engine.language_model.loading.load import load_scorer
     from lens_engine.pipeline import select_support_examples
-    from lens_engine.planning import CostEstimate
-    from lens_engine.report import SelectionResult
-    from lens_engine.scoring.causal_lm import load_scorer
-    from lens_engine.template import Task, Template, Verbalizer
+    from lens_engine.pricing.estimate import estimate_cost
+    from lens_engine.pricing.prices import CostEstimate
+    from lens_engine.result import SelectionResult
+    from lens_engine.rows.problem import Problem
+    from lens_engine.task.template import Task, Template, Verbalizer
     from lens_engine.types import Example
 
 __all__ = [
@@ -39,17 +39,17 @@ __all__ = [
 ]
 
 _HOME = {
-    "CostEstimate": "planning",
+    "CostEstimate": "pricing.prices",
     "Example": "types",
     "LensError": "errors",
-    "Problem": "dataset",
+    "Problem": "rows.problem",
     "SelectionConfig": "config",
-    "SelectionResult": "report",
-    "Task": "template",
-    "Template": "template",
-    "Verbalizer": "template",
-    "estimate_cost": "estimate",
-    "load_scorer": "scoring.causal_lm",
+    "SelectionResult": "result",
+    "Task": "task.template",
+    "Template": "task.template",
+    "Verbalizer": "task.template",
+    "estimate_cost": "pricing.estimate",
+    "load_scorer": "language_model.loading.load",
     "resolve_config": "config",
     "select_support_examples": "pipeline",
 }

@@ -6,31 +6,31 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lens_engine import __version__
-from lens_engine.assessment import Assessor
-from lens_engine.baselines.choosing import BaselineChooser
-from lens_engine.baselines.evidence import FineTuner
-from lens_engine.checkpoint import CheckpointStore, MemoryCheckpointStore
 from lens_engine.config import SelectionConfig, resolve_config
-from lens_engine.context import fit_to_context
-from lens_engine.dataset import Problem, digest_examples
-from lens_engine.diversity import Affinity
 from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
-from lens_engine.estimate import measure_lengths
-from lens_engine.evaluation import EvaluationRows
-from lens_engine.filtering import Filter, FilterState
-from lens_engine.metering import Meter, Stopped
-from lens_engine.permutations import group_by_label
-from lens_engine.planning import Planner
-from lens_engine.progress import SelectionListener, SilentListener
-from lens_engine.racing import Incumbents
+from lens_engine.judging.judgement import EvaluationRows
+from lens_engine.judging.race import Incumbents
+from lens_engine.judging.ranker import Placing, Ranker
+from lens_engine.language_model.fine_tuning.evidence import FineTuner
+from lens_engine.metering.meter import Meter, Stopped
+from lens_engine.metering.progress import SelectionListener, SilentListener
+from lens_engine.methods.choosing import BaselineChooser
+from lens_engine.methods.lens.beam import Neighbourhood, run_iteration, start_search
+from lens_engine.methods.lens.diversity import Affinity
+from lens_engine.methods.lens.filtering import Filter, FilterState
+from lens_engine.methods.permutations import group_by_label
+from lens_engine.pricing.estimate import measure_lengths
+from lens_engine.pricing.prices import Planner
 from lens_engine.randomness import make_generator
-from lens_engine.ranking import Placing, Ranker
-from lens_engine.report import SelectionResult
-from lens_engine.reporting import Findings, build_result
-from lens_engine.run_state import Assessment, RandomTally, RunState
+from lens_engine.result import SelectionResult
+from lens_engine.rows.context import fit_to_context
+from lens_engine.rows.problem import Problem, digest_examples
+from lens_engine.rows.splits import split_examples
+from lens_engine.run.checkpoint import CheckpointStore, MemoryCheckpointStore
+from lens_engine.run.evaluation import Assessor
+from lens_engine.run.result_builder import Findings, build_result
+from lens_engine.run.state import Assessment, RandomTally, RunState
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.search import Neighbourhood, run_iteration, start_search
-from lens_engine.splits import split_examples
 from lens_engine.types import Example, Permutation, Phase, StopReason
 
 __all__ = ["Problem", "select_support_examples"]

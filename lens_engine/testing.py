@@ -18,7 +18,7 @@ from lens_engine.scoring.limits import check_finite, check_prompt_lengths
 from lens_engine.types import LabelLogProbs
 
 if TYPE_CHECKING:
-    from lens_engine.scoring.causal_lm import CausalLMScorer
+    from lens_engine.language_model.loading.load import CausalLMScorer
 
 LogProbTable = Callable[[Prefix, str, str], float]
 """log p(label span | prefix ⊕ query)."""
@@ -141,7 +141,7 @@ class TinyCausalLM:
 
     def scorer(self, executor: str = "auto") -> "CausalLMScorer":
         """A scorer of this very model, in float32 on the CPU."""
-        from lens_engine.scoring.causal_lm import scorer_from_model
+        from lens_engine.language_model.loading.load import scorer_from_model
 
         return scorer_from_model(self.model, self.tokenizer, name="tiny", executor=executor)
 

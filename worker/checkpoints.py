@@ -1,6 +1,6 @@
 """Checkpoints of a selection in Postgres."""
 
-from lens_engine.checkpoint import Checkpoint
+from lens_engine.run.checkpoint import Checkpoint
 from worker.progress import RunMonitor
 
 

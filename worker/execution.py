@@ -27,15 +27,15 @@ from app.selections import claims
 from app.selections.claims import Claim
 from app.selections.repository import Submission, load_submission
 from app.settings import Settings
-from lens_engine.checkpoint import Checkpoint
 from lens_engine.errors import CheckpointError, InvalidInput, ModelError, NothingSelected
 from lens_engine.pipeline import Problem, select_support_examples
-from lens_engine.report import SelectionResult
+from lens_engine.result import SelectionResult
+from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import StopReason
 from worker.checkpoints import PostgresCheckpointStore
 from worker.failures import describe_failure, describe_timeout
 from worker.heartbeat import Heartbeat, Rhythm
-from worker.models import find_fine_tuner, load_model
+from worker.model_loading import find_fine_tuner, load_model
 from worker.persistence import POSTGRES_AWAY, commit_with_patience
 from worker.progress import RunMonitor
 

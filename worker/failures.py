@@ -3,8 +3,8 @@
 from typing import Any
 
 from app.errors import title_of
-from app.problems import ErrorItem, point, problem
 from app.settings import Settings
+from app.web.problems import ErrorItem, point, problem
 from lens_engine.errors import InvalidInput, LensError
 
 

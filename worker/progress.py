@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lens_engine.checkpoint import Checkpoint
-from lens_engine.progress import Progress
+from lens_engine.metering.progress import Progress
+from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import StopReason
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy import delete, exists, insert, or_, select, text
 from sqlalchemy.orm import Session
 
-from app.datasets.parsing import ParsedDataset
 from app.ids import new_id
 from app.models import Dataset, Selection
 from app.models import Example as StoredExample
+from lens_engine.reading import ParsedDataset
 from lens_engine.types import Example
 
 # Three arrays, unrolled by the server; in statements that stay far below the statement timeout.

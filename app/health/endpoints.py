@@ -6,10 +6,10 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
 from app.dependencies import ServicesDep
-from app.error_handlers import problem_response
 from app.errors import Unavailable
 from app.health.readiness import run_checks
-from app.problems import ErrorItem
+from app.web.error_handlers import problem_response
+from app.web.problems import ErrorItem
 
 router = APIRouter()
 

@@ -1,4 +1,4 @@
-"""The whole result of a finished selection, as `lens_engine.report.SelectionResult` writes it."""
+"""The whole result of a finished selection, as `lens_engine.result.SelectionResult` writes it."""
 
 from typing import Any
 

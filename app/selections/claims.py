@@ -17,9 +17,9 @@ from sqlalchemy.orm import Session
 from app.models import Event, Report, Selection, StoredCheckpoint, StoredSupportExample
 from app.selections.spec import SPEC_VERSION
 from app.selections.states import LEASED, Status
-from lens_engine.checkpoint import Checkpoint
-from lens_engine.progress import Progress
-from lens_engine.report import SelectionResult
+from lens_engine.metering.progress import Progress
+from lens_engine.result import SelectionResult
+from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import StopReason
 
 

@@ -6,7 +6,6 @@ from fastapi import APIRouter, Query, Request, Response, status
 
 from app.dependencies import OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
 from app.errors import InvalidCursor
-from app.etag import answer_with_etag
 from app.ids import encode_cursor
 from app.selections import openapi, repository, service
 from app.selections.form import KeyDep, SubmissionDep
@@ -22,6 +21,7 @@ from app.selections.schemas import (
     SupportExamplesOut,
 )
 from app.selections.states import TERMINAL, Status
+from app.web.etag import answer_with_etag
 
 router = APIRouter(prefix="/selections", tags=["selections"])
 

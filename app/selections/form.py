@@ -8,9 +8,9 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from app.errors import BadRequest, Unprocessable, UnsupportedMediaType
-from app.problems import point
 from app.selections.idempotency import check_key
 from app.selections.submissions import FormSubmission, JsonSubmission, RawSubmission
+from app.web.problems import point
 
 _MAX_SPEC_BYTES = 2**20
 _PARTS = frozenset({"dataset", "test", "spec"})

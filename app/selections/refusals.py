@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from app.errors import RefusedInput
-from app.problems import ErrorItem, point
+from app.web.problems import ErrorItem, point
 from lens_engine.errors import InvalidDataset, InvalidInput
 
 _INLINE_NAMES = {"dataset": "examples", "test": "test_examples"}

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from app.selections.states import Status
 from lens_engine.config import PresetName, SelectionConfig
-from lens_engine.report import SelectionResult
+from lens_engine.result import SelectionResult
 from lens_engine.types import Phase, StopReason
 
 MAX_INPUTS = 100

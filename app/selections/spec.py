@@ -5,7 +5,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict
 
 from lens_engine.config import PresetName, SelectionConfig
-from lens_engine.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template, Verbalizer
 
 SPEC_VERSION = 1
 """Grows when a worker of the release before could not run the spec; claims skip newer ones."""

@@ -15,10 +15,10 @@ from sqlalchemy.orm import Session
 
 from app.database import Database
 from app.models import IdempotencyKey, Selection, StoredCheckpoint
-from app.problems import problem
 from app.queue import Doorbell, JobQueue
 from app.selections.states import LEASED, Status
 from app.settings import Settings
+from app.web.problems import problem
 from lens_engine.types import StopReason
 
 _LOCK_KEY = 0x6C656E73_01  # "lens", 1

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.engines.base import EncodedWork, Run, encode
-from benchmarks.models import LoadedModel
-from benchmarks.workloads import Work
+from benchmarks.workloads.models import LoadedModel
+from benchmarks.workloads.workloads import Work
 from lens_engine.types import LabelLogProbs
 
 ROWS_PER_BATCH = 16

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from benchmarks.models import LoadedModel
-from benchmarks.workloads import Work
+from benchmarks.workloads.models import LoadedModel
+from benchmarks.workloads.workloads import Work
 from lens_engine.scoring.executors import Workload
 from lens_engine.scoring.labels import build_label_trie
 from lens_engine.scoring.tokenization import Tokens

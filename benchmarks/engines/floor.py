@@ -11,8 +11,8 @@ from torch import Tensor
 from transformers import AttentionInterface
 
 from benchmarks.engines.base import EncodedWork, Run, encode
-from benchmarks.models import LoadedModel
-from benchmarks.workloads import Work
+from benchmarks.workloads.models import LoadedModel
+from benchmarks.workloads.workloads import Work
 from lens_engine.types import LabelLogProbs
 
 _NAME = "benchmark_no_attention"

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from benchmarks.engines.base import Run
-from benchmarks.models import LoadedModel
-from benchmarks.workloads import Work
-from lens_engine.scoring.causal_lm import CausalLMScorer, scorer_from_model
+from benchmarks.workloads.models import LoadedModel
+from benchmarks.workloads.workloads import Work
+from lens_engine.language_model.loading.load import CausalLMScorer, scorer_from_model
 from lens_engine.scoring.executors import ExecutorName
 from lens_engine.types import LabelLogProbs
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lens_engine.report import SelectionResult
+from lens_engine.result import SelectionResult
 from lens_engine.testing import tiny_causal_lm
 from tests.e2e.processes import ROOT
 from tests.e2e.waiting import until
@@ -62,7 +62,7 @@ def command(reviews: Path, model: Path, *more: str) -> list[str]:
     words = ["--verbalizer", "positive=great", "--verbalizer", "negative=terrible"]
     task = ["--template", "{text} It was {label}.", *words]
     how = ["--model", str(model), "--preset", "quick", "--dtype", "float32", "--device", "cpu"]
-    return [sys.executable, "-m", "app.cli", "select", str(reviews), *task, *how, *options, *more]
+    return [sys.executable, "-m", "lens_cli", "select", str(reviews), *task, *how, *options, *more]
 
 
 def run(arguments: list[str]) -> subprocess.CompletedProcess[str]:

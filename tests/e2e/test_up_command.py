@@ -13,12 +13,12 @@ import psutil
 import pytest
 from rich.console import Console
 
-from app.cli.refusals import Refusal
-from app.cli.stack import Stack, StackSpec, find_free_port, running_stack
-from app.demo.client import SelectionClient
-from app.demo.footprint import MemoryWatch
-from app.demo.sample import NEW_INPUT, SAMPLE_FOLDER, SAMPLE_SPEC
-from app.demo.show import tell_story
+from lens_cli.demo.client import SelectionClient
+from lens_cli.demo.footprint import MemoryWatch
+from lens_cli.demo.sample import NEW_INPUT, SAMPLE_FOLDER, SAMPLE_SPEC
+from lens_cli.demo.show import tell_story
+from lens_cli.refusals import Refusal
+from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_stack
 from tests.e2e.processes import ROOT, is_gone
 from tests.e2e.stack import environment_of
 from tests.e2e.waiting import until
@@ -44,7 +44,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 @pytest.fixture
 def up(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     port = str(find_free_port())
-    arguments = [sys.executable, "-m", "app.cli", "up", "--data-dir", str(tmp_path / "data"), "--port", port]
+    arguments = [sys.executable, "-m", "lens_cli", "up", "--data-dir", str(tmp_path / "data"), "--port", port]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(arguments, cwd=ROOT, text=True, env={**os.environ, "COLUMNS": "200"}, **pipes) as process:
         yield process

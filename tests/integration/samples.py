@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lens_engine.report import Accuracy, Baselines, Provenance, SelectionResult, Spending, Splits, SupportExample
+from lens_engine.result import Accuracy, Baselines, Provenance, SelectionResult, Spending, Splits, SupportExample
 from lens_engine.types import StopReason
 
 SCENES = (

@@ -23,8 +23,8 @@ from app.models import Dataset, Example
 from app.settings import Settings
 from tests.integration.refused_submissions import CANARY, GOOD_ROWS, NUM_GOOD, Intake, Refusal, pointer_to
 from tests.integration.samples import make_spec
-from tests.unit.app.datasets.parsing.dataset_uploads import Row, to_mappings, write_csv, write_jsonl, write_parquet
-from tests.unit.app.datasets.parsing.dataset_uploads import write_table as write_arrow
+from tests.unit.lens_engine.reading.dataset_uploads import Row, to_mappings, write_csv, write_jsonl, write_parquet
+from tests.unit.lens_engine.reading.dataset_uploads import write_table as write_arrow
 
 TEXTS = [text for text, _ in GOOD_ROWS]
 LABELS = [label for _, label in GOOD_ROWS]

@@ -14,7 +14,7 @@ from app.database import Database
 from app.settings import Settings
 from tests.integration.refused_submissions import CANARY, GOOD_ROWS, Intake, Refusal
 from tests.integration.samples import make_spec
-from tests.unit.app.datasets.parsing.dataset_uploads import write_csv
+from tests.unit.lens_engine.reading.dataset_uploads import write_csv
 
 CSV = write_csv(GOOD_ROWS)
 SPEC = json.dumps(make_spec()).encode()

@@ -15,7 +15,7 @@ from app.models import Selection
 from app.settings import Settings
 from tests.integration.refused_submissions import CANARY, GOOD_ROWS, Intake, Refusal
 from tests.integration.samples import make_spec
-from tests.unit.app.datasets.parsing.dataset_uploads import Row, write_csv
+from tests.unit.lens_engine.reading.dataset_uploads import Row, write_csv
 
 CSV = write_csv(GOOD_ROWS)
 WORDS = {"positive": "great", "negative": "terrible"}

@@ -12,8 +12,8 @@ from app.models import Report, Selection, StoredCheckpoint, StoredSupportExample
 from app.selections import claims
 from app.selections.claims import Claim, Lease
 from app.selections.repository import load_submission
-from lens_engine.checkpoint import Checkpoint
-from lens_engine.progress import Progress
+from lens_engine.metering.progress import Progress
+from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_result, make_rows

@@ -7,8 +7,8 @@ from starlette.testclient import TestClient
 
 from app.database import Database
 from app.selections import claims
-from lens_engine.progress import Progress
-from lens_engine.report import SelectionResult
+from lens_engine.metering.progress import Progress
+from lens_engine.result import SelectionResult
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_result, problem_of

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from lens_engine.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.types import Example
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_result, pointers_of, problem_of

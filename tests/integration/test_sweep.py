@@ -16,7 +16,7 @@ from app.selections import claims
 from app.selections.states import Status
 from app.selections.sweep import SweepReport, decide_rescue, sweep
 from app.settings import Settings
-from lens_engine.checkpoint import Checkpoint
+from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_submission

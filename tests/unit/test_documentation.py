@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import lens_engine
-from app.cli.application import create_application
 from app.errors import AppError
 from app.main import create_app
 from app.settings import Settings
+from lens_cli.application import create_application
 from lens_engine.config import Options, SelectionConfig
 from lens_engine.testing import TableScorer
 
@@ -120,7 +120,7 @@ def test_commands_of_code_blocks_exist(page: Path) -> None:
 
 def test_options_of_lens_select_in_readme_exist() -> None:
     (command,) = (block for block in code_blocks(README, "bash") if block.startswith("lens select"))
-    source = read(ROOT / "app/cli/select.py")
+    source = read(ROOT / "lens_cli/select/command.py")
     for option in set(re.findall(r"--(\w+)", command)):
         assert re.search(rf"^    {option}: Annotated", source, re.MULTILINE), option
 

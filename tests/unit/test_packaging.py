@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-import app.cli.application
+import lens_cli.application
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -56,7 +56,7 @@ def stages() -> dict[str, list[str]]:
 
 
 def commands_of_lens() -> set[str]:
-    registered = app.cli.application.create_application().registered_commands
+    registered = lens_cli.application.create_application().registered_commands
     return {command.name for command in registered if command.name}
 
 

@@ -8,8 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lens_engine.scoring.executors.packing import ideal_tokens
 from lens_engine.scoring.labels import LabelTrie
-from lens_engine.scoring.packing import ideal_tokens
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.types import LabelLogProbs
 

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from lens_engine.scoring.executors.base import Workload
 from lens_engine.scoring.executors.held_prefixes import KeyValues
+from lens_engine.scoring.executors.packing import Forward, order_by_length
 from lens_engine.scoring.executors.varlen import AttendSequences, Sequences
 from lens_engine.scoring.labels import LabelTrie
-from lens_engine.scoring.packing import Forward, order_by_length
 
 IntArray = NDArray[np.int64]
 

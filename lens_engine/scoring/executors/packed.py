@@ -28,8 +28,8 @@ from lens_engine.scoring.executors.head import float32_logits
 from lens_engine.scoring.executors.held_prefixes import HeldPrefixes, KeyValues
 from lens_engine.scoring.executors.layout import PackedInputs, lay_out
 from lens_engine.scoring.executors.packed_attention import PackedExecutionError
+from lens_engine.scoring.executors.packing import Forward, plan
 from lens_engine.scoring.executors.varlen import AttendSequences, choose_kernel
-from lens_engine.scoring.packing import Forward, plan
 from lens_engine.types import LabelLogProbs
 
 ATTENTION_NAME = "lens_packed"

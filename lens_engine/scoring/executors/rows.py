@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lens_engine.scoring.executors.base import read_log_probs
+from lens_engine.scoring.executors.packing import order_by_length
 from lens_engine.scoring.labels import ROOT, LabelTrie
-from lens_engine.scoring.packing import order_by_length
 from lens_engine.scoring.tokenization import Tokens
 
 _MOST_PADDING = 1.75

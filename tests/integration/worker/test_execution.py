@@ -9,7 +9,7 @@ from sqlalchemy import text
 from app.database import Database
 from app.selections import claims
 from app.settings import Settings
-from lens_engine.checkpoint import Checkpoint
+from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections
 from worker.execution import Attempt, execute_selection

@@ -12,8 +12,8 @@ from app.database import Database
 from app.selections import claims
 from app.selections.claims import Claim
 from app.settings import Settings
-from lens_engine.checkpoint import Checkpoint
-from lens_engine.progress import Progress
+from lens_engine.metering.progress import Progress
+from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections
 from worker.heartbeat import Heartbeat, Rhythm

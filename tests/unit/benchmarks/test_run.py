@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.records import ComparisonRecord, Machine, count_processors
+from benchmarks.report.records import ComparisonRecord, Machine, count_processors
 from benchmarks.run import write_as_it_grows
 
 MACHINE = Machine(processor="a processor", accelerator=None, threads=2, load=0.25, packages={})
@@ -61,9 +61,10 @@ def test_nothing_measured_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not pin processes to processors")
 def test_processors_are_those_this_process_may_use() -> None:
     one = min(os.sched_getaffinity(0))
-    program = f"import os; os.sched_setaffinity(0, [{one}]); from benchmarks.records import count_processors as count"
+    pin = f"import os; os.sched_setaffinity(0, [{one}])"
+    count = "from benchmarks.report.records import count_processors; print(count_processors())"
 
-    counted = subprocess.run([sys.executable, "-c", f"{program}; print(count())"], capture_output=True, check=True)
+    counted = subprocess.run([sys.executable, "-c", f"{pin}; {count}"], capture_output=True, check=True)
 
     assert counted.stdout.split() == [b"1"]
     assert count_processors() == len(os.sched_getaffinity(0))

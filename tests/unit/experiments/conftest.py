@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from experiments.cells import Bench
-from experiments.laboratory import Laboratory, Observer, SilentObserver
-from experiments.store import CellStore
+from experiments.laboratory.cells import Bench
+from experiments.laboratory.laboratory import Laboratory, Observer, SilentObserver
+from experiments.laboratory.store import CellStore
 from lens_engine.config import SelectionConfig, resolve_config
 from tests.unit.experiments.experiment_doubles import TINY, FixedDatasets, TableModels, make_dataset
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from experiments.tasks import Dataset, TaskSettings
-from lens_engine.baselines.evidence import Evidence, LabelledRows
+from experiments.data.tasks import Dataset, TaskSettings
 from lens_engine.errors import InvalidDataset
+from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.template import Task
+from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
 

@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 
-from experiments.presets import LAPTOP, PAPER, SCALES, Scale, overlay
-from experiments.tasks import known_settings
+from experiments.data.tasks import known_settings
+from experiments.scales import LAPTOP, PAPER, SCALES, Scale, overlay
 from lens_engine.errors import InvalidConfig
-from lens_engine.presets import PAPER_TASKS
+from lens_engine.task.paper_tasks import PAPER_TASKS
 from tests.unit.experiments.experiment_doubles import FixedDatasets
 
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lens_engine.checkpoint import Checkpoint
 from lens_engine.config import BudgetOptions, SelectionConfig
-from lens_engine.dataset import Problem
-from lens_engine.metering import Meter
-from lens_engine.planning import Cost
-from lens_engine.progress import Progress, SilentListener
+from lens_engine.metering.meter import Meter
+from lens_engine.metering.progress import Progress, SilentListener
+from lens_engine.pricing.prices import Cost
+from lens_engine.rows.problem import Problem
+from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.scoring.base import LabelScorer, Prefix
-from lens_engine.template import Task, Template, Verbalizer
+from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example, StopReason
 

@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from lens_engine.config import PRESETS, SelectionConfig, resolve_config
 from lens_engine.errors import InvalidConfig
-from lens_engine.planning import count_evaluations, count_pairs
+from lens_engine.pricing.prices import count_evaluations, count_pairs
 
 
 @pytest.mark.parametrize("name", ["quick", "standard", "paper"])

@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from lens_engine.checkpoint import Checkpoint
 from lens_engine.config import PRESETS, SelectionConfig
-from lens_engine.dataset import Problem, digest_examples
 from lens_engine.errors import (
     CheckpointDamaged,
     CheckpointForeign,
@@ -16,9 +14,11 @@ from lens_engine.errors import (
     PromptTooLong,
 )
 from lens_engine.pipeline import select_support_examples
-from lens_engine.planning import Planner, TokenLengths
-from lens_engine.report import SelectionResult
-from lens_engine.splits import split_examples
+from lens_engine.pricing.prices import Planner, TokenLengths
+from lens_engine.result import SelectionResult
+from lens_engine.rows.problem import Problem, digest_examples
+from lens_engine.rows.splits import split_examples
+from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.testing import TableScorer
 from lens_engine.types import Phase, StopReason
 

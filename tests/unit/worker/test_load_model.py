@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from app.settings import Settings
-from lens_engine.baselines.fine_tuning import FineTunedModel
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import UnknownModel
-from lens_engine.scoring.remembering import count_pairs_found
+from lens_engine.language_model.fine_tuning.fine_tune import FineTunedModel
+from lens_engine.scoring.cache.scorer import count_pairs_found
 from lens_engine.testing import tiny_causal_lm
-from worker.models import find_fine_tuner, load_model
+from worker.model_loading import find_fine_tuner, load_model
 
 
 @pytest.fixture

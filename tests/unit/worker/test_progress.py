@@ -2,8 +2,8 @@ import threading
 
 import pytest
 
-from lens_engine.checkpoint import Checkpoint
-from lens_engine.progress import Progress
+from lens_engine.metering.progress import Progress
+from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from worker.progress import RunMonitor
 

@@ -1,5 +1,0 @@
-"""The command `lens`. Its modules import torch, Postgres and the web framework only when a command needs them."""
-
-from app.cli.application import main
-
-__all__ = ["main"]

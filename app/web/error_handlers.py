@@ -1,0 +1,144 @@
+"""The only place where an exception becomes an HTTP body: problem+json (RFC 9457), the framework's too.
+
+What a client sent is never echoed.
+"""
+
+import errno
+import logging
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse, Response
+from starlette.types import Scope
+
+from app.errors import AppError, BadRequest, StorageFull, Unavailable, Unprocessable
+from app.settings import Settings
+from app.web.problems import ErrorItem, error_items, problem
+from app.web.request_id import HEADER
+
+_DISK_FULL = "53100"
+_DATABASE_AWAY = (
+    "the database does not answer; the request may or may not have been carried out. Repeat it, "
+    "a submission with the same Idempotency-Key"
+)
+"""A connection that is cut during COMMIT leaves that open."""
+_RETRY = {"Retry-After": "5"}
+_FRAMEWORK_CODES = {400: "bad-request", 404: "not-found", 405: "method-not-allowed", 413: "content-too-large"}
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An HTTP answer that says no."""
+
+    status: int
+    code: str
+    title: str
+    detail: str
+    errors: Sequence[ErrorItem] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def problem_response(scope: Scope, error: AppError | Refusal, settings: Settings) -> Response:
+    """The body and headers of a refusal."""
+    refusal = error if isinstance(error, Refusal) else _of_app_error(error)
+    request_id = scope.get("state", {}).get("request_id", "")
+    body = problem(
+        refusal.code,
+        refusal.detail,
+        settings=settings,
+        title=refusal.title,
+        status=refusal.status,
+        instance=scope["path"],
+        errors=refusal.errors,
+    )
+    body["request_id"] = request_id
+    headers = {HEADER: request_id, **refusal.headers}
+    return JSONResponse(_encodable(body), refusal.status, headers, media_type="application/problem+json")
+
+
+def install_error_handlers(app: FastAPI, settings: Settings) -> None:
+    """Answer every exception of a route with a problem."""
+
+    def install(kind: type[Exception], describe: Any) -> None:
+        async def handle(request: Request, error: Exception) -> Response:
+            return problem_response(request.scope, describe(error), settings)
+
+        app.add_exception_handler(kind, handle)
+
+    install(AppError, _of_app_error)
+    install(HTTPException, _of_framework)
+    install(RequestValidationError, _of_validation)
+    install(ClientDisconnect, lambda _: BadRequest("the client went away before its body was read"))
+    for kind in (OperationalError, InterfaceError, PoolTimeout, DBAPIError):
+        install(kind, _of_database)
+    install(OSError, _of_system)
+    install(Exception, _of_anything)
+
+
+def _of_app_error(error: AppError) -> Refusal:
+    headers = {**_RETRY, **error.headers} if isinstance(error, Unavailable) else error.headers
+    return Refusal(error.status, error.code, error.title, error.detail, error.errors, headers)
+
+
+def _of_framework(error: HTTPException) -> Refusal:
+    code = _FRAMEWORK_CODES.get(error.status_code, "refused")
+    title = code.replace("-", " ").capitalize()
+    return Refusal(error.status_code, code, title, str(error.detail), headers=error.headers or {})
+
+
+def _of_validation(error: RequestValidationError) -> Refusal:
+    """Parameters and headers are 400, as they belong to the address; a body is 422."""
+    found = error.errors()
+    if all(item["loc"][:1] in {("query",), ("path",), ("header",)} for item in found):
+        return _of_app_error(BadRequest("a parameter is not valid", errors=error_items(found)))
+    return _of_app_error(Unprocessable("the body is not valid", errors=error_items(found, skip=1)))
+
+
+def _of_database(error: DBAPIError | PoolTimeout) -> Refusal:
+    sqlstate = getattr(getattr(error, "orig", None), "sqlstate", None)
+    if sqlstate == _DISK_FULL:
+        return _of_app_error(StorageFull("the database has no space left"))
+    if isinstance(error, OperationalError | InterfaceError | PoolTimeout):
+        _log.warning("database unavailable: %s", type(error).__name__, extra={"action": "database-unavailable"})
+        return _of_app_error(Unavailable(_DATABASE_AWAY))
+    # Not the message: Postgres repeats the row that it refused.
+    where = "".join(traceback.format_tb(error.__traceback__))
+    _log.error("%s (SQLSTATE %s)\n%s", type(error).__name__, sqlstate, where, extra={"action": "internal-error"})
+    return _internal_error()
+
+
+def _of_system(error: OSError) -> Refusal:
+    if error.errno == errno.ENOSPC:
+        return _of_app_error(StorageFull("there is no space left to spool the upload"))
+    _log.error("unexpected system error", exc_info=error, extra={"action": "internal-error"})
+    return _internal_error()
+
+
+def _of_anything(error: Exception) -> Refusal:
+    """The server logs the traceback: Starlette raises the error again after the answer."""
+    _log.error("unexpected %s", type(error).__name__, extra={"action": "internal-error"})
+    return _internal_error()
+
+
+def _internal_error() -> Refusal:
+    return _of_app_error(AppError("something went wrong on our side; the request id helps us to find it"))
+
+
+def _encodable(value: Any) -> Any:
+    """Labels of a client may hold lone surrogates, which UTF-8 does not."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_encodable(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _encodable(item) for name, item in value.items()}
+    return value

@@ -1,0 +1,56 @@
+"""Do engines give the same numbers, and executors the same selection?"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmarks.report.records import SelectionAgreement
+from benchmarks.workloads.models import LoadedModel
+from benchmarks.workloads.texts import make_problem
+from lens_engine.config import SelectionConfig, resolve_config
+from lens_engine.language_model.loading.load import scorer_from_model
+from lens_engine.pipeline import select_support_examples
+from lens_engine.run.checkpoint import MemoryCheckpointStore
+from lens_engine.run.state import RunState
+from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.executors import ExecutorName
+from lens_engine.types import LabelLogProbs
+
+_CANDIDATES = 48
+_SMALL = {
+    "num_demonstrations": 4,
+    "splits": {"validation": 16, "confirmation": 0, "test": 8},
+    "filtering": {"candidates": _CANDIDATES, "keep": 12, "rounds": 2, "initial_score_size": 4, "max_score_size": 8},
+    "search": {"beam_width": 2, "substitutions": 2, "reorderings": 1, "iterations": 2, "initial_starts": 8},
+    "report": {"calibrated": False, "random_permutations": 0, "random_and_validation": False, "order_shuffles": 0},
+}
+
+
+def largest_delta(label_log_probs: LabelLogProbs, expected: LabelLogProbs) -> float:
+    """max |Δ log p|; infinite if anything is not finite."""
+    delta = np.abs(label_log_probs - expected)
+    return float(delta.max()) if np.isfinite(delta).all() else float("inf")
+
+
+def compare_selections(loaded: LoadedModel, executors: Sequence[ExecutorName]) -> SelectionAgreement:
+    """Run one small selection with each executor: do the same candidates survive, does the same permutation win?"""
+    config = resolve_config("quick", _SMALL)
+    found = [
+        _select(scorer_from_model(loaded.model, loaded.tokenizer, executor=executor), config) for executor in executors
+    ]
+    return SelectionAgreement(
+        executors=tuple(executors),
+        candidates=_CANDIDATES,
+        same_survivors=len({survivors for survivors, _ in found}) == 1,
+        same_permutation=len({permutation for _, permutation in found}) == 1,
+    )
+
+
+def _select(scorer: LabelScorer, config: SelectionConfig) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Rows of the survivors of stage 1, and of the permutation chosen."""
+    checkpoints = MemoryCheckpointStore()
+    problem = make_problem("reviews", 160)
+    result = select_support_examples(problem, scorer, config, checkpoints=checkpoints)
+    checkpoint = checkpoints.load()
+    survivors = RunState.from_checkpoint(checkpoint).filtering.survivors if checkpoint else np.zeros(0)
+    return tuple(survivors.tolist()), result.rows

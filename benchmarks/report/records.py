@@ -1,0 +1,195 @@
+"""What the benchmarks find, as it is kept in JSON."""
+
+import os
+import platform
+import re
+import statistics
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import BaseModel, ConfigDict
+
+_PACKAGES = ("torch", "transformers", "lm-eval")
+
+
+class Record(BaseModel):
+    """A piece of a result."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Machine(Record):
+    """Where it was measured."""
+
+    processor: str
+    accelerator: str | None
+    threads: int
+    load: float  #: of the machine in the minute before, by anything
+    packages: dict[str, str]
+
+
+class EngineRun(Record):
+    """One engine on its sample of one workload."""
+
+    engine: str
+    dtype: str
+    note: str
+    prefixes: int  #: of the sample
+    queries: int
+    wall: tuple[float, ...]  #: seconds of each repetition
+    cpu: tuple[float, ...]
+    fed_tokens: int  #: in one repetition, padding included
+    ideal_tokens: int  #: the least for as many pairs of the whole workload
+    label_positions: int  #: whose logits are needed
+    peak_bytes: int | None
+    delta: float | None = None  #: max |Δ log p| against plain in float32, on a small part of the work
+    delta_float32: float | None = None  #: the same, with this engine in float32 too
+
+    @property
+    def pairs(self) -> int:
+        return self.prefixes * self.queries
+
+    @property
+    def seconds(self) -> float:
+        return statistics.median(self.wall)
+
+    @property
+    def pairs_per_second(self) -> float:
+        return self.pairs / self.seconds
+
+    @property
+    def pairs_per_cpu_second(self) -> float:
+        return self.pairs / statistics.median(self.cpu)
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Unique tokens: each prefix once, each suffix once, however many the engine fed."""
+        return self.ideal_tokens / self.seconds
+
+    @property
+    def fed_ratio(self) -> float:
+        return self.fed_tokens / self.ideal_tokens
+
+
+class WorkloadRun(Record):
+    """All engines on one workload, in one interleaved run."""
+
+    key: str
+    title: str
+    model: str
+    prefixes: int
+    queries: int
+    labels: int
+    executor: str  #: what loading with executor "auto" chooses for this model
+    matrix_weights: int
+    head_weights: int
+    engines: tuple[EngineRun, ...]
+    share_cut: float  #: of the prompts, by the authors' fixed length
+
+    def find(self, engine: str, dtype: str | None = None) -> EngineRun | None:
+        """The run of an engine; of the first number format, if none is given."""
+        return next((run for run in self.engines if run.engine == engine and dtype in (None, run.dtype)), None)
+
+    def flops(self, run: EngineRun) -> float:
+        """Least floating-point operations for what the engine was given, attention left out."""
+        return 2.0 * (self.matrix_weights * run.ideal_tokens + self.head_weights * run.label_positions)
+
+    def flops_per_second(self, run: EngineRun) -> float:
+        return self.flops(run) / run.seconds
+
+    def floor_share(self, run: EngineRun) -> float | None:
+        """Speed as a share of the attention-free floor's."""
+        floor = self.find("floor")
+        return None if floor is None else run.tokens_per_second / floor.tokens_per_second
+
+
+class SelectionAgreement(Record):
+    """One small selection in float32, with each executor."""
+
+    executors: tuple[str, ...]
+    candidates: int
+    same_survivors: bool
+    same_permutation: bool
+
+
+class ProfileRow(Record):
+    """Where the time of a run goes."""
+
+    kind: str
+    share: float
+
+
+class ComparisonRecord(Record):
+    """One run of `benchmarks.run`."""
+
+    machine: Machine
+    model: str
+    device: str
+    dtype: str
+    seconds_per_repetition: float
+    matmul_flops: dict[str, float]  #: the measured peak, by number format
+    workloads: tuple[WorkloadRun, ...]
+    agreement: SelectionAgreement | None
+    profiles: dict[str, tuple[ProfileRow, ...]]  #: of the packed executor, by workload
+
+    def find(self, key: str) -> WorkloadRun | None:
+        return next((workload for workload in self.workloads if workload.key == key), None)
+
+
+class SearchRun(Record):
+    """One whole selection, without its evaluation on test rows."""
+
+    elimination: bool
+    wall: float
+    cpu: float
+    filter_seconds: float
+    forwards: int
+    tokens: int
+    survivors_digest: str
+    permutation: tuple[int, ...]
+
+
+class SearchRecord(Record):
+    """One run of `benchmarks.studies.search`."""
+
+    machine: Machine
+    model: str
+    device: str
+    dtype: str
+    candidates: int
+    config: dict[str, Any]
+    runs: tuple[SearchRun, ...]
+
+    @property
+    def iterations(self) -> int:
+        return int(self.config["search"]["iterations"])
+
+
+def count_processors() -> int:
+    """Those that this process may use, which may be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def describe_machine(device: torch.device) -> Machine:
+    return Machine(
+        processor=_processor(),
+        accelerator=torch.cuda.get_device_name(device) if device.type == "cuda" else None,
+        threads=torch.get_num_threads(),
+        load=round(os.getloadavg()[0], 2),
+        packages={name: found for name in _PACKAGES if (found := _version(name))},
+    )
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    found = re.search(r"^model name\s*: (.+)$", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.exists() else None
+    return found[1] if found else platform.processor() or platform.machine()
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

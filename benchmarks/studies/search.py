@@ -1,0 +1,151 @@
+"""One whole search at the paper's settings, with and without early elimination: `python -m benchmarks.studies.search`.
+
+python -m benchmarks.studies.search --candidates 512                          # on this machine's processor
+python -m benchmarks.studies.search --candidates 6920 --device cuda --model random:gpt2-large
+"""
+
+import argparse
+import gc
+import hashlib
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.report.page import RESULTS
+from benchmarks.report.records import SearchRecord, SearchRun, count_processors, describe_machine
+from benchmarks.report.tables import show_search
+from benchmarks.workloads.models import BUNDLED, find_model, read_dtype
+from benchmarks.workloads.texts import corpus_task, generate_examples, read_examples
+from lens_engine.config import SelectionConfig, resolve_config
+from lens_engine.language_model.loading.load import CausalLMScorer, scorer_from_model
+from lens_engine.metering.progress import Progress, SilentListener
+from lens_engine.pipeline import select_support_examples
+from lens_engine.rows.problem import Problem
+from lens_engine.run.checkpoint import MemoryCheckpointStore
+from lens_engine.run.state import RunState
+from lens_engine.task.paper_tasks import PAPER_TASKS
+from lens_engine.types import Phase
+
+PAPER_CANDIDATES, PAPER_KEEP = 6920, 500
+_OTHER_ROWS = 1000
+"""For score set and validation, beside the candidates."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parse(arguments)
+    device = torch.device(options.device)
+    torch.set_num_threads(options.threads)
+    machine = describe_machine(device)
+    dtype = read_dtype(options.dtype, device)
+    loaded = find_model(options.model, device).load(dtype)
+    scorer = scorer_from_model(loaded.model, loaded.tokenizer, name=options.model)
+    problem = _problem(options.candidates, options.data)
+    config = paper_settings(options.candidates, options.iterations)
+    wanted = {"on": (True,), "off": (False,), "both": (True, False)}[options.elimination]
+    record = SearchRecord(
+        machine=machine,
+        model=options.model,
+        device=device.type,
+        dtype=loaded.dtype,
+        candidates=options.candidates,
+        config=config.model_dump(mode="json"),
+        runs=tuple(_search(problem, scorer, config, elimination=is_on) for is_on in wanted),
+    )
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(record.model_dump_json(indent=1) + "\n", "utf-8")
+    sys.stdout.write(show_search(record))
+    return 0
+
+
+def paper_settings(candidates: int, iterations: int = 10) -> SelectionConfig:
+    """SST-2 of the paper: n 8, l 14, rho 2, B 8, ten iterations, 100 validation rows; m as large a share of N.
+
+    What follows the search is left out, but for four test rows.
+    """
+    task = PAPER_TASKS["sst-2"]
+    return resolve_config(
+        "paper",
+        {
+            "num_demonstrations": task.num_demonstrations,
+            "splits": {"test": 4},
+            "filtering": {
+                "candidates": candidates,
+                "keep": max(round(candidates * PAPER_KEEP / PAPER_CANDIDATES), 2 * task.num_demonstrations),
+                "rho": task.rho,
+                "initial_score_size": task.initial_score_size,
+            },
+            "search": {"iterations": iterations},
+            "report": {
+                "calibrated": False,
+                "random_permutations": 0,
+                "random_and_validation": False,
+                "order_shuffles": 0,
+            },
+        },
+    )
+
+
+class PhaseClock(SilentListener):
+    """Hears when stage 1 ends."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self.filter_seconds: float | None = None
+
+    def on_progress(self, progress: Progress) -> None:
+        if progress.phase is not Phase.FILTER and self.filter_seconds is None:
+            self.filter_seconds = time.perf_counter() - self._started
+
+
+def _search(problem: Problem, scorer: CausalLMScorer, config: SelectionConfig, *, elimination: bool) -> SearchRun:
+    gc.collect()
+    scorer.release()
+    config = config.model_copy(update={"search": config.search.model_copy(update={"elimination": elimination})})
+    checkpoints, clock = MemoryCheckpointStore(), PhaseClock()
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = select_support_examples(problem, scorer, config, listener=clock, checkpoints=checkpoints)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    checkpoint = checkpoints.load()
+    survivors: Any = RunState.from_checkpoint(checkpoint).filtering.survivors.tolist() if checkpoint else []
+    return SearchRun(
+        elimination=elimination,
+        wall=wall,
+        cpu=cpu,
+        filter_seconds=clock.filter_seconds or 0.0,
+        forwards=result.cost.forwards,
+        tokens=result.cost.tokens,
+        survivors_digest=hashlib.sha256(repr(survivors).encode()).hexdigest(),
+        permutation=result.rows,
+    )
+
+
+def _problem(candidates: int, data: Path | None) -> Problem:
+    task = corpus_task("reviews")
+    count = candidates + _OTHER_ROWS
+    test = generate_examples("reviews", 8, seed=1)
+    examples = generate_examples("reviews", count) if data is None else read_examples(data, task)
+    return Problem(task, examples, test)
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.studies.search", description="Time one whole search.")
+    parser.add_argument("--model", default=BUNDLED, help="a model reference, or random:SHAPE (default: %(default)s)")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--dtype", default="auto", choices=["auto", "float32", "bfloat16", "float16"])
+    parser.add_argument("--threads", type=int, default=count_processors(), help="of torch (default: %(default)s)")
+    parser.add_argument("--candidates", type=int, default=512, help="N (default: %(default)s)")
+    parser.add_argument("--iterations", type=int, default=10, help="of the search (default: %(default)s)")
+    parser.add_argument("--elimination", choices=["on", "off", "both"], default="both")
+    parser.add_argument("--data", type=Path, help="rows (positive/negative) in place of the synthetic reviews")
+    parser.add_argument("--output", type=Path, help="JSON (default: benchmarks/results/search-DEVICE.json)")
+    options = parser.parse_args(arguments)
+    options.output = options.output or RESULTS / f"search-{options.device.partition(':')[0]}.json"
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

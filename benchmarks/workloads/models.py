@@ -1,0 +1,152 @@
+"""Models to measure with: real ones, or random ones of a known shape. Speed does not depend on what the weights say."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers.pytorch_utils import Conv1D
+from transformers.utils import logging as transformers_logging
+
+from lens_engine.language_model.loading.load import prepare_model
+from lens_engine.language_model.loading.model_files import list_bundled_models
+from lens_engine.language_model.loading.number_format import rank_dtypes
+from lens_engine.scoring.tokenization import SegmentTokenizer
+
+BUNDLED = list_bundled_models()[0].name
+RANDOM = "random:"
+"""What a reference to a random model begins with."""
+
+_SHAPES: dict[str, dict[str, Any]] = {
+    "gpt2-large": {"model_type": "gpt2", "n_embd": 1280, "n_layer": 36, "n_head": 20, "n_positions": 1024},
+    "gpt-neo-125m": {
+        "model_type": "gpt_neo",
+        "hidden_size": 768,
+        "num_layers": 12,
+        "num_heads": 12,
+        "attention_types": [[["global", "local"], 6]],
+        "window_size": 256,
+        "max_position_embeddings": 2048,
+    },
+    "smollm2-135m": {
+        "model_type": "llama",
+        "vocab_size": 49_152,
+        "hidden_size": 576,
+        "intermediate_size": 1536,
+        "num_hidden_layers": 30,
+        "num_attention_heads": 9,
+        "num_key_value_heads": 3,
+        "head_dim": 64,
+        "max_position_embeddings": 8192,
+        "tie_word_embeddings": True,
+    },
+    "tiny": {  # to try the programs themselves
+        "model_type": "llama",
+        "vocab_size": 49_152,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 8192,
+        "tie_word_embeddings": True,
+        "initializer_range": 0.3,  # large enough for a prompt's beginning to matter to its end
+    },
+}
+SHAPES = tuple(_SHAPES)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model in one number format on one device."""
+
+    model: Any
+    tokenizer: Any
+    segments: SegmentTokenizer
+
+    @property
+    def dtype(self) -> str:
+        return str(next(self.model.parameters()).dtype).removeprefix("torch.")
+
+    @property
+    def device(self) -> torch.device:
+        device: torch.device = next(self.model.parameters()).device
+        return device
+
+    @property
+    def context(self) -> int:
+        return int(self.model.config.max_position_embeddings)
+
+    @property
+    def matrix_weights(self) -> int:
+        """Weights every token is multiplied with: the matrices of the layers, embeddings and head left out."""
+        head = self.model.get_output_embeddings()
+        layers = (m for m in self.model.modules() if isinstance(m, nn.Linear | Conv1D) and m is not head)
+        return sum(layer.weight.numel() for layer in layers)
+
+    @property
+    def head_weights(self) -> int:
+        """Weights the last hidden state is multiplied with where logits are wanted."""
+        return int(self.model.get_output_embeddings().weight.numel())
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFamily:
+    """One set of weights, to be had in several number formats."""
+
+    name: str
+    tokenizer: Any
+    make: Callable[[torch.dtype], Any]
+    device: torch.device
+
+    def load(self, dtype: torch.dtype) -> LoadedModel:
+        model = self.make(dtype).to(self.device).eval().requires_grad_(False)
+        return LoadedModel(model, self.tokenizer, SegmentTokenizer(self.tokenizer.backend_tokenizer))
+
+
+def find_model(reference: str, device: torch.device) -> ModelFamily:
+    """A model by what `open_model` takes, or a random one: "random:" and one of `SHAPES`.
+
+    A random model has the tokenizer of the bundled one.
+
+    Raises:
+        ValueError: there is no such shape.
+        UnknownModel, UnsafeModel, ModelError: see `resolve_model`.
+    """
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    if not reference.startswith(RANDOM):
+        folder = prepare_model(reference)
+        return ModelFamily(reference, AutoTokenizer.from_pretrained(folder), lambda dtype: _load(folder, dtype), device)
+    shape = reference.removeprefix(RANDOM)
+    if shape not in _SHAPES:
+        raise ValueError(f"model {reference!r}: there is no shape {shape!r}; known are {', '.join(SHAPES)}")
+    tokenizer = AutoTokenizer.from_pretrained(prepare_model(BUNDLED))
+    return ModelFamily(reference, tokenizer, lambda dtype: random_model(_SHAPES[shape], dtype), device)
+
+
+def read_dtype(name: str, device: torch.device) -> torch.dtype:
+    """A number format by its name in torch; "auto" is the one that a selection tries first on this device."""
+    if name == "auto":
+        return rank_dtypes(device)[0]
+    dtype: torch.dtype = getattr(torch, name)
+    return dtype
+
+
+def random_shape(name: str, **changes: object) -> dict[str, Any]:
+    """The configuration of a shape, for `random_model`."""
+    return {**_SHAPES[name], **changes}
+
+
+def random_model(shape: Mapping[str, Any], dtype: torch.dtype) -> Any:
+    """A model of this configuration; the weights are the same each time, up to rounding to `dtype`."""
+    config = AutoConfig.for_model(**shape)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
+    return model.to(dtype)
+
+
+def _load(folder: Any, dtype: torch.dtype) -> Any:
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, use_safetensors=True, local_files_only=True)

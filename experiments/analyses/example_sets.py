@@ -1,0 +1,58 @@
+"""Sets of demonstrations that the analyses compare: support and random ones, reordered and relabelled."""
+
+from collections.abc import Sequence
+
+from experiments.laboratory.cells import Demonstration, SelectionCell
+from experiments.laboratory.laboratory import Laboratory
+from lens_engine.methods.permutations import shuffle
+from lens_engine.methods.random_permutations import RandomPermutations
+from lens_engine.randomness import make_generator
+from lens_engine.result import Accuracy, SelectionResult, SupportExample
+from lens_engine.types import Example
+
+ExampleSet = tuple[Demonstration, ...]
+"""Demonstrations in their order."""
+
+
+def support_set(result: SelectionResult) -> ExampleSet:
+    """The support examples of a selection, in the order that was found."""
+    return as_set(result.examples)
+
+
+def draw_random_sets(lab: Laboratory, cell: SelectionCell, count: int) -> list[ExampleSet]:
+    """Random permutations of the candidates that the selection had too; the same as in its report."""
+    rows, task = lab.rows(cell), lab.problem(cell).task
+    permutations = RandomPermutations(rows, task, cell.config).draw(0, count)
+    return [as_set([rows.candidates[index] for index in permutation]) for permutation in permutations]
+
+
+def as_set(examples: Sequence[Example | SupportExample]) -> ExampleSet:
+    return tuple(Demonstration(text=example.text, label=example.label) for example in examples)
+
+
+def reorder(demonstrations: ExampleSet, seed: int, count: int) -> list[ExampleSet]:
+    """The same demonstrations in `count` random orders; of few demonstrations some may be alike."""
+    places = range(len(demonstrations))
+    orders = [shuffle(places, make_generator(seed, "experiments.order", index)) for index in range(count)]
+    return [tuple(demonstrations[place] for place in order) for order in orders]
+
+
+def relabel(demonstrations: ExampleSet, labels: Sequence[str], seed: int, count: int) -> list[ExampleSet]:
+    """The same texts in the same order, `count` times, each text with a label drawn evenly from all.
+
+    The i-th drawing for a seed is the same for every set, so that sets are compared under the same labels.
+    """
+    return [_relabel_once(demonstrations, labels, seed, index) for index in range(count)]
+
+
+def evaluate_sets(lab: Laboratory, cell: SelectionCell, sets: Sequence[ExampleSet], title: str) -> tuple[Accuracy, ...]:
+    """The accuracy of each set on the test rows of a selection, with its model."""
+    cells = [cell.bench.evaluation(cell.config, one) for one in sets]
+    return tuple(lab.evaluate(one, f"{title} {number}/{len(cells)}") for number, one in enumerate(cells, start=1))
+
+
+def _relabel_once(demonstrations: ExampleSet, labels: Sequence[str], seed: int, index: int) -> ExampleSet:
+    drawn = make_generator(seed, "experiments.labels", index).integers(len(labels), size=len(demonstrations))
+    return tuple(
+        Demonstration(text=one.text, label=labels[label]) for one, label in zip(demonstrations, drawn, strict=True)
+    )

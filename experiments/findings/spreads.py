@@ -1,0 +1,40 @@
+"""Several accuracies in one row of a table: mean, spread and range, each with what it is of."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from experiments.findings.finding import Value
+from lens_engine.result import Accuracy
+
+SPREAD_COLUMNS = ("mean", "sd", "least", "most", "calibrated mean", "prompts", "test rows")
+
+
+def spread_values(accuracies: Sequence[Accuracy]) -> tuple[Value, ...]:
+    """What stands in `SPREAD_COLUMNS`; the sd is a sample's, and there is none of a single prompt."""
+    values = [one.accuracy for one in accuracies]
+    calibrated = [one.calibrated_accuracy for one in accuracies if one.calibrated_accuracy is not None]
+    return (
+        mean(values),
+        sample_sd(values),
+        min(values),
+        max(values),
+        mean(calibrated) if calibrated else None,
+        len(values),
+        show_rows(accuracies),
+    )
+
+
+def mean(values: Sequence[float]) -> float:
+    return float(np.mean(values))
+
+
+def sample_sd(values: Sequence[float]) -> float | None:
+    """Standard deviation with n - 1; None of a single value."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def show_rows(accuracies: Sequence[Accuracy]) -> int | str:
+    """On how many test rows each was measured; a range where that differs."""
+    least, most = min(one.n for one in accuracies), max(one.n for one in accuracies)
+    return least if least == most else f"{least}–{most}"

@@ -1,0 +1,122 @@
+"""A cell: everything that decides one figure of a table, and its key.
+
+Cells are what is stored: two tables that ask for the same cell share it.
+"""
+
+import hashlib
+import json
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from lens_engine import __version__
+from lens_engine.config import SelectionConfig
+from lens_engine.pricing.prices import count_pairs
+from lens_engine.result import Record
+from lens_engine.types import Example
+
+
+class Demonstration(Record):
+    """A labelled text as it stands in a prompt; the label need not be the gold one."""
+
+    text: str
+    label: str
+
+    def as_example(self) -> Example:
+        return Example(-1, self.text, self.label)
+
+
+class Bench(Record):
+    """What a cell is about: a model on a dataset with a template, and the seed of splits and search."""
+
+    model: str = Field(description="As `lens select --model` takes it.")
+    dataset: str = Field(description="A name that the datasets at hand know.")
+    template: str = Field(description="The pattern.")
+    seed: int = Field(ge=0)
+    dtype: str = "auto"
+
+    def configure(self, config: SelectionConfig) -> SelectionConfig:
+        """The configuration with this bench's seed."""
+        return config.model_copy(update={"seed": self.seed})
+
+    def selection(self, config: SelectionConfig) -> "SelectionCell":
+        """The cell of a whole selection on this bench; its seed takes the place of the configuration's."""
+        return SelectionCell(bench=self, config=self.configure(config))
+
+    def evaluation(self, config: SelectionConfig, demonstrations: tuple[Demonstration, ...]) -> "EvaluationCell":
+        """The cell of one prompt, judged on the test rows that `config` leaves."""
+        return EvaluationCell(bench=self, config=self.configure(config), demonstrations=demonstrations)
+
+    def info_scores(self, config: SelectionConfig) -> "InfoScoreCell":
+        """The cell of the InfoScores of all candidates that `config` leaves."""
+        return InfoScoreCell(bench=self, config=self.configure(config))
+
+
+class _Cell(Record):
+    bench: Bench
+    config: SelectionConfig
+
+    @model_validator(mode="after")
+    def has_one_seed(self) -> "_Cell":
+        if self.config.seed != self.bench.seed:
+            raise ValueError(f"the seed is {self.config.seed} in the configuration and {self.bench.seed} on the bench")
+        return self
+
+    def key(self, dataset_sha256: str) -> str:
+        """SHA-256 of what decides the cell, of the dataset's rows and label words, and of Lens's version.
+
+        Equal keys stand for equal figures on one machine. The model counts by its name. Options without a part in the
+        figure are left out, so that a rival is not computed again because LENS searches otherwise.
+        """
+        cell = self.model_dump(mode="json") | {"config": self._decisive()}
+        content: dict[str, Any] = {"lens": __version__, "dataset": dataset_sha256, "cell": cell}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def _decisive(self) -> dict[str, Any]:
+        """The options that have a part in the outcome."""
+        return self.config.model_dump(mode="json", exclude={"method", "search", "random_search", "report"})
+
+
+class SelectionCell(_Cell):
+    """One run of a method: its outcome is a `SelectionResult`."""
+
+    kind: Literal["selection"] = "selection"
+
+    def _decisive(self) -> dict[str, Any]:
+        config, search = self.config, self.config.search
+        if config.method == "lens":
+            return config.model_dump(mode="json", exclude={"random_search"})
+        options = config.model_dump(mode="json", exclude={"search", "random_search"})
+        options["filtering"] = config.filtering.model_dump(mode="json", exclude={"contribution", "calibrated"})
+        if config.method == "random_and_validation":
+            own = config.random_search.permutations
+            num_rows = config.splits.validation
+            options["permutations"] = own or [-(-count_pairs(search, num_rows) // num_rows), search.beam_width]
+        return options
+
+
+class EvaluationCell(_Cell):
+    """One prompt on the test rows: its outcome is an `Accuracy`. Of the configuration only splits, seed,
+    context policy and calibration matter."""
+
+    kind: Literal["evaluation"] = "evaluation"
+    demonstrations: tuple[Demonstration, ...]
+
+    def _decisive(self) -> dict[str, Any]:
+        return super()._decisive() | {"calibrated": self.config.report.calibrated}
+
+
+class InfoScoreCell(_Cell):
+    """The InfoScore of every candidate on the whole score set: its outcome is `InfoScores`. Of the configuration
+    only splits, seed, context policy and filtering matter."""
+
+    kind: Literal["info_scores"] = "info_scores"
+
+
+class InfoScores(Record):
+    """I(e, S) of each candidate, in the order of the split's candidates."""
+
+    scores: tuple[float, ...]
+
+
+Cell = SelectionCell | EvaluationCell | InfoScoreCell

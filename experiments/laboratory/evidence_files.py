@@ -1,0 +1,89 @@
+"""What fine-tuning found, kept on disk: thirteen methods share one fine-tuning."""
+
+import hashlib
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from experiments.laboratory.store import replace_file
+from lens_engine import __version__
+from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows
+from lens_engine.task.template import Task
+from lens_engine.types import Example
+
+if TYPE_CHECKING:
+    from lens_engine.language_model.fine_tuning.evidence import FineTuner
+
+_ROWS = ("groups", "features", "probabilities")
+_TRAINING = ("early_gradient_norms", "correct_by_epoch")
+_DTYPE = "dtype"
+_VALIDATION = "validation_"
+
+
+@dataclass(frozen=True)
+class RememberingFineTuner:
+    """A `FineTuner` that looks its evidence up in a folder first.
+
+    A file that cannot be read costs a fine-tuning, nothing else.
+    """
+
+    reference: str  #: of the model
+    folder: Path
+    fine_tuner: "FineTuner"
+
+    def __call__(
+        self,
+        task: Task,
+        pool: Sequence[Example],
+        *,
+        validation: Sequence[Example],
+        seed: int,
+        on_batch: Callable[[int, int], None],
+    ) -> Evidence:
+        path = self.folder / f"{self._key(task, pool, validation, seed)}.npz"
+        found = read_evidence(path)
+        if found is None:
+            found = self.fine_tuner(task, pool, validation=validation, seed=seed, on_batch=on_batch)
+            replace_file(path, evidence_bytes(found))
+        return found
+
+    def _key(self, task: Task, pool: Sequence[Example], validation: Sequence[Example], seed: int) -> str:
+        asked = [task.template.pattern, list(task.verbalizer.words.items()), task.separator]
+        rows = [[[example.text, example.label] for example in examples] for examples in (pool, validation)]
+        content = json.dumps([__version__, self.reference, asked, rows, seed])
+        return hashlib.sha256(content.encode()).hexdigest()
+
+
+def evidence_bytes(evidence: Evidence) -> bytes:
+    """An .npz archive without pickles."""
+    arrays = {name: getattr(evidence, name) for name in (*_ROWS, *_TRAINING)}
+    arrays[_DTYPE] = np.array(evidence.dtype)
+    if evidence.validation is not None:
+        arrays |= {_VALIDATION + name: getattr(evidence.validation, name) for name in _ROWS}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
+
+
+def read_evidence(path: Path) -> Evidence | None:
+    """What `evidence_bytes` wrote; None where there is no such file, or not a whole one."""
+    try:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        return _assemble(arrays)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+        return None
+
+
+def _assemble(arrays: dict[str, Any]) -> Evidence:
+    has_validation = any(name.startswith(_VALIDATION) for name in arrays)
+    validation = LabelledRows(*(arrays[_VALIDATION + name] for name in _ROWS)) if has_validation else None
+    rows = {name: arrays[name] for name in (*_ROWS, *_TRAINING)}
+    return Evidence(**rows, dtype=str(arrays[_DTYPE]), validation=validation)

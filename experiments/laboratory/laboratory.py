@@ -1,0 +1,191 @@
+"""Where cells are computed, once: from the store if they are there, else with the model they ask for."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from pydantic import ValidationError
+
+from experiments.data.tasks import Dataset
+from experiments.laboratory.cells import Bench, Cell, EvaluationCell, InfoScoreCell, InfoScores, SelectionCell
+from experiments.laboratory.evidence_files import RememberingFineTuner
+from experiments.laboratory.models import Models
+from experiments.laboratory.store import CellDamaged, CellStore
+from lens_engine.config import CORESET_METHODS, BudgetOptions, SelectionConfig
+from lens_engine.errors import CheckpointError
+from lens_engine.judging.judgement import EvaluationRows, judge
+from lens_engine.metering.meter import Meter
+from lens_engine.metering.progress import SilentListener
+from lens_engine.methods.lens.filtering import Filter, FilterState
+from lens_engine.pipeline import select_support_examples
+from lens_engine.plan.rounds import FilterRound
+from lens_engine.pricing.prices import Cost
+from lens_engine.result import Accuracy, SelectionResult
+from lens_engine.rows.context import fit_to_context
+from lens_engine.rows.problem import Problem
+from lens_engine.rows.splits import SplitRows, split_examples
+from lens_engine.run.checkpoint import FileCheckpointStore
+from lens_engine.scoring.base import LabelScorer
+
+OutcomeT = TypeVar("OutcomeT", SelectionResult, Accuracy, InfoScores)
+
+
+class Observer(Protocol):
+    """Hears of cells as they are done. `title` is what a table calls the cell."""
+
+    def on_start(self, cell: Cell, title: str) -> None: ...
+
+    def on_computed(self, cell: Cell, title: str, accuracy: float | None, seconds: float) -> None: ...
+
+    def on_recalled(self, cell: Cell, title: str) -> None:
+        """The cell was in the store."""
+        ...
+
+
+class SilentObserver:
+    """Hears nothing."""
+
+    def on_start(self, cell: Cell, title: str) -> None:
+        pass
+
+    def on_computed(self, cell: Cell, title: str, accuracy: float | None, seconds: float) -> None:
+        pass
+
+    def on_recalled(self, cell: Cell, title: str) -> None:
+        pass
+
+
+@dataclass
+class Laboratory:
+    """Computes cells and stores them; a cell that is stored is never computed again.
+
+    A selection that was under way when the process ended goes on from its last checkpoint.
+    """
+
+    store: CellStore
+    find_dataset: Callable[[str], Dataset]
+    models: Models
+    observer: Observer = field(default_factory=SilentObserver)
+    _newest_rows: tuple[tuple[Bench, SelectionConfig], SplitRows] | None = field(default=None, init=False)
+
+    def select(self, cell: SelectionCell, title: str = "") -> SelectionResult:
+        """The outcome of a selection. `title` is for the observer; by default the method.
+
+        Raises:
+            LensError: as `select_support_examples` and as loading the model; or `CellDamaged`.
+        """
+        return self._fetch(cell, title or cell.config.method, SelectionResult, partial(self._select, cell))
+
+    def evaluate(self, cell: EvaluationCell, title: str = "") -> Accuracy:
+        """The accuracy of one prompt on the test rows.
+
+        Raises:
+            LensError: as `select`; `PromptTooLong` where the demonstrations do not fit this model's context.
+        """
+        return self._fetch(cell, title or cell.kind, Accuracy, lambda _: self._evaluate(cell))
+
+    def info_scores(self, cell: InfoScoreCell, title: str = "") -> InfoScores:
+        """The InfoScores of all candidates, on the whole score set.
+
+        Raises:
+            LensError: as `select`.
+        """
+        return self._fetch(cell, title or "info scores", InfoScores, lambda _: self._score(cell))
+
+    def key(self, cell: Cell) -> str:
+        """What the store knows the cell by."""
+        return cell.key(self.find_dataset(cell.bench.dataset).sha256)
+
+    def is_done(self, cell: Cell) -> bool:
+        return self.store.load(self.key(cell)) is not None
+
+    def problem(self, cell: Cell) -> Problem:
+        """The task and the labelled examples that a cell is about."""
+        return self.find_dataset(cell.bench.dataset).problem(cell.bench.template)
+
+    def rows(self, cell: Cell) -> SplitRows:
+        """The splits of a cell, as its model's context lets them be; loads the model."""
+        wanted = (cell.bench, cell.config)
+        if self._newest_rows is None or self._newest_rows[0] != wanted:  # prompts of one split come one after another
+            problem, scorer = self.problem(cell), self.scorer(cell)
+            fitted = fit_to_context(split_examples(problem, cell.config), problem.task, scorer, cell.config)
+            self._newest_rows = (wanted, fitted.rows)
+        return self._newest_rows[1]
+
+    def scorer(self, cell: Cell) -> LabelScorer:
+        return self.models.scorer(cell.bench.model, cell.bench.dtype)
+
+    def meter(self, cell: Cell) -> Meter:
+        """For scores that are no cells of their own."""
+        return Meter(
+            scorer=self.scorer(cell),
+            label_spans=self.problem(cell).task.label_spans,
+            listener=SilentListener(),
+            budget=BudgetOptions(),
+            planned=Cost(),
+        )
+
+    def _fetch(self, cell: Cell, title: str, kind: type[OutcomeT], compute: Callable[[str], OutcomeT]) -> OutcomeT:
+        key = self.key(cell)
+        stored = self.store.load(key)
+        if stored is not None:
+            outcome = _parse(kind, stored, self.store.path(key))
+            self.observer.on_recalled(cell, title)
+            return outcome
+        self.observer.on_start(cell, title)
+        started = time.monotonic()
+        outcome = compute(key)
+        self.store.save(key, cell, outcome.model_dump(mode="json"))
+        self.observer.on_computed(cell, title, _headline(outcome), time.monotonic() - started)
+        return outcome
+
+    def _select(self, cell: SelectionCell, key: str) -> SelectionResult:
+        try:
+            return self._run(cell, key)
+        except CheckpointError:  # of another precision or device, or torn: this cell begins anew
+            self.store.checkpoint(key).unlink(missing_ok=True)
+            return self._run(cell, key)
+
+    def _run(self, cell: SelectionCell, key: str) -> SelectionResult:
+        return select_support_examples(
+            self.problem(cell),
+            self.scorer(cell),
+            cell.config,
+            checkpoints=FileCheckpointStore(self.store.checkpoint(key)),
+            fine_tuner=self._fine_tuner(cell),
+        )
+
+    def _fine_tuner(self, cell: SelectionCell) -> RememberingFineTuner | None:
+        if cell.config.method not in CORESET_METHODS:
+            return None
+        reference = cell.bench.model
+        return RememberingFineTuner(reference, self.store.evidence, self.models.fine_tuner(reference))
+
+    def _evaluate(self, cell: EvaluationCell) -> Accuracy:
+        task = self.problem(cell).task
+        prefix = task.render_prefix([one.as_example() for one in cell.demonstrations])
+        rows = EvaluationRows(task, self.rows(cell).test)
+        return judge(self.meter(cell), [prefix], rows, calibrated=cell.config.report.calibrated)[0].figure()
+
+    def _score(self, cell: InfoScoreCell) -> InfoScores:
+        rows, task, config = self.rows(cell), self.problem(cell).task, cell.config
+        everyone, columns = len(rows.candidates), len(rows.score_set)
+        stage = Filter(task, rows.candidates, rows.score_set, config.filtering, config.balanced)
+        plan = FilterRound(everyone, columns, columns, keep=everyone)
+        state = stage.run_round(FilterState.start(everyone), plan, self.meter(cell))
+        return InfoScores(scores=tuple(state.info_scores.tolist()))
+
+
+def _parse(kind: type[OutcomeT], stored: dict[str, Any], path: Path) -> OutcomeT:
+    try:
+        return kind.model_validate(stored)
+    except ValidationError as error:
+        raise CellDamaged(path) from error
+
+
+def _headline(outcome: SelectionResult | Accuracy | InfoScores) -> float | None:
+    figure = outcome.test if isinstance(outcome, SelectionResult) else outcome
+    return figure.accuracy if isinstance(figure, Accuracy) else None

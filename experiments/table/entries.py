@@ -1,0 +1,159 @@
+"""The rows of the table: the paper's methods, LENS as others describe it, and variants of one's own."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field
+
+from experiments.data.tasks import TaskSettings
+from experiments.scales import Scale, overlay
+from lens_engine.config import CORESET_METHODS, SearchOptions, SelectionConfig
+from lens_engine.errors import InvalidConfig
+from lens_engine.pricing.prices import count_pairs
+from lens_engine.result import Record
+
+NUM_RANDOM = 10
+"""Random permutations whose mean is the figure of "random"."""
+
+LENS = "lens"
+
+_NAMES = {
+    "herding": "herding",
+    "k_center": "k-center greedy",
+    "least_confidence": "least confidence",
+    "entropy": "entropy",
+    "margin": "margin",
+    "cal": "CAL",
+    "forgetting": "forgetting",
+    "grand": "GraNd",
+    "craig": "CRAIG",
+    "grad_match": "GradMatch",
+    "facility_location": "facility location",
+    "graph_cut": "graph cut",
+    "glister": "Glister",
+}
+
+
+class Entry(Record):
+    """A row of the table: a name, and the options that make it what it is."""
+
+    name: str
+    options: dict[str, Any] = Field(default_factory=dict)
+    reads: Literal["test", "random"] = Field("test", description="Which figure of the result is the entry's.")
+    starts_narrow: bool = Field(
+        False, description="Whether the search starts with B optimised permutations, as Algorithm 2 does."
+    )
+    sums_similarity: bool = Field(
+        False, description="Whether lambda weighs the sum over the other demonstrations, not their mean."
+    )
+
+    def config(self, scale: Scale, settings: TaskSettings) -> SelectionConfig:
+        """The configuration of this entry on a dataset.
+
+        Raises:
+            InvalidConfig: as `Scale.config`.
+        """
+        options = self.options
+        if self.sums_similarity:
+            weight = options.get("search", {}).get("diversity_weight", 1.0) * (settings.num_demonstrations - 1)
+            options = overlay(options, {"search": {"diversity_weight": weight}})
+        if self.starts_narrow:
+            wide = scale.config(settings, options)
+            options = overlay(options, {"search": _narrow(wide.search, wide.splits.validation)})
+        config = scale.config(settings, options)
+        if not config.report.calibrated:
+            raise InvalidConfig(
+                "the table has figures with and without calibration; leave report.calibrated on",
+                field="options.report.calibrated",
+            )
+        return config
+
+
+def make_entries(scale: Scale) -> dict[str, Entry]:
+    """Every entry by its key, in the order of the paper's table, LENS last."""
+    rows, permutations = scale.many_rows
+    reference: dict[str, Any] = {"method": "zero_shot", "report": {"random_permutations": NUM_RANDOM}}
+    many_rows = {
+        "method": "random_and_validation",
+        "splits": {"validation": rows},
+        "random_search": {"permutations": permutations},
+    }
+    return {
+        "zero_shot": Entry(name="zero-shot", options=reference),
+        "random": Entry(name=f"random, mean of {NUM_RANDOM}", options=reference, reads="random"),
+        "random_and_validation": Entry(
+            name="random & validation, equal budget", options={"method": "random_and_validation"}
+        ),
+        "random_and_validation_many_rows": Entry(
+            name=f"random & validation, {rows} rows × {permutations}", options=many_rows
+        ),
+        **{method: Entry(name=_NAMES[method], options={"method": method}) for method in CORESET_METHODS},
+        "lens_letter": Entry(
+            name="LENS, by the paper's letter",
+            options={
+                "filtering": {"contribution": "vocabulary", "calibrated": False},
+                "search": {"temperature": 0.0},
+                "splits": {"confirmation": 0},
+            },
+            starts_narrow=True,
+            sums_similarity=True,
+        ),
+        "lens_scripts": Entry(
+            name="LENS, as the authors' scripts",
+            options={
+                "filtering": {"contribution": "loss_ratio", "calibrated": False},
+                "search": {"diversity_weight": 4.0},
+            },
+            starts_narrow=True,
+        ),
+        "lens_narrow": Entry(name="LENS, started narrow", starts_narrow=True),
+        LENS: Entry(name="LENS", options={}),
+    }
+
+
+def _narrow(search: SearchOptions, num_rows: int) -> dict[str, Any]:
+    """Options of Algorithm 2 as the paper has it, with so many iterations that it spends as much."""
+    evaluations = count_pairs(search, num_rows) / num_rows
+    iterations = round((evaluations - search.beam_width) / max(search.num_children, 1))
+    return {
+        "first_permutations": None,
+        "halvings": 0,
+        "random_starts": 0.0,
+        "random_substitutions": 0.0,
+        "reorder_by": "shuffle",
+        "iterations": iterations,
+    }
+
+
+ENTRY_NOTES = (
+    "Zero-shot has no demonstrations. Random is the mean over random label-balanced permutations. Random & validation "
+    "takes the best of many random permutations by accuracy on validation rows: as many as make the (permutation, "
+    "row) pairs of LENS, its confirmation counted (equal budget), or fewer on more rows. The thirteen coreset methods "
+    "choose by the same model fine-tuned on the candidates. All are judged on the same test rows, and choose from as "
+    "many candidates of the same rows; rows that validate cannot be candidates, so where their number is another, so "
+    "are some candidates.",
+    "LENS by the paper's letter: contribution of Eq. 3 in the full vocabulary, lambda on the sum of similarities, the "
+    "best replacement instead of a draw, no confirmation rows. LENS as the authors' scripts: contribution as a ratio "
+    "of losses, lambda 4 on the mean similarity. Elitism and the solver of first permutations are those of Lens in "
+    "both. These two and LENS started narrow begin with as many optimised permutations as the beam holds, as Algorithm "
+    "2 does, reorder by shuffling, drop nobody by halving, and make as many iterations as come nearest to the "
+    "(permutation, row) pairs of LENS's search; the letter has none for confirmation besides.",
+)
+
+
+def pick_entries(scale: Scale, keys: tuple[str, ...], variants: Mapping[str, Mapping[str, Any]]) -> tuple[Entry, ...]:
+    """The entries of these keys (all, if there are none), then LENS with each variant's options.
+
+    Raises:
+        InvalidConfig: a key is unknown, or a variant has the name of another row.
+    """
+    known = make_entries(scale)
+    for key in keys:
+        if key not in known:
+            raise InvalidConfig(f"{key!r} is not one of {', '.join(known)}", field="methods")
+    picked = [known[key] for key in dict.fromkeys(keys or known)]
+    for name, options in variants.items():
+        if any(entry.name == name for entry in picked):
+            raise InvalidConfig(f"{name!r} is a row of the table already; name the variant otherwise", field="variant")
+        picked.append(Entry(name=name, options=dict(options)))
+    return tuple(picked)

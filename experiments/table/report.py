@@ -1,0 +1,117 @@
+"""The table as tables, a plot and the sentences that they need."""
+
+from collections.abc import Sequence
+
+from experiments.findings.finding import Finding, Table, Value, show_share
+from experiments.findings.intervals import Estimate
+from experiments.table.entries import ENTRY_NOTES, Entry
+from experiments.table.figures import Measured
+from experiments.table.plot import plot_table
+
+
+def report(measured: Measured, machines: Sequence[str]) -> Finding:
+    """`machines` say where and in which number format it was computed."""
+    return Finding(
+        name="table",
+        title=f"Accuracy of methods, {measured.scale.model}",
+        tables=(
+            _wide("accuracy", "Without calibration:", measured, calibrated=False),
+            _wide("calibrated", "After contextual calibration:", measured, calibrated=True),
+            _long(measured),
+        ),
+        plots=(plot_table(measured, describe_size(measured)),),
+        notes=(_describe(measured, machines), _explain(measured), *ENTRY_NOTES),
+    )
+
+
+def describe_size(measured: Measured) -> str:
+    """What a figure is a mean of."""
+    scale, (least, most) = measured.scale, measured.rows_judged()
+    rows = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    seeds, templates = _count(len(scale.seeds), "seed"), _count(len(scale.templates), "template")
+    return f"{seeds}, {templates}, {rows} test rows each"
+
+
+def show_estimate(found: Estimate) -> str:
+    """The mean, and in brackets the interval, cut where no accuracy can be."""
+    if found.bounds is None:
+        return show_share(found.mean)
+    return f"{found.mean:.3f} ({max(found.bounds[0], 0.0):.3f}–{min(found.bounds[1], 1.0):.3f})"
+
+
+def show_lead(found: Estimate) -> str:
+    shown = f"{found.mean:+.3f}"
+    return shown if found.bounds is None else f"{shown} ({found.bounds[0]:+.3f} to {found.bounds[1]:+.3f})"
+
+
+def _wide(name: str, caption: str, measured: Measured, *, calibrated: bool) -> Table:
+    """For people: a column for each dataset."""
+    header = ("method", *measured.columns)
+    rows = [
+        (entry.name, *(show_estimate(measured.estimate(entry, name, calibrated=calibrated)) for name in header[1:]))
+        for entry in measured.entries
+    ]
+    if measured.lens is not None:
+        header = (*header, "LENS is ahead by")
+        leads = [_lead_of(measured.lens, entry, measured, calibrated) for entry in measured.entries]
+        rows = [(*row, lead) for row, lead in zip(rows, leads, strict=True)]
+    return Table(header, tuple(rows), name, caption, in_csv=False)
+
+
+def _lead_of(lens: Entry, rival: Entry, measured: Measured, calibrated: bool) -> str:
+    if rival == lens:
+        return "–"
+    return show_lead(measured.lead(lens, rival, measured.columns[-1], calibrated=calibrated))
+
+
+def _long(measured: Measured) -> Table:
+    """For programs: a line for each mean."""
+    header = ("method", "dataset", "calibrated", "mean", "low", "high", "seeds", "templates")
+    counts = len(measured.scale.seeds), len(measured.scale.templates)
+    rows: list[tuple[Value, ...]] = [
+        (
+            point.entry,
+            point.column,
+            "yes" if point.calibrated else "no",
+            point.estimate.mean,
+            point.estimate.low,
+            point.estimate.high,
+            *counts,
+        )
+        for point in measured.points()
+    ]
+    return Table(header, tuple(rows), in_page=False)
+
+
+def _describe(measured: Measured, machines: Sequence[str]) -> str:
+    scale = measured.scale
+    seeds = ", ".join(map(str, scale.seeds))
+    patterns = ", ".join(f"`{pattern}` ({names})" for pattern, names in _templates(measured).items())
+    return (
+        f"{scale.note} Model `{scale.model}` ({', '.join(machines)}); datasets {', '.join(scale.datasets)}; "
+        f"templates {patterns}; seeds {seeds}; {describe_size(measured)}."
+    )
+
+
+def _templates(measured: Measured) -> dict[str, str]:
+    """The datasets of each pattern."""
+    found: dict[str, dict[str, None]] = {}
+    for bench in measured.benches:
+        found.setdefault(bench.template, {})[bench.dataset] = None
+    return {pattern: ", ".join(names) for pattern, names in found.items()}
+
+
+def _explain(measured: Measured) -> str:
+    text = (
+        "A figure is the mean over seeds of accuracy on test rows (over templates first, where there are several)"
+        + (", and the last mean is over datasets. " if len(measured.scale.datasets) > 1 else ". ")
+        + "In brackets the 95 % interval of Student's t from the spread over seeds within each dataset; datasets and "
+        "templates count as given, not as drawn."
+    )
+    if measured.lens is not None:
+        text += " The last column compares LENS with each row seed by seed, and its interval is that of the difference."
+    return text
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

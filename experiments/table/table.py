@@ -1,0 +1,78 @@
+"""The paper's main table: methods × datasets × templates × seeds, with and without calibration."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from experiments.findings.finding import Finding
+from experiments.laboratory.cells import Bench, SelectionCell
+from experiments.laboratory.laboratory import Laboratory
+from experiments.scales import FindDataset, Scale
+from experiments.table.entries import Entry
+from experiments.table.figures import Figure, Measured
+from experiments.table.report import report
+from lens_engine.errors import InvalidConfig
+from lens_engine.result import SelectionResult
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """The cells of a table, before any is computed."""
+
+    scale: Scale
+    entries: tuple[Entry, ...]
+    find_dataset: FindDataset
+
+    @cached_property
+    def benches(self) -> list[Bench]:
+        """
+        Raises:
+            InvalidDataset, InvalidConfig: a dataset or a template that is not there.
+        """
+        return self.scale.benches(self.find_dataset)
+
+    def cell(self, entry: Entry, bench: Bench) -> SelectionCell:
+        """The cell that an entry reads its figure from; two entries may share one."""
+        return bench.selection(entry.config(self.scale, self.find_dataset(bench.dataset).settings))
+
+    def cells(self) -> dict[SelectionCell, str]:
+        """Each cell once, in the order of computing, with the name of the first entry that reads it.
+
+        Raises:
+            InvalidDataset, InvalidConfig: a dataset, template or option that is not there.
+        """
+        named: dict[SelectionCell, str] = {}
+        for bench in self.benches:
+            for entry in self.entries:
+                named.setdefault(self.cell(entry, bench), entry.name)
+        return named
+
+
+def run(lab: Laboratory, plan: TablePlan) -> Finding:
+    """Compute what is missing of the table, and put it together.
+
+    Raises:
+        LensError: as `Laboratory.select`; what is finished stays in the store.
+    """
+    results = {cell: lab.select(cell, title) for cell, title in plan.cells().items()}
+    figures = {
+        (entry.name, bench): read_figure(entry, results[plan.cell(entry, bench)])
+        for bench in plan.benches
+        for entry in plan.entries
+    }
+    machines = {f"{result.provenance.dtype} on {result.provenance.device}" for result in results.values()}
+    return report(Measured(plan.scale, plan.entries, plan.benches, figures), sorted(machines))
+
+
+def read_figure(entry: Entry, result: SelectionResult) -> Figure:
+    """The entry's figure in a result.
+
+    Raises:
+        InvalidConfig: it is not there, since a budget ended the run before.
+    """
+    if entry.reads == "random":
+        spread = result.baselines.random
+        if spread is not None and spread.calibrated_mean is not None:
+            return Figure(accuracy=spread.mean, calibrated=spread.calibrated_mean, n=spread.n)
+    elif result.test is not None and result.test.calibrated_accuracy is not None:
+        return Figure(accuracy=result.test.accuracy, calibrated=result.test.calibrated_accuracy, n=result.test.n)
+    raise InvalidConfig(f"a budget ended {entry.name!r} before its test rows; raise it", field="options.budget")

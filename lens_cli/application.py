@@ -1,0 +1,66 @@
+"""`lens` and its commands, one module each."""
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from lens_cli.demo.command import demo
+from lens_cli.experiment.command import create_experiments
+from lens_cli.refusals import Refusal, show_refusal
+from lens_cli.select.command import select
+from lens_cli.service.commands import migrate, serve, work
+from lens_cli.service.up import up
+from lens_cli.templates import templates
+from lens_engine import __version__
+
+_SERVICE = "The service"
+_ENGINE = "Without a service"
+
+
+def create_application() -> typer.Typer:
+    """The commands, ready to be run or tested."""
+    application = typer.Typer(
+        name="lens",
+        help="Find the support examples of a text-classification task: the demonstrations, and their order, "
+        "that make a language model classify best.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    application.callback()(_root)
+    application.command("select", rich_help_panel=_ENGINE)(select)
+    application.command("templates", rich_help_panel=_ENGINE)(templates)
+    application.add_typer(create_experiments(), name="experiment", rich_help_panel=_ENGINE)
+    application.command("demo", rich_help_panel=_SERVICE)(demo)
+    application.command("up", rich_help_panel=_SERVICE)(up)
+    application.command("serve", rich_help_panel=_SERVICE)(serve)
+    application.command("worker", rich_help_panel=_SERVICE)(work)
+    application.command("migrate", rich_help_panel=_SERVICE)(migrate)
+    return application
+
+
+def main() -> None:
+    """Run the command line; a refusal becomes a message and an exit code, never a traceback."""
+    try:
+        create_application()()
+    except Refusal as refusal:
+        show_refusal(refusal, Console(stderr=True))
+        sys.exit(refusal.exit_code)
+
+
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"lens {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    del version  # the callback has dealt with it

@@ -1,0 +1,86 @@
+"""The service as a client sees it: HTTP and nothing else."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+from pydantic import TypeAdapter
+
+from lens_cli.refusals import Refusal
+from lens_engine.metering.progress import Progress
+from lens_engine.result import SelectionResult
+
+_TIMEOUT_SECONDS = 30.0
+_ENDED = frozenset({"succeeded", "cancelled", "failed"})
+_PROGRESS = TypeAdapter(Progress)
+
+
+class SelectionClient:
+    """Submits a dataset, waits, and reads the result."""
+
+    def __init__(self, url: str, *, transport: httpx.BaseTransport | None = None) -> None:
+        self._client = httpx.Client(base_url=url, timeout=_TIMEOUT_SECONDS, transport=transport, trust_env=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+
+    def submit(self, train: Path, test: Path, spec: Mapping[str, Any]) -> str:
+        """POST both files and the spec as a form; the new selection's id.
+
+        Raises:
+            Refusal: the service said no.
+        """
+        with train.open("rb") as dataset, test.open("rb") as test_rows:
+            files = {"dataset": (train.name, dataset), "test": (test.name, test_rows)}
+            answer = self._client.post("/selections", files=files, data={"spec": json.dumps(spec)})
+        selection_id: str = _read(answer)["id"]
+        return selection_id
+
+    def wait(self, selection_id: str, on_progress: Callable[[Progress], None], check: Callable[[], None]) -> None:
+        """Poll as often as the service asks for until the selection has ended; `check` runs before each poll.
+
+        Raises:
+            Refusal: it failed, or was cancelled.
+        """
+        while True:
+            check()
+            answer = self._client.get(f"/selections/{selection_id}")
+            selection = _read(answer)
+            if selection["progress"] is not None:
+                on_progress(_PROGRESS.validate_python(selection["progress"]))
+            if selection["status"] in _ENDED:
+                break
+            time.sleep(float(answer.headers.get("Retry-After", "1")))
+        if selection["status"] != "succeeded":
+            problem = selection["error"] or {}
+            raise Refusal(f"the selection ended as {selection['status']}: {problem.get('detail', 'no reason given')}")
+
+    def read_result(self, selection_id: str) -> SelectionResult:
+        body = _read(self._client.get(f"/selections/{selection_id}/support-examples"))
+        return SelectionResult.model_validate({name: value for name, value in body.items() if name != "selection_id"})
+
+    def render(self, selection_id: str, text: str) -> str:
+        """The prompt to send to the model for a new input."""
+        prompt: str = _read(self._client.post(f"/selections/{selection_id}/render", json={"input": text}))["prompt"]
+        return prompt
+
+
+def _read(answer: httpx.Response) -> dict[str, Any]:
+    """The body; a problem (RFC 9457) becomes a refusal."""
+    if answer.is_success:
+        body: dict[str, Any] = answer.json()
+        return body
+    if answer.headers.get("Content-Type", "").startswith("application/problem+json"):
+        problem = answer.json()
+        details = tuple(f"{item.get('pointer', '')}: {item.get('detail', '')}" for item in problem.get("errors", []))
+        raise Refusal(f"{problem['title']}: {problem.get('detail', '')}", details=details)
+    raise Refusal(f"the service answered {answer.status_code} {answer.reason_phrase}")

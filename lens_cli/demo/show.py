@@ -1,0 +1,78 @@
+"""The story the demonstration tells, from an empty folder to a prompt for production."""
+
+import json
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from app.settings import BUNDLED_MODEL
+from lens_cli.demo.client import SelectionClient
+from lens_cli.demo.curl_lines import list_curl_lines
+from lens_cli.demo.footprint import MemoryWatch
+from lens_cli.demo.sample import DEMO_SPEC, NEW_INPUT, SAMPLE_FOLDER, check_sample
+from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
+from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_stack
+from lens_cli.signals import interruptible
+from lens_cli.views.progress import describe_seconds, selection_bar
+from lens_cli.views.result import show_result
+
+DEMO_ENVIRONMENT = {
+    "LENS_API_KEYS": "null",
+    "LENS_ALLOWED_MODELS": json.dumps({BUNDLED_MODEL: BUNDLED_MODEL}),
+    "LENS_DEFAULT_MODEL": BUNDLED_MODEL,
+    "LENS_RETRY_AFTER_SECONDS": "1",
+}
+"""What the demonstration needs, over a `.env` that is meant for a service of one's own."""
+
+
+def show_demo() -> None:
+    """Start everything, run one selection over HTTP, show what came out, and take everything down.
+
+    Raises:
+        Refusal: the sample data is not there, a process does not come up, or the selection fails.
+    """
+    console = Console(highlight=False)
+    started = time.monotonic()
+    try:
+        with interruptible(), tempfile.TemporaryDirectory(prefix="lens-demo-") as folder, MemoryWatch() as memory:
+            check_sample()
+            console.print("Starting Postgres, Redis, the API and a worker, all on this machine …")
+            spec = StackSpec(Path(folder), "127.0.0.1", find_free_port(), durable=False, environment=DEMO_ENVIRONMENT)
+            with running_stack(spec) as stack:
+                tell_story(stack, console)
+    except KeyboardInterrupt:
+        raise Refusal("stopped; nothing is left running", exit_code=EXIT_INTERRUPTED) from None
+    console.print(
+        f"Everything is stopped. It took {describe_seconds(time.monotonic() - started)} and "
+        f"{memory.peak_bytes / 2**30:.2f} GiB of memory at most, all processes together.",
+        style="dim",
+    )
+
+
+def tell_story(stack: Stack, console: Console) -> None:
+    """One selection of the sample dataset, by a client of a running service."""
+    train, test = SAMPLE_FOLDER / "train.csv", SAMPLE_FOLDER / "test.csv"
+    with SelectionClient(stack.url) as client:
+        selection_id = client.submit(train, test, DEMO_SPEC)
+        console.print(Text(f"POST {stack.url}/selections  →  202, {selection_id}"), soft_wrap=True)
+        with selection_bar(console) as bar:
+            bar.wait("Loading the model")
+            client.wait(selection_id, bar.show, stack.check_alive)
+            bar.finish("Done")
+        console.print()
+        show_result(client.read_result(selection_id), console)
+        _heading("The prompt for a new input, from POST /selections/{id}/render", console)
+        prompt = client.render(selection_id, NEW_INPUT)
+        console.print(Text(prompt), soft_wrap=True)
+    _heading("The same by hand: start `lens up`, and then", console)
+    for line in list_curl_lines(DEMO_SPEC, NEW_INPUT):
+        console.print(Text(line), soft_wrap=True)
+    console.print()
+
+
+def _heading(text: str, console: Console) -> None:
+    console.print()
+    console.print(Text(text, style="bold"))

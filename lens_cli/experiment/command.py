@@ -1,0 +1,77 @@
+"""`lens experiment`: the paper's tables and figures, one command each."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from lens_cli.experiment.analyses import filtering, hyperparameters, labels, order, pairs, transfer
+from lens_cli.experiment.options import Given, read_variants, split_words, taking_given
+
+STUDIES: dict[str, Callable[..., None]] = {
+    command.__name__: command for command in (order, transfer, labels, hyperparameters, filtering, pairs)
+}
+"""The analyses beside the table, by the command's name."""
+
+
+def create_experiments() -> typer.Typer:
+    """The commands, ready to be added to `lens`."""
+    group = typer.Typer(
+        help="Repeat the paper's tables and figures. Every finished cell is kept: a command that was stopped, or "
+        "killed, goes on where it was.",
+        no_args_is_help=True,
+        rich_markup_mode="markdown",
+    )
+    group.command("table")(taking_given(table))
+    for name, command in STUDIES.items():
+        group.command(name)(taking_given(command))
+    return group
+
+
+def table(
+    given: Given,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAMES", help="Rows, as in zero_shot,random,herding,lens; by default all."),
+    ] = None,
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME:OPTION=VALUE,…",
+            help="LENS with other options as a further row: 'random starts:search.random_starts=0.5'; repeatable.",
+        ),
+    ] = None,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Show what it would cost, and stop.")] = False,
+    pace: Annotated[
+        float | None, typer.Option(min=1.0, help="Tokens per second, for --estimate to tell the hours.")
+    ] = None,
+) -> None:
+    """The main table: methods × datasets × templates × seeds, with and without calibration.
+
+    Writes table.md, table.csv and table.svg. With --estimate nothing is computed; the paper's datasets need not be
+    at hand for it.
+
+    Examples:
+
+        lens experiment table --preset laptop --data FOLDER
+
+        lens experiment table --preset paper --estimate --pace 40000
+    """
+    from experiments.table.costs import placeholder_dataset, price_cells
+    from experiments.table.entries import pick_entries
+    from experiments.table.table import TablePlan, run
+    from lens_cli.experiment.estimate import build_cost_table
+    from lens_cli.experiment.session import running
+
+    with running(given) as session:
+        is_counted_without_rows = estimate and given.data is None
+        find_dataset = placeholder_dataset if is_counted_without_rows else session.datasets.find
+        entries = pick_entries(session.scale, split_words(methods or []), read_variants(variant or []))
+        plan = TablePlan(session.scale, entries, find_dataset)
+        cells = plan.cells()
+        if estimate:
+            Console(highlight=False).print(build_cost_table(price_cells(cells, find_dataset), pace))
+            return
+        session.observer.total = len(cells)
+        session.publish(run(session.laboratory, plan))

@@ -1,0 +1,108 @@
+"""One run of a `lens experiment` command: data and models at hand, lines on the way, files at the end."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from experiments.data.tasks import Datasets
+from experiments.findings.finding import Finding
+from experiments.findings.writing import write
+from experiments.laboratory.laboratory import Laboratory
+from experiments.laboratory.models import LoadedModels
+from experiments.laboratory.progress import LineObserver
+from experiments.laboratory.store import CellStore
+from experiments.scales import Scale
+from lens_cli.experiment.options import Given
+from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_MENDABLE, Refusal, refusing
+from lens_cli.signals import interruptible
+from lens_engine.reading import ParsingLimits, parse_dataset
+from lens_engine.types import Example
+
+_LIMITS = ParsingLimits(max_bytes=2**31, max_rows=2_000_000)
+
+
+@dataclass
+class Session:
+    """What a command works with. Nothing is written, and no model loaded, before the laboratory is asked for."""
+
+    given: Given
+    console: Console = field(default_factory=lambda: Console(stderr=True, highlight=False))
+
+    @cached_property
+    def scale(self) -> Scale:
+        """
+        Raises:
+            InvalidConfig: as `Given.scale`.
+        """
+        return self.given.scale()
+
+    @cached_property
+    def datasets(self) -> Datasets:
+        return Datasets(self.given.data, read_rows)
+
+    @cached_property
+    def observer(self) -> LineObserver:
+        return LineObserver(self._say)
+
+    @cached_property
+    def laboratory(self) -> Laboratory:
+        """
+        Raises:
+            OSError: the folder of the store cannot be made.
+        """
+        models = LoadedModels(self.given.device, self.given.threads, self.given.remembers)
+        return Laboratory(CellStore(self.given.store), self.datasets.find, models, self.observer)
+
+    def publish(self, finding: Finding) -> None:
+        """Write the files and say where they are.
+
+        Raises:
+            OSError: the folder cannot be written to.
+        """
+        for path in write(finding, self.given.output):
+            self._say(f"wrote {path}")
+
+    def say_how_to_go_on(self) -> None:
+        done, total = self.observer.done, self.observer.total
+        of_all = f"{done} cells" if total is None else f"{done} of {total} cells"
+        self._say(f"Stopped. {of_all} are done and kept in {self.given.store}; the same command goes on from there.")
+
+    def _say(self, line: str) -> None:
+        self.console.print(Text(line), soft_wrap=True)
+
+
+@contextmanager
+def running(given: Given) -> Iterator[Session]:
+    """A session whose errors are refusals, and that says how to go on when it is stopped by a signal.
+
+    Raises:
+        Refusal: as `refusing`.
+        typer.Exit: stopped.
+    """
+    session = Session(given)
+    if find_spec("matplotlib") is None:
+        raise Refusal(
+            "the plots are drawn with matplotlib, which is not installed; run: pip install 'lens-icl[experiments]'",
+            exit_code=EXIT_MENDABLE,
+        )
+    try:
+        with refusing(), interruptible():
+            yield session
+    except KeyboardInterrupt:
+        session.say_how_to_go_on()
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+
+
+def read_rows(path: Path) -> tuple[Example, ...]:
+    """
+    Raises:
+        InvalidDataset, OSError: as `parse_dataset`.
+    """
+    return parse_dataset(path, _LIMITS, field=path.name).examples

@@ -1,0 +1,89 @@
+"""From words on the command line to a task and a configuration."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from lens_engine.config import Method, PresetName, SelectionConfig, resolve_config
+from lens_engine.errors import InvalidConfig, InvalidVerbalizer
+from lens_engine.task.template import Task, Template, Verbalizer
+
+
+def read_task(template: str, verbalizer: Sequence[str], separator: str) -> Task:
+    """
+    Raises:
+        InvalidTemplate, InvalidVerbalizer: the message says how to mend them.
+    """
+    return Task(Template(template), Verbalizer(read_words(verbalizer)), separator)
+
+
+def read_words(pairs: Sequence[str]) -> dict[str, str]:
+    """`label=word` pairs in the order given, or one JSON object for labels that hold "=".
+
+    Raises:
+        InvalidVerbalizer: a pair has no "=", a label is repeated, or the JSON is not label to word.
+    """
+    if len(pairs) == 1 and pairs[0].lstrip().startswith("{"):
+        return _read_words_json(pairs[0])
+    words: dict[str, str] = {}
+    for pair in pairs:
+        label, equals, word = pair.partition("=")
+        if not equals:
+            raise InvalidVerbalizer(f"{pair!r} is not label=word, such as positive=great", field="verbalizer")
+        if label in words:
+            raise InvalidVerbalizer(f"label {label!r} is given twice; give it one word", field=f"verbalizer.{label}")
+        words[label] = word
+    return words
+
+
+def read_config(preset: PresetName, seed: int | None, method: Method | None, options: Sequence[str]) -> SelectionConfig:
+    """A preset with `group.name=value` options laid over it; values are JSON, or else plain words.
+
+    Raises:
+        InvalidConfig: an option is unknown, out of range, or not `name=value`.
+    """
+    given = {"seed": seed, "method": method}
+    tree: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return resolve_config(preset, read_options(options, tree))
+
+
+def read_options(options: Sequence[str], tree: dict[str, Any] | None = None) -> dict[str, Any]:
+    """`group.name=value` options put into a tree, or into a new one; values are JSON, or else plain words.
+
+    Raises:
+        InvalidConfig: an option is not `name=value`, or takes a value for a group.
+    """
+    tree = {} if tree is None else tree
+    for option in options:
+        path, equals, value = option.partition("=")
+        if not equals or not path:
+            raise InvalidConfig(f"{option!r} is not name=value, such as search.beam_width=8", field="options")
+        _put(tree, path, _read_value(value))
+    return tree
+
+
+def _read_words_json(text: str) -> dict[str, str]:
+    try:
+        words = json.loads(text)
+    except ValueError as error:
+        raise InvalidVerbalizer(f"the verbalizer is not JSON: {error}", field="verbalizer") from error
+    if not isinstance(words, dict) or not all(isinstance(word, str) for word in words.values()):
+        raise InvalidVerbalizer('the verbalizer must be like {"positive": "great"}', field="verbalizer")
+    return words
+
+
+def _read_value(text: str) -> object:
+    try:
+        value: object = json.loads(text)
+    except ValueError:
+        return text
+    return value
+
+
+def _put(tree: dict[str, Any], path: str, value: object) -> None:
+    *groups, name = path.split(".")
+    for group in groups:
+        tree = tree.setdefault(group, {})
+        if not isinstance(tree, dict):
+            raise InvalidConfig(f"{path}: {group} is a value, not a group of options", field=f"options.{path}")
+    tree[name] = value

@@ -1,0 +1,187 @@
+"""A selection in this process: files in, model loaded, bar shown, result written."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from lens_cli.refusals import EXIT_MENDABLE, Refusal
+from lens_cli.signals import StopRequest
+from lens_cli.views.progress import SelectionBar, selection_bar
+from lens_engine.config import CORESET_METHODS, SelectionConfig
+from lens_engine.language_model.fine_tuning.evidence import FineTuner
+from lens_engine.metering.progress import Progress
+from lens_engine.pipeline import select_support_examples
+from lens_engine.pricing.estimate import estimate_cost
+from lens_engine.pricing.prices import CostEstimate
+from lens_engine.reading import ParsingLimits, parse_dataset
+from lens_engine.result import SelectionResult
+from lens_engine.rows.problem import Problem
+from lens_engine.rows.splits import split_examples
+from lens_engine.run.checkpoint import FileCheckpointStore
+from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.cache.scorer import remember_pairs
+from lens_engine.task.template import Task
+from lens_engine.types import StopReason
+
+_LIMITS = ParsingLimits(max_bytes=2**31, max_rows=2_000_000)
+"""A person's own files on a person's own machine: more than the service takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The files of a dataset."""
+
+    train: Path
+    test: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """Which model, and how it is run; `auto` leaves that to the machine."""
+
+    reference: str
+    dtype: str
+    device: str
+    actors: int = 1  #: more than one are started by Ray
+    ray_address: str | None = None  #: of a cluster; None for this machine
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionRun:
+    """A problem that has been checked, and how it is to be solved."""
+
+    problem: Problem
+    config: SelectionConfig
+    notes: tuple[str, ...] = ()  #: what was taken from the files but may surprise
+
+    @classmethod
+    def prepare(cls, sources: Sources, task: Task, config: SelectionConfig) -> "SelectionRun":
+        """Read the files and refuse what cannot work, before any model is loaded.
+
+        Raises:
+            InvalidInput: with the field, and the row if one is to blame.
+            OSError: a file cannot be read.
+        """
+        test = None if sources.test is None else parse_dataset(sources.test, _LIMITS, field="test")
+        dataset = parse_dataset(sources.train, _LIMITS, field="dataset")
+        problem = Problem(task, dataset.examples, None if test is None else test.examples)
+        split_examples(problem, config)
+        notes = [f"dataset: {warning}" for warning in dataset.warnings]
+        notes += [f"test: {warning}" for warning in (test.warnings if test is not None else ())]
+        return cls(problem, config, tuple(notes))
+
+    def show_notes(self, console: Console) -> None:
+        for note in self.notes:
+            console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
+
+    def execute(
+        self, model: ModelChoice, checkpoint: Path | None, console: Console, *, remembers: bool = True
+    ) -> SelectionResult:
+        """Load the model and run, with a live bar; the first Ctrl-C asks the engine to stop.
+
+        Args:
+            remembers: whether scores are looked up in the pair cache and kept there.
+
+        Raises:
+            LensError: as `load_scorer` and `select_support_examples`.
+            KeyboardInterrupt: at the second Ctrl-C.
+        """
+        store = None if checkpoint is None else FileCheckpointStore(checkpoint)
+        earlier = None if store is None else store.load()
+        request = StopRequest()
+        with selection_bar(console) as bar, request.listening(lambda: bar.wait("Stopping at the next point")):
+            bar.wait(f"Loading {model.reference}")
+            dtype = earlier.dtype if earlier is not None else model.dtype
+            with _loaded(model, dtype) as scorer:
+                result = select_support_examples(
+                    self.problem,
+                    remember_pairs(scorer) if remembers else scorer,
+                    self.config,
+                    listener=BarListener(bar, request),
+                    checkpoints=store,
+                    fine_tuner=_fine_tuner(model, self.config),
+                )
+            bar.finish("Done" if not result.partial else "Stopped")
+        return result
+
+    def estimate(self, model: ModelChoice, console: Console) -> CostEstimate:
+        """Load the model and price the run, without running it.
+
+        Raises:
+            LensError: as `load_scorer` and `estimate_cost`.
+        """
+        with selection_bar(console) as bar:
+            bar.wait(f"Loading {model.reference}")
+            with _loaded(model, model.dtype) as scorer:
+                bar.wait("Measuring its pace")
+                return estimate_cost(self.problem, scorer, self.config)
+
+
+class BarListener:
+    """Passes progress to the bar, and a stop signal to the engine."""
+
+    def __init__(self, bar: SelectionBar, request: StopRequest) -> None:
+        self._bar = bar
+        self._request = request
+
+    def on_progress(self, progress: Progress) -> None:
+        self._bar.show(progress)
+
+    def stop_requested(self) -> StopReason | None:
+        return StopReason.CANCELLED if self._request.is_made else None
+
+
+def check_output(path: Path | None) -> None:
+    """Find out before the run, not after it.
+
+    Raises:
+        Refusal: there is no such folder, or it may not be written to.
+    """
+    if path is not None and not os.access(path.parent, os.W_OK):
+        raise Refusal(
+            f"cannot write to the folder {path.parent}", details=("where: --output",), exit_code=EXIT_MENDABLE
+        )
+
+
+def write_result(result: SelectionResult, path: Path) -> None:
+    """Write it as JSON, whole or not at all."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as scratch:
+        try:
+            scratch.write(result.model_dump_json(indent=2) + "\n")
+            scratch.flush()
+            os.fsync(scratch.fileno())
+            os.replace(scratch.name, path)
+        except BaseException:
+            Path(scratch.name).unlink(missing_ok=True)
+            raise
+
+
+def _fine_tuner(model: ModelChoice, config: SelectionConfig) -> FineTuner | None:
+    """In this process, whatever the actors are."""
+    if config.method not in CORESET_METHODS:
+        return None
+    from lens_engine.language_model.fine_tuning.fine_tune import FineTunedModel
+
+    return FineTunedModel(model.reference, model.device)
+
+
+@contextmanager
+def _loaded(model: ModelChoice, dtype: str) -> Iterator[LabelScorer]:
+    """The model in this process, or in actors that end with the block."""
+    if model.actors == 1 and model.ray_address is None:
+        from lens_engine.language_model.loading.load import load_scorer
+
+        yield load_scorer(model.reference, dtype=dtype, device=model.device)
+        return
+    from lens_engine.language_model.ray.scorer import RayScorer
+
+    with RayScorer.start(
+        model.reference, actors=model.actors, address=model.ray_address, dtype=dtype, device=model.device
+    ) as scorer:
+        yield scorer

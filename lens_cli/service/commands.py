@@ -1,0 +1,60 @@
+"""`lens serve`, `lens worker` and `lens migrate`: the parts of the service, one process each."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from lens_cli.refusals import Refusal, read_settings
+
+KEEP_ALIVE_SECONDS = 75
+"""Longer than a client's pause between two polls: at the usual 5 s, polls are cut off midway."""
+GRACEFUL_SHUTDOWN_SECONDS = 20
+MAX_CONNECTIONS = 2500
+"""Above it a request is answered 503 at once, instead of all becoming slow."""
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
+    max_connections: Annotated[
+        int, typer.Option(min=1, help="Connections beyond so many are answered 503.")
+    ] = MAX_CONNECTIONS,
+) -> None:
+    """Serve the HTTP API. Postgres and Redis are named by LENS_DATABASE_URL and LENS_REDIS_URL."""
+    import uvicorn
+
+    settings = read_settings()
+    uvicorn.run(
+        "app.main:create_app",
+        factory=True,
+        host=host,
+        port=port,
+        log_level=settings.log_level.lower(),
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,
+        limit_concurrency=max_connections,
+        server_header=False,
+    )
+
+
+def work() -> None:
+    """Run selections, one at a time, until stopped. Start one worker for each GPU."""
+    read_settings()
+    os.execv(sys.executable, [sys.executable, "-m", "worker"])
+
+
+def migrate() -> None:
+    """Bring the database's schema up to date. Safe to run again, and by several at once."""
+    from sqlalchemy.exc import OperationalError
+
+    from app.schema import upgrade_schema
+
+    settings = read_settings()
+    try:
+        upgrade_schema(settings)
+    except OperationalError as error:
+        raise Refusal(f"the database does not answer: {error.orig}", details=("where: LENS_DATABASE_URL",)) from error
+    Console().print("The schema is up to date.")

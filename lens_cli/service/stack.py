@@ -1,0 +1,149 @@
+"""The whole service on one machine: embedded Postgres and Redis, the schema, the API and one worker."""
+
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from app.embedded import Child, ChildFailed, ChildSpec, DirectoryInUse, EmbeddedServers, embedded_servers
+from lens_cli.refusals import Refusal
+
+_READY_SECONDS = 60.0
+_WORKER_STOP_SECONDS = 20.0
+_API_STOP_SECONDS = 25.0
+
+
+@dataclass(frozen=True, slots=True)
+class StackSpec:
+    """Where it keeps its data and listens. `environment` is laid over this process's own."""
+
+    data_dir: Path
+    host: str
+    port: int
+    durable: bool = True
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A running service."""
+
+    url: str
+    children: tuple[Child, ...]
+
+    def check_alive(self) -> None:
+        """
+        Raises:
+            ChildFailed: a process has ended; the message says which, and shows the end of its log.
+        """
+        for child in self.children:
+            child.check_alive()
+
+
+@contextmanager
+def running_stack(spec: StackSpec) -> Iterator[Stack]:
+    """Run everything until the block ends, and then stop it: worker and API first, the stores last.
+
+    Raises:
+        Refusal: the port or the data directory is taken, or a process does not come up or, within the
+            block, `check_alive` finds that one has ended.
+    """
+    _check_port(spec)
+    with _refusing(), ExitStack() as exits:
+        servers = exits.enter_context(embedded_servers(spec.data_dir, durable=spec.durable))
+        environment = {
+            **spec.environment,
+            "LENS_DATABASE_URL": servers.database_url,
+            "LENS_REDIS_URL": servers.redis_url,
+        }
+        _migrate(servers)
+        children = list(servers.children)
+        for child_spec in (_api(spec, environment), _worker(spec, environment)):
+            child = Child(child_spec)
+            exits.callback(child.stop)
+            children.append(child)
+        stack = Stack(spec.url, tuple(children))
+        _wait_until_ready(stack)
+        yield stack
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
+    except (ChildFailed, DirectoryInUse) as error:
+        raise Refusal(str(error)) from error
+
+
+def find_free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _check_port(spec: StackSpec) -> None:
+    try:
+        family, *_, address = socket.getaddrinfo(spec.host, spec.port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        raise Refusal(
+            f"cannot listen on {spec.host}, port {spec.port}: {error.strerror}; try another --port"
+        ) from error
+
+
+def _migrate(servers: EmbeddedServers) -> None:
+    from app.schema import upgrade_schema
+    from app.settings import Settings
+
+    upgrade_schema(Settings(database_url=servers.database_url, redis_url=servers.redis_url))
+
+
+def _api(spec: StackSpec, environment: Mapping[str, str]) -> ChildSpec:
+    return ChildSpec(
+        name="the API",
+        command=[sys.executable, "-m", "lens_cli", "serve", "--host", spec.host, "--port", str(spec.port)],
+        log_path=spec.data_dir / "api.log",
+        stop_signals=((signal.SIGTERM, _API_STOP_SECONDS),),
+        environment=environment,
+    )
+
+
+def _worker(spec: StackSpec, environment: Mapping[str, str]) -> ChildSpec:
+    return ChildSpec(
+        name="the worker",
+        command=[sys.executable, "-m", "worker"],
+        log_path=spec.data_dir / "worker.log",
+        stop_signals=((signal.SIGTERM, _WORKER_STOP_SECONDS),),
+        environment=environment,
+    )
+
+
+def _wait_until_ready(stack: Stack) -> None:
+    deadline = time.monotonic() + _READY_SECONDS
+    with httpx.Client(base_url=stack.url, timeout=5.0, trust_env=False) as client:
+        while not _is_ready(client):
+            stack.check_alive()
+            if time.monotonic() > deadline:
+                raise ChildFailed(f"the API at {stack.url} did not become ready in {_READY_SECONDS:.0f} s")
+            time.sleep(0.1)
+
+
+def _is_ready(client: httpx.Client) -> bool:
+    try:
+        return client.get("/readyz").status_code == httpx.codes.OK
+    except httpx.TransportError:
+        return False

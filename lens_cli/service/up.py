@@ -1,0 +1,60 @@
+"""`lens up`: the whole service on one machine, until Ctrl-C."""
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from lens_cli.demo.curl_lines import submission_line
+from lens_cli.demo.sample import SAMPLE_SPEC
+from lens_cli.refusals import refusing
+from lens_cli.signals import interruptible
+
+_LOOK_SECONDS = 0.5
+
+
+def up(
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where Postgres, Redis and the logs live; made if need be.", show_default="~/.local/share/lens"
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address the API listens on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port the API listens on.")] = 8000,
+) -> None:
+    """Run everything on this machine: Postgres, Redis, the API and one worker, until Ctrl-C.
+
+    Nothing has to be installed or configured first. The data stays in the data directory, so a
+    selection that was under way goes on at the next `lens up`.
+    """
+    from lens_cli.service.stack import StackSpec, running_stack
+
+    console = Console(highlight=False)
+    folder = (data_dir or default_data_dir()).expanduser().resolve()
+    try:
+        with refusing(), interruptible():
+            console.print(f"Starting Postgres, Redis, the API and a worker over {folder} …", soft_wrap=True)
+            with running_stack(StackSpec(folder, host, port)) as stack:
+                _greet(stack.url, folder, console)
+                while True:
+                    stack.check_alive()
+                    time.sleep(_LOOK_SECONDS)
+    except KeyboardInterrupt:
+        console.print("Stopped.")
+
+
+def default_data_dir() -> Path:
+    """By the XDG base directory specification."""
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "lens"
+
+
+def _greet(url: str, folder: Path, console: Console) -> None:
+    console.print(Text.assemble("Lens answers at ", (url, "bold cyan"), f", documented at {url}/docs"), soft_wrap=True)
+    console.print(f"Logs: {folder}/*.log. Ctrl-C stops everything.\n", soft_wrap=True)
+    console.print("To submit a dataset:", style="bold")
+    console.print(Text(submission_line(SAMPLE_SPEC, url)), soft_wrap=True)

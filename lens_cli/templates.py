@@ -1,0 +1,48 @@
+"""`lens templates`: the paper's tasks, to be copied into a `lens select`."""
+
+import shlex
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from lens_cli.refusals import EXIT_MENDABLE, Refusal
+from lens_engine.task.paper_tasks import PAPER_TASKS, PaperTask
+
+
+def templates(
+    name: Annotated[str | None, typer.Argument(help="Only this task, such as sst-2.")] = None,
+) -> None:
+    """List the paper's eight tasks: templates, label words and hyper-parameters."""
+    console = Console()
+    for task_name, task in _chosen(name).items():
+        console.print(Text(task_name, style="bold"))
+        for template in task.templates:
+            console.print(Text(f"  {template}"), soft_wrap=True)
+        console.print(Text(f"  {select_arguments(task)}", style="dim"), soft_wrap=True)
+
+
+def select_arguments(task: PaperTask) -> str:
+    """The part of a `lens select` that makes it the paper's, with its first template."""
+    arguments = ["--template", task.templates[0]]
+    for label, word in task.words.items():
+        arguments += ["--verbalizer", f"{label}={word}"]
+    arguments += ["--preset", "paper"]
+    options = {
+        "num_demonstrations": task.num_demonstrations,
+        "balanced": str(task.balanced).lower(),
+        "filtering.rho": task.rho,
+        "filtering.initial_score_size": task.initial_score_size,
+    }
+    for option, value in options.items():
+        arguments += ["--option", f"{option}={value}"]
+    return shlex.join(arguments)
+
+
+def _chosen(name: str | None) -> dict[str, PaperTask]:
+    if name is None:
+        return PAPER_TASKS
+    if name not in PAPER_TASKS:
+        raise Refusal(f"no task {name!r}; there are {', '.join(PAPER_TASKS)}", exit_code=EXIT_MENDABLE)
+    return {name: PAPER_TASKS[name]}

@@ -1,0 +1,38 @@
+"""What a run would cost, for a person to read."""
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from lens_cli.views.progress import describe_seconds
+from lens_engine.pricing.prices import Cost, CostEstimate
+
+_NOTHING = "–"
+
+
+def show_estimate(estimate: CostEstimate, console: Console) -> None:
+    console.print(build_cost_table(estimate))
+
+
+def build_cost_table(estimate: CostEstimate) -> Table:
+    """A line for each phase, and the total below them."""
+    table = Table(
+        title="What the run would cost",
+        title_justify="left",
+        title_style="bold",
+        caption="at the pace of a small sample; permutations that come up twice are scored once",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        show_footer=True,
+    )
+    total = _cells(estimate.total, estimate.seconds)
+    table.add_column("phase", footer="total")
+    for name, footer in zip(("forwards", "tokens", "time"), total, strict=True):
+        table.add_column(name, footer=footer, justify="right")
+    for phase, cost in estimate.phases.items():
+        table.add_row(phase.value, *_cells(cost, estimate.seconds_of(phase)))
+    return table
+
+
+def _cells(cost: Cost, seconds: float | None) -> tuple[str, str, str]:
+    return f"{cost.forwards:,}", f"{cost.tokens:,}", _NOTHING if seconds is None else describe_seconds(seconds)

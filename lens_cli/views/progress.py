@@ -1,0 +1,89 @@
+"""One live bar for one selection, fed by the engine directly or by what the API says."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from lens_engine.metering.progress import Progress
+from lens_engine.types import Phase
+
+PHASE_NAMES = {
+    Phase.FINE_TUNE: "Fine-tuning",
+    Phase.FILTER: "Filtering by InfoScore",
+    Phase.INITIALISE: "First permutations",
+    Phase.SEARCH: "Search",
+    Phase.EVALUATE: "Evaluation, baselines",
+}
+
+
+class SelectionBar:
+    """Shows phase, forwards, pace, time left and the best accuracy so far.
+
+    The bar's length goes by tokens, which is where the time goes; where the output is no terminal,
+    each step and each tenth of the whole is a line instead.
+    """
+
+    def __init__(self, bar: Bar, task_id: TaskID) -> None:
+        self._bar = bar
+        self._task_id = task_id
+        self._place: tuple[Phase, int, int] | None = None
+
+    def show(self, progress: Progress) -> None:
+        self._bar.update(
+            self._task_id,
+            description=describe_place(progress),
+            completed=progress.tokens_done,
+            total=max(progress.tokens_total, 1),
+            facts=describe_facts(progress),
+        )
+        place = (progress.phase, progress.step, progress.tokens_done * 10 // max(progress.tokens_total, 1))
+        if place != self._place:
+            self._place = place
+            if not self._bar.console.is_terminal:
+                self._bar.console.print(f"{describe_place(progress)}: {describe_facts(progress)}", soft_wrap=True)
+
+    def wait(self, what: str) -> None:
+        """Say what is being waited for while there is no progress to show."""
+        self._bar.update(self._task_id, description=what, total=None)
+
+    def finish(self, what: str) -> None:
+        """Fill the bar: savings found on the way may have left it short of its end."""
+        total = self._bar.tasks[0].total or 1
+        self._bar.update(self._task_id, description=what, completed=total, total=total)
+
+
+@contextmanager
+def selection_bar(console: Console) -> Iterator[SelectionBar]:
+    columns = (
+        TextColumn("[bold]{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[facts]}"),
+        TimeElapsedColumn(),
+    )
+    with Bar(*columns, console=console, disable=not console.is_terminal) as bar:
+        yield SelectionBar(bar, bar.add_task("Starting", total=None, facts=""))
+
+
+def describe_place(progress: Progress) -> str:
+    name = PHASE_NAMES[progress.phase]
+    return f"{name} {progress.step}/{progress.steps}" if progress.steps > 1 else name
+
+
+def describe_facts(progress: Progress) -> str:
+    facts = [f"{progress.forwards_done:,}/{progress.forwards_total:,} forwards"]
+    if progress.tokens_per_second is not None:
+        facts.append(f"{progress.tokens_per_second:,.0f} tokens/s")
+    if progress.eta_seconds is not None:
+        facts.append(f"{describe_seconds(progress.eta_seconds)} left")
+    if progress.best_validation_accuracy is not None:
+        facts.append(f"best {progress.best_validation_accuracy:.3f}")
+    return " · ".join(facts)
+
+
+def describe_seconds(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,0 +1,179 @@
+"""A result for a person to read: the support examples, the accuracy table, the verdict, the cost."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lens_cli.views.progress import describe_seconds
+from lens_engine.result import Accuracy, SelectionResult, Spread, Verdict
+from lens_engine.types import StopReason
+
+_SIGNIFICANT = 0.05
+_NOTHING = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyRow:
+    """One line of the table, as it is shown."""
+
+    name: str
+    accuracy: str
+    interval: str
+    calibrated: str
+    macro_f1: str
+    n: str
+
+
+def show_result(result: SelectionResult, console: Console) -> None:
+    console.print(build_examples_table(result))
+    console.print()
+    console.print(build_accuracy_table(result))
+    console.print()
+    console.print(describe_verdict(result), style="bold")
+    console.print(describe_ranking_rows(result))
+    for warning in result.warnings:
+        console.print(Text.assemble(("note: ", "yellow"), warning))
+    console.print(Text(describe_cost(result), style="dim"))
+    console.print(Text(f"digest {result.digest}", style="dim"), soft_wrap=True)
+
+
+def name_choice(result: SelectionResult) -> str:
+    """What the chosen demonstrations are called: support examples are what LENS finds."""
+    method = str(result.provenance.config.get("method", "lens"))
+    names = {"lens": "support examples", "zero_shot": "zero-shot prompt"}
+    return names.get(method, f"{method.replace('_', '-')} examples")
+
+
+def build_examples_table(result: SelectionResult) -> Table:
+    name = name_choice(result)
+    title = f"{name[0].upper()}{name[1:]}, in order" if result.examples else "No demonstrations: zero-shot"
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, expand=True)
+    table.add_column("#", justify="right")
+    table.add_column("row", justify="right")
+    table.add_column("label word", no_wrap=True)
+    table.add_column("InfoScore", justify="right")
+    table.add_column("text", ratio=1)
+    for example in result.examples:
+        score = _NOTHING if example.info_score is None else f"{example.info_score:+.4f}"
+        word = Text(example.label_word)
+        table.add_row(str(example.position + 1), str(example.row), word, score, Text(example.text))
+    return table
+
+
+def build_accuracy_table(result: SelectionResult) -> Table:
+    table = Table(
+        title="Accuracy on the test rows",
+        title_justify="left",
+        title_style="bold",
+        caption="in brackets: the lowest and the highest of several permutations",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column("prompt")
+    for name in ("accuracy", "95 % interval", "calibrated", "macro-F1", "n"):
+        table.add_column(name, justify="right")
+    for index, row in enumerate(list_accuracy_rows(result)):
+        cells = (row.name, row.accuracy, row.interval, row.calibrated, row.macro_f1, row.n)
+        table.add_row(*cells, style="bold green" if index == 0 else None)
+    return table
+
+
+def list_accuracy_rows(result: SelectionResult) -> list[AccuracyRow]:
+    """The support examples first, then what one would do without Lens."""
+    return list(_accuracy_rows(result))
+
+
+def _accuracy_rows(result: SelectionResult) -> Iterator[AccuracyRow]:
+    baselines = result.baselines
+    if result.test is not None:
+        yield _judged(name_choice(result), result.test)
+    if baselines.zero_shot is not None:
+        yield _judged("zero-shot", baselines.zero_shot)
+    if baselines.random is not None:
+        yield _spread(f"random, mean of {baselines.random.permutations}", baselines.random)
+    rival = baselines.random_and_validation
+    if rival is not None:
+        yield _judged(f"random-and-validation, best of {rival.permutations}", rival.test)
+    if result.order is not None:
+        yield _spread(f"other orders, mean of {result.order.permutations}", result.order)
+
+
+def _judged(name: str, accuracy: Accuracy) -> AccuracyRow:
+    low, high = accuracy.ci95
+    return AccuracyRow(
+        name=name,
+        accuracy=f"{accuracy.accuracy:.3f}",
+        interval=f"{low:.3f}–{high:.3f}",
+        calibrated=_show(accuracy.calibrated_accuracy),
+        macro_f1=f"{accuracy.macro_f1:.3f}",
+        n=str(accuracy.n),
+    )
+
+
+def _spread(name: str, spread: Spread) -> AccuracyRow:
+    """Several permutations have a range, not an interval; n counts rows, not permutations."""
+    return AccuracyRow(
+        name=name,
+        accuracy=f"{spread.mean:.3f}±{spread.sd:.3f}",
+        interval=f"({spread.min:.3f}–{spread.max:.3f})",
+        calibrated=_show(spread.calibrated_mean),
+        macro_f1=_NOTHING,
+        n=str(spread.n),
+    )
+
+
+def _show(share: float | None) -> str:
+    return _NOTHING if share is None else f"{share:.3f}"
+
+
+def describe_verdict(result: SelectionResult) -> str:
+    """One sentence, as strong as the evidence and no stronger."""
+    if result.partial:
+        reason = "the budget ran out" if result.stop_reason is StopReason.BUDGET else "it was stopped"
+        return f"Partial: {reason}, so these are the best examples found until then. {_judge(result.verdict)}".rstrip()
+    return _judge(result.verdict) or "Not compared with random-and-validation."
+
+
+def _judge(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return ""
+    ours, rivals = verdict.only_lens_right, verdict.only_rival_right
+    is_significant = verdict.p_value < _SIGNIFICANT
+    if verdict.better_than_random_and_validation:
+        opening = "Better than" if is_significant else "Ahead of, but not significantly better than,"
+    elif ours == rivals:
+        opening = "Level with"
+    else:
+        opening = "Worse than" if is_significant else "Behind, but not significantly worse than,"
+    return (
+        f"{opening} random-and-validation at equal budget: {ours} test rows are right only with the support "
+        f"examples, {rivals} only with its choice (exact McNemar test, p = {verdict.p_value:.2g})."
+    )
+
+
+def describe_ranking_rows(result: SelectionResult) -> str:
+    """Where the choice was made, beside the test rows that had no part in it."""
+    parts = []
+    if result.validation is not None:
+        parts.append(
+            f"{result.validation.accuracy:.3f} on the {result.validation.n} validation rows it was searched on"
+        )
+    if result.confirmation is not None:
+        parts.append(f"{result.confirmation.accuracy:.3f} on {result.confirmation.n} fresh confirmation rows")
+    return f"The {name_choice(result)} reached {' and '.join(parts)}." if parts else ""
+
+
+def describe_cost(result: SelectionResult) -> str:
+    cost, origin = result.cost, result.provenance
+    found = f" ({cost.pairs_from_cache:,} from the pair cache)" if cost.pairs_from_cache else ""
+    eliminated = f" ({cost.permutations_eliminated:,} of them in part)" if cost.permutations_eliminated else ""
+    return (
+        f"{cost.forwards:,} forwards{found}, {cost.tokens:,} tokens and "
+        f"{cost.permutations_evaluated:,} permutations{eliminated} "
+        f"in {describe_seconds(cost.seconds)}, by {origin.model} ({origin.dtype}, {origin.device}, seed {origin.seed})"
+    )

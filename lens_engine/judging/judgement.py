@@ -1,0 +1,171 @@
+"""How well permutations classify: accuracies with intervals, spreads, paired comparisons."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lens_engine.judging.calibration import calibrate
+from lens_engine.metering.meter import Meter
+from lens_engine.result import Accuracy, Spread, Verdict
+from lens_engine.scoring.base import Prefix
+from lens_engine.task.template import CONTENT_FREE_TEXT, Task
+from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs
+
+
+@dataclass(frozen=True)
+class EvaluationRows:
+    """Rows to judge permutations on."""
+
+    task: Task
+    examples: tuple[Example, ...]
+
+    @cached_property
+    def queries(self) -> list[str]:
+        return [self.task.render_query(example.text) for example in self.examples]
+
+    @cached_property
+    def gold(self) -> IndexArray:
+        """`[rows]`, index of each row's label."""
+        return np.array([self.task.label_indices[example.label] for example in self.examples], dtype=np.intp)
+
+    @cached_property
+    def spread_order(self) -> IndexArray:
+        """Places of the rows so that each beginning has the labels in proportion."""
+        order, counts = np.empty(len(self)), np.bincount(self.gold)
+        for label in range(len(counts)):
+            own = np.flatnonzero(self.gold == label)
+            order[own] = (np.arange(len(own)) + 0.5) / max(len(own), 1)
+        return np.asarray(np.lexsort((np.arange(len(self)), order)))
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def take(self, places: IndexArray) -> "EvaluationRows":
+        """The rows at these places, in their order."""
+        return EvaluationRows(self.task, tuple(self.examples[place] for place in places))
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What one prefix made of the rows.
+
+    `label_log_probs  # [rows, labels]`; `content_free  # [labels]` for the input "N/A", when asked for.
+    """
+
+    label_log_probs: LabelLogProbs
+    gold: IndexArray
+    content_free: LabelLogProbs | None = None
+
+    @cached_property
+    def calibrated_log_probs(self) -> FloatArray | None:
+        return None if self.content_free is None else calibrate(self.label_log_probs, self.content_free)
+
+    @property
+    def predictions(self) -> IndexArray:
+        return np.asarray(self.label_log_probs.argmax(axis=1))
+
+    @property
+    def correct(self) -> NDArray[np.bool_]:
+        return np.asarray(self.predictions == self.gold)
+
+    def hits(self, *, calibrated: bool) -> NDArray[np.bool_]:
+        """`[rows]`, where the prediction is right; by calibrated scores if asked, which must be there."""
+        if not calibrated or self.calibrated_log_probs is None:
+            return self.correct
+        return np.asarray(self.calibrated_log_probs.argmax(axis=1) == self.gold)
+
+    @property
+    def ranked_log_probs(self) -> FloatArray:
+        """`[rows, labels]` float64, what a permutation is ranked by: calibrated when "N/A" was asked for."""
+        calibrated = self.calibrated_log_probs
+        return self.label_log_probs.astype(np.float64) if calibrated is None else calibrated
+
+    @property
+    def ranked_hits(self) -> NDArray[np.bool_]:
+        return self.hits(calibrated=True)
+
+    @cached_property
+    def margins(self) -> FloatArray:
+        """`[rows]`, the gold label's log-probability less the best other one's, in nats."""
+        values, gold = self.ranked_log_probs, self.gold[:, None]
+        others = values.copy()
+        np.put_along_axis(others, gold, -np.inf, axis=1)
+        return np.asarray(np.take_along_axis(values, gold, axis=1)[:, 0] - others.max(axis=1))
+
+    def extend(self, more: "Judgement") -> "Judgement":
+        """The same prefix on these rows and on more; the content-free input need not be asked again."""
+        log_probs = np.concatenate([self.label_log_probs, more.label_log_probs])
+        return Judgement(log_probs, np.concatenate([self.gold, more.gold]), self.content_free)
+
+    def take(self, places: IndexArray) -> "Judgement":
+        """The rows at these places, in their order."""
+        return Judgement(self.label_log_probs[places], self.gold[places], self.content_free)
+
+    @property
+    def calibrated_accuracy(self) -> float | None:
+        return None if self.calibrated_log_probs is None else float(self.hits(calibrated=True).mean())
+
+    def figure(self) -> Accuracy:
+        """The accuracy with its Wilson interval and macro-F1 (over the labels of the rows)."""
+        from sklearn.metrics import f1_score  # heavy; a run needs it once, at its end
+
+        hits, n = int(self.correct.sum()), len(self.gold)
+        macro_f1 = float(
+            f1_score(self.gold, self.predictions, labels=np.unique(self.gold), average="macro", zero_division=0.0)
+        )
+        return Accuracy(
+            accuracy=hits / n,
+            n=n,
+            ci95=interval(hits, n),
+            macro_f1=macro_f1,
+            calibrated_accuracy=self.calibrated_accuracy,
+        )
+
+
+def interval(hits: int, n: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share."""
+    from scipy.stats import binomtest  # heavy; a run needs it at its end only
+
+    found = binomtest(hits, n).proportion_ci(confidence_level=0.95, method="wilson")
+    return float(found.low), float(found.high)
+
+
+def judge(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows, *, calibrated: bool) -> list[Judgement]:
+    """Score the rows after each prefix; with `calibrated`, the content-free input too."""
+    queries = [*rows.queries, rows.task.render_query(CONTENT_FREE_TEXT)] if calibrated else rows.queries
+    scores = meter.score(prefixes, queries)
+    return [Judgement(one[: len(rows)], rows.gold, one[-1] if calibrated else None) for one in scores]
+
+
+def spread(judgements: Sequence[Judgement]) -> Spread:
+    """Mean, standard deviation (of a sample) and range of the accuracies of several permutations."""
+    accuracies = np.array([judgement.correct.mean() for judgement in judgements])
+    calibrated = [accuracy for j in judgements if (accuracy := j.calibrated_accuracy) is not None]
+    return Spread(
+        mean=float(accuracies.mean()),
+        sd=float(accuracies.std(ddof=1)) if len(accuracies) > 1 else 0.0,
+        min=float(accuracies.min()),
+        max=float(accuracies.max()),
+        permutations=len(accuracies),
+        n=len(judgements[0].gold),
+        calibrated_mean=float(np.mean(calibrated)) if calibrated else None,
+    )
+
+
+def compare(lens: NDArray[np.bool_], rival: NDArray[np.bool_]) -> Verdict:
+    """Exact two-sided McNemar test on the rows where just one of the two is right."""
+    from scipy.stats import binomtest
+
+    only_lens = int((lens & ~rival).sum())
+    only_rival = int((rival & ~lens).sum())
+    differing = only_lens + only_rival
+    p_value = float(binomtest(only_lens, differing).pvalue) if differing else 1.0
+    return Verdict(
+        better_than_random_and_validation=only_lens > only_rival,
+        only_lens_right=only_lens,
+        only_rival_right=only_rival,
+        p_value=p_value,
+    )

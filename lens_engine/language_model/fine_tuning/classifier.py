@@ -1,0 +1,122 @@
+"""A language model as a classifier: the hidden state of the last token, and a linear head on it.
+
+Rows are padded on the right. The model is causal, so no real token sees the padding, no mask is
+needed, and a row's hidden state is that of the row alone.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from lens_engine.language_model.fine_tuning.evidence import LabelledRows
+from lens_engine.language_model.loading.number_format import rank_dtypes
+from lens_engine.scoring.tokenization import Tokens
+from lens_engine.types import FloatArray, IndexArray
+
+HEAD_SCALE = 0.02
+"""Standard deviation of the head's weights at the start, as transformers has it for new heads."""
+
+_PADDING = 0  # any token: nothing looks at it
+_SORTED_BATCHES = 8  # enough to lose little on padding, few enough to stay random
+
+
+class LastTokenClassifier(torch.nn.Module):
+    """A causal model without its language-model head, under a linear head without bias.
+
+    The head computes in float32 whatever the body does, so gradients by it follow from feature and
+    probabilities.
+
+    Args:
+        body: the transformers model up to the final hidden states; its parameters are trained in place.
+        num_labels: rows of the head.
+        autocast: format of the body's matrix products; float32 for none.
+    """
+
+    def __init__(self, body: Any, num_labels: int, autocast: torch.dtype = torch.float32) -> None:
+        super().__init__()
+        self.body = body.requires_grad_(True)
+        size = body.config.get_text_config().hidden_size
+        self.head = torch.nn.Linear(size, num_labels, bias=False, device=self.device)
+        self._autocast = autocast
+
+    @property
+    def device(self) -> torch.device:
+        device: torch.device = next(self.body.parameters()).device
+        return device
+
+    def restart_head(self, generator: torch.Generator) -> None:
+        """New random weights for the head; the generator is one of the CPU."""
+        weights = torch.randn(self.head.weight.shape, generator=generator) * HEAD_SCALE
+        with torch.no_grad():
+            self.head.weight.copy_(weights)
+
+    def pool(self, tokens: Sequence[Tokens]) -> torch.Tensor:
+        """Final hidden state at the last token of each row  # [rows, size], float32."""
+        ids = torch.nn.utils.rnn.pad_sequence(
+            [torch.tensor(row) for row in tokens], batch_first=True, padding_value=_PADDING
+        )
+        last = torch.tensor([len(row) - 1 for row in tokens], device=self.device)
+        is_mixed = self._autocast != torch.float32
+        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=is_mixed):
+            states = self.body(ids.to(self.device), use_cache=False).last_hidden_state  # [rows, longest, size]
+        pooled: torch.Tensor = states[torch.arange(len(tokens), device=self.device), last].float()
+        return pooled
+
+    def forward(self, tokens: Sequence[Tokens]) -> torch.Tensor:
+        """Logits  # [rows, labels]."""
+        logits: torch.Tensor = self.head(self.pool(tokens))
+        return logits
+
+    @torch.no_grad()
+    def describe(
+        self, tokens: Sequence[Tokens], groups: IndexArray, batch_size: int, on_batch: Callable[[int], None]
+    ) -> LabelledRows:
+        """Features and probabilities of rows, in their order; `on_batch` hears the rows of each batch before it."""
+        self.eval()
+        features = np.empty((len(tokens), self.head.in_features))
+        for batch in cut_by_length(tokens, batch_size):
+            on_batch(len(batch))
+            features[batch] = self.pool([tokens[row] for row in batch]).cpu().numpy()
+        logits = torch.from_numpy(features) @ self.head.weight.double().cpu().T
+        probabilities: FloatArray = functional.softmax(logits, dim=1).numpy()
+        return LabelledRows(groups, features, probabilities)
+
+
+def choose_autocast(name: str, device: torch.device) -> torch.dtype:
+    """bfloat16 or float32; "auto" takes bfloat16 where it multiplies materially faster on this device.
+
+    Never float16: its range is too small for gradients that are not scaled.
+    """
+    if name != "auto":
+        return torch.bfloat16 if name == "bfloat16" else torch.float32
+    ranked = rank_dtypes(device)
+    is_worth_it = ranked[0] != torch.float32 and torch.bfloat16 in ranked
+    return torch.bfloat16 if is_worth_it else torch.float32
+
+
+def cut_by_length(tokens: Sequence[Tokens], batch_size: int) -> Iterator[IndexArray]:
+    """Rows in batches, the shortest first."""
+    order = np.argsort([len(row) for row in tokens], kind="stable")
+    for start in range(0, len(order), batch_size):
+        yield order[start : start + batch_size]
+
+
+def draw_batches(lengths: IndexArray, batch_size: int, rng: np.random.Generator) -> list[IndexArray]:
+    """Every row once, in random batches of rows of like lengths, in random order.
+
+    Rows are shuffled, and each run of a few batches is sorted by length before it is cut.
+    """
+    order = rng.permutation(len(lengths))
+    window = batch_size * _SORTED_BATCHES
+    windows = [order[start : start + window] for start in range(0, len(order), window)]
+    by_length = np.concatenate([rows[np.argsort(lengths[rows], kind="stable")] for rows in windows])
+    batches = [by_length[start : start + batch_size] for start in range(0, len(by_length), batch_size)]
+    return [batches[index] for index in rng.permutation(len(batches))]
+
+
+def count_batches(num_rows: int, batch_size: int) -> int:
+    return math.ceil(num_rows / batch_size)

@@ -1,0 +1,181 @@
+"""Fine-tune the language model on the whole pool: the evidence that coreset selectors choose by.
+
+As the paper's appendix A sets its rivals: the same model with last-token pooling, five epochs, features
+and gradients of the final layer. What the model reads of an example is its rendered query: the template
+up to the label word. Gradient norms early in training are those of GraNd (Paul et al., 2021, "Deep
+Learning on a Data Diet"), and whether an example is classified right each time it is presented is what
+forgetting events are counted from (Toneva et al., 2019).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from lens_engine.errors import InvalidDataset, OutOfMemory
+from lens_engine.language_model.fine_tuning.classifier import LastTokenClassifier, choose_autocast
+from lens_engine.language_model.fine_tuning.evidence import Evidence
+from lens_engine.language_model.fine_tuning.options import FineTuningOptions
+from lens_engine.language_model.fine_tuning.training import OnBatch, Pace, TokenRows, Training
+from lens_engine.scoring.scorer import is_out_of_memory
+from lens_engine.scoring.tokenization import Tokens
+from lens_engine.task.template import Task
+from lens_engine.types import Example, FloatArray, IndexArray
+
+if TYPE_CHECKING:
+    from lens_engine.language_model.loading.load import TrainableLM
+
+
+def ignore_progress(_done: int, _total: int) -> None:
+    pass
+
+
+def fine_tune(
+    language_model: "TrainableLM",
+    task: Task,
+    pool: Sequence[Example],
+    *,
+    validation: Sequence[Example] = (),
+    options: FineTuningOptions | None = None,
+    seed: int = 0,
+    on_batch: OnBatch = ignore_progress,
+) -> Evidence:
+    """Train on the pool, and describe pool and validation rows by the trained model.
+
+    Equal arguments give equal evidence on a CPU with as many threads.
+
+    Args:
+        language_model: see `load_for_training`; its weights are changed in place.
+        validation: rows that only some methods look at; none are trained on.
+        options: None for the defaults.
+
+    Raises:
+        InvalidDataset: the pool is empty, a label is not the task's, or a query has no tokens.
+        ModelError: training diverged.
+        OutOfMemory: the device has too little memory for a batch.
+    """
+    options = options or FineTuningOptions()
+    devices = [language_model.device] if language_model.device.type == "cuda" else []
+    try:
+        with torch.random.fork_rng(devices):
+            return _fine_tune(language_model, task, pool, validation, options, seed, on_batch)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise OutOfMemory(
+            f"too little memory to fine-tune with {options.batch_size} examples a batch; lower batch_size or max_tokens"
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class FineTunedModel:
+    """A `FineTuner` of a model by reference: loads it anew each time, fine-tunes it, and lets it go."""
+
+    reference: str  #: as `load_scorer` takes it
+    device: str = "auto"
+
+    def __call__(
+        self,
+        task: Task,
+        pool: Sequence[Example],
+        *,
+        validation: Sequence[Example],
+        seed: int,
+        on_batch: Callable[[int, int], None],
+    ) -> Evidence:
+        """
+        Raises:
+            UnknownModel, UnsafeModel, ModelError: the model cannot be loaded.
+            InvalidDataset, OutOfMemory: as `fine_tune`.
+        """
+        # Here, since the file imports transformers, and `fine_tune` needs none.
+        from lens_engine.language_model.loading.load import load_for_training
+
+        model = load_for_training(self.reference, device=self.device)
+        return fine_tune(model, task, pool, validation=validation, seed=seed, on_batch=on_batch)
+
+
+def _fine_tune(
+    language_model: "TrainableLM",
+    task: Task,
+    pool: Sequence[Example],
+    validation: Sequence[Example],
+    options: FineTuningOptions,
+    seed: int,
+    on_batch: OnBatch,
+) -> Evidence:
+    most_tokens = min(options.max_tokens, language_model.max_tokens)
+    if not pool:
+        raise InvalidDataset("there is no example to fine-tune on", field="examples")
+    rows, other_rows = (_read(language_model, task, examples, most_tokens) for examples in (pool, validation))
+    autocast = choose_autocast(options.autocast, language_model.device)
+    classifier = LastTokenClassifier(language_model.body, len(task.labels), autocast)
+    pace = Pace(_rows_to_read(len(rows), len(other_rows), options), on_batch)
+    training = _train_all(classifier, rows, options, seed, pace)
+    described = training.describe(rows)
+    return Evidence(
+        described.groups,
+        described.features,
+        described.probabilities,
+        early_gradient_norms=np.stack(training.early_norms),
+        correct_by_epoch=training.correct,
+        dtype=str(autocast).removeprefix("torch."),
+        validation=training.describe(other_rows) if len(other_rows) else None,
+    )
+
+
+def _read(language_model: "TrainableLM", task: Task, examples: Sequence[Example], most_tokens: int) -> TokenRows:
+    """Tokens of the rendered queries; too long a one keeps its end, where it is read from."""
+    groups = _index_labels(task, examples)
+    tokenizer = language_model.tokenizer
+    tokens = tokenizer.encode_prefixes([(task.render_query(example.text),) for example in examples])
+    for example, row in zip(examples, tokens, strict=True):
+        if not row:
+            raise InvalidDataset(
+                f"row {example.row} has no tokens when rendered; give it a text", field="text", row=example.row
+            )
+    leading = tokenizer.leading_tokens
+    return TokenRows([_keep_end(row, len(leading), most_tokens) for row in tokens], groups)
+
+
+def _index_labels(task: Task, examples: Sequence[Example]) -> IndexArray:
+    """Index of each example's label among the task's  # [examples]."""
+    for example in examples:
+        if example.label not in task.label_indices:
+            raise InvalidDataset(
+                f"row {example.row} has the label {example.label[:40]!r}, which has no label word; "
+                "add it to the verbalizer, or leave the row out",
+                field="examples.label",
+                row=example.row,
+            )
+    return np.array([task.label_indices[example.label] for example in examples], dtype=np.intp)
+
+
+def _keep_end(row: Tokens, num_leading: int, most: int) -> Tokens:
+    if len(row) <= most:
+        return row
+    num_leading = min(num_leading, most - 1)
+    return row[:num_leading] + row[len(row) - (most - num_leading) :]
+
+
+def _rows_to_read(num_rows: int, num_other: int, options: FineTuningOptions) -> int:
+    """Trainings, early gradient norms of each, and the description at the end."""
+    epochs = options.epochs + (options.early_runs - 1) * options.early_epochs
+    return num_rows * (epochs + options.early_runs + 1) + num_other
+
+
+def _train_all(
+    classifier: LastTokenClassifier, rows: TokenRows, options: FineTuningOptions, seed: int, pace: Pace
+) -> Training:
+    """Every training from the same body with another head and order; only the last goes to the end."""
+    early_norms = list[FloatArray]()
+    short_runs = options.early_runs - 1
+    start = {name: value.clone() for name, value in classifier.body.state_dict().items()} if short_runs else {}
+    for run in reversed(range(options.early_runs)):
+        if len(early_norms):
+            classifier.body.load_state_dict(start)
+        training = Training(classifier, rows, options, seed, run, pace, early_norms)
+        training.train(options.early_epochs if run else options.epochs)
+    return training

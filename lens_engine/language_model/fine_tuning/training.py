@@ -1,0 +1,133 @@
+"""One training of a classifier: AdamW with warm-up, over batches of like lengths."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional
+
+from lens_engine.errors import ModelError
+from lens_engine.language_model.fine_tuning.classifier import LastTokenClassifier, count_batches, draw_batches
+from lens_engine.language_model.fine_tuning.evidence import LabelledRows
+from lens_engine.language_model.fine_tuning.options import FineTuningOptions
+from lens_engine.randomness import make_generator
+from lens_engine.scoring.tokenization import Tokens
+from lens_engine.types import FloatArray, IndexArray
+
+OnBatch = Callable[[int, int], None]
+"""Called before each batch with rows done and rows in all, a row once for each time the model reads it.
+
+It may raise, `Stopped` for one, to end the training there.
+"""
+
+
+@dataclass(frozen=True)
+class TokenRows:
+    """Tokens and label indices of labelled examples."""
+
+    tokens: list[Tokens]
+    groups: IndexArray
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+@dataclass
+class Pace:
+    """Counts rows read, and tells the listener."""
+
+    total: int
+    on_batch: OnBatch
+    done: int = field(init=False, default=0)
+
+    def begin(self, rows: int) -> None:
+        self.on_batch(self.done, self.total)
+        self.done += rows
+
+
+@dataclass
+class Training:
+    """One training of a classifier that is there already, in place."""
+
+    classifier: LastTokenClassifier
+    rows: TokenRows
+    options: FineTuningOptions
+    seed: int
+    run: int
+    pace: Pace
+    early_norms: list[FloatArray]  #: one array for each run so far
+    correct: NDArray[np.bool_] = field(init=False)  #: [epochs, rows]
+    optimizer: torch.optim.Optimizer = field(init=False)
+    step: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        rng = make_generator(self.seed, "fine-tuning", self.run)
+        torch.manual_seed(int(rng.integers(2**63)))  # for dropout; the caller has put a fence around it
+        self.classifier.restart_head(torch.Generator().manual_seed(int(rng.integers(2**63))))
+        self.correct = np.zeros((self.options.epochs, len(self.rows)), dtype=np.bool_)
+        self.optimizer = _make_optimizer(self.classifier, self.options)
+
+    def train(self, epochs: int) -> None:
+        for epoch in range(epochs):
+            self._take_early_norms(epoch)
+            self._train_epoch(epoch)
+        self._take_early_norms(epochs)
+        self.optimizer.zero_grad()
+
+    def describe(self, rows: TokenRows) -> LabelledRows:
+        described = self.classifier.describe(rows.tokens, rows.groups, self.options.batch_size, self.pace.begin)
+        self._check_finite(np.isfinite(described.probabilities).all())
+        return described
+
+    def _take_early_norms(self, epochs_done: int) -> None:
+        if epochs_done == self.options.early_epochs:
+            self.early_norms.append(self.describe(self.rows).gradients.norms)
+
+    def _train_epoch(self, epoch: int) -> None:
+        self.classifier.train()
+        lengths = np.array([len(row) for row in self.rows.tokens], dtype=np.intp)
+        rng = make_generator(self.seed, "fine-tuning", self.run, epoch)
+        for batch in draw_batches(lengths, self.options.batch_size, rng):
+            self.pace.begin(len(batch))
+            self.correct[epoch, batch] = self._train_batch(batch)
+
+    def _train_batch(self, batch: IndexArray) -> NDArray[np.bool_]:
+        """One step; returns which rows were classified right before it  # [batch]."""
+        groups = torch.from_numpy(self.rows.groups[batch]).to(self.classifier.device)
+        logits = self.classifier([self.rows.tokens[row] for row in batch])
+        loss = functional.cross_entropy(logits, groups)
+        self._check_finite(torch.isfinite(loss))
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._update()
+        correct: NDArray[np.bool_] = (logits.argmax(dim=1) == groups).cpu().numpy()
+        return correct
+
+    def _check_finite(self, is_finite: object) -> None:
+        if not is_finite:
+            raise ModelError(f"fine-tuning diverged within {self.step + 1} steps; lower learning_rate")
+
+    def _update(self) -> None:
+        torch.nn.utils.clip_grad_norm_(self.classifier.parameters(), self.options.max_gradient_norm)
+        steps = self.options.epochs * count_batches(len(self.rows), self.options.batch_size)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.options.learning_rate * _rate_share(self.step, steps, self.options.warmup_share)
+        self.optimizer.step()
+        self.step += 1
+
+
+def _make_optimizer(classifier: LastTokenClassifier, options: FineTuningOptions) -> torch.optim.Optimizer:
+    matrices = [weights for weights in classifier.parameters() if weights.ndim >= 2]
+    others = [weights for weights in classifier.parameters() if weights.ndim < 2]
+    groups = [{"params": matrices, "weight_decay": options.weight_decay}, {"params": others, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=options.learning_rate, fused=True)
+
+
+def _rate_share(step: int, steps: int, warmup_share: float) -> float:
+    """Share of the highest learning rate at a step, from 0: up along a line, then down to 0."""
+    warmup = round(steps * warmup_share)
+    if step < warmup:
+        return (step + 1) / (warmup + 1)
+    return (steps - step) / max(steps - warmup, 1)

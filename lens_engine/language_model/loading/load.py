@@ -1,0 +1,328 @@
+"""Load a causal language model, for scoring or for training. The only module that imports transformers.
+
+resolve the reference -> convert GGUF, once -> choose device and number format -> load
+-> try the executors, fastest first, against the plain one -> CausalLMScorer
+"""
+
+import gc
+import io
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_model
+from transformers import AttentionInterface, AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging as transformers_logging
+
+from lens_engine.errors import InvalidConfig, ModelError
+from lens_engine.language_model.loading.disk_cache import make_once
+from lens_engine.language_model.loading.executor_choice import EXECUTORS, choose_executor
+from lens_engine.language_model.loading.model_files import ModelSource, resolve_model
+from lens_engine.language_model.loading.number_format import is_fit, rank_dtypes
+from lens_engine.language_model.loading.self_check import make_check_workload, run_check
+from lens_engine.scoring.base import ScorerIdentity
+from lens_engine.scoring.cache.environment import describe_surroundings
+from lens_engine.scoring.executors import ExecutorName, PlainExecutor, TokenCounters, Workload
+from lens_engine.scoring.executors.packed import ATTENTION_NAME
+from lens_engine.scoring.executors.packed_attention import packed_attention
+from lens_engine.scoring.scorer import CausalLMScorer
+from lens_engine.scoring.tokenization import SegmentTokenizer
+from lens_engine.types import LabelLogProbs
+
+__all__ = [
+    "CausalLMScorer",
+    "TrainableLM",
+    "load_for_training",
+    "load_scorer",
+    "prepare_model",
+    "scorer_from_model",
+    "trainable_from_model",
+]
+
+TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768}
+"""Tokens a forward, by device: where the rate of matrix products levels off."""
+
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+_MAX_BYTES_CHECKED_IN_FLOAT32 = 4 << 30
+# What transformers, gguf and safetensors raise at files they cannot read.
+_LOADING_FAILURES = (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, SafetensorError)
+_log = logging.getLogger(__name__)
+_UNSTATED_CONTEXT = 2048  # for architectures without a limit (ALiBi, recurrent)
+
+
+def load_scorer(
+    model: str,
+    *,
+    dtype: str = "auto",
+    device: str = "auto",
+    executor: str = "auto",
+    threads: int | None = None,
+    name: str | None = None,
+) -> CausalLMScorer:
+    """Load a causal language model for scoring.
+
+    Args:
+        model: a bundled name, a folder, a .gguf file or a hub id; see `lens_engine.language_model.loading.model_files`.
+        dtype: "float32", "bfloat16", "float16", or "auto" for the most precise of those that are about as
+            fast as the fastest on this device, by measurement, and that keep this model's scores.
+        device: a torch device, or "auto" for CUDA where there is one.
+        executor: "packed", "cached", "plain", or "auto" for the fastest that is right for this model.
+        threads: of torch on CPU, for the whole process; None leaves them.
+        name: what results are to call the model, where its path is nobody's business; None for `model`.
+
+    Raises:
+        UnknownModel, UnsafeModel: see `resolve_model`.
+        InvalidConfig: dtype, device or executor is not one of the above.
+        ModelError: the model cannot be loaded, or is not right with the executor asked for.
+    """
+    names = _parse_executor(executor)
+    torch_device = _parse_device(device)
+    dtypes = _parse_dtype(dtype, torch_device)
+    if threads is not None:
+        torch.set_num_threads(threads)
+    with _quiet_transformers():
+        source, folder, tokenizer = _open(model)
+        loaded, chosen = _load_checked(folder, dtypes, torch_device, names)
+    return _assemble(loaded, tokenizer, name or source.name, source.revision, chosen)
+
+
+@dataclass(frozen=True)
+class TrainableLM:
+    """A language model without its head, for what learns on top of its hidden states."""
+
+    body: Any  #: a torch module in float32; called with token ids [rows, tokens], it gives `last_hidden_state`
+    tokenizer: SegmentTokenizer
+    max_tokens: int  #: of a prompt
+
+    @property
+    def device(self) -> torch.device:
+        device: torch.device = next(self.body.parameters()).device
+        return device
+
+
+def load_for_training(
+    model: str, *, device: str = "auto", threads: int | None = None, name: str | None = None
+) -> TrainableLM:
+    """Load a causal language model in float32, to be trained in place. Arguments as in `load_scorer`.
+
+    Raises:
+        UnknownModel, UnsafeModel, InvalidConfig, ModelError: as `load_scorer`.
+    """
+    torch_device = _parse_device(device)
+    if threads is not None:
+        torch.set_num_threads(threads)
+    with _quiet_transformers():
+        _, folder, tokenizer = _open(model)
+        return trainable_from_model(_load_model(folder, torch.float32, torch_device), tokenizer, name=name or model)
+
+
+def trainable_from_model(model: Any, tokenizer: Any, *, name: str = "in-memory") -> TrainableLM:
+    """The same of a transformers model that is loaded already; it shares the model's weights.
+
+    Raises:
+        ModelError: the tokenizer is not a fast one.
+    """
+    return TrainableLM(model.base_model, _segment_tokenizer(tokenizer, name), _context_length(model))
+
+
+def prepare_model(reference: str) -> Path:
+    """Do ahead of time what loading does once: find the model and convert GGUF. Returns a folder with safetensors.
+
+    Raises:
+        UnknownModel, UnsafeModel, ModelError: as `load_scorer`.
+    """
+    with _quiet_transformers():
+        return _prepare(resolve_model(reference))
+
+
+def scorer_from_model(
+    model: Any, tokenizer: Any, *, name: str = "in-memory", revision: str = "unknown", executor: str = "auto"
+) -> CausalLMScorer:
+    """A scorer of a transformers model that is loaded already, in the format and on the device it is in.
+
+    Raises:
+        InvalidConfig, ModelError: as `load_scorer`.
+    """
+    AttentionInterface.register(ATTENTION_NAME, packed_attention)
+    model.eval()
+    work = _check_workload(model)
+    chosen = choose_executor(model, _parse_executor(executor), work)
+    return _assemble(model, tokenizer, name, revision, chosen)
+
+
+def _load_checked(
+    folder: Path, dtypes: Sequence[torch.dtype], device: torch.device, names: Sequence[ExecutorName]
+) -> tuple[Any, ExecutorName]:
+    """The model in the first of `dtypes` that is fit for it, and the first executor that is right for it.
+
+    In 16 bits a wrong mask and rounding can look alike, so a model that fits is checked in float32 first.
+    """
+    AttentionInterface.register(ATTENTION_NAME, packed_attention)
+    reference = None
+    if _fits_in_float32(folder) and (names[0] != "plain" or len(dtypes) > 1):
+        model = _load_model(folder, torch.float32, device)
+        work = _check_workload(model)
+        names = names[names.index(choose_executor(model, names, work)) :]
+        if dtypes[0] == torch.float32:
+            return model, names[0]
+        reference = run_check(PlainExecutor(model, TokenCounters()), work)
+        del model
+        _make_room()
+    model = _load_fit(folder, dtypes, device, reference)
+    # On CUDA, 16 bits have a kernel of their own, which the check in float32 has not seen.
+    is_checked = reference is not None and device.type != "cuda"
+    return model, names[0] if is_checked else choose_executor(model, names, _check_workload(model))
+
+
+def _load_fit(
+    folder: Path, dtypes: Sequence[torch.dtype], device: torch.device, reference: LabelLogProbs | None
+) -> Any:
+    """The model in the first of `dtypes` that its scores survive; the last is taken as it is.
+
+    float16 is left out of several where there is no reference: an overflow may stay finite.
+    """
+    if reference is None and len(dtypes) > 1:
+        dtypes = [dtype for dtype in dtypes if dtype != torch.float16]
+    for dtype in dtypes[:-1]:
+        model = _load_model(folder, dtype, device)
+        if is_fit(run_check(PlainExecutor(model, TokenCounters()), _check_workload(model)), reference):
+            return model
+        _log.warning("the model's scores do not survive %s; the next number format is tried", dtype)
+        del model
+        _make_room()
+    return _load_model(folder, dtypes[-1], device)
+
+
+def _make_room() -> None:
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def _fits_in_float32(folder: Path) -> bool:
+    return sum(file.stat().st_size for file in folder.glob("*.safetensors")) <= _MAX_BYTES_CHECKED_IN_FLOAT32
+
+
+def _assemble(model: Any, tokenizer: Any, name: str, revision: str, executor: ExecutorName) -> CausalLMScorer:
+    weights = next(model.parameters())
+    counters = TokenCounters()
+    return CausalLMScorer(
+        EXECUTORS[executor](model, counters),
+        _segment_tokenizer(tokenizer, name),
+        ScorerIdentity(name, revision, str(weights.dtype).removeprefix("torch."), weights.device.type, executor),
+        max_prompt_tokens=_context_length(model),
+        token_budget=TOKEN_BUDGETS.get(weights.device.type, TOKEN_BUDGETS["cpu"]),
+        counters=counters,
+        surroundings=describe_surroundings(str(weights.device)),
+    )
+
+
+def _segment_tokenizer(tokenizer: Any, name: str) -> SegmentTokenizer:
+    if not getattr(tokenizer, "is_fast", False):
+        raise ModelError(f"{name!r} has no fast tokenizer (tokenizer.json), which is needed")
+    return SegmentTokenizer(tokenizer.backend_tokenizer)
+
+
+def _open(reference: str) -> tuple[ModelSource, Path, Any]:
+    """Where a model comes from, the folder of its safetensors, and its tokenizer."""
+    source = resolve_model(reference)
+    folder = _prepare(source)
+    return source, folder, _load_tokenizer(folder)
+
+
+def _prepare(source: ModelSource) -> Path:
+    if not source.is_gguf:
+        return source.path
+    with _as_model_error(source.path.name):  # a full disk, too
+        return make_once(source.revision, lambda folder: _convert_gguf(source.path, folder))
+
+
+def _convert_gguf(file: Path, folder: Path) -> None:
+    """Dequantise a GGUF file to float32 safetensors, once: transformers needs half a minute to read one."""
+    origin = {"gguf_file": file.name, "local_files_only": True, "trust_remote_code": False}
+    with redirect_stderr(io.StringIO()):  # its progress bar knows no switch
+        model = AutoModelForCausalLM.from_pretrained(file.parent, dtype=torch.float32, **origin)
+        AutoTokenizer.from_pretrained(file.parent, **origin).save_pretrained(folder)
+        config = model.config.to_dict()
+    config.pop("quantization_config", None)  # its weights are plain numbers now
+    config["architectures"] = [type(model).__name__]
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True), "utf-8")
+    save_model(model, str(folder / "model.safetensors"), metadata={"format": "pt"})
+
+
+def _load_tokenizer(folder: Path) -> Any:
+    with _as_model_error(folder.name):
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+
+
+def _load_model(folder: Path, dtype: torch.dtype, device: torch.device) -> Any:
+    with _as_model_error(folder.name):
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=dtype, use_safetensors=True, local_files_only=True, trust_remote_code=False
+        )
+        return model.to(device).eval().requires_grad_(False)
+
+
+def _check_workload(model: Any) -> Workload:
+    return make_check_workload(model.config.get_text_config().vocab_size, _context_length(model))
+
+
+def _context_length(model: Any) -> int:
+    """A model that sees images too keeps its limit in the config of its text part."""
+    return int(getattr(model.config.get_text_config(), "max_position_embeddings", None) or _UNSTATED_CONTEXT)
+
+
+def _parse_dtype(name: str, device: torch.device) -> list[torch.dtype]:
+    """Formats to try, in order."""
+    if name == "auto":
+        return rank_dtypes(device)
+    if name not in _DTYPES:
+        raise InvalidConfig(f"dtype {name!r} is not one of auto, {', '.join(_DTYPES)}", field="dtype")
+    return [_DTYPES[name]]
+
+
+def _parse_device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise InvalidConfig(f"device {name!r} is not a torch device; use auto, cpu or cuda", field="device") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise InvalidConfig(f"device {name!r}: torch sees no CUDA device here; use auto or cpu", field="device")
+    return device
+
+
+def _parse_executor(name: str) -> list[ExecutorName]:
+    if name == "auto":
+        return list(EXECUTORS)
+    for known in EXECUTORS:
+        if name == known:
+            return [known]
+    raise InvalidConfig(f"executor {name!r} is not one of auto, {', '.join(EXECUTORS)}", field="executor")
+
+
+@contextmanager
+def _as_model_error(name: str) -> Iterator[None]:
+    try:
+        yield
+    except _LOADING_FAILURES as error:
+        raise ModelError(f"model {name!r} cannot be loaded: {error}") from error
+
+
+@contextmanager
+def _quiet_transformers() -> Iterator[None]:
+    """No progress bars of transformers while loading: the caller may be drawing its own."""
+    was_enabled = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        if was_enabled:
+            transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]

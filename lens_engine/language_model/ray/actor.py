@@ -1,0 +1,96 @@
+"""What runs beside each device: one model, loaded once, and what it says about itself."""
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lens_engine.scoring.base import Block, ScorerIdentity
+from lens_engine.types import LabelLogProbs
+
+if TYPE_CHECKING:
+    from lens_engine.scoring.scorer import CausalLMScorer
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """The arguments of `load_scorer`."""
+
+    model: str
+    dtype: str
+    device: str
+    executor: str
+    threads: int | None
+    name: str | None
+
+    def settled_by(self, report: "ActorReport") -> "ModelChoice":
+        """With what the first actor made of `auto`; a measurement could come out otherwise on the next."""
+        return dataclasses.replace(self, dtype=report.identity.dtype, executor=report.identity.executor)
+
+
+@dataclass(frozen=True, slots=True)
+class ActorReport:
+    """All that decides an actor's bits; two actors that share a selection must report the same."""
+
+    identity: ScorerIdentity
+    max_prompt_tokens: int
+    surroundings: tuple[str, ...]  #: as `describe_surroundings`
+
+    def differences(self, other: "ActorReport") -> list[str]:
+        """Each that differs, as "dtype float32, and dtype bfloat16"."""
+        return [
+            f"{mine}, and {theirs}"
+            for mine, theirs in zip(self._lines(), other._lines(), strict=True)
+            if mine != theirs
+        ]
+
+    def _lines(self) -> list[str]:
+        fields = [f"{name} {value}" for name, value in dataclasses.asdict(self.identity).items()]
+        return [*fields, f"context {self.max_prompt_tokens}", *self.surroundings]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockScores:
+    """A block's scores and how its forwards were cut."""
+
+    label_log_probs: LabelLogProbs
+    asked_budget: int  #: tokens a forward, as the driver wanted it
+    token_budget: int  #: as it was, in the end
+
+
+class ScoringActor:
+    """A scorer in a process of its own."""
+
+    def __init__(self) -> None:
+        self._scorer: CausalLMScorer | None = None
+
+    def load(self, choice: ModelChoice) -> ActorReport:
+        """Load the model. Apart from `__init__`, since an error of that would cost the actor's life and its own type.
+
+        Raises:
+            LensError: as `load_scorer`.
+        """
+        from lens_engine.language_model.loading.load import load_scorer  # here, since the driver has no need of torch
+
+        self._scorer = load_scorer(**dataclasses.asdict(choice))
+        return ActorReport(self._scorer.identity, self._scorer.max_prompt_tokens, self._scorer.surroundings)
+
+    def pid(self) -> int:
+        return os.getpid()
+
+    def count_tokens(self, segments: Sequence[str]) -> list[int]:
+        return self._loaded.count_tokens(segments)
+
+    def score(self, block: Block, label_spans: Sequence[str], token_budget: int) -> BlockScores:
+        """Score a block in forwards of `token_budget` tokens, or fewer where memory runs out."""
+        scorer = self._loaded
+        scorer.token_budget = token_budget
+        label_log_probs = scorer.score(block.prefixes, block.queries, label_spans)
+        return BlockScores(label_log_probs, token_budget, scorer.token_budget)
+
+    @property
+    def _loaded(self) -> "CausalLMScorer":
+        if self._scorer is None:
+            raise RuntimeError("no model has been loaded")
+        return self._scorer

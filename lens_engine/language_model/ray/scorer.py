@@ -1,0 +1,184 @@
+"""One selection on several devices, by Ray: a `ParallelScorer` with an actor for each device.
+
+Every actor holds the whole model. Blocks of work are cut by the driver as for one device, each is
+scored by one actor, and all actors are of one kind and use one token budget; so the bits are those of
+`CausalLMScorer` on one such device, with as many threads.
+"""
+
+import dataclasses
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import Self
+
+from lens_engine.errors import InvalidConfig
+from lens_engine.language_model.ray.actor import ActorReport, BlockScores, ModelChoice
+from lens_engine.language_model.ray.session import RaySession
+from lens_engine.language_model.ray.team import Team
+from lens_engine.scoring.base import Block, Prefix, ScorerIdentity
+from lens_engine.types import LabelLogProbs
+
+_PATIENCE_SECONDS = 1800.0
+
+
+class RayScorer:
+    """Scores by actors; a context manager, since they have to be ended.
+
+    When an actor runs out of memory, the block at which the budget is halved and all blocks after it
+    are scored with the smaller budget by every actor, as one device would have done.
+    """
+
+    def __init__(self, team: Team, report: ActorReport, session: RaySession) -> None:
+        self._team = team
+        self._report = report
+        self._session = session
+        self._token_budget = report.identity.token_budget
+
+    @classmethod
+    def start(
+        cls,
+        model: str,
+        *,
+        actors: int,
+        address: str | None = None,
+        dtype: str = "auto",
+        device: str = "auto",
+        executor: str = "auto",
+        threads: int | None = None,
+        name: str | None = None,
+        patience_seconds: float = _PATIENCE_SECONDS,
+    ) -> Self:
+        """Start Ray, or join it, and load the model once in each actor.
+
+        Args:
+            model, dtype, executor, name: as `load_scorer`; what is "auto" the first actor settles for all.
+                A path has to be there on every machine.
+            actors: processes that hold the model; on CUDA each has a GPU of its own.
+            address: of a running cluster ("host:port" or "auto"); None starts Ray on this machine.
+            device: "cuda", "cpu", or "auto" for CUDA where the cluster has GPUs.
+            threads: of torch in each actor; on the CPU by default an equal share of this machine's cores.
+            patience_seconds: to wait for the first actor, or for a new one when all are lost.
+
+        Raises:
+            InvalidConfig: Ray is missing or cannot be reached, or the cluster is too small.
+            LensError: as `load_scorer`.
+            ModelError: the actors would not give the same numbers, or were lost.
+        """
+        _check(actors, device)
+        cores = _num_cores()
+        share = threads or max(1, cores // actors)
+        session = RaySession.open(address, num_cpus=max(cores, share * actors), num_gpus=0 if device == "cpu" else None)
+        team: Team | None = None
+        try:
+            device, needs = _place(actors, device, share, session.resources())
+            choice = ModelChoice(model, dtype, device, executor, share if device == "cpu" else threads, name)
+            team = Team(choice, actors, resources=needs, patience_seconds=patience_seconds)
+            return cls(team, team.start(), session)
+        except BaseException:
+            _end(team, session)
+            raise
+
+    @property
+    def identity(self) -> ScorerIdentity:
+        return dataclasses.replace(self._report.identity, token_budget=self._token_budget)
+
+    @property
+    def max_prompt_tokens(self) -> int:
+        return self._report.max_prompt_tokens
+
+    @property
+    def surroundings(self) -> tuple[str, ...]:
+        """Of each actor, as `describe_surroundings`; those of the driver decide nothing."""
+        return self._report.surroundings
+
+    @property
+    def num_workers(self) -> int:
+        return self._team.size
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the actors, each on its own machine."""
+        return self._team.pids
+
+    def count_tokens(self, segments: Sequence[str]) -> list[int]:
+        """By one of the actors: the driver needs neither the model's files nor torch."""
+        counts: list[int] = next(self._team.run(lambda actor, asked: actor.count_tokens.remote(asked), [segments]))
+        return counts
+
+    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
+        """As `LabelScorer.score`, as one block: by one actor."""
+        return next(self.score_blocks([Block(tuple(prefixes), tuple(queries))], label_spans))
+
+    def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
+        """As `ParallelScorer.score_blocks`.
+
+        Raises:
+            ModelError: actors were lost again and again; or as `CausalLMScorer.score`, of the block whose turn it is.
+        """
+        spans = tuple(label_spans)
+
+        def is_stale(scores: BlockScores) -> bool:
+            return scores.asked_budget != self._token_budget
+
+        answers: Iterator[BlockScores] = self._team.run(
+            lambda actor, block: actor.score.remote(block, spans, self._token_budget), blocks, is_stale
+        )
+        for scores in answers:
+            self._token_budget = scores.token_budget
+            yield scores.label_log_probs.copy()  # what Ray gives is read-only
+
+    def close(self) -> None:
+        """End the actors, and Ray where it was started here."""
+        _end(self._team, self._session)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _end(team: Team | None, session: RaySession) -> None:
+    try:
+        if team is not None:
+            team.close()
+    finally:
+        session.close()
+
+
+def _check(actors: int, device: str) -> None:
+    if actors < 1:
+        raise InvalidConfig(f"actors must be at least 1, not {actors}", field="actors")
+    if device not in {"auto", "cpu", "cuda"}:
+        raise InvalidConfig(
+            f"device {device!r} is one device; several actors take auto, cpu or cuda, and Ray gives each its own",
+            field="device",
+        )
+
+
+def _place(actors: int, device: str, threads: int, has: dict[str, float]) -> tuple[str, dict[str, float]]:
+    """The device, and what Ray has to keep for each actor.
+
+    Raises:
+        InvalidConfig: the cluster has less than that.
+    """
+    if device == "auto":
+        device = "cuda" if has.get("GPU", 0) >= 1 else "cpu"
+    needs: dict[str, float] = (
+        {"num_cpus": 1, "num_gpus": 1} if device == "cuda" else {"num_cpus": threads, "num_gpus": 0}
+    )
+    for kind, key in (("GPU", "num_gpus"), ("CPU", "num_cpus")):
+        if actors * needs[key] > has.get(kind, 0):
+            raise InvalidConfig(
+                f"{actors} actors need {actors * needs[key]:g} {kind}s, and Ray has {has.get(kind, 0):g}; "
+                "ask for fewer actors, or for another device",
+                field="actors",
+            )
+    return device, needs
+
+
+def _num_cores() -> int:
+    """That this process may use, where the system tells."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

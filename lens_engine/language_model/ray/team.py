@@ -1,0 +1,280 @@
+"""Actors that share calls: whoever is free takes the next, a lost one is replaced, answers come in order."""
+
+import heapq
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from lens_engine.errors import LensError, ModelError
+from lens_engine.language_model.ray.actor import ActorReport, ModelChoice, ScoringActor
+from lens_engine.language_model.ray.session import import_ray
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+DEPTH = 2
+"""Calls an actor has at a time, so that it need not wait for the next one."""
+
+AHEAD = 8
+"""Calls for each actor that are taken before the oldest is answered: how far a slow actor may fall behind."""
+
+MAX_LOSSES = 3
+"""So many actors may be lost over one call, or while they load, before it is given up."""
+
+
+@dataclass(eq=False, slots=True)
+class _Member:
+    """An actor whose model is loaded, or is being loaded."""
+
+    handle: Any
+    num_calls: int = 0
+
+
+@dataclass(slots=True)
+class _Work(Generic[Item, Answer]):
+    """Calls by place in the order asked."""
+
+    items: dict[int, Item] = field(default_factory=dict)  #: not yet given back
+    waiting: list[int] = field(default_factory=list)  #: a heap of places that no actor has
+    under_way: dict[Any, tuple[int, _Member]] = field(default_factory=dict)  #: by Ray's reference
+    answers: dict[int, Answer | Exception] = field(default_factory=dict)
+    losses: dict[int, int] = field(default_factory=dict)
+    num_taken: int = 0
+
+    def take(self, item: Item) -> None:
+        self.items[self.num_taken] = item
+        heapq.heappush(self.waiting, self.num_taken)
+        self.num_taken += 1
+
+    def is_fresh(self, place: int, is_stale: Callable[[Answer], bool]) -> bool:
+        answer = self.answers[place]
+        return isinstance(answer, Exception) or not is_stale(answer)
+
+    def do_again(self, place: int) -> None:
+        self.answers.pop(place, None)
+        heapq.heappush(self.waiting, place)
+
+    def give_back(self, place: int) -> Answer:
+        """The answer of a place, or its error raised."""
+        answer = self.answers.pop(place)
+        del self.items[place]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class Team:
+    """So many actors with one model."""
+
+    def __init__(
+        self,
+        choice: ModelChoice,
+        size: int,
+        *,
+        resources: dict[str, float],
+        patience_seconds: float,
+        kind: type[ScoringActor] = ScoringActor,
+    ) -> None:
+        """`resources`: "num_cpus" and "num_gpus" of an actor. Nothing is started yet."""
+        self._ray = import_ray()
+        self._kind = self._ray.remote(**resources)(kind)
+        self._choice = choice
+        self._size = size
+        self._patience_seconds = patience_seconds
+        self._members = list[_Member]()
+        self._loading = dict[Any, _Member]()
+        self._lost_while_loading = 0
+        self._report: ActorReport | None = None
+
+    def start(self) -> ActorReport:
+        """Start the actors: one that settles what is `auto`, then the others as it decided.
+
+        Raises:
+            LensError: as `load_scorer`.
+            ModelError: an actor differs from the first, was lost, or could not be started in time.
+        """
+        self._hire()
+        self._wait_for_members(1)
+        report = self._expected
+        for _ in range(self._size - 1):
+            self._hire()
+        self._wait_for_members(self._size)
+        return report
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the actors, each on its own machine."""
+        pids: list[int] = self._ray.get([member.handle.pid.remote() for member in self._members])
+        return pids
+
+    def run(
+        self,
+        call: Callable[[Any, Item], Any],
+        items: Iterable[Item],
+        is_stale: Callable[[Answer], bool] = lambda _: False,
+    ) -> Iterator[Answer]:
+        """`call(actor, item)`, a Ray reference, for each item; answers in the order of the items.
+
+        An item is taken when an actor can soon begin with it. An answer that has become stale before
+        its turn is asked for again.
+
+        Raises:
+            LensError: of an actor, in its turn.
+            ModelError: actors were lost again and again.
+        """
+        work, source = _Work[Item, Answer](), iter(items)
+        for member in self._members:
+            member.num_calls = 0  # what an abandoned run left behind is nobody's
+        place = 0
+        while True:
+            self._hand_out(work, source, call)
+            if not work.items:
+                return
+            if place not in work.answers:
+                self._wait(work)
+                continue
+            if work.is_fresh(place, is_stale):
+                yield work.give_back(place)
+                place += 1
+            for other in [other for other in work.answers if not work.is_fresh(other, is_stale)]:
+                work.do_again(other)
+
+    def close(self) -> None:
+        """End the actors."""
+        for member in (*self._members, *self._loading.values()):
+            self._ray.kill(member.handle)
+        self._members, self._loading = [], {}
+
+    @property
+    def _expected(self) -> ActorReport:
+        if self._report is None:
+            raise RuntimeError("the team has not started")
+        return self._report
+
+    def _hand_out(self, work: _Work[Item, Answer], source: Iterator[Item], call: Callable[[Any, Item], Any]) -> None:
+        """Give calls to who has room."""
+        if not self._members:  # all lost: there is nobody to take an item for
+            self._wait_for_members(1)
+        while (member := self._least_busy()) is not None and self._has_waiting(work, source):
+            place = heapq.heappop(work.waiting)
+            work.under_way[call(member.handle, work.items[place])] = (place, member)
+            member.num_calls += 1
+
+    def _least_busy(self) -> _Member | None:
+        free = [member for member in self._members if member.num_calls < DEPTH]
+        return min(free, key=lambda member: member.num_calls, default=None)
+
+    def _has_waiting(self, work: _Work[Item, Answer], source: Iterator[Item]) -> bool:
+        """Whether a call is waiting, one of the source included if there is room for it."""
+        if not work.waiting and len(work.items) < AHEAD * self._size:
+            for item in source:
+                work.take(item)
+                break
+        return bool(work.waiting)
+
+    def _wait(self, work: _Work[Item, Answer]) -> None:
+        """Take in whatever comes first: an answer, or an actor that has loaded."""
+        for reference in self._ray.wait([*work.under_way, *self._loading])[0]:
+            if reference in self._loading:
+                self._admit(reference)
+            else:
+                self._take_in(work, reference)
+
+    def _take_in(self, work: _Work[Item, Answer], reference: Any) -> None:
+        place, member = work.under_way.pop(reference)
+        member.num_calls -= 1
+        try:
+            work.answers[place] = self._ray.get(reference)
+        except self._ray.exceptions.RayTaskError as error:
+            work.answers[place] = _own_error(error)
+        except self._ray.exceptions.RayError as error:  # the actor, its machine or its answer is gone
+            work.losses[place] = work.losses.get(place, 0) + 1
+            if work.losses[place] > MAX_LOSSES:
+                raise _lost("at the same work", error) from error
+            work.do_again(place)
+            self._replace(member)
+
+    def _replace(self, member: _Member) -> None:
+        """Start another actor for one that is lost; each of its calls tells of the loss, once is enough."""
+        if member in self._members:
+            self._members.remove(member)
+            self._ray.kill(member.handle)  # it may merely have been out of reach
+            self._hire()
+
+    def _hire(self) -> None:
+        member = _Member(self._kind.remote())
+        self._loading[member.handle.load.remote(self._choice)] = member
+
+    def _wait_for_members(self, count: int) -> None:
+        """Wait until so many actors have loaded.
+
+        Raises:
+            ModelError: they were not ready in time, or as `_admit`.
+        """
+        deadline = time.monotonic() + self._patience_seconds
+        while len(self._members) < count:
+            left = max(deadline - time.monotonic(), 0.0)
+            ready = self._ray.wait(list(self._loading), timeout=left)[0]
+            if not ready:
+                raise ModelError(
+                    f"{len(self._members)} of {count} actors were ready within {self._patience_seconds:.0f} s; the "
+                    "cluster may be busy or too small: see `ray status`, or ask for fewer actors"
+                )
+            for reference in ready:
+                self._admit(reference)
+
+    def _admit(self, reference: Any) -> None:
+        """Let an actor that has loaded take calls, if it gives the same bits as the others."""
+        member = self._loading.pop(reference)
+        try:
+            report: ActorReport = self._ray.get(reference)
+        except self._ray.exceptions.RayTaskError as error:
+            # After the first has loaded, another that fails may want the memory of one that was just lost.
+            if self._report is None or self._lost_while_loading >= MAX_LOSSES:
+                raise _own_error(error) from None
+            self._lost_while_loading += 1
+            self._hire()
+            return
+        except self._ray.exceptions.RayError as error:
+            self._lost_while_loading += 1
+            if self._lost_while_loading > MAX_LOSSES:
+                raise _lost("while they loaded the model", error) from error
+            self._hire()
+            return
+        self._lost_while_loading = 0
+        self._agree(report)
+        self._members.append(member)
+
+    def _agree(self, report: ActorReport) -> None:
+        if self._report is None:
+            self._report = report
+            self._choice = self._choice.settled_by(report)
+        if differences := self._report.differences(report):
+            raise ModelError(
+                f"the actors would not give the same numbers; {'; '.join(differences)}: use machines of one kind "
+                "with the same release and the same model files"
+            )
+
+
+def _own_error(error: Any) -> Exception:
+    """What the actor raised, as it raised it; an error that is not ours stays Ray's, with the actor's traceback."""
+    cause = error.cause
+    found: Exception = cause if isinstance(cause, LensError | MemoryError) else error
+    return found
+
+
+def _lost(where: str, error: Exception) -> ModelError:
+    return ModelError(
+        f"{MAX_LOSSES + 1} actors in a row were lost {where}: {_gist(error)}. Look for a machine that is short of "
+        "memory or has another installation; use fewer actors or a smaller model"
+    )
+
+
+def _gist(error: Exception) -> str:
+    """What it comes down to: Ray's last line, without its advice."""
+    return str(error).strip().splitlines()[-1].partition(" Some common causes")[0].strip()[:300].removesuffix(".")

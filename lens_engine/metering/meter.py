@@ -1,0 +1,246 @@
+"""A scorer that counts: forwards and tokens, progress, budgets and cancelling, between small chunks."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lens_engine.config import BudgetOptions
+from lens_engine.metering.progress import Progress, SelectionListener
+from lens_engine.pricing.prices import Cost
+from lens_engine.scoring.base import Block, LabelScorer, Prefix, score_blocks
+from lens_engine.scoring.cache.scorer import count_pairs_found
+from lens_engine.scoring.limits import check_finite
+from lens_engine.types import LabelLogProbs, Phase, StopReason
+
+CHUNK_TOKENS = {"cpu": 8_192, "cuda": 65_536}
+"""Tokens scored between two looks at budget and cancel flag, by device: some 4 s on two CPU cores, and enough
+for whole forwards on a GPU. Constants, since the bits of a 16-bit score may depend on what is scored beside it."""
+
+
+class Stopped(Exception):
+    """Raised between chunks when the budget is used up or a stop was asked for."""
+
+    def __init__(self, reason: StopReason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """Where a block's scores belong, and what they cost."""
+
+    rows: slice
+    columns: slice
+    block: Block
+    cost: Cost
+
+
+@dataclass
+class Meter:
+    """Scores in chunks for one run and one set of label spans."""
+
+    scorer: LabelScorer
+    label_spans: tuple[str, ...]
+    listener: SelectionListener
+    budget: BudgetOptions
+    planned: Cost  #: the whole run
+    spent: Cost = Cost()  #: earlier attempts of a resumed run included
+    reserve: Cost = Cost()  #: kept back for the test rows
+    phase: Phase = Phase.FILTER
+    step: int = 1
+    steps: int = 1
+    best_validation_accuracy: float | None = None
+    pairs_from_cache: int = 0  #: of those spent; earlier attempts included
+    clock: Callable[[], float] = time.monotonic
+    _ignores_budget: bool = field(init=False, default=False)
+    _started: float = field(init=False)
+    _tokens_before: int = field(init=False, default=0)  #: of earlier attempts
+    _seconds_before: float = field(init=False, default=0.0)
+    _tokens_from_cache: int = field(init=False, default=0)  #: of this attempt
+    _pairs_found: int = field(init=False)  #: what the scorer's count was after the newest chunk
+    _lengths: dict[str, int] = field(init=False, default_factory=dict)
+    _stop_reason: StopReason | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self._started = self.clock()
+        self._pairs_found = count_pairs_found(self.scorer)
+
+    def resume(self, spent: Cost, seconds: float, pairs_from_cache: int = 0) -> None:
+        """Add what earlier attempts spent; the pace is measured on this attempt alone."""
+        self.spent, self._tokens_before, self._seconds_before = spent, spent.tokens, seconds
+        self.pairs_from_cache = pairs_from_cache
+
+    def enter(self, phase: Phase, step: int, steps: int) -> None:
+        """Tell the listener where the run is."""
+        self.phase, self.step, self.steps = phase, step, steps
+        self._report()
+
+    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> LabelLogProbs:
+        """`label_log_probs  # [prefixes, queries, labels]`; see LabelScorer.score.
+
+        A scorer with several workers has several chunks at a time. The chunks, and the one that a budget
+        of forwards ends before, are the same for any number of workers.
+
+        Raises:
+            Stopped: before a chunk that the budget does not cover, or when a stop was asked for.
+        """
+        result = np.empty((len(prefixes), len(queries), len(self.label_spans)), dtype=np.float32)
+        taken = deque[_Chunk]()
+        blocks = self._take(self._chunks(prefixes, queries), taken)
+        self._stop_reason = None
+        for scores in score_blocks(self.scorer, blocks, self.label_spans):
+            chunk = taken.popleft()
+            result[chunk.rows, chunk.columns] = scores
+            self._count(chunk.cost)
+        if self._stop_reason is not None:
+            raise Stopped(self._stop_reason)
+        check_finite(result, self.label_spans)
+        return result
+
+    def spend(self, cost: Cost) -> None:
+        """Count work that is not scoring, such as a batch of fine-tuning, just before it is done.
+
+        Raises:
+            Stopped: the budget does not cover it, or a stop was asked for.
+        """
+        reason = self._reason_to_stop(cost)
+        if reason is not None:
+            raise Stopped(reason)
+        self._count(cost)
+
+    @contextmanager
+    def beyond_budget(self) -> Iterator[None]:
+        """Within it the budget stops nothing; a cancel still does."""
+        self._ignores_budget = True
+        try:
+            yield
+        finally:
+            self._ignores_budget = False
+
+    def affords(self, cost: Cost) -> bool:
+        """Whether the budget covers a step of this cost, beside the reserve."""
+        return self._ignores_budget or (self._covers_forwards(cost) and self._covers_seconds(cost))
+
+    @property
+    def seconds(self) -> float:
+        return self._seconds_before + self.clock() - self._started
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Of what was computed in this attempt: what came from a cache says nothing about the rest."""
+        elapsed = self.clock() - self._started
+        done = self.spent.tokens - self._tokens_before - self._tokens_from_cache
+        return done / elapsed if done and elapsed > 0 else None
+
+    def count_tokens(self, segment: str) -> int:
+        if segment not in self._lengths:
+            self.learn_lengths([segment])
+        return self._lengths[segment]
+
+    def learn_lengths(self, segments: Sequence[str]) -> None:
+        """Tokenise segments once, all together."""
+        new = [segment for segment in dict.fromkeys(segments) if segment not in self._lengths]
+        if new:
+            self._lengths.update(zip(new, self.scorer.count_tokens(new), strict=True))
+
+    def _take(self, chunks: Iterable["_Chunk"], taken: "deque[_Chunk]") -> Iterator[Block]:
+        """Hand out chunks up to the one before which the run has to stop; `taken` holds those not yet counted."""
+        for chunk in chunks:
+            self._stop_reason = self._reason_to_stop(sum((other.cost for other in taken), chunk.cost))
+            if self._stop_reason is not None:
+                return
+            taken.append(chunk)
+            yield chunk.block
+
+    def _chunks(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> Iterator["_Chunk"]:
+        for rows, columns in self._cut(prefixes, queries):
+            block = Block(tuple(prefixes[rows]), tuple(queries[columns]))
+            forwards = len(block.prefixes) * len(block.queries)
+            yield _Chunk(rows, columns, block, Cost(forwards, self._tokens(block.prefixes, block.queries)))
+
+    def _cut(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> Iterator[tuple[slice, slice]]:
+        """Whole prefixes while they fit a chunk; a longer one is cut along its queries."""
+        self.learn_lengths([*queries, *(segment for prefix in prefixes for segment in prefix)])
+        query_tokens = sum(map(self.count_tokens, queries))
+        chunk_tokens = CHUNK_TOKENS.get(self.scorer.identity.device, CHUNK_TOKENS["cpu"])
+        for rows in _runs([self._prefix_tokens(prefix) + query_tokens for prefix in prefixes], chunk_tokens):
+            if rows.stop - rows.start > 1:
+                yield rows, slice(0, len(queries))
+            else:
+                # A long prefix is fed again with each cut, so its chunks are longer: an eighth at most is repeated.
+                most = max(chunk_tokens, 8 * self._prefix_tokens(prefixes[rows.start]))
+                for columns in _runs([self.count_tokens(query) for query in queries], most):
+                    yield rows, columns
+
+    def _tokens(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> int:
+        """Tokens with each prefix once and each of its queries once."""
+        own = sum(map(self.count_tokens, queries))
+        return sum(self._prefix_tokens(prefix) for prefix in prefixes) + own * len(prefixes)
+
+    def _prefix_tokens(self, prefix: Prefix) -> int:
+        return sum(map(self.count_tokens, prefix))
+
+    def _reason_to_stop(self, cost: Cost) -> StopReason | None:
+        """Why work of this cost must not begin; None if it may."""
+        asked = self.listener.stop_requested()
+        if asked is None and not self._covers_chunk(cost):
+            return StopReason.BUDGET
+        return asked
+
+    def _covers_chunk(self, cost: Cost) -> bool:
+        """As `affords`, but in the first half of the time no pace is trusted: first chunks are slow."""
+        limit = self.budget.max_seconds
+        is_early = limit is None or self.seconds < limit / 2
+        return self.affords(cost) or (is_early and self._covers_forwards(cost))
+
+    def _covers_forwards(self, cost: Cost) -> bool:
+        limit = self.budget.max_forwards
+        return limit is None or self.spent.forwards + cost.forwards + self.reserve.forwards <= limit
+
+    def _covers_seconds(self, cost: Cost) -> bool:
+        limit, pace = self.budget.max_seconds, self.tokens_per_second
+        needed = (cost.tokens + self.reserve.tokens) / pace if pace else 0.0
+        return limit is None or self.seconds + needed <= limit
+
+    def _count(self, cost: Cost) -> None:
+        self.spent = self.spent + cost
+        found = count_pairs_found(self.scorer)
+        if found > self._pairs_found:
+            self.pairs_from_cache += found - self._pairs_found
+            self._tokens_from_cache += cost.tokens
+        self._pairs_found = found
+        self._report()
+
+    def _report(self) -> None:
+        pace = self.tokens_per_second
+        left = max(self.planned.tokens - self.spent.tokens, 0)
+        self.listener.on_progress(
+            Progress(
+                phase=self.phase,
+                step=self.step,
+                steps=self.steps,
+                forwards_done=self.spent.forwards,
+                forwards_total=max(self.planned.forwards, self.spent.forwards),
+                tokens_done=self.spent.tokens,
+                tokens_total=max(self.planned.tokens, self.spent.tokens),
+                tokens_per_second=pace,
+                eta_seconds=left / pace if pace else None,
+                best_validation_accuracy=self.best_validation_accuracy,
+            )
+        )
+
+
+def _runs(costs: Sequence[int], most: int) -> Iterator[slice]:
+    """Consecutive items whose costs add up to at most `most`, at least one at a time."""
+    start, total = 0, 0
+    for index, cost in enumerate(costs):
+        if index > start and total + cost > most:
+            yield slice(start, index)
+            start, total = index, 0
+        total += cost
+    if start < len(costs):
+        yield slice(start, len(costs))

@@ -1,0 +1,64 @@
+"""Examples whose gradients stand for the gradient of the whole group. Both give weights, which are not used.
+
+CRAIG: Mirzasoleiman, Bilmes & Leskovec, "Coresets for data-efficient training of machine learning models"
+(ICML 2020). GradMatch: Killamsetty et al., "GRAD-MATCH" (ICML 2021). Within each group, as both papers and
+Guo et al., "DeepCore" (DEXA 2022), set them up.
+"""
+
+import numpy as np
+
+from lens_engine.language_model.fine_tuning.evidence import Evidence, FinalLayerGradients
+from lens_engine.methods.coreset.group_choice import choose_within, first_best
+from lens_engine.methods.coreset.submodular import FacilityLocation, maximise
+from lens_engine.types import FloatArray, IndexArray
+
+_RIDGE = 0.5
+"""GradMatch's penalty on squared weights, as its paper has it, but in units of the mean squared norm of a gradient:
+so the choice does not depend on the scale of the features."""
+
+
+def craig(evidence: Evidence, quotas: tuple[int, ...], rng: np.random.Generator) -> list[int]:  # noqa: ARG001
+    """The least sum, over the group, of the distance from a gradient to the nearest chosen one; greedily."""
+
+    def choose(rows: IndexArray, quota: int) -> list[int]:
+        gradients = evidence.gradients.take(rows)
+        # Facility location on a constant less the distance. The constant only has to be no less than any distance.
+        most = 2.0 * float(gradients.norms.max())
+
+        def similarity(asked: IndexArray) -> FloatArray:
+            return np.asarray(np.maximum(most - np.sqrt(gradients.squared_distances(gradients.take(asked))), 0.0))
+
+        return maximise(FacilityLocation(similarity, len(rows)), len(rows), quota)
+
+    return choose_within(evidence.groups, quotas, choose)
+
+
+def grad_match(evidence: Evidence, quotas: tuple[int, ...], rng: np.random.Generator) -> list[int]:  # noqa: ARG001
+    """Orthogonal matching pursuit of the group's summed gradient."""
+
+    def choose(rows: IndexArray, quota: int) -> list[int]:
+        return pursue(evidence.gradients.take(rows), quota)[0]
+
+    return choose_within(evidence.groups, quotas, choose)
+
+
+def pursue(gradients: FinalLayerGradients, count: int, ridge: float = _RIDGE) -> tuple[list[int], FloatArray]:
+    """Rows and their weights `[count]`: each pick is most aligned with what the weighted sum still lacks.
+
+    After each pick all weights are fitted anew: they minimise ||total - sum of w_i g_i||² + ridge * m * ||w||²,
+    with m the mean squared norm. Only a positive alignment counts, since the rows are used without weights.
+    """
+    aims = gradients.products_with(gradients.total())  # [rows] g_i · total
+    penalty = ridge * float(np.mean(gradients.norms**2))
+    crossed = np.empty((len(gradients), 0))  # [rows, chosen] g_i · g_j
+    chosen: list[int] = []
+    weights: FloatArray = np.empty(0)
+    for _ in range(count):
+        lacking = aims - crossed @ weights  # [rows] g_i · residual
+        lacking[chosen] = -np.inf
+        chosen.append(first_best(lacking))
+        crossed = np.column_stack([crossed, gradients.products(gradients.take(chosen[-1:]))])
+        normal = crossed[chosen] + penalty * np.eye(len(chosen))
+        # Least squares rather than an inverse: gradients may be parallel, or zero.
+        weights = np.asarray(np.linalg.lstsq(normal, aims[chosen])[0], dtype=np.float64)
+    return chosen, weights

@@ -1,0 +1,124 @@
+"""Facility location and graph cut, maximised greedily over similarities of gradients, within each group.
+
+Iyer & Bilmes, "Submodular optimization with submodular cover and submodular knapsack constraints" (NeurIPS 2013);
+Kothawade et al., "SIMILAR" (NeurIPS 2021). As in Guo et al., "DeepCore" (DEXA 2022), examples are compared by the
+cosine of their final-layer gradients, moved into 0 to 1. The greedy choice reaches at least 1 - 1/e of the best
+value of a monotone submodular function (Nemhauser, Wolsey & Fisher, 1978); both are here.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from lens_engine.language_model.fine_tuning.evidence import Evidence, FinalLayerGradients
+from lens_engine.methods.coreset.group_choice import choose_within, first_best
+from lens_engine.types import FloatArray, IndexArray
+
+_BLOCK = 256
+"""Gains are computed for so many candidates at a time: memory stays linear in the rows of a group."""
+
+Similarity = Callable[[IndexArray], FloatArray]
+"""Similarity of every row of the ground set with some of them  # [rows, asked], never below 0."""
+
+
+class SubmodularGain(Protocol):
+    """A submodular set function, by the gains of adding one element to what has been added."""
+
+    def gains(self, candidates: IndexArray) -> FloatArray:
+        """What each candidate alone would add now  # [candidates]."""
+        ...
+
+    def add(self, element: int) -> None:
+        """Put an element into the set."""
+        ...
+
+
+class FacilityLocation:
+    """The sum over all rows of their similarity with the most similar row of the set."""
+
+    def __init__(self, similarity: Similarity, num_rows: int) -> None:
+        self._similarity = similarity
+        self._covered = np.zeros(num_rows)
+
+    def gains(self, candidates: IndexArray) -> FloatArray:
+        better = np.maximum(self._similarity(candidates) - self._covered[:, None], 0.0)  # [rows, candidates]
+        return np.asarray(better.sum(axis=0))
+
+    def add(self, element: int) -> None:
+        self._covered = np.maximum(self._covered, self._similarity(np.array([element]))[:, 0])
+
+
+class GraphCut:
+    """Twice the similarity of the set with all rows, less that within the set: the least weight for which it grows."""
+
+    def __init__(self, similarity: Similarity) -> None:
+        self._similarity = similarity
+        self._chosen: list[int] = []
+
+    def gains(self, candidates: IndexArray) -> FloatArray:
+        similar = self._similarity(candidates)  # [rows, candidates]
+        itself = similar[candidates, np.arange(len(candidates))]
+        return np.asarray(2.0 * similar.sum(axis=0) - 2.0 * similar[self._chosen].sum(axis=0) - itself)
+
+    def add(self, element: int) -> None:
+        self._chosen.append(element)
+
+
+def facility_location(evidence: Evidence, quotas: tuple[int, ...], rng: np.random.Generator) -> list[int]:  # noqa: ARG001
+    """Rows that leave no row of the group without one whose gradient points the same way."""
+
+    def choose(rows: IndexArray, quota: int) -> list[int]:
+        return maximise(FacilityLocation(_cosines(evidence.gradients.take(rows)), len(rows)), len(rows), quota)
+
+    return choose_within(evidence.groups, quotas, choose)
+
+
+def graph_cut(evidence: Evidence, quotas: tuple[int, ...], rng: np.random.Generator) -> list[int]:  # noqa: ARG001
+    """Rows whose gradients are like those of the group, and unlike each other."""
+
+    def choose(rows: IndexArray, quota: int) -> list[int]:
+        return maximise(GraphCut(_cosines(evidence.gradients.take(rows))), len(rows), quota)
+
+    return choose_within(evidence.groups, quotas, choose)
+
+
+def maximise(function: SubmodularGain, num_rows: int, count: int) -> list[int]:
+    """Add `count` rows, each time the one that gains most; ties go to the lower row.
+
+    Lazy (Minoux, 1978): gains never grow as the set does, so an old gain bounds the new one, and only rows
+    whose bound reaches the best are computed again. The choice is that of computing all of them.
+    """
+    bounds = np.full(num_rows, np.inf)
+    chosen: list[int] = []
+    for _ in range(count):
+        bounds[chosen] = -np.inf
+        best = _find_best(function, bounds)
+        function.add(best)
+        chosen.append(best)
+    return chosen
+
+
+def _find_best(function: SubmodularGain, bounds: FloatArray) -> int:
+    """The row that gains most now; tightens the bounds of the rows that it looks at."""
+    gains = np.full(len(bounds), -np.inf)
+    is_stale = bounds > -np.inf
+    while True:
+        # A hair below the best as well: rows that are equal but for rounding are all to be seen.
+        reaching = np.flatnonzero(is_stale & (bounds * (1.0 + 1e-6) >= gains.max()))
+        if not len(reaching):
+            return first_best(gains)
+        highest = reaching[np.argsort(-bounds[reaching], kind="stable")[:_BLOCK]]
+        bounds[highest] = gains[highest] = function.gains(highest)
+        is_stale[highest] = False
+
+
+def _cosines(gradients: FinalLayerGradients) -> Similarity:
+    """(1 + cosine) / 2; a gradient of zero is as like any other as a perpendicular one."""
+    unit = FinalLayerGradients(_unit(gradients.residuals), _unit(gradients.features))
+    return lambda asked: (1.0 + unit.products(unit.take(asked))) / 2.0
+
+
+def _unit(vectors: FloatArray) -> FloatArray:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths == 0.0, 1.0, lengths))

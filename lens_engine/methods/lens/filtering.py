@@ -1,0 +1,101 @@
+"""Stage 1: progressive example filtering (section 3.1, Algorithm 1)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lens_engine.config import FilteringOptions
+from lens_engine.judging.calibration import calibrate
+from lens_engine.metering.meter import Meter
+from lens_engine.methods.lens.infoscore import contributions, info_scores
+from lens_engine.plan.rounds import FilterRound
+from lens_engine.rows.quotas import count_labels, share_equally
+from lens_engine.scoring.base import Prefix
+from lens_engine.task.template import CONTENT_FREE_TEXT, Task
+from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs
+
+
+@dataclass(frozen=True, slots=True)
+class FilterState:
+    """The survivors and all that is known of them.
+
+    `contributions  # [survivors, score_examples]` holds the columns computed so far; the score set is
+    nested, so a round adds columns and drops rows, and computes nothing twice.
+    """
+
+    rounds_done: int
+    survivors: IndexArray  #: indices into the candidates, ascending
+    contributions: FloatArray
+
+    @classmethod
+    def start(cls, num_candidates: int) -> "FilterState":
+        return cls(0, np.arange(num_candidates), np.empty((num_candidates, 0)))
+
+    def pick_survivors(self, candidates: Sequence[Example]) -> tuple[Example, ...]:
+        """The survivors themselves, in the order of `survivors`."""
+        return tuple(candidates[index] for index in self.survivors)
+
+    @property
+    def info_scores(self) -> FloatArray:
+        """I(e, S) of each survivor, on the score set so far."""
+        return info_scores(self.contributions)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Scores candidates and keeps the most informative, round by round."""
+
+    task: Task
+    candidates: Sequence[Example]
+    score_set: Sequence[Example]
+    options: FilteringOptions
+    balanced: bool
+
+    def run_round(self, state: FilterState, plan: FilterRound, meter: Meter) -> FilterState:
+        """Score the survivors on the round's new score examples, and keep the round's best.
+
+        Raises:
+            Stopped: the budget or a cancel ended the run within the round; the old state holds.
+        """
+        scored = state.contributions.shape[1]
+        columns = self._score(state.survivors, self.score_set[scored : plan.score_size], meter)
+        matrix = np.concatenate([state.contributions, columns], axis=1)
+        kept = self.rank(state.survivors, info_scores(matrix), plan.keep)
+        return FilterState(state.rounds_done + 1, state.survivors[kept], matrix[kept])
+
+    def rank(self, survivors: IndexArray, scores: FloatArray, keep: int) -> IndexArray:
+        """Positions of the `keep` best survivors, ascending; ties go to the earlier row.
+
+        Label-balanced: the same quota for each label; a label with fewer survivors keeps them all.
+        """
+        best_first = np.lexsort((survivors, -scores))
+        if not self.balanced:
+            return np.sort(best_first[:keep])
+        examples = [self.candidates[index] for index in survivors]
+        left = share_equally(keep, count_labels(examples, self.task.labels))
+        kept = list[int]()
+        for position in best_first.tolist():
+            label = examples[position].label
+            if left[label]:
+                left[label] -= 1
+                kept.append(position)
+        return np.sort(np.array(kept, dtype=np.intp))
+
+    def _score(self, survivors: IndexArray, new: Sequence[Example], meter: Meter) -> FloatArray:
+        if not new:
+            return np.empty((len(survivors), 0))
+        queries = [self.task.render_query(example.text) for example in new]
+        prefixes = [(self.task.render_demonstration(self.candidates[index]),) for index in survivors]
+        zero_shot = self._ask([()], queries, meter)[0]
+        one_shot = self._ask(prefixes, queries, meter)
+        gold = np.array([self.task.label_indices[example.label] for example in new], dtype=np.intp)
+        span_tokens = [meter.count_tokens(span) for span in self.task.label_spans]
+        return contributions(self.options.contribution, one_shot, zero_shot, gold, span_tokens)
+
+    def _ask(self, prefixes: Sequence[Prefix], queries: Sequence[str], meter: Meter) -> LabelLogProbs | FloatArray:
+        """`[prefixes, queries, labels]`, calibrated if asked for."""
+        if not self.options.calibrated:
+            return meter.score(prefixes, queries)
+        scores = meter.score(prefixes, [*queries, self.task.render_query(CONTENT_FREE_TEXT)])
+        return calibrate(scores[:, :-1], scores[:, -1])

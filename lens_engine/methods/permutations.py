@@ -1,0 +1,53 @@
+"""Drawing permutations: members by quota, in random order."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lens_engine.config import SelectionConfig
+from lens_engine.rows.quotas import demonstration_quotas
+from lens_engine.task.template import Task
+from lens_engine.types import Example, IndexArray, Permutation
+
+
+def group_by_label(
+    examples: Sequence[Example], task: Task, config: SelectionConfig
+) -> tuple[IndexArray, tuple[int, ...]]:
+    """The group of each example `[examples]`, and how many members of each group a permutation has.
+
+    Label-balanced: a group for each label. Otherwise all examples are one group.
+    """
+    quotas = demonstration_quotas(config, dict.fromkeys(task.labels, len(examples)))
+    if quotas is None:
+        return np.zeros(len(examples), dtype=np.intp), (config.num_demonstrations,)
+    groups = np.array([task.label_indices[example.label] for example in examples], dtype=np.intp)
+    return groups, tuple(quotas[label] for label in task.labels)
+
+
+def draw_permutation(groups: IndexArray, quotas: Sequence[int], rng: np.random.Generator) -> Permutation:
+    """Members drawn evenly from each group, without replacement, in random order."""
+    members = [
+        rng.choice(np.flatnonzero(groups == group), size=quota, replace=False) for group, quota in enumerate(quotas)
+    ]
+    return shuffle(np.concatenate(members).tolist(), rng)
+
+
+def render_permutations(
+    task: Task, examples: Sequence[Example], permutations: Sequence[Permutation]
+) -> list[tuple[str, ...]]:
+    """The prefix of each permutation of these examples."""
+    return [task.render_prefix([examples[index] for index in permutation]) for permutation in permutations]
+
+
+def swap(members: Sequence[int], rng: np.random.Generator) -> Permutation:
+    """The same members, two of them in each other's place; as they are, if there is but one."""
+    order = list(members)
+    if len(order) > 1:
+        one, other = (int(place) for place in rng.choice(len(order), size=2, replace=False))
+        order[one], order[other] = order[other], order[one]
+    return tuple(order)
+
+
+def shuffle(members: Sequence[int], rng: np.random.Generator) -> Permutation:
+    """The same members in random order."""
+    return tuple(int(member) for member in rng.permutation(np.asarray(members)))

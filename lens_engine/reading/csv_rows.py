@@ -1,0 +1,117 @@
+"""Rows of a CSV file: UTF-8, commas, a header, any line ends."""
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator
+from typing import Never
+
+from lens_engine.errors import InvalidDataset
+from lens_engine.reading.columns import Columns, find_columns
+from lens_engine.reading.errors import DatasetEmpty
+from lens_engine.reading.row_collector import RowCollector
+
+_CHUNK_BYTES = 2**20
+
+
+def read_csv_rows(file: io.BufferedReader, rows: RowCollector) -> None:
+    """Give the collector every row of `file`; raises InvalidDataset for what cannot be read as a table."""
+    check_utf8(file, rows.field)
+    file.seek(0)
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+    try:
+        _read_records(_BoundedLines(text, rows.limits.max_row_characters), rows)
+    finally:
+        # The caller opened the file and closes it.
+        text.detach()
+
+
+def check_utf8(file: io.BufferedReader, field: str) -> None:
+    """Raises InvalidDataset with the offset of the first byte that is not UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    num_decoded = 0
+    while True:
+        chunk = file.read(_CHUNK_BYTES)
+        pending = len(decoder.getstate()[0])
+        try:
+            decoder.decode(chunk, final=not chunk)
+        except UnicodeDecodeError as error:
+            offset = num_decoded - pending + error.start
+            raise InvalidDataset(
+                f"byte {offset:,} of the file is not UTF-8; save the file as UTF-8 (it may be Latin-1 or Windows-1252)",
+                field=field,
+            ) from None
+        num_decoded += len(chunk)
+        if not chunk:
+            return
+
+
+class _BoundedLines:
+    """Physical lines for csv.reader, which would otherwise gather a row of any size before handing it over."""
+
+    def __init__(self, text: io.TextIOWrapper, max_row_characters: int) -> None:
+        self._text = text
+        self._max = max_row_characters
+        self._num_read = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._text.readline(self._max + 1)
+        self._num_read += len(line)
+        if self._num_read > self._max:
+            raise csv.Error(f"row larger than {self._max:,} characters")
+        if not line:
+            raise StopIteration
+        return line
+
+    def begin_row(self) -> None:
+        self._num_read = 0
+
+
+def _read_records(lines: _BoundedLines, rows: RowCollector) -> None:
+    reader = csv.reader(lines, strict=True)
+    columns: Columns | None = None
+    line = 1
+    try:
+        for record in reader:
+            if not any(map(str.strip, record)):
+                rows.skip_blank()
+            elif columns is None:
+                columns = find_columns(record, rows.field)
+                rows.skip_columns(columns.unused)
+            else:
+                _add_record(record, columns, rows, line)
+            line = reader.line_num + 1
+            lines.begin_row()
+    except csv.Error as error:
+        _refuse_unreadable(error, rows, line, is_header=columns is None)
+    if columns is None:
+        raise DatasetEmpty("the file is empty; it needs the columns text and label, and rows", field=rows.field)
+
+
+def _add_record(record: list[str], columns: Columns, rows: RowCollector, line: int) -> None:
+    if len(record) != columns.width:
+        fault = (
+            f"has {len(record):,} fields where the header has {columns.width:,}; "
+            "put quotes round a text with a comma or a line break in it"
+        )
+        rows.note(None, fault, line=line)
+    else:
+        rows.add(record[columns.text], record[columns.label], line=line)
+
+
+def _refuse_unreadable(error: csv.Error, rows: RowCollector, line: int, *, is_header: bool) -> Never:
+    fault = _explain(str(error))
+    if is_header:
+        raise InvalidDataset(f"the header (line {line}) {fault}", field=rows.field) from None
+    rows.stop(fault, line=line)
+
+
+def _explain(complaint: str) -> str:
+    if "unexpected end of data" in complaint:
+        return "opens a quote that is never closed; close it, and write a quote inside a text twice"
+    if "larger than" in complaint:
+        return "has a field or row that is far too long; is a quote left open, or a line break missing?"
+    return "has a quote in the wrong place; write a quote inside a quoted text twice"

@@ -1,0 +1,88 @@
+"""Rows of a JSONL file: one strict JSON object a line."""
+
+import codecs
+import io
+import json
+from collections.abc import Iterator
+from typing import Never
+
+from lens_engine.reading.row_collector import RowCollector
+from lens_engine.reading.text_checks import show_name
+from lens_engine.reading.value_checks import MAX_DIGITS, add_value
+
+_BLANKS = b" \t\r\n"
+
+
+class _LooseJsonError(ValueError):
+    """JSON that Python would take, but that means different things to different readers."""
+
+
+def read_jsonl_rows(file: io.BufferedReader, rows: RowCollector) -> None:
+    """Give the collector every row of `file`; raises InvalidDataset when it must stop."""
+    for number, offset, line in _read_lines(file, rows):
+        if not line.strip(_BLANKS):
+            rows.skip_blank()
+            continue
+        try:
+            item = parse_strict_json(line)
+        except UnicodeDecodeError as error:
+            fault = f"is not UTF-8 at byte {offset + error.start:,} of the file; save the file as UTF-8"
+            rows.note(None, fault, line=number)
+        except (ValueError, RecursionError) as error:
+            rows.note(None, _explain(error), line=number)
+        else:
+            add_value(item, rows, line=number)
+
+
+def parse_strict_json(line: bytes) -> object:
+    """One JSON value; raises ValueError or RecursionError for what is not strict, unambiguous JSON."""
+    return _DECODER.decode(line.decode("utf-8"))
+
+
+def _read_lines(file: io.BufferedReader, rows: RowCollector) -> Iterator[tuple[int, int, bytes]]:
+    """Line number from 1, offset of its first byte, and the line. Only \\n ends a line."""
+    longest = rows.limits.max_row_characters
+    number, offset = 1, len(codecs.BOM_UTF8)
+    if file.read(offset) != codecs.BOM_UTF8:
+        offset = 0
+        file.seek(0)
+    while line := file.readline(longest + 1):
+        if len(line) > longest:
+            rows.stop(f"is longer than {longest:,} bytes; is a line break missing?", line=number)
+        yield number, offset, line
+        number, offset = number + 1, offset + len(line)
+
+
+def _explain(error: ValueError | RecursionError) -> str:
+    if isinstance(error, _LooseJsonError):
+        return str(error)
+    if isinstance(error, RecursionError):
+        return "is nested too deeply; keep the keys text and label only"
+    if isinstance(error, json.JSONDecodeError):
+        # The parser's own words ("Expecting ',' delimiter") hold nothing of the line.
+        return f"is not valid JSON ({error.msg} at column {error.colno:,}); write one object a line"
+    return "is not valid JSON; write one object a line"
+
+
+def _refuse_constant(name: str) -> Never:
+    raise _LooseJsonError(f"holds {name}, which JSON does not have; use a string or null")
+
+
+def _parse_integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise _LooseJsonError(f"holds a number of more than {MAX_DIGITS} digits; put it in quotes")
+    return int(digits)
+
+
+def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    item: dict[str, object] = {}
+    for key, value in pairs:
+        if key in item:
+            raise _LooseJsonError(f"has the key {show_name(key)} more than once; keep one of them")
+        item[key] = value
+    return item
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_refuse_repeated_keys, parse_int=_parse_integer, parse_constant=_refuse_constant
+)

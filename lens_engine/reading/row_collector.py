@@ -1,0 +1,174 @@
+"""The one gate that every row passes, whatever format it came in."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Never
+
+from lens_engine.errors import InvalidDataset, RowProblem
+from lens_engine.reading.columns import LABEL, TEXT, describe_unused
+from lens_engine.reading.errors import DatasetEmpty, DatasetTooLarge
+from lens_engine.reading.limits import ParsingLimits
+from lens_engine.reading.parsed_dataset import DatasetFormat, ParsedDataset
+from lens_engine.reading.text_checks import (
+    BIDI_CONTROLS,
+    MAX_SHOWN,
+    ZERO_WIDTH,
+    find_fault,
+    find_lookalikes,
+    is_blank,
+    show_name,
+    show_names,
+)
+from lens_engine.types import Example
+
+_MAX_UNUSED_KEPT = 100
+"""Names of columns that are not read, and characters of each: a hostile file has no end of them."""
+
+
+class RowCollector:
+    """Keeps the good rows, notes the bad ones, and stops at the first cap that is passed.
+
+    `field` is what the API calls this dataset; columns are named below it (`dataset.text`).
+    """
+
+    def __init__(self, limits: ParsingLimits, field: str) -> None:
+        self.limits = limits
+        self.field = field
+        self._examples: list[Example] = []
+        self._problems: list[RowProblem] = []
+        self._labels: dict[str, None] = {}
+        self._unused: dict[str, None] = {}
+        self._digest = hashlib.sha256()
+        self._num_bytes = 0
+        self._num_bad = self._num_without_content = self._num_blank = 0
+        self._bidi_rows: list[int] = []
+        self._zero_width_rows: list[int] = []
+
+    @property
+    def next_row(self) -> int:
+        """The row that the next `add` or `note` is about."""
+        return len(self._examples) + self._num_bad
+
+    def add(self, text: str | None, label: str | None, *, line: int | None = None) -> None:
+        """Take one row, or note why not; `line` is where it begins in the file, from 1.
+
+        Raises DatasetTooLarge at a cap on rows or bytes, InvalidDataset at the cap on labels.
+        """
+        has_text, has_label = not is_blank(text), not is_blank(label)
+        if text is None or not has_text:
+            self._num_without_content += not has_label
+            self.note(TEXT, "is blank; write a text or delete the row", line=line)
+        elif label is None or not has_label:
+            self.note(LABEL, "is empty; give the row a label or delete it", line=line)
+        elif fault := find_fault(text, self.limits.max_text_characters):
+            self.note(TEXT, fault, line=line)
+        elif fault := find_fault(label, self.limits.max_label_characters):
+            self.note(LABEL, fault, line=line)
+        else:
+            self._keep(Example(self.next_row, text, label))
+
+    def note(self, column: str | None, fault: str, *, line: int | None = None) -> None:
+        """The next row is bad, in one column or as a whole; `fault` ends a sentence that begins with its name."""
+        self._refuse_if_full()
+        if len(self._problems) < MAX_SHOWN:
+            place = f"row {self.next_row}" if line is None else f"row {self.next_row} (line {line})"
+            detail = f"{place} {fault}" if column is None else f"{place}: `{column}` {fault}"
+            field = self.field if column is None else f"{self.field}.{column}"
+            self._problems.append(RowProblem(self.next_row, field, detail))
+        self._num_bad += 1
+
+    def stop(self, fault: str, *, line: int | None = None) -> Never:
+        """The next row cannot be read, nor anything after it: raises InvalidDataset."""
+        self.note(None, fault, line=line)
+        self._refuse_rows()
+
+    def skip_blank(self) -> None:
+        """Pass over a line with nothing on it; it is no data row and gets no number."""
+        self._num_blank += 1
+        if self._num_blank > self.limits.max_rows:
+            raise DatasetTooLarge(f"more than {self.limits.max_rows:,} lines are blank", field=self.field)
+
+    def skip_columns(self, names: Sequence[str]) -> None:
+        """Remember columns that are not read, for a warning."""
+        if len(self._unused) < _MAX_UNUSED_KEPT:
+            self._unused.update(dict.fromkeys(name[:_MAX_UNUSED_KEPT] for name in names[:_MAX_UNUSED_KEPT]))
+
+    def finish(self, dataset_format: DatasetFormat) -> ParsedDataset:
+        """The dataset; raises DatasetEmpty, or InvalidDataset with the first bad rows."""
+        if not self._examples and self._num_bad == self._num_without_content:
+            raise DatasetEmpty(
+                "the dataset has no rows with content; give every row a text and a label", field=self.field
+            )
+        if self._problems:
+            self._refuse_rows()
+        if len(self._examples) == 1:
+            raise DatasetEmpty("the dataset has one row only; selecting examples takes many", field=self.field)
+        return ParsedDataset(tuple(self._examples), dataset_format, self._digest.hexdigest(), self._warnings())
+
+    def _refuse_if_full(self) -> None:
+        if self.next_row >= self.limits.max_rows:
+            raise DatasetTooLarge(
+                f"the dataset has more than {self.limits.max_rows:,} rows; send a sample of it", field=self.field
+            )
+
+    def _keep(self, example: Example) -> None:
+        self._refuse_if_full()
+        self._count_bytes(example)
+        self._count_label(example)
+        self._examples.append(example)
+        self._digest.update(json.dumps([example.text, example.label]).encode("ascii") + b"\n")
+        both = f"{example.text}\n{example.label}"
+        if not both.isascii():
+            if BIDI_CONTROLS.search(both):
+                self._bidi_rows.append(example.row)
+            if ZERO_WIDTH.search(both):
+                self._zero_width_rows.append(example.row)
+
+    def _count_bytes(self, example: Example) -> None:
+        self._num_bytes += len(example.text.encode()) + len(example.label.encode())
+        if self._num_bytes > self.limits.max_bytes:
+            raise DatasetTooLarge(
+                f"the texts and labels take more than {self.limits.max_bytes:,} bytes; send a sample of them",
+                field=self.field,
+            )
+
+    def _count_label(self, example: Example) -> None:
+        self._labels[example.label] = None
+        if len(self._labels) > self.limits.max_labels:
+            detail = (
+                f"row {example.row} brings more than {self.limits.max_labels:,} different labels "
+                f"({show_names(list(self._labels))}); are the columns text and label swapped?"
+            )
+            field = f"{self.field}.{LABEL}"
+            raise InvalidDataset(
+                detail, field=field, row=example.row, problems=(RowProblem(example.row, field, detail),)
+            )
+
+    def _refuse_rows(self) -> Never:
+        first = self._problems[0]
+        message = first.detail
+        if self._num_bad > 1:
+            message = f"{self._num_bad:,} rows cannot be used; the first: {first.detail}"
+        raise InvalidDataset(message, field=first.field, row=first.row, problems=tuple(self._problems))
+
+    def _warnings(self) -> tuple[str, ...]:
+        found = [
+            f"the labels {' and '.join(map(show_name, group[:MAX_SHOWN]))} differ only in case, spaces "
+            "or Unicode form; they are kept apart"
+            for group in find_lookalikes(self._labels)[:MAX_SHOWN]
+        ]
+        if self._unused:
+            found.append(describe_unused(list(self._unused)))
+        if self._num_blank:
+            found.append(f"{self._num_blank:,} blank rows were skipped and are not counted in row numbers")
+        if self._bidi_rows:
+            found.append(_describe_invisible("bidirectional control", self._bidi_rows))
+        if self._zero_width_rows:
+            found.append(_describe_invisible("zero-width", self._zero_width_rows))
+        return tuple(found)
+
+
+def _describe_invisible(kind: str, rows: Sequence[int]) -> str:
+    first = ", ".join(map(str, rows[:MAX_SHOWN]))
+    return f"{len(rows):,} rows hold {kind} characters, which are invisible; they are kept (first rows: {first})"

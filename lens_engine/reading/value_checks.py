@@ -1,0 +1,52 @@
+"""JSON values as text and label: strings as they are, whole numbers as labels, nothing guessed."""
+
+from collections.abc import Mapping
+
+from lens_engine.reading.columns import LABEL, TEXT
+from lens_engine.reading.row_collector import RowCollector
+from lens_engine.reading.text_checks import show_names
+
+MAX_DIGITS = 640
+"""Of a whole number: the smallest limit that Python itself may be set to."""
+
+_KINDS: tuple[tuple[type, str], ...] = (
+    (bool, "true or false"),
+    (int, "a number"),
+    (float, "a number"),
+    (list, "a list"),
+    (dict, "an object"),
+)
+
+
+def add_value(value: object, rows: RowCollector, *, line: int | None = None) -> None:
+    """Give the collector one row as JSON has it; notes what is no object, lacks a key or has another type."""
+    if isinstance(value, Mapping):
+        _add_mapping(value, rows, line)
+    else:
+        rows.note(None, 'is not a JSON object; write {"text": "…", "label": "…"}', line=line)
+
+
+def _add_mapping(item: Mapping[str, object], rows: RowCollector, line: int | None) -> None:
+    for column in (TEXT, LABEL):
+        if column not in item:
+            rows.note(column, f"is missing; keys found: {show_names(list(item)) or 'none'}", line=line)
+            return
+    text, label = item[TEXT], _write_integer(item[LABEL])
+    if not isinstance(text, str | None):
+        rows.note(TEXT, _refuse_type(text), line=line)
+    elif not isinstance(label, str | None):
+        rows.note(LABEL, _refuse_type(label), line=line)
+    else:
+        rows.skip_columns([name for name in item if name not in (TEXT, LABEL)])
+        rows.add(text, label, line=line)
+
+
+def _write_integer(label: object) -> object:
+    if isinstance(label, int) and not isinstance(label, bool) and abs(label) < 10**MAX_DIGITS:
+        return str(label)
+    return label
+
+
+def _refuse_type(value: object) -> str:
+    kind = next((kind for known, kind in _KINDS if isinstance(value, known)), "of another type")
+    return f"is {kind}, not a string; put it in quotes"

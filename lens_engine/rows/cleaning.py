@@ -1,0 +1,95 @@
+"""Examples fit to be judged on: every label has a word, every text occurs once and has one label."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lens_engine.config import SelectionConfig
+from lens_engine.errors import ClassTooSmall, InvalidDataset
+from lens_engine.rows.quotas import count_labels
+from lens_engine.types import Example
+
+_MAX_LISTED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class CleanExamples:
+    """What is left of an upload, and what was taken out."""
+
+    examples: list[Example]
+    duplicates: int
+    conflicts: list[int]  #: a row of each text that has more than one label
+
+
+def check_labels(examples: Sequence[Example], labels: Sequence[str], field: str) -> None:
+    """Every example's label has a label word, and every label word an example.
+
+    Raises:
+        InvalidDataset: naming the first row whose label has no word.
+        ClassTooSmall: naming the first label without an example.
+    """
+    known = set(labels)
+    for example in examples:
+        if example.label not in known:
+            shown = ", ".join(repr(label) for label in labels[:_MAX_LISTED])
+            raise InvalidDataset(
+                f"row {example.row} has the label {example.label[:40]!r}, which has no label word; "
+                f"add it to the verbalizer (it has {shown})",
+                field=f"{field}.label",
+                row=example.row,
+            )
+    missing = [label for label, count in count_labels(examples, labels).items() if not count]
+    if missing:
+        raise ClassTooSmall(
+            f"label {missing[0]!r} has a label word but no example in the {field} rows; "
+            "add examples or take it out of the verbalizer",
+            field=f"{field}.label",
+        )
+
+
+def clean_examples(examples: Sequence[Example]) -> CleanExamples:
+    """Drop repeated texts (the first stays) and every text that has more than one label."""
+    labels_of: dict[str, set[str]] = {}
+    for example in examples:
+        labels_of.setdefault(_text_key(example), set()).add(example.label)
+    kept, seen, conflicts = list[Example](), set[str](), list[int]()
+    for example in examples:
+        key = _text_key(example)
+        is_first = key not in seen
+        seen.add(key)
+        if is_first and len(labels_of[key]) == 1:
+            kept.append(example)
+        elif is_first:
+            conflicts.append(example.row)
+    in_conflict = sum(len(labels_of[_text_key(example)]) > 1 for example in examples)
+    return CleanExamples(kept, len(examples) - len(kept) - in_conflict, conflicts)
+
+
+def _text_key(example: Example) -> str:
+    return unicodedata.normalize("NFC", example.text).strip()
+
+
+def drop_leaks(train: CleanExamples, test: CleanExamples, config: SelectionConfig) -> tuple[CleanExamples, int]:
+    """The train rows whose text is not in the test rows, and how many were left out.
+
+    Raises:
+        InvalidDataset: there are some, and `splits.leaked_rows` is "reject".
+    """
+    test_keys = {_text_key(example) for example in test.examples}
+    leaked = [example.row for example in train.examples if _text_key(example) in test_keys]
+    if leaked and config.splits.leaked_rows == "reject":
+        raise InvalidDataset(
+            f"{len(leaked)} texts of the dataset are in the test rows too (first rows: {list_rows(leaked)}); remove "
+            'them from one of the two, or set options.splits.leaked_rows to "drop" to leave them out of the dataset',
+            field="dataset.text",
+            row=leaked[0],
+        )
+    leaked_rows = set(leaked)
+    kept = [example for example in train.examples if example.row not in leaked_rows]
+    return CleanExamples(kept, train.duplicates, train.conflicts), len(leaked)
+
+
+def list_rows(rows: Sequence[int]) -> str:
+    """The first few rows, for a message."""
+    shown = ", ".join(str(row) for row in rows[:_MAX_LISTED])
+    return shown + (", …" if len(rows) > _MAX_LISTED else "")

@@ -1,0 +1,157 @@
+"""Prompts that would not fit the model's context: refused, left out or trimmed, never cut in silence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from lens_engine.config import SelectionConfig
+from lens_engine.errors import PromptTooLong
+from lens_engine.rows.splits import SplitRows, check_sizes
+from lens_engine.scoring.base import LabelScorer
+from lens_engine.task.template import Task
+from lens_engine.types import Example
+
+_SPECIAL_TOKENS = 4
+"""Room kept for what a tokenizer puts before a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class FittedRows:
+    """Splits of which every prompt fits, and what it took."""
+
+    rows: SplitRows
+    skipped: int = 0
+    trimmed: int = 0
+
+
+@dataclass(frozen=True)
+class _Ruler:
+    task: Task
+    scorer: LabelScorer
+    num_demonstrations: int
+
+    def demonstrations(self, examples: Sequence[Example]) -> list[int]:
+        return self.scorer.count_tokens([self.task.render_demonstration(example) for example in examples])
+
+    def queries(self, examples: Sequence[Example]) -> list[int]:
+        return self.scorer.count_tokens([self.task.render_query(example.text) for example in examples])
+
+    @property
+    def room(self) -> int:
+        """Tokens for demonstrations and query, when the longest label span is taken off."""
+        longest_span = max(self.scorer.count_tokens(self.task.label_spans))
+        return self.scorer.max_prompt_tokens - longest_span - _SPECIAL_TOKENS
+
+    @property
+    def share(self) -> int:
+        """Tokens each segment may have so that any n demonstrations and any query fit."""
+        return self.room // (self.num_demonstrations + 1)
+
+
+def fit_to_context(rows: SplitRows, task: Task, scorer: LabelScorer, config: SelectionConfig) -> FittedRows:
+    """Make sure that the longest possible prompt fits, by the policy `config.too_long`.
+
+    Under "skip_example" and "trim_input" each demonstration and query gets the same share of the
+    context, so that whatever permutation the search tries, its prompts fit.
+
+    Raises:
+        PromptTooLong: the policy is "reject" and the longest prompt does not fit; or the template alone
+            takes more than a demonstration's share.
+        InvalidDataset, ClassTooSmall: leaving out the long texts leaves too few.
+    """
+    ruler = _Ruler(task, scorer, config.num_demonstrations)
+    longest = _longest_prompt(rows, ruler)
+    if longest <= ruler.room:
+        return FittedRows(rows)
+    if config.too_long == "reject":
+        raise PromptTooLong(
+            f"the longest prompt would have {longest} tokens and the model takes {ruler.room}; shorten the longest "
+            'texts, use fewer demonstrations, or set too_long to "skip_example" or "trim_input"',
+            field="options.too_long",
+            row=_longest_row(rows, ruler),
+        )
+    fitted = _trim(rows, ruler) if config.too_long == "trim_input" else _skip(rows, ruler)
+    check_sizes(fitted.rows, task.labels, config)
+    return fitted
+
+
+def _evaluation_rows(rows: SplitRows) -> tuple[tuple[Example, ...], ...]:
+    return rows.score_set, rows.validation, rows.confirmation, rows.test
+
+
+def _longest_prompt(rows: SplitRows, ruler: _Ruler) -> int:
+    demonstrations = sorted(ruler.demonstrations(rows.candidates), reverse=True)
+    queries = max(max(ruler.queries(split), default=0) for split in _evaluation_rows(rows))
+    return sum(demonstrations[: ruler.num_demonstrations]) + queries
+
+
+def _longest_row(rows: SplitRows, ruler: _Ruler) -> int:
+    lengths = ruler.demonstrations(rows.candidates)
+    return rows.candidates[lengths.index(max(lengths))].row
+
+
+def _skip(rows: SplitRows, ruler: _Ruler) -> FittedRows:
+    skipped = 0
+
+    def keep(examples: tuple[Example, ...], lengths: list[int]) -> tuple[Example, ...]:
+        nonlocal skipped
+        kept = tuple(example for example, length in zip(examples, lengths, strict=True) if length <= ruler.share)
+        skipped += len(examples) - len(kept)
+        return kept
+
+    fitted = _rebuild(
+        rows,
+        keep(rows.candidates, ruler.demonstrations(rows.candidates)),
+        [keep(split, ruler.queries(split)) for split in _evaluation_rows(rows)],
+    )
+    return FittedRows(fitted, skipped=skipped)
+
+
+def _trim(rows: SplitRows, ruler: _Ruler) -> FittedRows:
+    """Cut long texts; a candidate that then equals a row it would be judged on is left out."""
+    trimmed = 0
+
+    def fit(examples: tuple[Example, ...], lengths: list[int]) -> tuple[Example, ...]:
+        nonlocal trimmed
+        trimmed += sum(length > ruler.share for length in lengths)
+        return tuple(
+            example if length <= ruler.share else _trim_text(example, ruler)
+            for example, length in zip(examples, lengths, strict=True)
+        )
+
+    fitted = _rebuild(
+        rows,
+        fit(rows.candidates, ruler.demonstrations(rows.candidates)),
+        [fit(split, ruler.queries(split)) for split in _evaluation_rows(rows)],
+    )
+    met = {example.text for split in _evaluation_rows(fitted) for example in split}
+    apart = tuple(example for example in fitted.candidates if example.text not in met)
+    skipped = len(fitted.candidates) - len(apart)
+    return FittedRows(replace(fitted, candidates=apart), skipped=skipped, trimmed=trimmed)
+
+
+def _trim_text(example: Example, ruler: _Ruler) -> Example:
+    """The longest beginning whose demonstration fits its share, found by halving."""
+    low, high = 0, len(example.text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = ruler.demonstrations([replace(example, text=example.text[:middle])])[0] <= ruler.share
+        low, high = (middle, high) if fits else (low, middle - 1)
+    if not low:
+        raise PromptTooLong(
+            f"even without its text, a demonstration has more than {ruler.share} tokens; "
+            "shorten the template or use fewer demonstrations",
+            field="template",
+        )
+    return replace(example, text=example.text[:low])
+
+
+def _rebuild(rows: SplitRows, candidates: tuple[Example, ...], others: list[tuple[Example, ...]]) -> SplitRows:
+    score_set, validation, confirmation, test = others
+    return replace(
+        rows,
+        candidates=candidates,
+        score_set=score_set,
+        validation=validation,
+        confirmation=confirmation,
+        test=test,
+    )

@@ -1,0 +1,241 @@
+"""From labelled examples to splits that never meet.
+
+The test rows are given, or held out of the upload. From the rest come validation rows V, confirmation
+rows, the score set S and the candidates D, all disjoint. A text is in one split only: duplicates are
+dropped, a text with two labels is set aside, and a text that is also in the test rows is left out of
+the others (or refused, if `splits.leaked_rows` says so). All of it is counted and said.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from lens_engine.config import SelectionConfig
+from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset
+from lens_engine.plan.rounds import plan_rounds
+from lens_engine.randomness import make_generator
+from lens_engine.rows.cleaning import CleanExamples, check_labels, clean_examples, drop_leaks, list_rows
+from lens_engine.rows.problem import Problem
+from lens_engine.rows.quotas import count_labels, demonstration_quotas, share_equally, share_proportionally
+from lens_engine.types import Example
+
+_VALIDATION_SHARE, _CONFIRMATION_SHARE, _SCORE_SHARE = 0.25, 0.20, 0.20
+"""The most that a split may take of the rows left after the test rows, so that small uploads work."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRows:
+    """The rows of each split; no text is in two of them.
+
+    `score_set` is ordered so that each of its beginnings is label-balanced: the score set of a round
+    is a beginning of it.
+    """
+
+    candidates: tuple[Example, ...]
+    score_set: tuple[Example, ...]
+    validation: tuple[Example, ...]
+    confirmation: tuple[Example, ...]
+    test: tuple[Example, ...]
+    unused: int
+    duplicates_dropped: int
+    conflicting_texts: int
+    leaked_from_test: int
+    warnings: tuple[str, ...]
+
+
+def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
+    """Cut a problem's examples into splits; the same seed gives the same rows.
+
+    Raises:
+        InvalidDataset: a label without a label word, or, where `splits.leaked_rows` is "reject", a
+            text in both dataset and test rows.
+        ClassTooSmall: a label has fewer examples than the splits and its quota need; the message
+            names the label and the number.
+        InvalidConfig: fewer demonstrations than labels in a label-balanced selection, or filtering
+            keeps fewer examples than a permutation needs.
+    """
+    labels = problem.task.labels
+    _check_keep(labels, config)
+    check_labels(problem.examples, labels, "dataset")
+    train = clean_examples(problem.examples)
+    test, leaked = CleanExamples([], 0, []), 0
+    if problem.test is not None:
+        check_labels(problem.test, labels, "test")
+        test = clean_examples(problem.test)
+        train, leaked = drop_leaks(train, test, config)
+    shuffled = _shuffle(train.examples, config.seed, "splits")
+    held_out, rest = _take_test(shuffled, test.examples, problem.test is not None, labels, config)
+    validation, rest = _take(rest, labels, _at_most(config.splits.validation, _VALIDATION_SHARE, len(rest)))
+    left = len(rest) + len(validation)
+    confirmation, rest = _take(rest, labels, _at_most(config.splits.confirmation, _CONFIRMATION_SHARE, left))
+    score_set, rest = _take_score_set(rest, labels, config, left)
+    candidates = _take_candidates(rest, labels, config)
+    split = SplitRows(
+        candidates=tuple(sorted(candidates, key=lambda example: example.row)),
+        score_set=tuple(score_set),
+        validation=tuple(validation),
+        confirmation=tuple(confirmation),
+        test=tuple(held_out),
+        unused=len(rest) - len(candidates),
+        duplicates_dropped=train.duplicates + test.duplicates,
+        conflicting_texts=len(train.conflicts) + len(test.conflicts),
+        leaked_from_test=leaked,
+        warnings=(),
+    )
+    check_sizes(split, labels, config)
+    return _with_warnings(split, train, test, labels, config)
+
+
+def _check_keep(labels: Sequence[str], config: SelectionConfig) -> None:
+    """What filtering keeps must fill the quotas, whichever label gets the odd place."""
+    quotas = demonstration_quotas(config, dict.fromkeys(labels, 1))
+    least = config.num_demonstrations if quotas is None else max(quotas.values()) * len(labels)
+    if config.filtering.keep < least:
+        raise InvalidConfig(
+            f"filtering.keep is {config.filtering.keep}, and {config.num_demonstrations} demonstrations of "
+            f"{len(labels)} labels need at least {least} examples to choose from; raise it",
+            field="options.filtering.keep",
+        )
+
+
+def _shuffle(examples: Sequence[Example], seed: int, stage: str) -> list[Example]:
+    order = make_generator(seed, stage).permutation(len(examples))
+    return [examples[index] for index in order]
+
+
+def _take_test(
+    shuffled: list[Example], test: list[Example], is_given: bool, labels: Sequence[str], config: SelectionConfig
+) -> tuple[list[Example], list[Example]]:
+    most = config.splits.test
+    if is_given:
+        pool = _shuffle(test, config.seed, "test")
+        chosen, _ = _take(pool, labels, len(pool) if most is None else most)
+        return chosen, shuffled
+    size = round(len(shuffled) * config.splits.held_out_share)
+    return _take(shuffled, labels, size if most is None else min(size, most))
+
+
+def _at_most(wanted: int, share: float, available: int) -> int:
+    return min(wanted, int(available * share))
+
+
+def _take(pool: list[Example], labels: Sequence[str], total: int) -> tuple[list[Example], list[Example]]:
+    """The first `total` rows in proportion to the labels, and the rest, both in the pool's order."""
+    return _take_quotas(pool, share_proportionally(total, count_labels(pool, labels)))
+
+
+def _take_quotas(pool: list[Example], quotas: dict[str, int]) -> tuple[list[Example], list[Example]]:
+    left = dict(quotas)
+    taken, rest = list[Example](), list[Example]()
+    for example in pool:
+        if left[example.label]:
+            left[example.label] -= 1
+            taken.append(example)
+        else:
+            rest.append(example)
+    return taken, rest
+
+
+def _take_score_set(
+    pool: list[Example], labels: Sequence[str], config: SelectionConfig, available: int
+) -> tuple[list[Example], list[Example]]:
+    candidates = min(config.filtering.candidates or len(pool), len(pool))
+    wanted = _at_most(plan_rounds(candidates, config.filtering)[-1].score_size, _SCORE_SHARE, available)
+    share = share_equally if config.balanced else share_proportionally
+    taken, rest = _take_quotas(pool, share(wanted, _spare(pool, labels, config)))
+    return _interleave(taken, labels), rest
+
+
+def _spare(pool: list[Example], labels: Sequence[str], config: SelectionConfig) -> dict[str, int]:
+    """What each label can give to the score set: half of its rows at most, and never what its quota needs."""
+    counts = count_labels(pool, labels)
+    needed = demonstration_quotas(config, counts) or dict.fromkeys(labels, 1)
+    return {label: max(min(count // 2, count - needed[label]), min(count, 1)) for label, count in counts.items()}
+
+
+def _interleave(examples: list[Example], labels: Sequence[str]) -> list[Example]:
+    """Spread each label evenly over the list, so that every beginning has the labels in proportion."""
+    counts = count_labels(examples, labels)
+    seen = dict.fromkeys(labels, 0)
+    keyed = list[tuple[float, int, Example]]()
+    for example in examples:
+        place = (seen[example.label] + 0.5) / counts[example.label]
+        keyed.append((place, labels.index(example.label), example))
+        seen[example.label] += 1
+    return [example for *_, example in sorted(keyed, key=lambda item: item[:2])]
+
+
+def _take_candidates(rest: list[Example], labels: Sequence[str], config: SelectionConfig) -> list[Example]:
+    most = config.filtering.candidates
+    if most is None or len(rest) <= most:
+        return rest
+    share = share_equally if config.balanced else share_proportionally
+    return _take_quotas(rest, share(most, count_labels(rest, labels)))[0]
+
+
+def check_sizes(split: SplitRows, labels: Sequence[str], config: SelectionConfig) -> None:
+    """Refuse splits that cannot serve: too few candidates, or a label with no row where one is needed.
+
+    Raises:
+        InvalidDataset, ClassTooSmall: see `split_examples`.
+        InvalidConfig: an option leaves a split fewer rows than there are labels.
+    """
+    if len(split.candidates) < config.num_demonstrations:
+        raise InvalidDataset(
+            f"{len(split.candidates)} candidates are left after the other splits, fewer than "
+            f"num_demonstrations ({config.num_demonstrations}); add examples",
+            field="dataset",
+        )
+    quotas = demonstration_quotas(config, dict.fromkeys(labels, 1))
+    candidates = count_labels(split.candidates, labels)
+    score_size = plan_rounds(len(split.candidates), config.filtering)[-1].score_size
+    for name, rows, option, wanted in (
+        ("test", split.test, "splits.test", config.splits.test),
+        ("validation", split.validation, "splits.validation", config.splits.validation),
+        ("score", split.score_set, "filtering.initial_score_size", score_size),
+    ):
+        if wanted is not None and wanted < len(labels):
+            raise InvalidConfig(
+                f"{option} is {wanted}, and each of the {len(labels)} labels needs a {name} row; raise it",
+                field=f"options.{option}",
+            )
+        counts = count_labels(rows, labels)
+        for label in labels:
+            if not counts[label]:
+                _refuse_class(label, name, 1, counts[label])
+    for label, quota in (quotas or {}).items():
+        if candidates[label] < quota:
+            _refuse_class(label, "candidate", quota, candidates[label])
+
+
+def _refuse_class(label: str, split: str, needed: int, found: int) -> None:
+    raise ClassTooSmall(
+        f"label {label!r} is too rare: it needs {needed} {split} row{'s' * (needed > 1)}, and {found} could be had "
+        "after the other splits; add examples of it, or take it out",
+        field="dataset.label",
+    )
+
+
+def _with_warnings(
+    split: SplitRows, train: CleanExamples, test: CleanExamples, labels: Sequence[str], config: SelectionConfig
+) -> SplitRows:
+    warnings = list[str]()
+    for name, cleaned in (("dataset", train), ("test", test)):
+        if cleaned.conflicts:
+            warnings.append(
+                f"{len(cleaned.conflicts)} texts of the {name} rows have more than one label and were set aside "
+                f"(first rows: {list_rows(cleaned.conflicts)})"
+            )
+    for name, wanted, found in (
+        ("validation", config.splits.validation, len(split.validation)),
+        ("confirmation", config.splits.confirmation, len(split.confirmation)),
+    ):
+        if found < wanted:
+            warnings.append(f"{found} {name} rows instead of {wanted}: the dataset is small")
+    if config.balanced and config.num_demonstrations % len(labels):
+        warnings.append(
+            f"{config.num_demonstrations} demonstrations cannot be split evenly over {len(labels)} labels; "
+            "quotas differ by one"
+        )
+    if split.leaked_from_test:
+        warnings.append(f"{split.leaked_from_test} texts are in the test rows too and were left out of the dataset")
+    return replace(split, warnings=tuple(warnings))

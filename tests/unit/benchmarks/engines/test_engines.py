@@ -1,0 +1,127 @@
+"""Every engine gives the numbers of the plain one, and feeds what its scheme says."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.engines.authors import AuthorsEngine, row_length, share_cut
+from benchmarks.engines.base import FedTokens, encode
+from benchmarks.engines.floor import AttentionFreeFloor
+from benchmarks.engines.harness import HarnessEngine, count_rows_per_pair, is_past_best, tune
+from benchmarks.engines.lens import LensEngine
+from benchmarks.measuring.comparison import compare_engines, count_ideal_tokens
+from benchmarks.workloads.models import LoadedModel
+from benchmarks.workloads.workloads import Work
+from lens_engine.errors import ModelError
+from lens_engine.scoring.tokenization import SegmentTokenizer
+from lens_engine.testing import TinyArchitecture, tiny_causal_lm
+
+WORK = Work(
+    prefixes=(("good good great\n", "bad terrible\n"), ("bad bad great\n", "good\n")),
+    queries=("great great It was", "terrible bad terrible It was", "good It was"),
+    label_spans=(" great", " terrible", " bad good"),
+)
+
+
+def load(architecture: TinyArchitecture = "llama", **settings: Any) -> LoadedModel:
+    tiny = tiny_causal_lm(architecture, **settings)
+    return LoadedModel(tiny.model, tiny.tokenizer, SegmentTokenizer(tiny.tokenizer.backend_tokenizer))
+
+
+@pytest.fixture(scope="module")
+def loaded() -> LoadedModel:
+    return load()
+
+
+def run_counted(engine: Any, work: Work) -> tuple[Any, int]:
+    run = engine.prepare(work)
+    with FedTokens(engine.loaded.model) as fed:
+        return run(), fed.count
+
+
+def test_packed_feeds_each_token_once_and_gives_plain_numbers(loaded: LoadedModel) -> None:
+    packed, plain = LensEngine.over(loaded, "packed"), LensEngine.over(loaded, "plain")
+    numbers, fed = run_counted(packed, WORK)
+    assert fed == encode(WORK, loaded).workload.ideal_tokens
+    np.testing.assert_allclose(numbers, plain.prepare(WORK)(), atol=1e-4)
+    assert (packed.shares_prefixes, plain.shares_prefixes) == (True, False)
+
+
+def test_authors_scheme_gives_plain_numbers_from_one_padded_row_for_each_label(loaded: LoadedModel) -> None:
+    numbers, fed = run_counted(AuthorsEngine(loaded), WORK)
+    assert fed == 2 * 3 * 3 * 256
+    np.testing.assert_allclose(numbers, LensEngine.over(loaded, "plain").prepare(WORK)(), atol=1e-4)
+
+
+def test_authors_scheme_cuts_what_is_longer_than_its_rows(loaded: LoadedModel) -> None:
+    long = Work((("g" * 300,), ("g" * 10,)), ("bad It was",), WORK.label_spans)
+    encoded = encode(long, loaded)
+    assert (row_length(encoded), share_cut(encoded)) == (256, 0.5)
+    assert AuthorsEngine(loaded).prepare(long)().shape == (2, 1, 3)
+
+
+def test_authors_scheme_has_longer_rows_for_long_texts(loaded: LoadedModel) -> None:
+    assert row_length(encode(Work(WORK.prefixes, ("g" * 100,), WORK.label_spans), loaded)) == 512
+
+
+def test_floor_feeds_as_many_tokens_as_packed_and_leaves_the_model_as_it_was(loaded: LoadedModel) -> None:
+    plain = LensEngine.over(loaded, "plain").prepare(WORK)
+    before = plain()
+    numbers, fed = run_counted(AttentionFreeFloor(loaded, budget=40), WORK)
+    assert fed == encode(WORK, loaded).workload.ideal_tokens
+    assert np.isfinite(numbers).all()
+    np.testing.assert_array_equal(plain(), before)
+
+
+def test_tokens_of_an_engine_that_shares_nothing_are_its_share_of_the_whole_work(loaded: LoadedModel) -> None:
+    plain, packed = LensEngine.over(loaded, "plain"), LensEngine.over(loaded, "packed")
+    whole = encode(WORK, loaded).workload.ideal_tokens
+    assert count_ideal_tokens(plain, WORK.part(1, 1), WORK) == round(whole / 6)
+    assert count_ideal_tokens(packed, WORK.part(1, 3), WORK) == encode(WORK.part(1, 3), loaded).workload.ideal_tokens
+
+
+def test_engines_take_turns_and_are_counted(loaded: LoadedModel) -> None:
+    engines = [LensEngine.over(loaded, "packed"), AuthorsEngine(loaded)]
+    packed, authors = compare_engines(engines, WORK, seconds=1e-9, repetitions=3, say=lambda _: None)
+    assert [len(run.wall) for run in (packed, authors)] == [3, 3]
+    assert (packed.fed_ratio, authors.fed_tokens) == (1.0, authors.pairs * 3 * 256)
+    assert (packed.queries, authors.pairs) == (3, 1)
+
+
+def test_executor_that_is_not_right_for_a_model_is_refused() -> None:
+    with pytest.raises(ModelError, match="packed"):
+        LensEngine.over(load("gpt_neo"), "packed")
+
+
+def test_matrix_weights_leave_out_embeddings_and_head() -> None:
+    loaded = load("gpt2")
+    width = loaded.model.config.n_embd
+    assert loaded.matrix_weights == 2 * 12 * width**2
+    assert loaded.head_weights == loaded.model.config.vocab_size * width
+
+
+def test_harness_gives_plain_numbers(loaded: LoadedModel) -> None:
+    pytest.importorskip("lm_eval")
+    np.testing.assert_allclose(
+        HarnessEngine(loaded, 4).prepare(WORK)(), LensEngine.over(loaded, "plain").prepare(WORK)(), atol=1e-4
+    )
+
+
+def test_harness_runs_one_row_for_label_words_that_differ_in_their_last_token(loaded: LoadedModel) -> None:
+    assert count_rows_per_pair(encode(WORK, loaded)) == 2
+    assert HarnessEngine(loaded, 16, rows_per_pair=3).smallest_sample == 6
+
+
+def test_harness_is_tuned_to_its_fastest_batch_size(loaded: LoadedModel) -> None:
+    pytest.importorskip("lm_eval")
+    work = Work(WORK.prefixes, tuple(f"{'g' * length} It was" for length in range(1, 17)), WORK.label_spans[:2])
+    times = iter([0, 1, 1, 3, 3, 7, 7, 99])  # 16 rows each in 1, 2 and 4 seconds
+    assert tune(loaded, work, clock=lambda: float(next(times))).batch_size == 4
+
+
+@pytest.mark.parametrize(
+    ("rates", "expected"), [([1.0, 2.0], False), ([3.0, 2.0], False), ([3.0, 2.0, 2.5], True), ([3.0, 2.0, 4.0], False)]
+)
+def test_search_for_a_batch_size_ends_after_two_that_are_slower(rates: list[float], expected: bool) -> None:
+    assert is_past_best(rates) is expected

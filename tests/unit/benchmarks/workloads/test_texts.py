@@ -1,0 +1,64 @@
+"""Synthetic corpora: the same for the same seed, as long as they claim, and with labels that show."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.workloads.texts import CORPORA, Corpus, corpus_task, generate_examples, make_problem, read_examples
+from benchmarks.workloads.vocabulary import SENTIMENT_SIGNALS
+from lens_engine.errors import InvalidDataset
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_equal_seeds_give_equal_examples_and_a_longer_corpus_begins_with_the_shorter(corpus: Corpus) -> None:
+    assert generate_examples(corpus, 60)[:40] == generate_examples(corpus, 40)
+    assert generate_examples(corpus, 40, seed=1) != generate_examples(corpus, 40)
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_texts_are_unlike_each_other_and_labels_take_turns(corpus: Corpus) -> None:
+    examples, labels = generate_examples(corpus, 500), corpus_task(corpus).labels
+    assert len({example.text for example in examples}) == 500
+    assert [example.label for example in examples[: 2 * len(labels)]] == [*labels, *labels]
+    assert [example.row for example in examples] == list(range(500))
+
+
+@pytest.mark.parametrize(("corpus", "words"), [("reviews", 20.5), ("news", 50), ("articles", 44.5)])
+def test_texts_are_as_long_as_the_tasks_they_stand_for(corpus: Corpus, words: int) -> None:
+    lengths = [len(example.text.split()) for example in generate_examples(corpus, 1000)]
+    assert sum(lengths) / len(lengths) == pytest.approx(words, abs=2)
+    assert max(lengths) > 1.7 * words
+
+
+def test_signal_words_of_a_review_mostly_tell_its_label() -> None:
+    counts = {True: 0, False: 0}
+    for example in generate_examples("reviews", 400):
+        words = example.text.lower().replace(",", " ").replace(".", " ").split()
+        for label, signals in SENTIMENT_SIGNALS.items():
+            counts[label == example.label] += sum(word in signals for word in words)
+    assert counts[True] > 2 * counts[False] > 0
+
+
+def test_problem_has_the_task_of_its_corpus() -> None:
+    problem = make_problem("articles", 28)
+    assert problem.task.labels == corpus_task("articles").labels
+    assert len(problem.examples) == 28
+
+
+def test_rows_of_a_file_are_read(tmp_path: Path) -> None:
+    rows = [{"text": "fine", "label": "positive"}, {"text": "poor", "label": "negative"}]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    examples = read_examples(path, corpus_task("reviews"))
+    assert [(example.row, example.text, example.label) for example in examples] == [
+        (0, "fine", "positive"),
+        (1, "poor", "negative"),
+    ]
+
+
+def test_row_with_a_foreign_label_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"text": "fine", "label": "positive"}\n{"text": "poor", "label": "bad"}\n', "utf-8")
+    with pytest.raises(InvalidDataset, match="row 1: label 'bad' is not one of positive, negative"):
+        read_examples(path, corpus_task("reviews"))

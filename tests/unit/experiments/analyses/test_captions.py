@@ -1,0 +1,87 @@
+from collections.abc import Callable
+
+import pytest
+
+from experiments.analyses.captions import as_sentence, datasets_of, describe_cells, describe_rows, name_model
+from experiments.findings.spreads import SPREAD_COLUMNS, sample_sd, show_rows, spread_values
+from experiments.laboratory.cells import Bench
+from lens_engine.config import SelectionConfig
+from lens_engine.judging.judgement import interval
+from lens_engine.result import Accuracy
+
+Make = Callable[..., SelectionConfig]
+
+
+def figure(hits: int, n: int, calibrated: float | None = None) -> Accuracy:
+    return Accuracy(accuracy=hits / n, n=n, ci95=interval(hits, n), calibrated_accuracy=calibrated)
+
+
+def test_cells_are_described_by_model_datasets_templates_and_seeds(bench: Bench, make_tiny: Make) -> None:
+    benches = [
+        bench.model_copy(update={"model": "models/gpt2", "dataset": name, "seed": seed})
+        for seed in (0, 1, 2)
+        for name in ("sst-2", "trec")
+    ]
+
+    text = describe_cells([one.selection(make_tiny()) for one in benches])
+
+    pattern = "`{text} It was {label}.`"
+    assert text == f"gpt2 on sst-2 ({pattern}) and trec ({pattern}), seeds 0, 1 and 2"
+
+
+def test_one_cell_has_one_seed(bench: Bench, make_tiny: Make) -> None:
+    assert describe_cells([bench.selection(make_tiny())]).endswith(", seed 3")
+
+
+def test_uncertainty_is_that_of_the_fewest_rows() -> None:
+    accuracies = [figure(100, 200), figure(190, 200), figure(500, 1000)]
+
+    assert describe_rows(accuracies) == (
+        "An accuracy on 200 test rows is uncertain by up to ±0.07 (Wilson's 95 % interval)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("reference", "name"),
+    [("smollm2-135m-instruct", "smollm2-135m-instruct"), ("openai-community/gpt2", "gpt2"), ("./models/own/", "own")],
+)
+def test_model_is_called_by_the_last_part_of_its_reference(reference: str, name: str) -> None:
+    assert name_model(reference) == name
+
+
+@pytest.mark.parametrize(
+    ("title", "sentence"), [("Is it?", "Is it?"), ("Is it?\nsst-2, 1 seed", "Is it? sst-2, 1 seed.")]
+)
+def test_title_becomes_a_sentence(title: str, sentence: str) -> None:
+    assert as_sentence(title) == sentence
+
+
+def test_cells_are_grouped_by_dataset_in_the_order_given(bench: Bench, make_tiny: Make) -> None:
+    cells = [
+        bench.model_copy(update={"dataset": name, "seed": seed}).selection(make_tiny())
+        for name, seed in (("trec", 0), ("sst-2", 0), ("trec", 1))
+    ]
+
+    assert datasets_of(cells) == {"trec": [cells[0], cells[2]], "sst-2": [cells[1]]}
+
+
+def test_spread_of_several_prompts() -> None:
+    values = dict(
+        zip(SPREAD_COLUMNS, spread_values([figure(10, 20, 0.6), figure(12, 20, 0.8), figure(14, 20)]), strict=True)
+    )
+
+    assert (values["mean"], values["least"], values["most"]) == (pytest.approx(0.6), 0.5, 0.7)
+    assert values["sd"] == pytest.approx(0.1)
+    assert values["calibrated mean"] == pytest.approx(0.7)  # of those that were calibrated
+    assert (values["prompts"], values["test rows"]) == (3, 20)
+
+
+def test_single_prompt_has_no_spread() -> None:
+    values = dict(zip(SPREAD_COLUMNS, spread_values([figure(10, 20)]), strict=True))
+
+    assert (values["mean"], values["sd"], values["calibrated mean"]) == (0.5, None, None)
+    assert sample_sd([0.5]) is None
+
+
+def test_unequal_numbers_of_rows_are_a_range() -> None:
+    assert show_rows([figure(10, 20), figure(10, 30)]) == "20–30"

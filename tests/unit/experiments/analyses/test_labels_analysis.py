@@ -1,0 +1,57 @@
+from collections.abc import Callable
+
+import pytest
+
+from experiments.analyses.example_sets import relabel, support_set
+from experiments.analyses.labels import DRAWN, GOLD, LabelsPlan, run
+from experiments.laboratory.cells import Bench
+from experiments.laboratory.laboratory import Laboratory
+from experiments.plots.strips import RANDOM, SUPPORT
+from lens_engine.config import SelectionConfig
+from tests.unit.experiments.analyses.analysis_tables import models_that_are, right_by_helpful, right_by_labels
+
+Make = Callable[..., SelectionConfig]
+MakeLaboratory = Callable[..., Laboratory]
+
+
+def test_wrong_labels_hurt_a_model_that_reads_them(
+    bench: Bench, make_tiny: Make, make_laboratory: MakeLaboratory
+) -> None:
+    laboratory, cell = make_laboratory(models_that_are(right_by_labels)), bench.selection(make_tiny())
+
+    finding = run(laboratory, LabelsPlan((cell,), random_sets=2, labellings=5))
+
+    means = {(row[1], row[2]): row[3] for row in finding.tables[0].rows}
+    assert means[SUPPORT, GOLD] == means[RANDOM, GOLD] == 1.0
+    gold = [one.label for one in support_set(laboratory.select(cell))]
+    drawn = relabel(support_set(laboratory.select(cell)), ("positive", "negative"), bench.seed, 5)
+    wrong = [sum(one.label != label for one, label in zip(labelled, gold, strict=True)) for labelled in drawn]
+    assert means[SUPPORT, DRAWN] == pytest.approx(sum(count <= 1 for count in wrong) / 5)
+    assert 0.0 < sum(count <= 1 for count in wrong) < 5
+
+
+def test_labels_do_nothing_to_a_model_that_ignores_them(
+    bench: Bench, make_tiny: Make, make_laboratory: MakeLaboratory
+) -> None:
+    laboratory = make_laboratory(models_that_are(right_by_helpful))
+
+    finding = run(laboratory, LabelsPlan((bench.selection(make_tiny()),), random_sets=3, labellings=2))
+
+    means = {(row[1], row[2]): row[3] for row in finding.tables[0].rows}
+    assert means[SUPPORT, DRAWN] == pytest.approx(means[SUPPORT, GOLD])
+    assert means[RANDOM, DRAWN] == pytest.approx(means[RANDOM, GOLD])
+
+
+def test_prompts_are_counted_over_the_seeds_of_a_dataset(bench: Bench, make_tiny: Make, laboratory: Laboratory) -> None:
+    benches = [bench.model_copy(update={"seed": seed}) for seed in (1, 2)]
+    plan = LabelsPlan(tuple(one.selection(make_tiny()) for one in benches), random_sets=3, labellings=2)
+
+    table = run(laboratory, plan).tables[0]
+
+    prompts = table.columns.index("prompts")
+    assert [(*row[:3], row[prompts]) for row in table.rows] == [
+        ("reviews", SUPPORT, GOLD, 2),
+        ("reviews", SUPPORT, DRAWN, 4),
+        ("reviews", RANDOM, GOLD, 6),
+        ("reviews", RANDOM, DRAWN, 12),
+    ]

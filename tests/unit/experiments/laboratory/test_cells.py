@@ -1,0 +1,86 @@
+from collections.abc import Callable
+
+import pytest
+from pydantic import ValidationError
+
+from experiments.laboratory.cells import Bench, Demonstration, SelectionCell
+from lens_engine.config import SelectionConfig
+
+Make = Callable[..., SelectionConfig]
+
+
+def test_seed_of_a_cell_is_the_seed_of_its_bench(bench: Bench, make_tiny: Make) -> None:
+    assert bench.selection(make_tiny(seed=7)).config.seed == bench.seed
+    assert bench.evaluation(make_tiny(seed=7), ()).config.seed == bench.seed
+
+
+def test_cell_with_two_seeds_is_refused(bench: Bench, make_tiny: Make) -> None:
+    with pytest.raises(ValidationError, match="the seed is 7 in the configuration and 3 on the bench"):
+        SelectionCell(bench=bench, config=make_tiny(seed=7))
+
+
+def test_equal_cells_have_equal_keys(bench: Bench, make_tiny: Make) -> None:
+    one, other = (bench.selection(make_tiny()) for _ in range(2))
+    assert one.key("rows") == other.key("rows")
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "dataset"),
+    [
+        ({"model": "other"}, {}, "rows"),
+        ({"dataset": "other"}, {}, "rows"),
+        ({"template": "{text} {label}"}, {}, "rows"),
+        ({"seed": 4}, {}, "rows"),
+        ({"dtype": "float32"}, {}, "rows"),
+        ({}, {"search": {"beam_width": 3}}, "rows"),
+        ({}, {}, "other rows"),
+    ],
+    ids=["model", "dataset", "template", "seed", "dtype", "option", "rows"],
+)
+def test_whatever_decides_the_figure_changes_the_key(
+    bench: Bench, make_tiny: Make, change: dict[str, object], options: dict[str, object], dataset: str
+) -> None:
+    changed = bench.model_copy(update=change)
+    assert changed.selection(make_tiny(**options)).key(dataset) != bench.selection(make_tiny()).key("rows")
+
+
+def test_kinds_of_cells_do_not_share_a_key(bench: Bench, make_tiny: Make) -> None:
+    one = Demonstration(text="a", label="positive")
+    cells = [
+        bench.selection(make_tiny()),
+        bench.evaluation(make_tiny(), ()),
+        bench.evaluation(make_tiny(), (one,)),
+        bench.evaluation(make_tiny(), (one, one)),
+    ]
+    assert len({cell.key("rows") for cell in cells}) == len(cells)
+
+
+@pytest.mark.parametrize(
+    ("options", "changed", "is_the_same"),
+    [
+        ({"method": "herding"}, {"search": {"beam_width": 3}}, True),
+        ({"method": "herding"}, {"random_search": {"permutations": 3}}, True),
+        ({"method": "herding"}, {"filtering": {"calibrated": True}}, True),
+        ({"method": "herding"}, {"filtering": {"candidates": 20}}, False),
+        ({"method": "herding"}, {"report": {"order_shuffles": 2}}, False),
+        ({"method": "herding"}, {"method": "craig"}, False),
+        ({"method": "random_and_validation"}, {"search": {"temperature": 0.0}}, True),
+        ({"method": "random_and_validation"}, {"search": {"iterations": 7}}, False),
+        ({"method": "random_and_validation"}, {"random_search": {"permutations": 3}}, False),
+        ({"method": "lens"}, {"search": {"temperature": 0.0}}, False),
+        ({"method": "lens"}, {"random_search": {"permutations": 3}}, True),
+    ],
+)
+def test_options_without_a_part_in_a_figure_do_not_change_its_key(
+    bench: Bench, make_tiny: Make, options: dict[str, object], changed: dict[str, object], is_the_same: bool
+) -> None:
+    keys = {bench.selection(make_tiny(**given)).key("rows") for given in (options, options | changed)}
+    assert (len(keys) == 1) == is_the_same
+
+
+def test_prompt_is_judged_alike_whatever_the_search_is(bench: Bench, make_tiny: Make) -> None:
+    first, second, third = (
+        bench.evaluation(make_tiny(**options), ()).key("rows")
+        for options in ({}, {"search": {"beam_width": 3}, "method": "random"}, {"splits": {"validation": 9}})
+    )
+    assert first == second != third

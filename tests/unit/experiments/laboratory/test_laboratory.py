@@ -1,0 +1,173 @@
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from experiments.laboratory.cells import Bench, Cell, Demonstration
+from experiments.laboratory.laboratory import Laboratory
+from experiments.laboratory.store import CellDamaged
+from lens_engine.config import SelectionConfig
+from lens_engine.rows.splits import split_examples
+from lens_engine.scoring.base import LabelScorer
+from lens_engine.testing import TableScorer
+from tests.unit.experiments.experiment_doubles import Killed, TableModels
+
+Make = Callable[..., SelectionConfig]
+MakeLaboratory = Callable[..., Laboratory]
+ONE = Demonstration(text="reviews 1", label="positive")
+
+
+@dataclass
+class Diary:
+    """Keeps what it hears."""
+
+    started: list[str] = field(default_factory=list)
+    computed: list[tuple[str, float | None]] = field(default_factory=list)
+    recalled: list[str] = field(default_factory=list)
+
+    def on_start(self, cell: Cell, title: str) -> None:  # noqa: ARG002
+        self.started.append(title)
+
+    def on_computed(self, cell: Cell, title: str, accuracy: float | None, seconds: float) -> None:  # noqa: ARG002
+        self.computed.append((title, accuracy))
+
+    def on_recalled(self, cell: Cell, title: str) -> None:  # noqa: ARG002
+        self.recalled.append(title)
+
+
+def counting(scorer: TableScorer) -> TableModels:
+    return TableModels(lambda _: scorer)
+
+
+def test_selection_is_computed_once(bench: Bench, make_tiny: Make, make_laboratory: MakeLaboratory) -> None:
+    scorer = TableScorer()
+    cell = bench.selection(make_tiny())
+    first = make_laboratory(counting(scorer)).select(cell)
+    calls = scorer.num_calls
+    again = make_laboratory(counting(scorer)).select(cell)
+    assert again == first
+    assert scorer.num_calls == calls
+
+
+def test_evaluation_is_computed_once(bench: Bench, make_tiny: Make, make_laboratory: MakeLaboratory) -> None:
+    scorer = TableScorer()
+    cell = bench.evaluation(make_tiny(), (ONE,))
+    first = make_laboratory(counting(scorer)).evaluate(cell)
+    calls = scorer.num_calls
+    assert make_laboratory(counting(scorer)).evaluate(cell) == first
+    assert scorer.num_calls == calls
+
+
+def test_finished_cell_needs_no_model(bench: Bench, make_tiny: Make, make_laboratory: MakeLaboratory) -> None:
+    cell = bench.selection(make_tiny())
+    make_laboratory().select(cell)
+    models = TableModels()
+    make_laboratory(models).select(cell)
+    assert models.loaded == []
+
+
+def test_evaluating_what_was_selected_gives_the_accuracy_of_the_selection(
+    bench: Bench, make_tiny: Make, laboratory: Laboratory
+) -> None:
+    selection = bench.selection(make_tiny())
+    result = laboratory.select(selection)
+    chosen = tuple(Demonstration(text=one.text, label=one.label) for one in result.examples)
+    assert laboratory.evaluate(bench.evaluation(make_tiny(), chosen)) == result.test
+
+
+def test_evaluation_without_demonstrations_is_zero_shot(bench: Bench, make_tiny: Make, laboratory: Laboratory) -> None:
+    zero_shot = laboratory.select(bench.selection(make_tiny())).baselines.zero_shot
+    assert laboratory.evaluate(bench.evaluation(make_tiny(), ())) == zero_shot
+
+
+def test_killed_selection_goes_on_from_its_checkpoint(
+    bench: Bench, make_tiny: Make, make_laboratory: MakeLaboratory
+) -> None:
+    cell = bench.selection(make_tiny(search={"iterations": 3}))
+    whole = TableScorer()
+    expected = make_laboratory(counting(whole)).select(cell)
+    laboratory = make_laboratory()
+    laboratory.store.path(laboratory.key(cell)).unlink()
+
+    def kill(call: int) -> None:
+        if call == whole.num_calls - 2:
+            raise Killed
+
+    with pytest.raises(Killed):
+        make_laboratory(counting(TableScorer(before_call=kill))).select(cell)
+    assert not laboratory.is_done(cell)
+    rest = TableScorer()
+    result = make_laboratory(counting(rest)).select(cell)
+    assert result.digest == expected.digest
+    assert rest.num_calls < whole.num_calls / 2
+    assert laboratory.is_done(cell)
+
+
+def test_cell_with_a_torn_checkpoint_begins_anew(bench: Bench, make_tiny: Make, laboratory: Laboratory) -> None:
+    cell = bench.selection(make_tiny())
+    checkpoint = laboratory.store.checkpoint(laboratory.key(cell))
+    checkpoint.write_bytes(b"torn")
+    assert laboratory.select(cell).test is not None
+    assert not checkpoint.exists()
+
+
+def test_cell_with_a_checkpoint_of_another_scorer_begins_anew(
+    bench: Bench, make_tiny: Make, make_laboratory: MakeLaboratory
+) -> None:
+    cell = bench.selection(make_tiny(search={"iterations": 3}))
+
+    def kill(call: int) -> None:
+        if call == 4:
+            raise Killed
+
+    with pytest.raises(Killed):
+        make_laboratory(counting(TableScorer(before_call=kill, name="elsewhere"))).select(cell)
+    result = make_laboratory(counting(TableScorer(name="here"))).select(cell)
+    assert result.provenance.model == "here"
+
+
+def test_damaged_outcome_is_named_not_computed_again(bench: Bench, make_tiny: Make, laboratory: Laboratory) -> None:
+    cell = bench.selection(make_tiny())
+    laboratory.select(cell)
+    path = laboratory.store.path(laboratory.key(cell))
+    path.write_text('{"outcome": {"test": 1}}')
+    with pytest.raises(CellDamaged, match=path.name):
+        laboratory.select(cell)
+
+
+def test_observer_hears_what_was_computed_and_what_was_there(
+    bench: Bench, make_tiny: Make, make_laboratory: MakeLaboratory
+) -> None:
+    diary = Diary()
+    laboratory = make_laboratory(observer=diary)
+    cell = bench.selection(make_tiny())
+    result = laboratory.select(cell, "ours")
+    laboratory.select(cell)
+    accuracy = laboratory.evaluate(bench.evaluation(make_tiny(), ()))
+    assert result.test is not None
+    assert diary.started == ["ours", "evaluation"]
+    assert diary.computed == [("ours", result.test.accuracy), ("evaluation", accuracy.accuracy)]
+    assert diary.recalled == ["lens"]
+
+
+def test_models_are_asked_for_by_reference(bench: Bench, make_tiny: Make, make_laboratory: MakeLaboratory) -> None:
+    models = TableModels()
+    laboratory = make_laboratory(models)
+    for model in ("one", "two"):
+        found = laboratory.select(bench.model_copy(update={"model": model}).selection(make_tiny()))
+        assert found.provenance.model == model
+    assert models.loaded == ["one", "two"]
+
+
+def test_rows_are_those_the_selection_used(bench: Bench, make_tiny: Make, laboratory: Laboratory) -> None:
+    cell = bench.selection(make_tiny())
+    expected = split_examples(laboratory.problem(cell), cell.config)
+    assert laboratory.rows(cell) == expected
+
+
+def test_meter_scores_with_the_model_of_the_cell(bench: Bench, make_tiny: Make, laboratory: Laboratory) -> None:
+    cell = bench.evaluation(make_tiny(), ())
+    scorer: LabelScorer = laboratory.scorer(cell)
+    task = laboratory.problem(cell).task
+    scores = laboratory.meter(cell).score([()], ["a"])
+    assert (scores == scorer.score([()], ["a"], task.label_spans)).all()

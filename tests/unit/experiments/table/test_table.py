@@ -1,0 +1,230 @@
+import csv
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.findings.finding import Finding
+from experiments.findings.writing import render_page, write
+from experiments.laboratory.laboratory import Laboratory
+from experiments.scales import TINY, Scale
+from experiments.table.entries import LENS, Entry, make_entries, pick_entries
+from experiments.table.table import TablePlan, run
+from lens_engine.config import METHODS
+from lens_engine.errors import InvalidConfig
+from lens_engine.testing import TableScorer
+from tests.unit.experiments.experiment_doubles import FixedDatasets, Killed, TableModels
+
+MakeLaboratory = Callable[..., Laboratory]
+MakePlan = Callable[..., TablePlan]
+FEW = ("zero_shot", "random", "herding", LENS)
+
+
+@pytest.fixture
+def make_plan(datasets: FixedDatasets) -> MakePlan:
+    def make(keys: tuple[str, ...] = FEW, variants: dict[str, Any] | None = None, **changes: Any) -> TablePlan:
+        usual = {"model": "table", "datasets": ("reviews", "news"), "seeds": (0, 1)}
+        scale: Scale = TINY.model_copy(update=usual | changes)
+        return TablePlan(scale, pick_entries(scale, keys, variants or {}), datasets.find)
+
+    return make
+
+
+def values(finding: Finding) -> dict[tuple[str, str, str], tuple[Any, ...]]:
+    """(method, dataset, calibrated) -> the rest of the row, from the table for programs."""
+    (table,) = (table for table in finding.tables if table.in_csv)
+    return {(str(row[0]), str(row[1]), str(row[2])): row[3:] for row in table.rows}
+
+
+def test_every_method_has_an_entry() -> None:
+    entries = make_entries(TINY)
+    methods = {entry.options.get("method", "lens") for entry in entries.values()} | {"random"}
+    assert methods == set(METHODS)
+    assert len({entry.name for entry in entries.values()}) == len(entries)
+
+
+def test_entries_of_a_reference_cell_share_it(make_plan: MakePlan) -> None:
+    plan = make_plan(("zero_shot", "random"))
+    assert len(plan.cells()) == len(plan.benches) == 4
+
+
+def test_table_has_every_method_dataset_and_kind(laboratory: Laboratory, make_plan: MakePlan) -> None:
+    plan = make_plan(())
+    found = values(run(laboratory, plan))
+    assert found.keys() == {
+        (entry.name, column, calibrated)
+        for entry in make_entries(plan.scale).values()
+        for column in ("reviews", "news", "mean")
+        for calibrated in ("yes", "no")
+    }
+
+
+def test_thirteen_methods_share_one_fine_tuning(
+    laboratory: Laboratory, make_plan: MakePlan, models: TableModels
+) -> None:
+    run(laboratory, make_plan(()))
+    assert models.tunings == 4  # two datasets, two seeds
+
+
+def test_figures_are_those_of_the_cells(laboratory: Laboratory, make_plan: MakePlan) -> None:
+    plan = make_plan()
+    found = values(run(laboratory, plan))
+    zero_shot, random, _, lens = plan.entries
+    for dataset in plan.scale.datasets:
+        benches = [bench for bench in plan.benches if bench.dataset == dataset]
+        results = {
+            entry.name: [laboratory.select(plan.cell(entry, bench)) for bench in benches] for entry in plan.entries
+        }
+        tests = [result.test for result in results[lens.name] if result.test is not None]
+        assert found[lens.name, dataset, "no"][0] == pytest.approx(sum(test.accuracy for test in tests) / 2)
+        spreads = [result.baselines.random for result in results[random.name]]
+        means = [spread.calibrated_mean for spread in spreads if spread is not None]
+        assert found[random.name, dataset, "yes"][0] == pytest.approx(sum(mean for mean in means if mean) / 2)
+        assert results[zero_shot.name] == results[random.name]
+
+
+def test_mean_of_the_datasets_weighs_them_alike(laboratory: Laboratory, make_plan: MakePlan) -> None:
+    found = values(run(laboratory, make_plan()))
+    for method in {key[0] for key in found}:
+        parts = [found[method, dataset, "no"][0] for dataset in ("reviews", "news")]
+        assert found[method, "mean", "no"][0] == pytest.approx(sum(parts) / 2)
+
+
+def test_templates_are_averaged_before_the_seeds(laboratory: Laboratory, make_plan: MakePlan) -> None:
+    plan = make_plan((LENS,), datasets=("reviews",), templates=(0, 1))
+    mean, low, high, seeds, templates = values(run(laboratory, plan))["LENS", "reviews", "no"]
+    assert (seeds, templates) == (2, 2)
+    assert low <= mean <= high
+    (lens,) = plan.entries
+    tests = [laboratory.select(plan.cell(lens, bench)).test for bench in plan.benches]
+    assert mean == pytest.approx(sum(test.accuracy for test in tests if test is not None) / 4)
+
+
+def test_page_can_be_read_alone(laboratory: Laboratory, make_plan: MakePlan) -> None:
+    page = render_page(run(laboratory, make_plan()))
+    for part in ("table", "reviews", "news", "seeds 0, 1", "20 test rows", "95 %", "float32 on cpu", TINY.note):
+        assert part in page, part
+    (header,) = {line for line in page.splitlines() if line.startswith("| method")}
+    assert header == "| method | reviews | news | mean | LENS is ahead by |"
+    assert len(re.findall(r"^\| LENS \|", page, re.MULTILINE)) == 2
+
+
+def test_single_seed_has_no_interval_and_says_so(laboratory: Laboratory, make_plan: MakePlan, tmp_path: Path) -> None:
+    finding = run(laboratory, make_plan(seeds=(0,), datasets=("reviews",)))
+    assert {row[1:3] for row in values(finding).values()} == {(None, None)}
+    write(finding, tmp_path)
+    assert "one seed, so no intervals" in (tmp_path / "table.svg").read_text("utf-8")
+    assert "| method | reviews | LENS is ahead by |" in (tmp_path / "table.md").read_text("utf-8")
+
+
+def test_plot_says_what_it_shows(laboratory: Laboratory, make_plan: MakePlan, tmp_path: Path) -> None:
+    write(run(laboratory, make_plan()), tmp_path)
+    picture = (tmp_path / "table.svg").read_text("utf-8")
+    for text in (
+        "Test accuracy of methods with table",
+        "2 seeds, 1 template, 20 test rows each; whiskers: 95 % interval over seeds",
+        "accuracy on the test rows",
+        "without calibration",
+        "after contextual calibration",
+        "mean of the datasets",
+        "reviews",
+        "herding",
+        "LENS",
+    ):
+        assert text in picture, text
+
+
+def test_csv_has_a_line_for_each_mean(laboratory: Laboratory, make_plan: MakePlan, tmp_path: Path) -> None:
+    write(run(laboratory, make_plan()), tmp_path)
+    with (tmp_path / "table.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(FEW) * 3 * 2
+    assert all(0.0 <= float(row["mean"]) <= 1.0 for row in rows)
+    assert sorted(path.name for path in tmp_path.glob("table*")) == ["table.csv", "table.md", "table.svg"]
+
+
+def test_table_without_lens_compares_with_nothing(laboratory: Laboratory, make_plan: MakePlan) -> None:
+    assert "ahead" not in render_page(run(laboratory, make_plan(("zero_shot", "herding"))))
+
+
+def test_killed_table_goes_on_where_it_was(make_laboratory: MakeLaboratory, make_plan: MakePlan) -> None:
+    plan = make_plan()
+
+    def attempt(kill_at: int | None) -> tuple[Finding | None, int, list[str]]:
+        """A process of its own over the same store, killed at a call of its scorer."""
+
+        def kill(call: int) -> None:
+            if call == kill_at:
+                raise Killed
+
+        scorer = TableScorer(before_call=kill)
+        laboratory = make_laboratory(TableModels(lambda _: scorer))
+        already = [laboratory.key(cell) for cell in plan.cells() if laboratory.is_done(cell)]
+        try:
+            finding: Finding | None = run(laboratory, plan)
+        except Killed:
+            finding = None
+        return finding, scorer.num_calls, already
+
+    outcomes = [attempt(kill_at) for kill_at in (14, 10, 5, None)]
+    assert [outcome[0] is None for outcome in outcomes] == [True, True, True, False]
+    done = [len(outcome[2]) for outcome in outcomes]
+    assert done == sorted(done)
+    assert 0 < done[1] < done[-1]
+    store = make_laboratory().store.folder
+    before = {path: path.stat().st_mtime_ns for path in (store / "cells").iterdir()}
+    assert len(before) == len(plan.cells())
+    finding, calls, _ = attempt(0)
+    assert calls == 0
+    assert {path: path.stat().st_mtime_ns for path in (store / "cells").iterdir()} == before
+    assert finding is not None
+    assert render_page(finding) == render_page(_known(outcomes[-1][0]))
+    assert list((store / "running").iterdir()) == []
+
+
+def test_variant_is_a_row_of_its_own(laboratory: Laboratory, make_plan: MakePlan) -> None:
+    variants = {"lens, random starts": {"search": {"random_starts": 0.25}}}
+    plan = make_plan((LENS,), variants)
+    assert len(plan.cells()) == 2 * len(plan.benches)
+    assert ("lens, random starts", "mean", "no") in values(run(laboratory, plan))
+
+
+def test_added_variant_computes_nothing_else_again(make_laboratory: MakeLaboratory, make_plan: MakePlan) -> None:
+    run(make_laboratory(), make_plan((LENS,)))
+    scorer = TableScorer()
+    laboratory = make_laboratory(TableModels(lambda _: scorer))
+    wider = make_plan((LENS,), {"narrow": {"search": {"shortlist": 1}}})
+    new = [cell for cell in wider.cells() if not laboratory.is_done(cell)]
+    assert {cell.config.search.shortlist for cell in new} == {1}
+    run(laboratory, wider)
+    assert scorer.num_calls > 0
+
+
+@pytest.mark.parametrize(
+    ("keys", "variants", "field"),
+    [(("lense",), {}, "methods"), ((), {"LENS": {}}, "variant"), ((), {"x": {"search": {"beam": 1}}}, "search.beam")],
+)
+def test_unusable_rows_are_refused_before_the_run(
+    make_plan: MakePlan, keys: tuple[str, ...], variants: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(InvalidConfig) as refused:
+        make_plan(keys, variants).cells()
+    assert field in refused.value.field
+
+
+def test_row_without_calibrated_figures_is_refused_before_the_run(make_plan: MakePlan) -> None:
+    with pytest.raises(InvalidConfig, match=r"leave report\.calibrated on"):
+        make_plan((LENS,), {"x": {"report": {"calibrated": False}}}).cells()
+
+
+def test_weight_of_a_sum_of_similarities_grows_with_the_demonstrations(datasets: FixedDatasets) -> None:
+    settings = datasets.find("reviews").settings
+    entry = Entry(name="x", options={"search": {"diversity_weight": 2.0}}, sums_similarity=True)
+    assert entry.config(TINY, settings).search.diversity_weight == 2.0 * (settings.num_demonstrations - 1)
+
+
+def _known(finding: Finding | None) -> Finding:
+    assert finding is not None
+    return finding

@@ -1,0 +1,45 @@
+"""The demonstration runs in a folder whose `.env` is meant for something else."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.settings import BUNDLED_MODEL, Settings
+from lens_cli.demo.show import DEMO_ENVIRONMENT
+
+HOSTILE = f"""
+LENS_API_KEYS={json.dumps({"a" * 64: "alice"})}
+LENS_ALLOWED_MODELS={json.dumps({"house-model": "/models/house"})}
+LENS_DEFAULT_MODEL=house-model
+LENS_RETRY_AFTER_SECONDS=60
+"""
+
+
+@pytest.fixture
+def settings_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / ".env"
+    path.write_text(HOSTILE)
+    return path
+
+
+@pytest.mark.usefixtures("settings_file")
+def test_settings_file_of_a_service_does_not_reach_the_demonstration(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in DEMO_ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+
+    settings = Settings()
+
+    assert settings.api_keys is None
+    assert settings.allowed_models[BUNDLED_MODEL] == BUNDLED_MODEL
+    assert settings.default_model == BUNDLED_MODEL
+    assert settings.retry_after_seconds == 1
+
+
+@pytest.mark.usefixtures("settings_file")
+def test_settings_file_is_read_without_it() -> None:
+    settings = Settings()
+
+    assert settings.api_keys == {"a" * 64: "alice"}
+    assert settings.default_model == "house-model"

@@ -1,0 +1,80 @@
+"""Words on the command line to a task and a configuration."""
+
+import pytest
+
+from lens_cli.select.options import read_config, read_task, read_words
+from lens_engine.config import PRESETS
+from lens_engine.errors import InvalidConfig, InvalidTemplate, InvalidVerbalizer
+
+
+def test_pairs_become_words_in_the_order_given() -> None:
+    assert list(read_words(["positive=great", "negative=not = good"]).items()) == [
+        ("positive", "great"),
+        ("negative", "not = good"),
+    ]
+
+
+def test_json_object_gives_labels_that_hold_an_equals_sign() -> None:
+    assert read_words(['{"a=b": "yes", "c": "no"}']) == {"a=b": "yes", "c": "no"}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "field"),
+    [
+        (["positive"], "verbalizer"),
+        (["positive=great", "positive=good"], "verbalizer.positive"),
+        (['{"positive": 1}'], "verbalizer"),
+        (['{"positive": '], "verbalizer"),
+    ],
+)
+def test_bad_words_are_refused_with_their_field(pairs: list[str], field: str) -> None:
+    with pytest.raises(InvalidVerbalizer) as caught:
+        read_words(pairs)
+    assert caught.value.field == field
+
+
+def test_task_has_template_words_and_separator() -> None:
+    task = read_task("{text} It was {label}.", ["positive=great", "negative=terrible"], "\n\n")
+    assert (task.labels, task.label_spans, task.separator) == (
+        ("positive", "negative"),
+        (" great", " terrible"),
+        "\n\n",
+    )
+
+
+def test_template_without_slot_is_refused() -> None:
+    with pytest.raises(InvalidTemplate):
+        read_task("{text} It was great.", ["positive=great", "negative=terrible"], "\n")
+
+
+def test_no_options_give_the_preset() -> None:
+    assert read_config("quick", None, None, []) == PRESETS["quick"]
+
+
+def test_options_are_laid_over_the_preset() -> None:
+    options = ["search.beam_width=3", "splits.test=null", "balanced=false", "filtering.contribution=vocabulary"]
+    config = read_config("quick", 7, None, options)
+    assert (config.seed, config.search.beam_width, config.splits.test, config.balanced) == (7, 3, None, False)
+    assert config.filtering.contribution == "vocabulary"
+    assert config.search.iterations == PRESETS["quick"].search.iterations
+
+
+@pytest.mark.parametrize(
+    ("option", "field"),
+    [
+        ("search.beam_width", "options"),
+        ("=8", "options"),
+        ("search.beam=8", "options.search.beam"),
+        ("search.beam_width=many", "options.search.beam_width"),
+        ("search.beam_width=0", "options.search.beam_width"),
+    ],
+)
+def test_bad_option_is_refused_with_its_path(option: str, field: str) -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        read_config("quick", None, None, [option])
+    assert caught.value.field == field
+
+
+def test_option_below_a_value_is_refused() -> None:
+    with pytest.raises(InvalidConfig, match="seed is a value"):
+        read_config("quick", 3, None, ["seed.x=1"])

@@ -1,0 +1,144 @@
+"""`lens` as a person meets it: help, and refusals that can be acted on."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from lens_cli.application import create_application
+from lens_engine import __version__
+
+ROOT = Path(__file__).parents[3]
+COMMANDS = ("select", "templates", "demo", "up", "serve", "worker", "migrate")
+TASK = ("--template", "{text} It was {label}.", "--verbalizer", "positive=great", "--verbalizer", "negative=terrible")
+
+
+def lens(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "lens_cli", *arguments],
+        cwd=ROOT,
+        env={"PATH": "/usr/bin:/bin", "COLUMNS": "200", "HOME": "/nonexistent", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.fixture
+def reviews(tmp_path: Path) -> Path:
+    path = tmp_path / "reviews.csv"
+    rows = [f"film {row},{'positive' if row % 2 else 'negative'}" for row in range(80)]
+    path.write_text("\n".join(["text,label", *rows]))
+    return path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_says_what_it_does(command: str) -> None:
+    result = CliRunner().invoke(create_application(), [command, "--help"], env={"COLUMNS": "200"})
+    assert result.exit_code == 0
+    assert f"Usage: lens {command}" in result.output
+
+
+def test_help_lists_every_command() -> None:
+    result = CliRunner().invoke(create_application(), ["--help"])
+    assert result.exit_code == 0
+    assert [command for command in COMMANDS if f" {command} " not in result.output] == []
+
+
+def test_version_is_shown() -> None:
+    assert CliRunner().invoke(create_application(), ["--version"]).output == f"lens {__version__}\n"
+
+
+def test_help_loads_neither_torch_nor_the_servers() -> None:
+    script = (
+        "import sys\nfrom lens_cli.application import create_application\n"
+        f"for command in ([], *([name] for name in {COMMANDS!r})):\n"
+        "    try:\n        create_application()([*command, '--help'])\n"
+        "    except SystemExit as end:\n        assert end.code == 0\n"
+        "heavy = {'torch', 'transformers', 'scipy', 'sqlalchemy', 'fastapi'}\n"
+        "print('loaded:', *sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1].strip() == "loaded:"
+
+
+def test_select_names_the_option_that_is_wrong(reviews: Path) -> None:
+    done = lens("select", str(reviews), *TASK, "--option", "search.beam_width=0")
+    assert done.returncode == 2
+    assert "where: options.search.beam_width" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_select_names_the_row_that_is_wrong(reviews: Path) -> None:
+    reviews.write_text(reviews.read_text() + "\na last one,")
+    done = lens("select", str(reviews), *TASK)
+    assert done.returncode == 2
+    assert "row: 80 (data rows are counted from 0)" in done.stderr
+
+
+def test_select_names_a_label_without_label_word(reviews: Path) -> None:
+    reviews.write_text(reviews.read_text() + "\na last one,mixed")
+    done = lens("select", str(reviews), *TASK)
+    assert done.returncode == 2
+    assert "'mixed'" in done.stderr
+
+
+def test_select_notes_what_may_surprise_in_the_files_on_stderr(reviews: Path) -> None:
+    reviews.write_text(reviews.read_text().replace("text,label", "text,label\n\n"))
+    test = reviews.with_name("test.csv")
+    test.write_text(reviews.read_text().replace("film", "play"))
+    small = ("--preset", "quick", "--option", "splits.validation=4", "--option", "splits.confirmation=4")
+    small += ("--option", "splits.test=4", "--option", "filtering.keep=16")
+    done = lens("select", str(reviews), *TASK, "--test", str(test), *small, "--model", "./nothing-here")
+    assert done.returncode == 2
+    assert [line for line in done.stderr.splitlines() if line.startswith("note: ")] == [
+        "note: dataset: 2 blank rows were skipped and are not counted in row numbers",
+        "note: test: 2 blank rows were skipped and are not counted in row numbers",
+    ]
+    assert "note:" not in done.stdout
+
+
+def test_select_names_the_model_it_does_not_know(reviews: Path) -> None:
+    small = ("--option", "splits.validation=4", "--option", "splits.test=4", "--option", "filtering.keep=16")
+    done = lens("select", str(reviews), *TASK, "--preset", "quick", *small, "--model", "./nothing-here")
+    assert done.returncode == 2
+    assert "./nothing-here" in done.stderr
+    assert "where: --model" in done.stderr
+
+
+def test_select_of_a_missing_file_says_so(tmp_path: Path) -> None:
+    done = lens("select", str(tmp_path / "none.csv"), *TASK)
+    assert done.returncode == 1
+    assert "No such file" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_bad_setting_is_named_and_its_value_is_not_shown() -> None:
+    done = lens("migrate", LENS_DATABASE_URL="mysql://me:secret@host/lens")
+    assert done.returncode == 2
+    assert "LENS_DATABASE_URL" in done.stderr
+    assert "secret" not in done.stderr
+
+
+def test_migrating_an_absent_database_says_so(tmp_path: Path) -> None:
+    done = lens("migrate", LENS_DATABASE_URL=f"postgresql://lens@/lens?host={tmp_path}")
+    assert done.returncode == 1
+    assert "the database does not answer" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_templates_of_an_unknown_task_lists_those_there_are() -> None:
+    done = lens("templates", "sst-3")
+    assert done.returncode == 2
+    assert "sst-2" in done.stderr
+
+
+def test_templates_can_be_pasted_into_select() -> None:
+    done = lens("templates", "sst-2")
+    assert done.returncode == 0
+    assert (
+        "--template '{text} A {label} one.' --verbalizer positive=great --verbalizer negative=terrible" in done.stdout
+    )

@@ -1,0 +1,155 @@
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lens_engine.judging.judgement import EvaluationRows, Judgement, judge
+from lens_engine.judging.ranker import Ranker
+from lens_engine.judging.score import rank_key, stand
+from lens_engine.methods.permutations import render_permutations
+from lens_engine.pipeline import select_support_examples
+from lens_engine.plan.rungs import Rung, plan_rungs
+from lens_engine.pricing.prices import Planner, TokenLengths, count_pairs
+from lens_engine.rows.problem import Problem
+from lens_engine.rows.splits import split_examples
+from lens_engine.testing import TableScorer
+from lens_engine.types import Example, Permutation
+
+Make = Callable[..., Any]
+WIDE: dict[str, Any] = {"first_permutations": 24, "halvings": 2, "random_starts": 0.5, "iterations": 1}
+
+
+def test_each_rung_has_half_the_permutations_on_twice_the_rows() -> None:
+    assert plan_rungs(112, 100, 3, least=4) == [
+        Rung(112, 0, 13),
+        Rung(56, 13, 25),
+        Rung(28, 25, 50),
+        Rung(14, 50, 100),
+    ]
+
+
+def test_when_nobody_is_left_to_drop_the_rest_of_the_rows_come_at_once() -> None:
+    assert plan_rungs(16, 100, 3, least=4) == [Rung(16, 0, 13), Rung(8, 13, 25), Rung(4, 25, 100)]
+    assert plan_rungs(3, 100, 3, least=4) == [Rung(3, 0, 100)]
+
+
+def test_without_halvings_everything_is_judged_on_every_row() -> None:
+    assert plan_rungs(9, 20, 0, least=4) == [Rung(9, 0, 20)]
+
+
+@given(
+    num_permutations=st.integers(1, 300),
+    num_rows=st.integers(1, 300),
+    halvings=st.integers(0, 8),
+    least=st.integers(1, 20),
+)
+def test_rungs_cover_the_rows_and_leave_enough_for_the_beam(
+    num_permutations: int, num_rows: int, halvings: int, least: int
+) -> None:
+    rungs = plan_rungs(num_permutations, num_rows, halvings, least)
+
+    assert [rung.start for rung in rungs] == [0, *(rung.end for rung in rungs[:-1])]
+    assert rungs[-1].end == num_rows
+    assert all(rung.end > rung.start for rung in rungs)
+    assert all(rung.permutations > after.permutations for rung, after in pairwise(rungs))
+    assert rungs[0].permutations == num_permutations
+    assert rungs[-1].permutations >= min(num_permutations, least)
+    assert sum(rung.pairs for rung in rungs) <= num_permutations * num_rows
+
+
+@pytest.fixture(scope="module")
+def rows(make_examples: Make, task: Any) -> EvaluationRows:
+    return EvaluationRows(task, tuple(make_examples({"negative": 12, "positive": 4}, stem="row")))
+
+
+@pytest.fixture(scope="module")
+def candidates(make_examples: Make) -> list[Example]:
+    found: list[Example] = make_examples({"negative": 30, "positive": 30}, stem="candidate")
+    return found
+
+
+def make_permutations(count: int) -> list[Permutation]:
+    rng = np.random.default_rng(0)
+    return [tuple(int(one) for one in rng.permutation(60)[:4]) for _ in range(count)]
+
+
+def test_rows_are_spread_so_that_each_beginning_has_the_labels_in_proportion(rows: EvaluationRows) -> None:
+    order = rows.spread_order
+
+    assert sorted(order.tolist()) == list(range(16))
+    for end in (4, 8, 12, 16):
+        assert sum(rows.gold[order[:end]]) == end // 4
+
+
+def test_best_of_each_rung_by_hand_go_on(rows: EvaluationRows, candidates: list[Example], make_meter: Make) -> None:
+    permutations, scorer = make_permutations(16), TableScorer()
+    ranker = Ranker(make_meter(scorer), candidates, rows, calibrated=False, elimination=True)
+
+    placings = ranker.halve(permutations, 2, 3)
+
+    whole = judge(make_meter(), render_permutations(rows.task, candidates, permutations), rows, calibrated=False)
+    left = list(range(16))
+    charged = dict.fromkeys(left, 0)
+    for end, keep in ((4, 8), (8, 4), (16, 4)):
+        seen: dict[int, Judgement] = {one: whole[one].take(rows.spread_order[:end]) for one in left}
+        charged |= dict.fromkeys(left, end)
+        left = sorted(left, key=lambda one: rank_key(permutations[one], stand(seen[one])))[:keep]
+    assert {one for one, placing in enumerate(placings) if placing.standing} == set(left)
+    assert {one: placing.charged_rows for one, placing in enumerate(placings)} == charged
+    for one in left:
+        assert placings[one].standing == stand(whole[one])
+        np.testing.assert_array_equal(placings[one].margins, whole[one].margins)
+    assert scorer.num_pairs == sum(charged.values()) == sum(rung.pairs for rung in plan_rungs(16, 16, 2, 3))
+
+
+def test_no_children_are_judged_for_nothing(rows: EvaluationRows, candidates: list[Example], make_meter: Make) -> None:
+    scorer = TableScorer()
+    ranker = Ranker(make_meter(scorer), candidates, rows, calibrated=False, elimination=True)
+
+    assert (ranker.halve([], 2, 3), scorer.num_pairs) == ([], 0)
+
+
+def test_halved_away_one_could_have_been_right_on_the_rows_not_judged(
+    rows: EvaluationRows, candidates: list[Example], make_meter: Make
+) -> None:
+    permutations = make_permutations(8)
+    ranker = Ranker(make_meter(), candidates, rows, calibrated=False, elimination=True)
+    whole = judge(make_meter(), render_permutations(rows.task, candidates, permutations), rows, calibrated=False)
+
+    for placing, judgement in zip(ranker.halve(permutations, 2, 1), whole, strict=True):
+        assert placing.most_correct >= stand(judgement).correct
+
+
+@pytest.mark.parametrize("options", [{}, {"calibrated_search": True}, {"splits": {"confirmation": 0}}])
+def test_wide_run_costs_what_was_planned_and_its_rival_gets_as_many_pairs(
+    options: dict[str, Any], make_planted_problem: Make, make_planted_scorer: Make, make_config: Make
+) -> None:
+    problem: Problem = make_planted_problem()
+    config = make_config(search={**WIDE, "elimination": False, "initial_starts": 64}, **options)
+    planner = Planner(split_examples(problem, config), config, TokenLengths(6.0, 5.0))
+
+    result = select_support_examples(problem, make_planted_scorer(), config)
+
+    rival = result.baselines.random_and_validation
+    assert rival is not None
+    pairs = (24 * 5 + 12 * 5 + 6 * 10) + (16 * 5 + 8 * 5 + 4 * 10)
+    confirmed = 0 if options.get("splits") else 4 * 16
+    assert count_pairs(config.search, 20) == pairs
+    assert rival.permutations == -(-(pairs + confirmed) // 20)
+    assert result.cost.permutations_evaluated == 24 + 16
+    assert result.cost.forwards == planner.estimate().total.forwards
+
+
+def test_wide_run_resumed_from_any_checkpoint_has_the_same_digest(
+    make_planted_problem: Make, make_planted_scorer: Make, make_config: Make, make_store: Make
+) -> None:
+    problem, config, store = make_planted_problem(), make_config(search=WIDE), make_store()
+    whole = select_support_examples(problem, make_planted_scorer(), config, checkpoints=store)
+
+    for checkpoint in store.saved:
+        resumed = select_support_examples(problem, make_planted_scorer(), config, checkpoints=make_store(checkpoint))
+        assert resumed.digest == whole.digest

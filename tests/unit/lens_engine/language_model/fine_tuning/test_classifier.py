@@ -1,0 +1,107 @@
+"""Last-token pooling, its gradients, and batches of like lengths."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from lens_engine.language_model.fine_tuning.classifier import (
+    LastTokenClassifier,
+    choose_autocast,
+    cut_by_length,
+    draw_batches,
+)
+from lens_engine.testing import TINY_ARCHITECTURES, TinyArchitecture, tiny_causal_lm
+
+ROWS = [(5, 9, 11, 40, 3, 8), (7,), (12, 13, 90), (5, 9, 11)]
+
+
+def make_classifier(architecture: TinyArchitecture = "llama", num_labels: int = 3) -> LastTokenClassifier:
+    classifier = LastTokenClassifier(tiny_causal_lm(architecture).model.base_model, num_labels)
+    classifier.restart_head(torch.Generator().manual_seed(0))
+    return classifier.eval()
+
+
+@pytest.mark.parametrize("architecture", TINY_ARCHITECTURES)
+def test_pooling_takes_the_last_real_token_and_padding_changes_nothing(architecture: TinyArchitecture) -> None:
+    classifier = make_classifier(architecture)
+    with torch.no_grad():
+        together = classifier.pool(ROWS)
+        alone = [classifier.body(torch.tensor([row])).last_hidden_state[0, -1] for row in ROWS]
+    torch.testing.assert_close(together, torch.stack(alone), rtol=1e-4, atol=1e-5)
+
+
+def test_rows_are_described_in_their_own_order() -> None:
+    classifier = make_classifier()
+    heard = list[int]()
+    groups = np.array([0, 1, 2, 1])
+    described = classifier.describe(ROWS, groups, 3, heard.append)
+    with torch.no_grad():
+        expected = functional.softmax(classifier(ROWS), dim=1).numpy()
+    np.testing.assert_allclose(described.probabilities, expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(described.groups, groups)
+    assert heard == [3, 1]
+
+
+def test_gradients_are_those_that_autograd_finds_for_each_example() -> None:
+    classifier = make_classifier()
+    groups = np.array([0, 1, 2, 1])
+    described = classifier.describe(ROWS, groups, 2, lambda _: None)
+    for index, row in enumerate(ROWS):
+        loss = functional.cross_entropy(classifier([row]), torch.tensor([groups[index]]))
+        (expected,) = torch.autograd.grad(loss, classifier.head.weight)
+        found = described.gradients.dense()[index].reshape(expected.shape)
+        np.testing.assert_allclose(found, expected.numpy(), rtol=1e-3, atol=1e-5)
+
+
+def test_bfloat16_stays_close_and_the_head_stays_in_float32() -> None:
+    exact = make_classifier()
+    mixed = LastTokenClassifier(tiny_causal_lm("llama").model.base_model, 3, torch.bfloat16).eval()
+    with torch.no_grad():
+        found, expected = mixed.pool(ROWS), exact.pool(ROWS)
+    assert found.dtype == torch.float32
+    assert not torch.equal(found, expected)
+    assert functional.cosine_similarity(found, expected).min() > 0.99
+
+
+def test_every_row_is_in_one_batch_and_batches_hold_like_lengths() -> None:
+    lengths = np.random.default_rng(0).integers(1, 200, size=530)
+    batches = draw_batches(lengths, 8, np.random.default_rng(1))
+    assert sorted(np.concatenate(batches).tolist()) == list(range(530))
+    assert sorted(map(len, batches)) == [2] + [8] * 66
+    spread = np.mean([np.ptp(lengths[batch]) for batch in batches])
+    assert spread < 0.3 * np.ptp(lengths)
+
+
+def test_batches_differ_between_epochs_and_not_between_runs() -> None:
+    lengths = np.full(40, 5)
+    first, again, other = (draw_batches(lengths, 8, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_rows_are_cut_from_the_shortest_on() -> None:
+    assert [batch.tolist() for batch in cut_by_length(ROWS, 2)] == [[1, 2], [3, 0]]
+
+
+def test_format_asked_for_is_the_format_used() -> None:
+    cpu = torch.device("cpu")
+    assert choose_autocast("float32", cpu) == torch.float32
+    assert choose_autocast("bfloat16", cpu) == torch.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("ranked", "expected"),
+    [
+        ([torch.float32], torch.float32),
+        ([torch.float32, torch.bfloat16], torch.float32),
+        ([torch.bfloat16, torch.float32], torch.bfloat16),
+        ([torch.float16, torch.float32], torch.float32),
+        ([torch.float16, torch.bfloat16, torch.float32], torch.bfloat16),
+    ],
+)
+def test_auto_is_bfloat16_only_where_it_is_materially_faster(
+    ranked: list[torch.dtype], expected: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lens_engine.language_model.fine_tuning.classifier.rank_dtypes", lambda _: ranked)
+    assert choose_autocast("auto", torch.device("cpu")) == expected

@@ -1,0 +1,233 @@
+import hashlib
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lens_engine.errors import InvalidConfig, ModelError, UnknownModel, UnsafeModel
+from lens_engine.language_model.loading.disk_cache import make_once
+from lens_engine.language_model.loading.load import load_scorer, prepare_model
+from lens_engine.language_model.loading.model_files import list_bundled_models, resolve_model
+from lens_engine.testing import tiny_causal_lm
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own, and no hub."""
+    monkeypatch.setenv("LENS_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    return tmp_path / "cache"
+
+
+class Planted:
+    """Unpickling writes the marker."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.marker,)
+
+
+def model_folder(folder: Path, *, config: dict[str, Any] | None = None, weights: bytes | None = b"weights") -> Path:
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"model_type": "llama", **(config or {})}))
+    if weights is not None:
+        (folder / "model.safetensors").write_bytes(weights)
+    return folder
+
+
+def test_bundled_model_is_listed_and_found_inside_its_package() -> None:
+    [model] = list_bundled_models()
+    source = resolve_model(model.name)
+
+    assert model.name == "smollm2-135m-instruct"
+    assert (source.name, source.kind, source.is_gguf) == (model.name, "bundled", True)
+    assert source.revision == hashlib.sha256(source.path.read_bytes()).hexdigest()
+
+
+def test_folder_is_known_by_its_path_and_kind(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model")
+    source = resolve_model(str(folder))
+    assert (source.kind, source.path) == ("folder", folder)
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "config.json", "tokenizer.json"])
+def test_revision_of_a_folder_changes_with_weights_config_and_tokenizer(tmp_path: Path, file: str) -> None:
+    folder, same = model_folder(tmp_path / "model"), model_folder(tmp_path / "same")
+    for path in (folder, same):
+        (path / "tokenizer.json").write_text("{}")
+    first = resolve_model(str(folder)).revision
+    assert first == resolve_model(str(same)).revision
+    (folder / file).write_text('{"model_type": "other"}')
+    assert resolve_model(str(folder)).revision != first
+
+
+def test_revision_of_a_folder_does_not_depend_on_its_notes(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model")
+    first = resolve_model(str(folder)).revision
+    (folder / "README.md").write_text("A model.")
+    assert resolve_model(str(folder)).revision == first
+
+
+def test_digest_of_sharded_weights_depends_on_every_shard(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model")
+    one = resolve_model(str(folder)).revision
+    (folder / "model-2.safetensors").write_bytes(b"more")
+    assert resolve_model(str(folder)).revision != one
+
+
+def test_pickle_weights_are_refused_and_never_opened(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    folder = model_folder(tmp_path / "model", weights=None)
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Planted(marker)))
+
+    for refuse in (resolve_model, load_scorer):
+        with pytest.raises(UnsafeModel, match=r"only pickle weights \(pytorch_model.bin\)"):
+            refuse(str(folder))
+    assert not marker.exists()
+    pickle.loads((folder / "pytorch_model.bin").read_bytes())
+    assert marker.exists(), "the trap works"
+
+
+def test_pickle_beside_safetensors_is_never_opened(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    folder = tiny_causal_lm("llama").save(tmp_path / "model")
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Planted(marker)))
+    load_scorer(str(folder), dtype="float32", device="cpu", executor="plain")
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])
+def test_repository_with_code_of_its_own_is_refused(tmp_path: Path, file: str) -> None:
+    folder = model_folder(tmp_path / "model")
+    (folder / file).write_text(json.dumps({"auto_map": {"AutoModelForCausalLM": "modeling.Model"}}))
+    with pytest.raises(UnsafeModel, match="auto_map"):
+        resolve_model(str(folder))
+
+
+def test_downloaded_attention_kernel_is_refused(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model", config={"_attn_implementation": "someone/kernel"})
+    with pytest.raises(UnsafeModel, match="attention kernel"):
+        resolve_model(str(folder))
+
+
+@pytest.mark.parametrize(
+    "reference",
+    ["", "no such model", "x" * 5000, "smollm2\x00", "../nothing", "/nowhere/model", "./absent.gguf", "file://a/b/c"],
+)
+def test_unknown_reference_is_refused_listing_what_there_is(reference: str) -> None:
+    with pytest.raises(UnknownModel, match="smollm2-135m-instruct"):
+        resolve_model(reference)
+
+
+def test_hub_id_that_is_not_cached_is_unknown_offline() -> None:
+    with pytest.raises(UnknownModel, match="no model 'nobody/nothing'"):
+        resolve_model("nobody/nothing")
+
+
+def test_bare_name_never_opens_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model_folder(tmp_path / "app")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UnknownModel):
+        resolve_model("app")
+    assert resolve_model("./app").kind == "folder"
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "[" * 100_000])
+def test_damaged_config_is_refused(tmp_path: Path, content: str) -> None:
+    folder = model_folder(tmp_path / "model")
+    (folder / "config.json").write_text(content)
+    with pytest.raises(UnknownModel, match=r"config\.json of 'model' is not"):
+        resolve_model(str(folder))
+
+
+def test_folder_without_weights_is_unknown(tmp_path: Path) -> None:
+    with pytest.raises(UnknownModel, match="no safetensors"):
+        resolve_model(str(model_folder(tmp_path / "model", weights=None)))
+
+
+def test_damaged_weights_are_a_model_error(tmp_path: Path) -> None:
+    folder = tiny_causal_lm("llama").save(tmp_path / "model")
+    (folder / "model.safetensors").write_bytes(b"not a safetensors file")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load_scorer(str(folder), dtype="float32", device="cpu")
+
+
+def test_damaged_gguf_is_a_model_error_and_not_cached(tmp_path: Path, cache: Path) -> None:
+    file = tmp_path / "damaged.gguf"
+    file.write_bytes(b"GGUF" + bytes(200))
+    with pytest.raises(ModelError, match=r"'damaged\.gguf' cannot be loaded"):
+        load_scorer(str(file), dtype="float32", device="cpu")
+    assert list((cache / "models").iterdir()) == []
+
+
+def test_cache_that_cannot_be_written_is_a_model_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, cache = tmp_path / "model.gguf", tmp_path / "no folder"
+    file.write_bytes(b"GGUF")
+    cache.write_text("")
+    monkeypatch.setenv("LENS_CACHE_DIR", str(cache))
+    with pytest.raises(ModelError, match=r"'model\.gguf' cannot be loaded: .*no folder"):
+        prepare_model(str(file))
+
+
+@pytest.mark.parametrize("option", [{"dtype": "int8"}, {"device": "abacus"}, {"executor": "magic"}])
+def test_unknown_option_is_refused_naming_its_field(option: dict[str, str]) -> None:
+    with pytest.raises(InvalidConfig) as refusal:
+        load_scorer("smollm2-135m-instruct", **option)  # type: ignore[arg-type]
+    assert [refusal.value.field] == list(option)
+
+
+def test_saved_model_loads_with_its_identity(tmp_path: Path) -> None:
+    folder = tiny_causal_lm("qwen3").save(tmp_path / "model")
+    identity = load_scorer(str(folder), dtype="bfloat16", device="cpu").identity
+
+    assert identity.model == str(folder)
+    assert identity.revision == resolve_model(str(folder)).revision
+    assert (identity.dtype, identity.device, identity.executor) == ("bfloat16", "cpu", "packed")
+
+
+def test_cache_entry_is_made_once(cache: Path) -> None:
+    calls: list[Path] = []
+
+    def make(folder: Path) -> None:
+        calls.append(folder)
+        (folder / "weights").write_text("made")
+
+    first, second = make_once("key", make), make_once("key", make)
+
+    assert first == second
+    assert (first / "weights").read_text() == "made"
+    assert len(calls) == 1
+    assert [path.name for path in (cache / "models").iterdir()] == [first.name]
+
+
+def test_failed_cache_entry_leaves_nothing(cache: Path) -> None:
+    def fail(folder: Path) -> None:
+        (folder / "half").write_text("")
+        raise RuntimeError("planted")
+
+    with pytest.raises(RuntimeError, match="planted"):
+        make_once("key", fail)
+    assert list((cache / "models").iterdir()) == []
+
+
+def test_cache_entry_made_by_two_at_once_is_kept_from_the_first() -> None:
+    def make_first(folder: Path) -> None:
+        (folder / "weights").write_text("first")
+
+    def make(folder: Path) -> None:
+        make_once("key", make_first)  # as if another process had been quicker
+        (folder / "weights").write_text("second")
+
+    assert (make_once("key", make) / "weights").read_text() == "first"
+
+
+def test_models_are_resolved_without_torch() -> None:
+    files = "lens_engine.language_model.loading.model_files"
+    code = f"import sys, {files} as m; m.list_bundled_models(); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

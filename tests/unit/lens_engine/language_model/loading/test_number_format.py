@@ -1,0 +1,80 @@
+"""Which number format a model is loaded in when nobody says."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from lens_engine.language_model.loading import number_format
+from lens_engine.language_model.loading.load import load_scorer
+from lens_engine.language_model.loading.number_format import is_fit, rank_dtypes
+from lens_engine.testing import tiny_causal_lm
+from lens_engine.types import LabelLogProbs
+
+SCORES: LabelLogProbs = np.array([[[-1.0, -2.0]]], np.float32)
+CUDA, CPU = torch.device("cuda"), torch.device("cpu")
+FAST, HALF, WIDE = torch.float32, torch.float16, torch.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("device", "rates", "ranked"),
+    [
+        (CPU, {FAST: 70, WIDE: 400}, [WIDE, FAST]),
+        (CPU, {FAST: 70, WIDE: 80}, [FAST, WIDE]),
+        (CPU, {FAST: 70, WIDE: 10}, [FAST]),
+        (CUDA, {FAST: 50, HALF: 700, WIDE: 790}, [HALF, WIDE, FAST]),
+        (CUDA, {FAST: 50, HALF: 300, WIDE: 790}, [WIDE, FAST]),
+    ],
+)
+def test_formats_are_tried_from_the_most_precise_of_the_fast(
+    monkeypatch: pytest.MonkeyPatch,
+    device: torch.device,
+    rates: dict[torch.dtype, float],
+    ranked: list[torch.dtype],
+) -> None:
+    monkeypatch.setattr(number_format, "_multiplications_per_second", lambda dtype, _: rates[dtype])
+    assert rank_dtypes(device) == ranked
+
+
+def test_ranking_of_this_machine_ends_in_a_format_every_model_survives() -> None:
+    assert torch.float32 in rank_dtypes(CPU)
+
+
+@pytest.mark.parametrize("rounding", [0.0, 0.5, -0.99])
+def test_scores_moved_by_rounding_are_fit(rounding: float) -> None:
+    assert is_fit(SCORES + np.float32(rounding), SCORES)
+
+
+@pytest.mark.parametrize("damage", [1.5, -3.0, float("nan"), float("inf")])
+def test_scores_that_are_not_the_models_are_unfit(damage: float) -> None:
+    assert not is_fit(SCORES + np.float32(damage), SCORES)
+
+
+def test_infinite_scores_are_unfit_without_a_reference_too() -> None:
+    assert is_fit(SCORES, None)
+    assert not is_fit(SCORES * np.float32("inf"), None)
+
+
+def save(folder: Path, *, scale: float) -> str:
+    """A model whose hidden states are `scale` times the usual on their way through a layer."""
+    tiny = tiny_causal_lm("llama")
+    layer: Any = tiny.model.model.layers[0].mlp
+    with torch.no_grad():
+        layer.up_proj.weight *= scale
+        layer.down_proj.weight /= scale
+    return str(tiny.save(folder))
+
+
+@pytest.mark.parametrize(("scale", "dtype"), [(1.0, "float16"), (1e6, "float32")])
+def test_model_that_overflows_a_format_gets_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scale: float, dtype: str
+) -> None:
+    rates = {torch.float32: 50.0, torch.float16: 700.0, torch.bfloat16: 10.0}
+    monkeypatch.setattr(number_format, "_multiplications_per_second", lambda dtype, _: rates[dtype])
+    monkeypatch.setattr("lens_engine.language_model.loading.load.rank_dtypes", lambda _: rank_dtypes(CUDA))
+
+    scorer = load_scorer(save(tmp_path / "model", scale=scale), device="cpu")
+
+    assert (scorer.identity.dtype, scorer.identity.executor) == (dtype, "packed")

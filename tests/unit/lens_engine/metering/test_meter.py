@@ -1,0 +1,390 @@
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lens_engine.config import BudgetOptions
+from lens_engine.errors import NonFiniteScore
+from lens_engine.metering.meter import CHUNK_TOKENS, Meter, Stopped
+from lens_engine.pricing.prices import Cost
+from lens_engine.scoring.base import Block, ParallelScorer, Prefix
+from lens_engine.testing import TableScorer
+from lens_engine.types import LabelLogProbs, Phase, StopReason
+
+MakeMeter = Callable[..., Meter]
+SPANS = (" no", " yes")
+
+
+def words(count: int, name: str) -> str:
+    return " ".join([name] * count)
+
+
+def make_prefixes(lengths: Sequence[int]) -> list[Prefix]:
+    return [(words(length, f"p{place}"),) for place, length in enumerate(lengths)]
+
+
+def make_queries(lengths: Sequence[int]) -> list[str]:
+    return [words(length, f"q{place}") for place, length in enumerate(lengths)]
+
+
+def token_length(prefix: Prefix, query: str, _: str) -> float:
+    return -float(len(" ".join(prefix).split()) + len(query.split()))
+
+
+class ChunkRecorder(TableScorer):
+    """Remembers which texts were asked together."""
+
+    def __init__(self) -> None:
+        super().__init__(token_length, max_prompt_tokens=100_000)
+        self.chunks: list[tuple[tuple[Prefix, ...], tuple[str, ...]]] = []
+
+    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
+        self.chunks.append((tuple(prefixes), tuple(queries)))
+        return super().score(prefixes, queries, label_spans)
+
+
+class Clock:
+    """A clock that moves on when told, or by a step whenever a scorer is called."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def advance(self, seconds: float) -> Callable[[int], None]:
+        def move(_: int) -> None:
+            self.now += seconds
+
+        return move
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    prefixes=st.lists(st.integers(0, 6000), min_size=1, max_size=12),
+    queries=st.lists(st.integers(1, 3000), min_size=1, max_size=8),
+)
+def test_chunks_cover_every_pair_once(make_meter: MakeMeter, prefixes: list[int], queries: list[int]) -> None:
+    scorer = ChunkRecorder()
+    meter = make_meter(scorer, label_spans=SPANS)
+    asked_prefixes, asked_queries = make_prefixes(prefixes), make_queries(queries)
+
+    scores = meter.score(asked_prefixes, asked_queries)
+
+    pairs = [(prefix, query) for chunk, columns in scorer.chunks for prefix in chunk for query in columns]
+    assert Counter(pairs) == Counter(product(asked_prefixes, asked_queries))
+    assert meter.spent.forwards == scorer.num_pairs == len(pairs)
+    assert np.array_equal(scores[..., 0], -np.add.outer(np.array(prefixes), np.array(queries)).astype(np.float32))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    prefixes=st.lists(st.integers(0, 6000), min_size=1, max_size=12),
+    queries=st.lists(st.integers(1, 3000), min_size=1, max_size=8),
+)
+def test_chunk_of_several_prefixes_stays_within_its_tokens(
+    make_meter: MakeMeter, prefixes: list[int], queries: list[int]
+) -> None:
+    scorer = ChunkRecorder()
+    meter = make_meter(scorer, label_spans=SPANS)
+    meter.score(make_prefixes(prefixes), make_queries(queries))
+
+    total = 0
+    for chunk, columns in scorer.chunks:
+        query_tokens = sum(len(query.split()) for query in columns)
+        tokens = sum(len(prefix[0].split()) + query_tokens for prefix in chunk)
+        assert tokens <= CHUNK_TOKENS["cpu"] or len(chunk) == 1
+        longest = max(len(prefix[0].split()) for prefix in chunk)
+        assert query_tokens <= max(CHUNK_TOKENS["cpu"], 8 * longest)
+        total += tokens
+    assert meter.spent.tokens == total
+
+
+def test_long_prefix_is_repeated_for_an_eighth_of_its_tokens_at_most(make_meter: MakeMeter) -> None:
+    scorer = ChunkRecorder()
+
+    make_meter(scorer, label_spans=SPANS).score(make_prefixes([5000]), make_queries([1000] * 100))
+
+    assert len(scorer.chunks) == 3, "cut by 8,192 tokens there would be 13"
+
+
+def test_scores_do_not_depend_on_the_chunks(make_meter: MakeMeter) -> None:
+    prefixes, queries = make_prefixes([3000, 3000, 3000, 50]), make_queries([500, 700, 900])
+    scorer = TableScorer(max_prompt_tokens=100_000)
+
+    whole = TableScorer(max_prompt_tokens=100_000).score(prefixes, queries, SPANS)
+
+    assert np.array_equal(make_meter(scorer, label_spans=SPANS).score(prefixes, queries), whole)
+    assert scorer.num_calls > 1
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 0), (0, 0)])
+def test_nothing_to_score_asks_nothing(shape: tuple[int, int], make_meter: MakeMeter) -> None:
+    scorer = TableScorer()
+
+    scores = make_meter(scorer).score(make_prefixes([1] * shape[0]), make_queries([1] * shape[1]))
+
+    assert scores.shape == (*shape, 2)
+    assert scorer.num_pairs == 0
+
+
+@pytest.mark.parametrize(("limit", "forwards"), [(1, 0), (9, 0), (10, 10), (19, 10), (20, 20), (35, 30), (40, 40)])
+def test_budget_stops_before_the_chunk_that_would_exceed_it(limit: int, forwards: int, make_meter: MakeMeter) -> None:
+    scorer = TableScorer(max_prompt_tokens=100_000)
+    meter = make_meter(scorer, budget=BudgetOptions(max_forwards=limit))
+    prefixes, queries = make_prefixes([7000] * 4), make_queries([10] * 10)  # a chunk for each prefix
+
+    if limit < 40:
+        with pytest.raises(Stopped) as stopped:
+            meter.score(prefixes, queries)
+        assert stopped.value.reason is StopReason.BUDGET
+    else:
+        meter.score(prefixes, queries)
+    assert meter.spent.forwards == scorer.num_pairs == forwards
+
+
+def test_reserve_is_not_spent(make_meter: MakeMeter) -> None:
+    meter = make_meter(budget=BudgetOptions(max_forwards=100), reserve=Cost(forwards=60))
+
+    assert meter.affords(Cost(forwards=40))
+    assert not meter.affords(Cost(forwards=41))
+    with pytest.raises(Stopped):
+        meter.score([()], make_queries([1] * 41))
+    meter.reserve = Cost()
+    assert meter.affords(Cost(forwards=100))
+
+
+def test_without_limits_everything_is_afforded(make_meter: MakeMeter) -> None:
+    assert make_meter().affords(Cost(10**12, 10**15))
+
+
+def test_time_budget_counts_the_seconds_of_the_work_to_come(make_meter: MakeMeter) -> None:
+    clock = Clock()
+    scorer = TableScorer(before_call=clock.advance(2.0))
+    meter = make_meter(scorer, budget=BudgetOptions(max_seconds=10.0), clock=clock)
+
+    meter.score([()], make_queries([10]))  # 10 tokens in 2 seconds
+
+    assert meter.tokens_per_second == 5.0
+    assert meter.affords(Cost(tokens=40))
+    assert not meter.affords(Cost(tokens=41))
+    meter.reserve = Cost(tokens=10)
+    assert not meter.affords(Cost(tokens=31))
+
+
+def test_time_budget_stops_between_chunks(make_meter: MakeMeter) -> None:
+    clock = Clock()
+    scorer = TableScorer(before_call=clock.advance(2.0), max_prompt_tokens=100_000)
+    meter = make_meter(scorer, budget=BudgetOptions(max_seconds=5.0), clock=clock)
+
+    with pytest.raises(Stopped) as stopped:
+        meter.score(make_prefixes([8000] * 5), make_queries([10]))
+
+    assert stopped.value.reason is StopReason.BUDGET
+    assert (scorer.num_calls, meter.seconds) == (2, 4.0)
+
+
+def test_slow_first_chunks_do_not_end_a_run_in_the_first_half_of_its_time(make_meter: MakeMeter) -> None:
+    clock = Clock()
+    scorer = TableScorer(before_call=clock.advance(1.0), max_prompt_tokens=100_000)
+    reserve = Cost(tokens=80_000)  # ten seconds of work at the pace of this scorer
+    meter = make_meter(scorer, budget=BudgetOptions(max_seconds=6.0), reserve=reserve, clock=clock)
+
+    with pytest.raises(Stopped):
+        meter.score(make_prefixes([8000] * 9), make_queries([10]))
+
+    assert meter.seconds == 3.0
+
+
+def test_unknown_pace_lets_the_first_chunk_through(make_meter: MakeMeter) -> None:
+    meter = make_meter(budget=BudgetOptions(max_seconds=0.001), clock=Clock())
+
+    assert meter.affords(Cost(tokens=10**9))
+
+
+def test_resumed_meter_goes_on_counting_but_measures_its_own_pace(make_meter: MakeMeter) -> None:
+    clock = Clock()
+    meter = make_meter(TableScorer(before_call=clock.advance(2.0)), clock=clock)
+
+    meter.resume(Cost(forwards=500, tokens=90_000), seconds=300.0)
+    assert meter.tokens_per_second is None
+    meter.score([()], make_queries([10]))
+
+    assert meter.spent == Cost(501, 90_010)
+    assert meter.seconds == 302.0
+    assert meter.tokens_per_second == 5.0
+
+
+def test_seconds_of_earlier_attempts_count_against_the_limit(make_meter: MakeMeter) -> None:
+    meter = make_meter(budget=BudgetOptions(max_seconds=10.0), clock=Clock())
+
+    meter.resume(Cost(1, 1), seconds=11.0)
+
+    assert not meter.affords(Cost())
+
+
+@pytest.mark.parametrize("heard", [0, 1, 3])
+def test_cancel_is_obeyed_at_the_next_chunk(
+    heard: int, make_meter: MakeMeter, make_listener: Callable[..., object]
+) -> None:
+    scorer = TableScorer(max_prompt_tokens=100_000)
+    meter = make_meter(scorer, listener=make_listener(stop_after=heard))
+
+    with pytest.raises(Stopped) as stopped:
+        meter.score(make_prefixes([8000] * 5), make_queries([10]))
+
+    assert stopped.value.reason is StopReason.CANCELLED
+    assert scorer.num_calls == heard
+
+
+def test_cancel_goes_before_the_budget(make_meter: MakeMeter, make_listener: Callable[..., object]) -> None:
+    meter = make_meter(listener=make_listener(stop_after=0), budget=BudgetOptions(max_forwards=1))
+
+    with pytest.raises(Stopped) as stopped:
+        meter.score([()], make_queries([1, 1]))
+    assert stopped.value.reason is StopReason.CANCELLED
+
+
+def test_progress_is_told_after_each_chunk(make_meter: MakeMeter, make_listener: Callable[..., object]) -> None:
+    clock, listener = Clock(), make_listener()
+    scorer = TableScorer(before_call=clock.advance(4.0), max_prompt_tokens=100_000)
+    meter = make_meter(scorer, listener=listener, clock=clock, planned=Cost(6, 48_060))
+
+    meter.enter(Phase.SEARCH, 2, 5)
+    meter.score(make_prefixes([8000] * 3), make_queries([10]))
+
+    seen = listener.seen  # type: ignore[attr-defined]
+    assert [told.forwards_done for told in seen] == [0, 1, 2, 3]
+    assert [told.tokens_done for told in seen] == [0, 8010, 16020, 24030]
+    assert {(told.phase, told.step, told.steps, told.forwards_total) for told in seen} == {(Phase.SEARCH, 2, 5, 6)}
+    assert [told.tokens_per_second for told in seen] == [None, 2002.5, 2002.5, 2002.5]
+    assert [told.eta_seconds for told in seen] == [None, 20.0, 16.0, 12.0]
+
+
+def test_total_grows_with_the_work_when_the_plan_was_too_low(
+    make_meter: MakeMeter, make_listener: Callable[..., object]
+) -> None:
+    listener = make_listener()
+    meter = make_meter(listener=listener, planned=Cost(1, 1))
+
+    meter.score([()], make_queries([2, 2, 2]))
+
+    last = listener.seen[-1]  # type: ignore[attr-defined]
+    assert (last.forwards_done, last.forwards_total) == (3, 3)
+    assert (last.tokens_done, last.tokens_total) == (6, 6)
+
+
+def test_each_segment_is_tokenised_once(make_meter: MakeMeter) -> None:
+    asked = list[str]()
+
+    class Tokenizer(TableScorer):
+        def count_tokens(self, segments: Sequence[str]) -> list[int]:
+            asked.extend(segments)
+            return super().count_tokens(segments)
+
+    meter = make_meter(Tokenizer())
+    meter.learn_lengths(["a b", "c", "a b"])
+
+    assert meter.count_tokens("a b") == 2
+    assert meter.count_tokens("d e f") == 3
+    assert asked == ["a b", "c", "d e f"]
+
+
+def test_scorer_that_lets_nan_through_is_caught(make_meter: MakeMeter) -> None:
+    class Careless(TableScorer):
+        def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], spans: Sequence[str]) -> LabelLogProbs:
+            return np.full((len(prefixes), len(queries), len(spans)), np.nan, dtype=np.float32)
+
+    with pytest.raises(NonFiniteScore, match="label word"):
+        make_meter(Careless()).score([()], ["a"])
+
+
+def test_beyond_the_budget_only_a_cancel_stops(make_meter: MakeMeter, make_listener: Callable[..., object]) -> None:
+    meter = make_meter(listener=make_listener(stop_after=1), budget=BudgetOptions(max_forwards=1))
+
+    with meter.beyond_budget():
+        assert meter.score([()], make_queries([10, 10])).shape[1] == 2
+        with pytest.raises(Stopped) as stopped:
+            meter.score([()], make_queries([10, 10]))
+
+    assert stopped.value.reason is StopReason.CANCELLED
+    assert not meter.affords(Cost(forwards=1))
+
+
+class SeveralHands(ChunkRecorder):
+    """Takes chunks until its hands are full, then answers the first of them."""
+
+    def __init__(self, num_workers: int) -> None:
+        super().__init__()
+        self.num_workers = num_workers
+        self.most_at_a_time = 0
+
+    def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
+        source, held = iter(blocks), deque[Block]()
+        while True:
+            held.extend(islice(source, self.num_workers - len(held)))
+            if not held:
+                return
+            self.most_at_a_time = max(self.most_at_a_time, len(held))
+            first = held.popleft()
+            yield self.score(first.prefixes, first.queries, label_spans)
+
+
+@pytest.mark.parametrize("num_workers", [1, 2, 5, 100])
+def test_several_workers_get_the_same_chunks_and_give_the_same_scores(num_workers: int, make_meter: MakeMeter) -> None:
+    alone, several = ChunkRecorder(), SeveralHands(num_workers)
+    prefixes, queries = make_prefixes([3000, 3000, 9000, 50, 7000, 20]), make_queries([500, 700, 900] * 8)
+
+    expected = make_meter(alone, label_spans=SPANS).score(prefixes, queries)
+    found = make_meter(several, label_spans=SPANS).score(prefixes, queries)
+
+    assert isinstance(several, ParallelScorer)
+    assert np.array_equal(found, expected)
+    assert several.chunks == alone.chunks
+    assert several.most_at_a_time == min(num_workers, len(alone.chunks))
+
+
+@pytest.mark.parametrize("num_workers", [1, 3, 100])
+@pytest.mark.parametrize("limit", [1, 9, 10, 19, 20, 35])
+def test_budget_ends_before_the_same_chunk_for_any_number_of_workers(
+    limit: int, num_workers: int, make_meter: MakeMeter, make_listener: Callable[..., object]
+) -> None:
+    scorer, listener = SeveralHands(num_workers), make_listener()
+    meter = make_meter(scorer, budget=BudgetOptions(max_forwards=limit), listener=listener)
+
+    with pytest.raises(Stopped) as stopped:
+        meter.score(make_prefixes([7000] * 4), make_queries([10] * 10))  # a chunk for each prefix
+
+    assert stopped.value.reason is StopReason.BUDGET
+    assert meter.spent.forwards == scorer.num_pairs == limit // 10 * 10
+    told = [progress.forwards_done for progress in listener.seen]  # type: ignore[attr-defined]
+    assert told == list(range(10, limit + 1, 10)), "counted as they are done, not as they are handed out"
+
+
+def test_chunks_that_workers_have_when_a_stop_is_asked_for_are_finished_and_counted(
+    make_meter: MakeMeter, make_listener: Callable[..., object]
+) -> None:
+    scorer = SeveralHands(3)
+    meter = make_meter(scorer, listener=make_listener(stop_after=2))
+
+    with pytest.raises(Stopped) as stopped:
+        meter.score(make_prefixes([8000] * 9), make_queries([10]))
+
+    assert stopped.value.reason is StopReason.CANCELLED
+    assert meter.spent.forwards == scorer.num_pairs == 4, "two told of, and two more in hand by then"
+
+
+def test_time_of_chunks_under_way_counts_against_the_limit(make_meter: MakeMeter) -> None:
+    clock, scorer = Clock(), SeveralHands(4)
+    meter = make_meter(scorer, budget=BudgetOptions(max_seconds=10.0), clock=clock)
+    clock.now += 6.0  # past the half in which no pace is trusted
+    meter.spent = Cost(1, 12_000)  # 2,000 tokens a second: four seconds are 8,000
+
+    with pytest.raises(Stopped):
+        meter.score(make_prefixes([5000] * 4), make_queries([10]))
+
+    assert scorer.num_pairs == 1

@@ -1,0 +1,146 @@
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
+
+from lens_engine.errors import InvalidConfig
+from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows
+from lens_engine.methods.coreset.glister import glister, step_size
+
+MakeEvidence = Callable[..., Evidence]
+Matrix = NDArray[np.float64]
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def classified(features: Matrix, groups: NDArray[np.intp], layer: Matrix) -> LabelledRows:
+    return LabelledRows(groups, features, softmax(features @ layer.T, axis=1))
+
+
+@pytest.fixture
+def make_trained(make_evidence: MakeEvidence) -> Callable[[int], tuple[Evidence, Matrix]]:
+    """A pool of 12 and 9 validation rows of 3 labels under one final layer `[labels, size]`."""
+
+    def make(seed: int) -> tuple[Evidence, Matrix]:
+        rng = np.random.default_rng(seed)
+        layer = rng.normal(size=(3, 4))
+        pool = classified(rng.normal(size=(12, 4)), np.arange(12) % 3, layer)
+        validation = classified(rng.normal(size=(9, 4)), rng.integers(3, size=9), layer)
+        evidence = make_evidence(
+            groups=pool.groups, features=pool.features, probabilities=pool.probabilities, validation=validation
+        )
+        return evidence, layer
+
+    return make
+
+
+def validation_loss(evidence: Evidence, layer: Matrix) -> float:
+    rows = evidence.validation
+    assert rows is not None
+    log_probs = log_softmax(rows.features @ layer.T, axis=1)
+    return -float(log_probs[np.arange(len(rows)), rows.groups].mean())
+
+
+def gradient_of(evidence: Evidence, row: int) -> Matrix:
+    return evidence.gradients.dense()[row].reshape(3, 4)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_first_pick_lowers_the_validation_loss_most(
+    make_trained: Callable[[int], tuple[Evidence, Matrix]], rng: np.random.Generator, seed: int
+) -> None:
+    evidence, layer = make_trained(seed)
+    tiny = 1e-5
+    losses = [validation_loss(evidence, layer - tiny * gradient_of(evidence, row)) for row in range(12)]
+
+    assert glister(evidence, (1,), rng) == [int(np.argmin(losses))]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_later_picks_start_from_the_layer_that_took_the_steps_before(
+    make_trained: Callable[[int], tuple[Evidence, Matrix]], rng: np.random.Generator, seed: int
+) -> None:
+    evidence, layer = make_trained(seed)
+    tiny, step = 1e-5, step_size(evidence.features)
+    expected: list[int] = []
+    for _ in range(4):
+        others = [row for row in range(12) if row not in expected]
+        losses = [validation_loss(evidence, layer - tiny * gradient_of(evidence, row)) for row in others]
+        expected.append(others[int(np.argmin(losses))])
+        layer = layer - step * gradient_of(evidence, expected[-1])
+
+    assert glister(evidence, (4,), rng) == expected
+
+
+def test_steps_change_what_is_picked(
+    make_trained: Callable[[int], tuple[Evidence, Matrix]], rng: np.random.Generator
+) -> None:
+    def by_first_gradient(evidence: Evidence) -> list[int]:
+        assert evidence.validation is not None
+        return np.argsort(-evidence.gradients.products_with(evidence.validation.gradients.total()))[:4].tolist()
+
+    trained = [make_trained(seed)[0] for seed in range(5)]
+
+    assert any(glister(evidence, (4,), rng) != by_first_gradient(evidence) for evidence in trained)
+
+
+def test_step_is_one_over_the_mean_squared_norm() -> None:
+    assert step_size(np.array([[3.0, 4.0], [0.0, 1.0]])) == pytest.approx(1.0 / 13.0)
+    assert step_size(np.zeros((2, 2))) == 0.0
+
+
+def test_full_groups_are_closed(
+    make_trained: Callable[[int], tuple[Evidence, Matrix]], rng: np.random.Generator
+) -> None:
+    evidence, _ = make_trained(0)
+
+    chosen = glister(evidence, (2, 0, 3), rng)
+
+    assert np.bincount(evidence.groups[chosen], minlength=3).tolist() == [2, 0, 3]
+    assert len(set(chosen)) == 5
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("quotas", [(1, 3, 2), (2, 0, 3)])
+def test_groups_are_descended_together_until_each_is_full(
+    make_trained: Callable[[int], tuple[Evidence, Matrix]],
+    rng: np.random.Generator,
+    quotas: tuple[int, ...],
+    seed: int,
+) -> None:
+    """The order of picks is that of the descent, not of the groups, and a full group's rows are passed over.
+
+    Validation rows of all labels count, also of a label without a quota.
+    """
+    evidence, layer = make_trained(seed)
+    left = list(quotas)
+    expected: list[int] = []
+    while any(left):
+        rows = [row for row in range(12) if row not in expected and left[row % 3]]
+        losses = {row: validation_loss(evidence, layer - 1e-5 * gradient_of(evidence, row)) for row in rows}
+        expected.append(min(losses, key=lambda row: losses[row]))
+        left[expected[-1] % 3] -= 1
+        layer = layer - step_size(evidence.features) * gradient_of(evidence, expected[-1])
+
+    assert glister(evidence, quotas, rng) == expected
+
+
+def test_probability_that_vanished_still_pulls(make_evidence: MakeEvidence, rng: np.random.Generator) -> None:
+    # Both validation rows are surely wrong, and each is mended by the pool row along its axis. Row 1 is longer.
+    validation = LabelledRows(np.array([1, 0]), np.eye(2), np.eye(2))
+    evidence = make_evidence(
+        groups=[1, 0], features=[[1.0, 0.0], [0.0, 2.0]], probabilities=[[0.9, 0.1], [0.1, 0.9]], validation=validation
+    )
+
+    assert glister(evidence, (2,), rng) == [1, 0]
+
+
+def test_without_validation_rows_it_is_refused(make_evidence: MakeEvidence, rng: np.random.Generator) -> None:
+    with pytest.raises(InvalidConfig, match="glister chooses by validation rows") as caught:
+        glister(make_evidence(), (1, 1), rng)
+    assert caught.value.field == "options.splits.validation"

@@ -1,0 +1,112 @@
+"""Least confidence, entropy, margin; forgetting and GraNd."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from lens_engine.language_model.fine_tuning.evidence import Evidence, Select
+from lens_engine.methods.coreset.training_dynamics import count_forgetting, forgetting, grand
+from lens_engine.methods.coreset.uncertainty import entropy, least_confidence, margin
+
+MakeEvidence = Callable[..., Evidence]
+
+# By hand: highest probability 0.50, 0.45, 0.48; entropy 0.69, 0.95, 1.04; lead 0.01, 0.05, 0.20.
+UNSURE = [[0.50, 0.49, 0.01], [0.45, 0.40, 0.15], [0.48, 0.28, 0.24]]
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def negative_highest(row: list[float]) -> float:
+    return -max(row)
+
+
+def entropy_in_nats(row: list[float]) -> float:
+    return -sum(p * math.log(p) for p in row)
+
+
+def negative_lead(row: list[float]) -> float:
+    first, second, *_ = sorted(row, reverse=True)
+    return second - first
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("select", "measure"),
+    [(least_confidence, negative_highest), (entropy, entropy_in_nats), (margin, negative_lead)],
+    ids=["least-confidence", "entropy", "margin"],
+)
+def test_least_sure_rows_of_each_group_come_first_whatever_their_label(
+    make_evidence: MakeEvidence,
+    rng: np.random.Generator,
+    select: Select,
+    measure: Callable[[list[float]], float],
+    seed: int,
+) -> None:
+    evidence = make_evidence(40, 4, seed=seed)
+    scores = [measure(row) for row in evidence.probabilities.tolist()]
+    ranked = sorted(range(40), key=lambda row: scores[row], reverse=True)
+    expected = [[row for row in ranked if evidence.groups[row] == group] for group in range(4)]
+
+    assert select(evidence, (10, 10, 10, 10), rng) == [row for rows in expected for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("select", "order"),
+    [(least_confidence, [1, 2, 0]), (entropy, [2, 1, 0]), (margin, [0, 1, 2])],
+    ids=["least-confidence", "entropy", "margin"],
+)
+def test_three_measures_of_being_unsure_give_three_orders(
+    make_evidence: MakeEvidence, rng: np.random.Generator, select: Select, order: list[int]
+) -> None:
+    assert select(make_evidence(groups=[0, 0, 0], probabilities=UNSURE), (3,), rng) == order
+
+
+def test_entropy_of_a_certain_row_is_zero_not_undefined(make_evidence: MakeEvidence, rng: np.random.Generator) -> None:
+    evidence = make_evidence(groups=[0, 0], probabilities=[[1.0, 0.0], [0.9, 0.1]])
+
+    assert entropy(evidence, (2,), rng) == [1, 0]
+
+
+BY_ROW = [
+    [True, True, True, True, True],  # never forgotten
+    [True, False, True, False, True],  # twice
+    [False, False, True, True, False],  # once: learning is no event
+    [False, False, False, False, False],  # never learned
+    [True, False, False, False, False],  # once: staying wrong is no event
+]
+
+
+def test_forgetting_events_are_falls_from_right_to_wrong() -> None:
+    assert count_forgetting(np.array(BY_ROW).T).tolist() == [0.0, 2.0, 1.0, np.inf, 1.0]
+
+
+def test_forgetting_takes_what_was_never_learned_then_the_most_forgotten(
+    make_evidence: MakeEvidence, rng: np.random.Generator
+) -> None:
+    evidence = make_evidence(groups=[0] * 5, correct_by_epoch=np.array(BY_ROW).T)
+
+    assert forgetting(evidence, (5,), rng) == [3, 1, 2, 4, 0]
+
+
+def test_grand_takes_the_largest_mean_norm_over_runs(make_evidence: MakeEvidence, rng: np.random.Generator) -> None:
+    # Means 3, 4, 2.5 in three runs; no single run has this order, nor have medians, 3, 1, 2, or the largest, 3, 10, 5.
+    norms = [[3.0, 1.0, 5.0], [3.0, 10.0, 0.5], [3.0, 1.0, 2.0]]
+    evidence = make_evidence(groups=[0] * 3, early_gradient_norms=norms)
+
+    assert grand(evidence, (3,), rng) == [1, 0, 2]
+
+
+def test_forgetting_and_grand_compare_rows_of_one_group(make_evidence: MakeEvidence, rng: np.random.Generator) -> None:
+    evidence = make_evidence(
+        groups=[0, 1, 1, 0, 1],
+        correct_by_epoch=np.array(BY_ROW).T,
+        early_gradient_norms=[[1.0, 5.0, 9.0, 2.0, 7.0]],
+    )
+
+    assert forgetting(evidence, (2, 2), rng) == [3, 0, 1, 2]
+    assert grand(evidence, (2, 2), rng) == [3, 0, 2, 4]

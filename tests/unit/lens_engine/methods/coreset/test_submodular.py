@@ -1,0 +1,124 @@
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import lens_engine.methods.coreset.submodular as submodular
+from lens_engine.language_model.fine_tuning.evidence import Evidence, Select
+from lens_engine.methods.coreset.submodular import FacilityLocation, GraphCut, facility_location, graph_cut, maximise
+
+MakeEvidence = Callable[..., Evidence]
+Matrix = NDArray[np.float64]
+Value = Callable[[Matrix, Sequence[int]], float]
+
+
+def cosines(evidence: Evidence) -> Matrix:
+    gradients = evidence.gradients.dense()
+    unit = gradients / np.linalg.norm(gradients, axis=1, keepdims=True)
+    return np.asarray((1.0 + unit @ unit.T) / 2.0)
+
+
+def value_of_facility_location(similarity: Matrix, members: Sequence[int]) -> float:
+    return sum(max((row[member] for member in members), default=0.0) for row in similarity)
+
+
+def value_of_graph_cut(similarity: Matrix, members: Sequence[int]) -> float:
+    chosen = list(members)
+    return float(2.0 * similarity[:, chosen].sum() - similarity[np.ix_(chosen, chosen)].sum())
+
+
+def greedy(value: Value, similarity: Matrix, count: int) -> list[int]:
+    members: list[int] = []
+    for _ in range(count):
+        others = [row for row in range(len(similarity)) if row not in members]
+        members.append(max(others, key=lambda row: value(similarity, [*members, row])))
+    return members
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+BOTH = pytest.mark.parametrize(
+    ("select", "value"),
+    [(facility_location, value_of_facility_location), (graph_cut, value_of_graph_cut)],
+    ids=["facility-location", "graph-cut"],
+)
+
+
+@BOTH
+@pytest.mark.parametrize("seed", range(4))
+def test_choice_is_the_greedy_one(
+    make_evidence: MakeEvidence, rng: np.random.Generator, select: Select, value: Value, seed: int
+) -> None:
+    evidence = make_evidence(16, 3, seed=seed)
+
+    assert select(evidence, (6,), rng) == greedy(value, cosines(evidence), 6)
+
+
+def test_gains_are_differences_of_the_function() -> None:
+    # Any similarity, also one with a diagonal that differs from row to row.
+    half = np.random.default_rng(0).random((8, 8))
+    similarity = half + half.T
+
+    for function, value in (
+        (FacilityLocation(lambda rows: similarity[:, rows], 8), value_of_facility_location),
+        (GraphCut(lambda rows: similarity[:, rows]), value_of_graph_cut),
+    ):
+        members: list[int] = []
+        for member in (5, 0, 3):
+            others = [row for row in range(8) if row not in members]
+            differences = [value(similarity, [*members, row]) - value(similarity, members) for row in others]
+            np.testing.assert_allclose(function.gains(np.array(others)), differences)
+            function.add(member)
+            members.append(member)
+
+
+@BOTH
+def test_a_block_at_a_time_chooses_as_all_at_once(
+    make_evidence: MakeEvidence,
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+    select: Select,
+    value: Value,
+) -> None:
+    evidence = make_evidence(40, 2, seed=7)
+    monkeypatch.setattr(submodular, "_BLOCK", 3)
+
+    assert select(evidence, (8,), rng) == greedy(value, cosines(evidence), 8)
+
+
+@BOTH
+def test_each_group_is_a_problem_of_its_own(
+    make_evidence: MakeEvidence, rng: np.random.Generator, select: Select, value: Value
+) -> None:
+    evidence = make_evidence(14, 2, seed=3)
+    expected = []
+    for group in range(2):
+        rows = np.flatnonzero(evidence.groups == group)
+        similarity = cosines(evidence)[np.ix_(rows, rows)]
+        expected += rows[greedy(value, similarity, 2)].tolist()
+
+    assert select(evidence, (2, 2), rng) == expected
+
+
+def test_what_was_gained_before_is_not_computed_again_where_its_bound_is_low(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(submodular, "_BLOCK", 1)
+    similarity = np.eye(50) + 0.1 * np.diag(np.arange(50.0))
+    asked: list[int] = []
+
+    class Counting(FacilityLocation):
+        def gains(self, candidates: NDArray[np.intp]) -> Matrix:
+            asked.extend(candidates.tolist())
+            return super().gains(candidates)
+
+    assert maximise(Counting(lambda rows: similarity[:, rows], 50), 50, 3) == [49, 48, 47]
+    assert len(asked) == 50 + 1 + 1
+
+
+def test_a_gradient_of_zero_is_no_error(make_evidence: MakeEvidence, rng: np.random.Generator) -> None:
+    evidence = make_evidence(groups=[0, 0, 1], probabilities=[[1.0, 0.0], [0.6, 0.4], [0.3, 0.7]])
+
+    assert sorted(facility_location(evidence, (3,), rng)) == [0, 1, 2]

@@ -1,0 +1,331 @@
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations, permutations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lens_engine.config import SearchOptions
+from lens_engine.judging.race import Incumbents
+from lens_engine.judging.ranker import Placing
+from lens_engine.judging.score import Standing, rank_key
+from lens_engine.methods.lens.beam import Neighbourhood, SearchState, run_iteration, start_search
+from lens_engine.methods.lens.diversity import Affinity
+from lens_engine.randomness import make_generator
+from lens_engine.types import Permutation
+
+QUOTAS = (2, 2)
+
+
+def make_neighbourhood(
+    size: int = 40, quotas: tuple[int, ...] = QUOTAS, seed: int = 0, **options: Any
+) -> Neighbourhood:
+    rng = np.random.default_rng(seed)
+    affinity = Affinity.from_features(rng.normal(size=size), rng.normal(size=(size, 8)), 1.0)
+    groups = np.arange(size) % len(quotas)
+    small = {"beam_width": 4, "substitutions": 3, "reorderings": 2, "initial_starts": 24}
+    return Neighbourhood(affinity, groups, quotas, SearchOptions(**(small | options)))
+
+
+class Judge:
+    """Gives each permutation a standing of its own, and remembers what it was asked.
+
+    With `drops`, whoever is behind every incumbent is dropped.
+    """
+
+    def __init__(self, rows: int = 1000, *, drops: bool = False) -> None:
+        self.rows, self.drops = rows, drops
+        self.asked: list[Permutation] = []
+        self.incumbents: list[Incumbents] = []
+
+    def __call__(self, permutations: Sequence[Permutation], incumbents: Incumbents, places: int) -> list[Placing]:
+        assert len(incumbents.correct) <= places
+        self.asked.extend(permutations)
+        self.incumbents.append(incumbents)
+        least = min(incumbents.correct, default=0) if self.drops else 0
+        return [self.place(permutation, least) for permutation in permutations]
+
+    def place(self, permutation: Permutation, least: int) -> Placing:
+        correct = hash(permutation) % self.rows
+        if correct < least:
+            return Placing(None, np.empty(0), correct, self.rows)
+        return Placing(Standing(correct, self.rows, 0.0), np.full(self.rows, float(correct)), correct, self.rows)
+
+
+def run_search(neighbourhood: Neighbourhood, judge: Judge, iterations: int, seed: int = 0) -> list[SearchState]:
+    initial = neighbourhood.initial_permutations(make_generator(seed, "initialise"))
+    width = neighbourhood.options.beam_width
+    states = [start_search(initial, judge, width)]
+    for iteration in range(iterations):
+        states.append(run_iteration(states[-1], neighbourhood, judge, make_generator(seed, "search", iteration)))
+    return states
+
+
+def count_groups(permutation: Permutation, num_groups: int = 2) -> tuple[int, ...]:
+    found = Counter(member % num_groups for member in permutation)
+    return tuple(found[group] for group in range(num_groups))
+
+
+@pytest.mark.parametrize("quotas", [(2, 2), (1, 1, 1), (4,), (3, 2)])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_every_permutation_fills_its_quotas_with_different_members(quotas: tuple[int, ...], seed: int) -> None:
+    judge = Judge()
+    run_search(make_neighbourhood(quotas=quotas, seed=seed), judge, iterations=4, seed=seed)
+
+    assert len(judge.asked) > 40
+    for permutation in judge.asked:
+        assert count_groups(permutation, len(quotas)) == quotas
+        assert len(set(permutation)) == sum(quotas)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_permutation_is_evaluated_twice(seed: int) -> None:
+    judge = Judge()
+    states = run_search(make_neighbourhood(size=10, seed=seed), judge, iterations=8, seed=seed)
+
+    assert len(set(judge.asked)) == len(judge.asked) == len(states[-1].standings)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_parents_stay_so_that_the_best_never_gets_worse(seed: int) -> None:
+    states = run_search(make_neighbourhood(seed=seed), Judge(), iterations=6, seed=seed)
+
+    keys = [rank_key(state.best, state.standings[state.best]) for state in states]
+    assert keys == sorted(keys, reverse=True)
+    assert keys[-1] < keys[0]
+
+
+def test_beam_is_the_best_of_everything_seen_and_sorted() -> None:
+    last = run_search(make_neighbourhood(), Judge(), iterations=5)[-1]
+
+    ranked = sorted(last.standings, key=lambda permutation: rank_key(permutation, last.standings[permutation]))
+    assert list(last.beam) == ranked[:4]
+    assert last.iterations_done == 5
+
+
+def test_same_seed_evaluates_the_same_permutations() -> None:
+    first, second, other = Judge(), Judge(), Judge()
+    run_search(make_neighbourhood(), first, iterations=3, seed=5)
+    run_search(make_neighbourhood(), second, iterations=3, seed=5)
+    run_search(make_neighbourhood(), other, iterations=3, seed=6)
+
+    assert first.asked == second.asked
+    assert first.asked != other.asked
+
+
+def test_full_iteration_makes_all_the_children_asked_for() -> None:
+    judge = Judge()
+    states = run_search(make_neighbourhood(), judge, iterations=1)
+
+    assert len(states[0].standings) == 4
+    assert len(judge.asked) == 4 + 4 * (3 + 2)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_neighbourhood_of_one_set_ends_when_every_order_is_known(size: int) -> None:
+    judge = Judge()
+    neighbourhood = make_neighbourhood(size=size, quotas=(size,), substitutions=4, reorderings=4)
+
+    states = run_search(neighbourhood, judge, iterations=30)
+
+    orders = {1: 1, 2: 2, 4: 24}[size]
+    assert len(judge.asked) == len(states[-1].standings) == orders
+    assert states[-1].iterations_done == 30
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_as_many_survivors_as_demonstrations_are_all_used(seed: int) -> None:
+    initial = make_neighbourhood(size=4).initial_permutations(make_generator(seed, "initialise"))
+
+    assert [sorted(permutation) for permutation in initial] == [[0, 1, 2, 3]]
+
+
+def test_reordering_keeps_the_members() -> None:
+    neighbourhood = make_neighbourhood(substitutions=0, reorderings=6)
+    parent = (3, 0, 9, 14)
+
+    children = neighbourhood.children([parent], {parent}, np.random.default_rng(0))
+
+    assert len(set(children)) == 6
+    assert all(sorted(child) == sorted(parent) for child in children)
+    assert all(sum(old != new for old, new in zip(parent, child, strict=True)) == 2 for child in children)
+
+
+def test_reordering_by_shuffling_reaches_every_order_at_once() -> None:
+    neighbourhood = make_neighbourhood(substitutions=0, reorderings=23, reorder_by="shuffle")
+    parent = (3, 0, 9, 14)
+
+    children = neighbourhood.children([parent], {parent}, np.random.default_rng(0))
+
+    assert {*children, parent} >= {(14, 9, 0, 3), (0, 3, 14, 9)}
+    assert all(sorted(child) == sorted(parent) and child != parent for child in children)
+
+
+def test_substitution_replaces_one_member_by_one_of_its_label_in_place() -> None:
+    neighbourhood = make_neighbourhood(substitutions=8, reorderings=0)
+    parent = (3, 0, 9, 14)
+
+    children = neighbourhood.children([parent], {parent}, np.random.default_rng(0))
+
+    assert len(children) == 8
+    for child in children:
+        changed = [(old, new) for old, new in zip(parent, child, strict=True) if old != new]
+        assert len(changed) == 1
+        old, new = changed[0]
+        assert old % 2 == new % 2
+        assert new not in parent
+
+
+def test_cold_substitution_takes_the_best_fit_to_the_rest() -> None:
+    neighbourhood = make_neighbourhood(temperature=0.0, substitutions=16, reorderings=0)
+    parent = (3, 0, 9, 14)
+
+    children = neighbourhood.children([parent], {parent}, np.random.default_rng(0))
+
+    assert 1 <= len(children) <= 4  # one for each place
+    for child in children:
+        place = next(place for place in range(4) if child[place] != parent[place])
+        fit = neighbourhood.affinity.fit(parent[:place] + parent[place + 1 :])
+        rivals = [member for member in range(40) if member % 2 == parent[place] % 2 and member not in parent]
+        assert fit[child[place]] == max(fit[rival] for rival in rivals)
+
+
+@pytest.mark.parametrize("shortlist", [1, 3])
+def test_substitution_draws_from_the_shortlist_alone(shortlist: int) -> None:
+    neighbourhood = make_neighbourhood(temperature=100.0, shortlist=shortlist, substitutions=40, reorderings=0)
+    parent = (3, 0, 9, 14)
+
+    children = neighbourhood.children([parent], {parent}, np.random.default_rng(0))
+
+    by_place = Counter(next(place for place in range(4) if child[place] != parent[place]) for child in children)
+    assert set(by_place) == {0, 1, 2, 3}
+    assert set(by_place.values()) == {shortlist}
+
+
+def test_known_permutations_are_no_children() -> None:
+    neighbourhood = make_neighbourhood(size=6, quotas=(1, 1))
+    every_other: set[Permutation] = {
+        tuple(pair) for pair in permutations(range(6), 2) if sum(pair) % 2 and pair != (4, 5)
+    }
+
+    children = neighbourhood.children([(0, 1)], every_other, np.random.default_rng(1))
+
+    assert children in ([], [(4, 5)])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_first_beam_shares_at_most_half_of_its_members(seed: int) -> None:
+    neighbourhood = make_neighbourhood(size=80, quotas=(4, 4), seed=seed, beam_width=3, initial_starts=48)
+
+    initial = neighbourhood.initial_permutations(np.random.default_rng(seed))
+
+    assert len(initial) == 3
+    assert max(len(set(one) & set(other)) for one, other in combinations(initial, 2)) <= 4
+
+
+def test_first_beam_is_filled_with_those_that_share_least_where_few_are_apart() -> None:
+    neighbourhood = make_neighbourhood(size=12, quotas=(4, 4), beam_width=6, initial_starts=48)
+
+    initial = neighbourhood.initial_permutations(np.random.default_rng(0))
+
+    assert len(initial) == 6
+    assert len({frozenset(permutation) for permutation in initial}) == 6
+    assert max(len(set(one) & set(other)) for one, other in combinations(initial, 2)) > 4
+
+
+def test_first_permutations_have_more_affinity_than_random_ones() -> None:
+    neighbourhood = make_neighbourhood(size=80, quotas=(4, 4))
+    rng = np.random.default_rng(0)
+
+    initial = neighbourhood.initial_permutations(rng)
+
+    random = [rng.choice(80, 8, replace=False).tolist() for _ in range(200)]
+    worst = min(neighbourhood.affinity.objective(permutation) for permutation in initial)
+    assert worst > max(neighbourhood.affinity.objective(members) for members in random)
+
+
+def test_order_within_first_permutations_is_random() -> None:
+    initial = make_neighbourhood(size=80, quotas=(4, 4), beam_width=8).initial_permutations(np.random.default_rng(0))
+
+    assert any(list(permutation) != sorted(permutation) for permutation in initial)
+
+
+def test_interrupted_evaluation_leaves_the_old_state() -> None:
+    neighbourhood = make_neighbourhood()
+    state = run_search(neighbourhood, Judge(), iterations=1)[-1]
+    before = dict(state.standings)
+
+    def fail(_: Sequence[Permutation], __: Incumbents, ___: int) -> list[Placing]:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        run_iteration(state, neighbourhood, fail, np.random.default_rng(0))
+    assert (state.standings, state.iterations_done) == (before, 1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_dropped_permutations_are_known_apart_and_never_children_again(seed: int) -> None:
+    judge = Judge(drops=True)
+    last = run_search(make_neighbourhood(size=10, seed=seed), judge, iterations=8, seed=seed)[-1]
+
+    assert last.eliminated
+    assert len(set(judge.asked)) == len(judge.asked) == last.num_evaluated
+    assert last.charged_pairs == last.num_evaluated * judge.rows
+    assert last.eliminated.keys().isdisjoint(last.standings)
+    assert all(hash(permutation) % judge.rows == most for permutation, most in last.eliminated.items())
+
+
+def test_children_race_against_their_parents() -> None:
+    judge = Judge()
+    states = run_search(make_neighbourhood(), judge, iterations=2)
+
+    assert judge.incumbents[0].correct == ()
+    for state, incumbents in zip(states[:-1], judge.incumbents[1:], strict=True):
+        assert incumbents.correct == tuple(state.standings[permutation].correct for permutation in state.beam)
+        assert incumbents.margins[:, 0].tolist() == [float(correct) for correct in incumbents.correct]
+
+
+@pytest.mark.parametrize(("share", "num_random"), [(0.0, 0), (0.5, 6), (1.0, 12)])
+def test_random_starts_are_that_share_of_the_first_permutations(share: float, num_random: int) -> None:
+    optimised = make_neighbourhood(first_permutations=12 - num_random) if num_random < 9 else None
+    neighbourhood = make_neighbourhood(first_permutations=12, random_starts=share)
+
+    first = neighbourhood.initial_permutations(make_generator(0, "initialise"))
+
+    assert len(set(first)) == len(first) == 12
+    assert all(count_groups(permutation) == QUOTAS for permutation in first)
+    if optimised is not None:
+        assert first[: 12 - num_random] == optimised.initial_permutations(make_generator(0, "initialise"))
+    best = max(neighbourhood.affinity.objective(permutation) for permutation in first[12 - num_random :] or first)
+    assert (best < neighbourhood.affinity.objective(first[0])) == (0 < num_random < 12)
+
+
+def test_best_of_many_first_permutations_are_the_first_beam() -> None:
+    neighbourhood, judge = make_neighbourhood(first_permutations=20, random_starts=0.5), Judge()
+
+    state = run_search(neighbourhood, judge, iterations=0)[0]
+
+    ranked = sorted(judge.asked, key=lambda one: rank_key(one, state.standings[one]))
+    assert len(judge.asked) == 20
+    assert state.beam == tuple(ranked[:4])
+
+
+def test_fewer_first_permutations_than_the_beam_holds_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"first_permutations is 3, fewer than beam_width \(4\)"):
+        make_neighbourhood(first_permutations=3)
+
+
+@pytest.mark.parametrize(("share", "least", "most"), [(0.0, 3, 3), (0.5, 12, 20), (1.0, 17, 20)])
+def test_random_substitutions_reach_members_that_do_not_fit(share: float, least: int, most: int) -> None:
+    """With a shortlist of three a fitting replacement is one of the best three; a random one is any of the twenty."""
+    neighbourhood = make_neighbourhood(
+        quotas=(1, 1), random_substitutions=share, shortlist=3, substitutions=1, reorderings=0
+    )
+    replacements = set[int]()
+    for seed in range(400):
+        child = neighbourhood.children([(0, 1)], set(), make_generator(seed, "search"))[0]
+        if child[1] == 1:
+            replacements.add(child[0])
+
+    assert least <= len(replacements) <= most

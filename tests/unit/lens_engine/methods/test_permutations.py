@@ -1,0 +1,72 @@
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from lens_engine.config import SelectionConfig
+from lens_engine.errors import InvalidConfig
+from lens_engine.methods.permutations import draw_permutation, group_by_label, shuffle, swap
+from lens_engine.task.template import Task
+from lens_engine.types import Example
+
+GROUPS = np.array([0, 1, 0, 1, 0, 1, 0])
+
+
+def test_balanced_selection_has_a_group_for_each_label(task: Task) -> None:
+    examples = [Example(0, "a", "positive"), Example(1, "b", "negative"), Example(2, "c", "positive")]
+
+    groups, quotas = group_by_label(examples, task, SelectionConfig(num_demonstrations=5))
+
+    assert groups.tolist() == [1, 0, 1]
+    assert quotas == (3, 2)
+
+
+def test_unbalanced_selection_is_one_group(task: Task) -> None:
+    examples = [Example(0, "a", "positive"), Example(1, "b", "negative")]
+
+    groups, quotas = group_by_label(examples, task, SelectionConfig(num_demonstrations=5, balanced=False))
+
+    assert groups.tolist() == [0, 0]
+    assert quotas == (5,)
+
+
+def test_more_labels_than_demonstrations_are_refused(make_task: Callable[..., Task]) -> None:
+    with pytest.raises(InvalidConfig, match="use at least 3"):
+        group_by_label([], make_task("a", "b", "c"), SelectionConfig(num_demonstrations=2))
+
+
+def test_drawn_members_fill_the_quotas_without_repetition() -> None:
+    for seed in range(30):
+        drawn = draw_permutation(GROUPS, (3, 1), np.random.default_rng(seed))
+        assert Counter(int(GROUPS[member]) for member in drawn) == {0: 3, 1: 1}
+        assert len(set(drawn)) == 4
+        assert all(type(member) is int for member in drawn)
+
+
+def test_every_member_and_every_first_place_comes_up() -> None:
+    drawn = [draw_permutation(GROUPS, (2, 1), np.random.default_rng(seed)) for seed in range(200)]
+
+    assert {member for permutation in drawn for member in permutation} == set(range(7))
+    assert {int(GROUPS[permutation[0]]) for permutation in drawn} == {0, 1}
+
+
+def test_swap_exchanges_any_two_places_and_no_others() -> None:
+    members = (5, 3, 8, 1)
+
+    swapped = {swap(members, np.random.default_rng(seed)) for seed in range(100)}
+
+    exchanged = {tuple(place for place in range(4) if one[place] != members[place]) for one in swapped}
+    assert exchanged == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}
+    assert all(sorted(one) == sorted(members) for one in swapped)
+    assert swap((7,), np.random.default_rng(0)) == (7,)
+
+
+def test_shuffling_keeps_members_and_depends_on_the_generator_alone() -> None:
+    members = (5, 3, 8, 1)
+
+    first, again = (shuffle(members, np.random.default_rng(4)) for _ in range(2))
+
+    assert first == again
+    assert sorted(first) == [1, 3, 5, 8]
+    assert len({shuffle(members, np.random.default_rng(seed)) for seed in range(200)}) == 24

@@ -1,0 +1,181 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lens_engine.config import SearchOptions, SelectionConfig
+from lens_engine.pipeline import select_support_examples
+from lens_engine.pricing.prices import Cost, CostEstimate, Planner, TokenLengths, count_evaluations
+from lens_engine.rows.problem import Problem
+from lens_engine.rows.splits import split_examples
+from lens_engine.types import Phase
+
+MakeConfig = Callable[..., SelectionConfig]
+ROOMY: dict[str, Any] = {"search": {"substitutions": 3, "reorderings": 1, "initial_starts": 64, "elimination": False}}
+
+
+def estimate(problem: Problem, config: SelectionConfig) -> CostEstimate:
+    return make_planner(problem, config).estimate()
+
+
+def make_planner(problem: Problem, config: SelectionConfig) -> Planner:
+    return Planner(split_examples(problem, config), config, TokenLengths(demonstration=6.0, query=5.0))
+
+
+class PhaseCounter:
+    """Forwards done when each phase was last heard of."""
+
+    def __init__(self) -> None:
+        self.done: dict[Phase, int] = {}
+
+    def on_progress(self, progress: Any) -> None:
+        self.done[progress.phase] = progress.forwards_done
+
+    def stop_requested(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"seed": 3},
+        {"calibrated_search": True},
+        {"report": {"calibrated": False}},
+        {"report": {"comparison_rows": 10, "random_permutations": 0}},
+        {"report": {"random_and_validation": False, "order_shuffles": 0}},
+        {"splits": {"confirmation": 0}},
+        {"filtering": {"rho": 2.0, "keep": 30}},
+        {"balanced": False},
+        {"num_demonstrations": 5},
+    ],
+)
+def test_run_spends_exactly_what_was_estimated_where_no_child_repeats(
+    options: dict[str, Any],
+    make_planted_problem: Callable[..., Problem],
+    make_planted_scorer: Any,
+    make_config: MakeConfig,
+) -> None:
+    problem, config, scorer = make_planted_problem(), make_config(**ROOMY, **options), make_planted_scorer()
+    planned, counter = estimate(problem, config), PhaseCounter()
+
+    result = select_support_examples(problem, scorer, config, listener=counter)
+
+    assert result.cost.permutations_evaluated == planned.permutations_evaluated
+    assert counter.done[Phase.FILTER] == planned.phases[Phase.FILTER].forwards
+    assert counter.done[Phase.SEARCH] - counter.done[Phase.FILTER] == planned.phases[Phase.SEARCH].forwards
+    assert result.cost.forwards == scorer.num_pairs == planned.total.forwards
+
+
+def test_estimate_is_an_upper_bound_where_children_repeat(
+    make_planted_problem: Callable[..., Problem], make_planted_scorer: Any, make_config: MakeConfig
+) -> None:
+    problem, scorer = make_planted_problem(), make_planted_scorer()
+    config = make_config(filtering={"keep": 4}, search={"iterations": 12, "reorderings": 6})
+
+    result = select_support_examples(problem, scorer, config)
+
+    planned = estimate(problem, config)
+    assert result.cost.permutations_evaluated <= 24 < planned.permutations_evaluated
+    assert scorer.num_pairs < planned.total.forwards
+
+
+def test_elimination_spends_less_than_was_estimated(
+    make_planted_problem: Callable[..., Problem], make_planted_scorer: Any, make_config: MakeConfig
+) -> None:
+    problem, config = make_planted_problem(), make_config(search={**ROOMY["search"], "elimination": True})
+    planned = estimate(problem, config)
+
+    result = select_support_examples(problem, make_planted_scorer(), config)
+
+    assert result.cost.permutations_evaluated == planned.permutations_evaluated
+    assert 0 < result.cost.permutations_eliminated < result.cost.permutations_evaluated
+    assert result.cost.forwards < planned.total.forwards
+
+
+def test_tokens_are_estimated_closely(
+    make_planted_problem: Callable[..., Problem], make_planted_scorer: Any, make_config: MakeConfig
+) -> None:
+    problem, config = make_planted_problem(), make_config(**ROOMY)
+    planner = Planner(split_examples(problem, config), config, TokenLengths(demonstration=7.0, query=6.0))
+
+    result = select_support_examples(problem, make_planted_scorer(), config)
+
+    assert result.cost.tokens == pytest.approx(planner.estimate().total.tokens, rel=0.02)
+
+
+def test_evaluations_are_the_first_beam_and_every_child() -> None:
+    options = SearchOptions(beam_width=8, substitutions=6, reorderings=2, iterations=10)
+
+    assert count_evaluations(options) == 8 + 10 * 8 * 8
+    assert count_evaluations(SearchOptions(beam_width=3, iterations=0)) == 3
+
+
+def test_judging_counts_queries_prefixes_and_the_content_free_input(
+    make_planted_problem: Callable[..., Problem], make_config: MakeConfig
+) -> None:
+    planner = make_planner(make_planted_problem(), make_config())
+
+    assert planner.judging(3, 10, calibrated=False) == Cost(30, 3 * (4 * 6 + 10 * 5))
+    assert planner.judging(3, 10, calibrated=True) == Cost(33, 3 * (4 * 6 + 11 * 5))
+    assert planner.judging(1, 10, calibrated=False, demonstrations=0) == Cost(10, 50)
+    assert planner.judging(0, 10, calibrated=True) == Cost()
+
+
+def test_rivals_get_at_least_as_many_pairs_and_not_a_permutation_more(
+    make_planted_problem: Callable[..., Problem], make_config: MakeConfig
+) -> None:
+    planner = make_planner(make_planted_problem(), make_config())  # 20 validation and 16 confirmation rows
+
+    assert planner.rival_permutations(pairs=50 * 20, confirmed=4) == 54  # 1064 pairs: 53.2 times 20
+    assert planner.rival_permutations(pairs=50 * 20, confirmed=5) == 54  # 1080 pairs: just 54 times
+    assert planner.rival_permutations(pairs=50 * 20, confirmed=0) == 50
+
+
+def test_confirmation_not_asked_for_costs_nothing(
+    make_planted_problem: Callable[..., Problem], make_config: MakeConfig
+) -> None:
+    planner = make_planner(make_planted_problem(), make_config(splits={"confirmation": 0}, calibrated_search=True))
+
+    assert planner.confirming() == Cost()
+
+
+def test_seconds_follow_the_pace(make_planted_problem: Callable[..., Problem], make_config: MakeConfig) -> None:
+    planner = make_planner(make_planted_problem(), make_config())
+
+    assert planner.estimate().seconds is None
+    assert planner.estimate(100.0).seconds == pytest.approx(planner.estimate().total.tokens / 100)
+
+
+def test_seconds_are_shared_among_the_phases_by_their_tokens(
+    make_planted_problem: Callable[..., Problem], make_config: MakeConfig
+) -> None:
+    planner = make_planner(make_planted_problem(), make_config())
+    timed = planner.estimate(100.0)
+
+    assert {phase: timed.seconds_of(phase) for phase in timed.phases} == {
+        phase: pytest.approx(cost.tokens / 100) for phase, cost in timed.phases.items()
+    }
+    assert planner.estimate().seconds_of(Phase.SEARCH) is None
+
+
+def test_lengths_of_nothing_are_zero() -> None:
+    assert TokenLengths.from_counts([], []) == TokenLengths(0.0, 0.0)
+
+
+def test_lengths_from_counts_are_means() -> None:
+    assert TokenLengths.from_counts([4, 8], [3]) == TokenLengths(6.0, 3.0)
+
+
+def test_costs_add_up() -> None:
+    assert Cost(1, 2) + Cost(10, 20) == Cost(11, 22)
+
+
+@pytest.mark.parametrize("count", [240, 480, 960])
+def test_filtering_cost_is_linear_in_the_candidates(
+    count: int, make_planted_problem: Callable[..., Problem], make_config: MakeConfig
+) -> None:
+    config = make_config(filtering={"keep": 24, "rounds": 1, "initial_score_size": 10})
+    planner = make_planner(make_planted_problem(count), config)
+
+    assert planner.filtering().forwards == 10 * len(planner.rows.candidates) + 10

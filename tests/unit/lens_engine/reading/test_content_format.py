@@ -1,0 +1,72 @@
+"""The content decides the format."""
+
+import codecs
+import gzip
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+from dataset_uploads import WRITERS, Uploads
+
+from lens_engine.reading import DatasetEmpty, ParsingLimits, UnsupportedDatasetFormat, parse_dataset
+
+ROWS = [("a text", "x"), ("another", "y")]
+TABLE = b"text,label\na,x\nb,y\n"
+
+
+def zipped(content: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("data.csv", content)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.jsonl", "data.parquet", "data.gz", "data"])
+@pytest.mark.parametrize("written_as", sorted(WRITERS))
+def test_file_name_decides_nothing(tmp_path: Path, name: str, written_as: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(WRITERS[written_as](ROWS))
+
+    assert parse_dataset(path, ParsingLimits()).format == written_as
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (gzip.compress(TABLE), "gzip"),
+        (zipped(TABLE), "zip"),
+        (zipped(zipped(TABLE)), "zip"),
+        (zipped(b"")[:0] + b"PK\x05\x06" + bytes(18), "zip"),
+        (b"BZh91AY&SY", "bzip2"),
+        (b"\x28\xb5\x2f\xfd", "zstandard"),
+        (b"PARE....", "encrypted Parquet"),
+        (b"ARROW1\x00\x00", "Arrow"),
+        (b"%PDF-1.7", "PDF"),
+        (b'[{"text": "a", "label": "x"}]', "JSONL"),
+        (b' \n [\n{"text": "a", "label": "x"}]', "JSONL"),
+        (codecs.BOM_UTF8 + b"[]", "JSONL"),
+    ],
+)
+def test_other_format_is_refused_as_unsupported(uploads: Uploads, content: bytes, words: str) -> None:
+    refusal = uploads.refuse(content)
+
+    assert isinstance(refusal, UnsupportedDatasetFormat)
+    assert refusal.code == "unsupported-media-type"
+    assert words in str(refusal)
+
+
+@pytest.mark.parametrize("content", [b"", codecs.BOM_UTF8, b"\n", b" \r\n\t\n", b"\n" * 70_000])
+def test_file_with_nothing_in_it_is_refused_as_empty(uploads: Uploads, content: bytes) -> None:
+    assert isinstance(uploads.refuse(content), DatasetEmpty)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+@pytest.mark.parametrize("content", ["text,label\na,x\nb,y\n", '{"text": "a", "label": "x"}\n'])
+def test_wide_encoding_is_named(uploads: Uploads, encoding: str, content: str) -> None:
+    assert encoding.upper() in str(uploads.refuse(content.encode(encoding)))
+
+
+@pytest.mark.parametrize("content", [TABLE, b'{"text": "a", "label": "x"}\n{"text": "b", "label": "y"}\n'])
+def test_byte_order_mark_of_utf8_is_passed_over(uploads: Uploads, content: bytes) -> None:
+    assert uploads.parse(codecs.BOM_UTF8 + content).sha256 == uploads.parse(content).sha256

@@ -1,0 +1,145 @@
+import csv
+
+import pytest
+from dataset_uploads import Uploads
+
+from lens_engine.reading import DatasetEmpty, DatasetTooLarge, ParsingLimits
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_any_line_end_is_taken(uploads: Uploads, end: str) -> None:
+    dataset = uploads.parse(end.join(["text,label", "a,x", "b,y", ""]).encode())
+
+    assert [(example.text, example.label) for example in dataset.examples] == [("a", "x"), ("b", "y")]
+
+
+def test_mixed_line_ends_are_taken(uploads: Uploads) -> None:
+    dataset = uploads.parse(b'text,label\r\na,x\rb,y\n"c\r\nd",x')
+
+    assert [example.text for example in dataset.examples] == ["a", "b", "c\r\nd"]
+
+
+def test_columns_may_stand_in_any_order_among_others(uploads: Uploads) -> None:
+    dataset = uploads.parse(b"id,label,note,text\n1,x,,a\n2,y,?,b\n")
+
+    assert [(example.text, example.label) for example in dataset.examples] == [("a", "x"), ("b", "y")]
+    assert dataset.warnings == ("columns other than text and label are not used: 'id', 'note'",)
+
+
+def test_blank_rows_are_skipped_counted_and_not_numbered(uploads: Uploads) -> None:
+    dataset = uploads.parse(b"text,label\n\na,x\n,\n  \nb,y\n\n")
+
+    assert [example.row for example in dataset.examples] == [0, 1]
+    assert dataset.warnings == ("4 blank rows were skipped and are not counted in row numbers",)
+
+
+@pytest.mark.parametrize("content", [b"text,label", b"text,label\n", b"text,label\n\n \n,\n"])
+def test_header_alone_is_refused_as_empty(uploads: Uploads, content: bytes) -> None:
+    assert isinstance(uploads.refuse(content), DatasetEmpty)
+
+
+def test_endless_blank_lines_are_refused(uploads: Uploads) -> None:
+    refusal = uploads.refuse(b"text,label\na,x\nb,y\n" + b"\n" * 11, ParsingLimits(max_rows=10))
+
+    assert isinstance(refusal, DatasetTooLarge)
+
+
+@pytest.mark.parametrize(
+    ("header", "field", "words"),
+    [
+        (b"texts,label", "dataset.text", "'texts', 'label'"),
+        (b"text,class", "dataset.label", "'text', 'class'"),
+        (b"Text,label", "dataset.text", "rename 'Text' to 'text'"),
+        (b"text, label", "dataset.label", "rename ' label' to 'label'"),
+        (b"text,label,text", "dataset.text", "more than once"),
+        (b"text,label,id,id", "dataset", "'id' is there more than once"),
+        (b"text;label", "dataset.text", "semicolon-separated"),
+        (b"text\tlabel", "dataset.text", "tab-separated"),
+        (b"a,b,c,d,e,f,g,h,i,j,k,l", "dataset.text", "'j' and 2 more"),
+        (b"%b,label" % (b"x" * 60), "dataset.text", f"'{'x' * 39}…'"),
+        (b"te\x00xt,label", "dataset.text", "'te\\x00xt'"),
+        (b",".join([b"c"] * 1_001), "dataset", "more than 1,000 columns"),
+    ],
+)
+def test_unusable_header_is_refused_with_the_columns_found(
+    uploads: Uploads, header: bytes, field: str, words: str
+) -> None:
+    refusal = uploads.refuse(header + b"\na,x\nb,y\n")
+
+    assert (refusal.field, refusal.row) == (field, None)
+    assert words in str(refusal)
+
+
+def test_empty_columns_of_a_spreadsheet_are_taken(uploads: Uploads) -> None:
+    assert len(uploads.parse(b"text,label,,\na,x,,\nb,y,,\n").examples) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "offset"),
+    [
+        (b"text,label\ncaf\xe9,x\n", "14"),
+        (b"\xef\xbb\xbftext,label\n\xff,x\n", "14"),
+        (b"text,label\n\xed\xa0\x80,x\n", "11"),
+        (b"text,label\na,x\xe2\x82", "14"),
+        (b"text,label\n" + b"a,x\n" * 300_000 + b"\xff", "1,200,011"),
+    ],
+)
+def test_byte_that_is_not_utf8_is_refused_with_its_offset(uploads: Uploads, content: bytes, offset: str) -> None:
+    assert str(uploads.refuse(content)).startswith(f"byte {offset} of the file is not UTF-8")
+
+
+def test_character_across_two_chunks_is_read(uploads: Uploads) -> None:
+    head = b"text,label\na,x\n"
+    padding = b"b" * 15_000 + b",y\n"
+    lines = padding * 69
+    filler = b"c" * (2**20 - len(head) - len(lines) - 1)
+
+    dataset = uploads.parse(head + lines + filler + "é,x\n".encode())
+
+    assert dataset.examples[-1].text.endswith("cé")
+
+
+@pytest.mark.parametrize(
+    ("content", "row", "line", "words"),
+    [
+        (b'text,label\na,x\n"b,y\nc,x\n', 1, 3, "never closed"),
+        (b'text,label\na,x\n"b"c,y\n', 1, 3, "wrong place"),
+        (b'text,label\n"a\n\nb",x\nb\n', 1, 5, "has 1 fields where the header has 2"),
+        (b"text,label\na,x\n\nb, c,y\n", 1, 4, "has 3 fields where the header has 2"),
+        (b"text,label\na,x\nb,%b\n" % (b"y" * 131_073), 1, 3, "far too long"),
+        (b'text,label\na,x\n"' + b"b\n" * 70_000, 1, 3, "far too long"),
+        (b"text,label\na,x\n" + b",".join([b"b" * 100_000] * 11), 1, 3, "far too long"),
+        (b"text,label\na,x\n" + b'"b\n",' * 300_000, 1, 3, "far too long"),
+    ],
+)
+def test_row_that_is_no_table_row_is_refused_with_row_and_line(
+    uploads: Uploads, content: bytes, row: int, line: int, words: str
+) -> None:
+    refusal = uploads.refuse(content)
+
+    assert (refusal.row, refusal.field) == (row, "dataset")
+    assert str(refusal).startswith(f"row {row} (line {line}) ")
+    assert words in str(refusal)
+
+
+def test_open_quote_in_the_header_is_refused_without_a_row(uploads: Uploads) -> None:
+    refusal = uploads.refuse(b'"text,label\na,x\nb,y\n')
+
+    assert refusal.row is None
+    assert "header (line 1)" in str(refusal)
+
+
+def test_rows_before_an_unreadable_one_are_pointed_at_too(uploads: Uploads) -> None:
+    refusal = uploads.refuse(b'text,label\n,x\na,y\n"b,x\n')
+
+    assert [(problem.row, problem.field) for problem in refusal.problems] == [(0, "dataset.text"), (2, "dataset")]
+
+
+def test_field_limit_of_the_process_is_left_alone(uploads: Uploads) -> None:
+    before = csv.field_size_limit()
+    longest = ParsingLimits(max_text_characters=131_072)
+
+    assert uploads.parse(b"text,label\n%b,x\nb,y\n" % (b"a" * 131_072), longest).examples
+    uploads.refuse(b"text,label\n%b,x\nb,y\n" % (b"a" * 131_073), longest)
+
+    assert csv.field_size_limit() == before

@@ -1,0 +1,213 @@
+"""Rules that hold whatever the rows are written in."""
+
+import pytest
+from dataset_uploads import FORMATS, Row, Uploads, to_mappings
+
+from lens_engine.reading import DatasetEmpty, DatasetTooLarge, InvalidDataset, ParsingLimits, parse_inline
+from lens_engine.types import Example
+
+GOOD: list[Row] = [("works well", "good"), ("fell apart", "bad")]
+ODD_LABELS = ["0", "01", "true", "1e5", "NA", "null", "nan", "None", "2024-01-02", " padded ", "=1+1", "-", "@x", "\tx"]
+ODD_TEXTS = [
+    "NA",
+    "null",
+    "=cmd()",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\tx",
+    "\rx",
+    " padded ",
+    "a\r\nb",
+    "{text} {{",
+    "x\u2028y",
+]
+SECRET = "my bank card is 4929"
+
+
+def prefix(written_as: str) -> str:
+    return "examples" if written_as == "inline" else "dataset"
+
+
+def test_good_rows_come_back_in_order(uploads: Uploads, written_as: str) -> None:
+    dataset = uploads.parse_rows(GOOD, written_as)
+
+    assert dataset.examples == (Example(0, "works well", "good"), Example(1, "fell apart", "bad"))
+    assert dataset.format == written_as
+    assert dataset.warnings == ()
+
+
+def test_same_rows_have_one_digest_in_all_formats(uploads: Uploads) -> None:
+    rows = [*GOOD, ("naïve — 一 🙂", "0"), ('say "no",\nplease', "01")]
+
+    digests = {uploads.parse_rows(rows, written_as).sha256 for written_as in FORMATS}
+
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("other", [GOOD[::-1], [("works well", "bad"), GOOD[1]], [("works", "wellgood"), GOOD[1]]])
+def test_other_rows_have_another_digest(uploads: Uploads, other: list[Row]) -> None:
+    assert uploads.parse_rows(other, "csv").sha256 != uploads.parse_rows(GOOD, "csv").sha256
+
+
+def test_odd_labels_stay_as_written(uploads: Uploads, written_as: str) -> None:
+    dataset = uploads.parse_rows([("a text", label) for label in ODD_LABELS], written_as)
+
+    assert [example.label for example in dataset.examples] == ODD_LABELS
+
+
+def test_odd_texts_stay_as_written(uploads: Uploads, written_as: str) -> None:
+    dataset = uploads.parse_rows([(text, "good") for text in ODD_TEXTS], written_as)
+
+    assert [example.text for example in dataset.examples] == ODD_TEXTS
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "words"),
+    [
+        (("", "good"), "text", "is blank"),
+        ((" \t\u3000", "good"), "text", "is blank"),
+        (("\u200b\u2066", "good"), "text", "is blank"),
+        (("a text", ""), "label", "is empty"),
+        (("a text", "  "), "label", "is empty"),
+        (("a \x00 text", "good"), "text", "NUL"),
+        (("a text", "go\x00od"), "label", "NUL"),
+        (("x" * 20_001, "good"), "text", "20,000 characters"),
+        (("a text", "x" * 201), "label", "200 characters"),
+    ],
+)
+def test_bad_value_is_refused_with_row_and_column(
+    uploads: Uploads, written_as: str, row: Row, column: str, words: str
+) -> None:
+    refusal = uploads.refuse_rows([*GOOD, row, ("", "")], written_as)
+
+    problem = refusal.problems[0]
+    assert type(refusal) is InvalidDataset
+    assert (refusal.row, refusal.field) == (2, f"{prefix(written_as)}.{column}")
+    assert (problem.row, problem.field) == (refusal.row, refusal.field)
+    assert words in problem.detail
+    assert problem.detail in str(refusal)
+
+
+@pytest.mark.parametrize("written_as", ["jsonl", "parquet", "inline"])
+@pytest.mark.parametrize(("row", "column"), [((None, "good"), "text"), (("a text", None), "label")])
+def test_null_is_refused_with_row_and_column(uploads: Uploads, written_as: str, row: Row, column: str) -> None:
+    refusal = uploads.refuse_rows([GOOD[0], row, GOOD[1]], written_as)
+
+    assert (refusal.row, refusal.field) == (1, f"{prefix(written_as)}.{column}")
+
+
+@pytest.mark.parametrize("rows", [[], [("", "")], [("", ""), (" ", "")] * 30, [("one row", "good")]])
+def test_nothing_to_select_from_is_refused_as_empty(uploads: Uploads, written_as: str, rows: list[Row]) -> None:
+    refusal = uploads.refuse_rows(rows, written_as)
+
+    assert isinstance(refusal, DatasetEmpty)
+    assert refusal.code == "dataset-empty"
+    assert refusal.field == prefix(written_as)
+
+
+def test_many_bad_rows_are_counted_and_the_first_ten_pointed_at(uploads: Uploads, written_as: str) -> None:
+    refusal = uploads.refuse_rows([("a text", "")] * 25 + GOOD, written_as)
+
+    assert [problem.row for problem in refusal.problems] == list(range(10))
+    assert str(refusal).startswith("25 rows cannot be used")
+
+
+def test_row_after_bad_ones_keeps_its_number(uploads: Uploads, written_as: str) -> None:
+    refusal = uploads.refuse_rows([("", "good"), *GOOD, ("a text", "")], written_as)
+
+    assert [problem.row for problem in refusal.problems] == [0, 3]
+
+
+def test_refusal_and_warnings_never_repeat_a_text(uploads: Uploads, written_as: str) -> None:
+    bad = [(f"{SECRET}\x00", "good"), (SECRET, ""), (SECRET * 2_000, "good")]
+    refusal = uploads.refuse_rows(bad, written_as)
+    dataset = uploads.parse_rows([(f"\u200b{SECRET}", "good"), GOOD[1]], written_as)
+
+    shown = [str(refusal), *(problem.detail for problem in refusal.problems), *dataset.warnings]
+    assert len(shown) == 5
+    assert not any("4929" in sentence for sentence in shown)
+
+
+def test_row_cap_is_inclusive_and_one_more_is_refused(uploads: Uploads, written_as: str) -> None:
+    limits = ParsingLimits(max_rows=4)
+
+    assert len(uploads.parse_rows(GOOD * 2, written_as, limits).examples) == 4
+    refusal = uploads.refuse_rows([*GOOD * 2, GOOD[0]], written_as, limits)
+    assert isinstance(refusal, DatasetTooLarge)
+    assert refusal.code == "dataset-too-large"
+
+
+def test_bad_rows_count_towards_the_row_cap(uploads: Uploads, written_as: str) -> None:
+    refusal = uploads.refuse_rows([("a text", "")] * 5, written_as, ParsingLimits(max_rows=4))
+
+    assert isinstance(refusal, DatasetTooLarge)
+
+
+def test_label_cap_is_inclusive_and_one_more_is_refused_with_ten_names(uploads: Uploads, written_as: str) -> None:
+    limits = ParsingLimits(max_labels=12)
+    rows: list[Row] = [(f"text {number}", f"label-{number:02}") for number in range(13)]
+
+    assert len(uploads.parse_rows(rows[:12], written_as, limits).examples) == 12
+    refusal = uploads.refuse_rows(rows, written_as, limits)
+    assert (refusal.row, refusal.field) == (12, f"{prefix(written_as)}.label")
+    assert str(refusal).count("label-") == 10
+    assert "and 3 more" in str(refusal)
+
+
+def test_file_over_the_byte_cap_is_refused(uploads: Uploads) -> None:
+    content = b"text,label\na,x\nb,y\n"
+
+    assert uploads.parse(content, ParsingLimits(max_bytes=len(content)))
+    refusal = uploads.refuse(content, ParsingLimits(max_bytes=len(content) - 1))
+    assert isinstance(refusal, DatasetTooLarge)
+
+
+def test_inline_examples_over_the_byte_cap_are_refused() -> None:
+    limits = ParsingLimits(max_bytes=22)
+
+    assert parse_inline(to_mappings([("ééééé", "x"), ("ééééé", "x")]), limits)
+    with pytest.raises(DatasetTooLarge):
+        parse_inline(to_mappings([("ééééé", "x"), ("ééééée", "x")]), limits)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("Good", "good"), ("caf\u00e9", "cafe\u0301"), ("on time", " on  time "), ("STRASSE", "straße")],
+)
+def test_lookalike_labels_are_kept_apart_and_both_named(
+    uploads: Uploads, written_as: str, first: str, second: str
+) -> None:
+    dataset = uploads.parse_rows([("one", first), ("two", second), ("three", "other")], written_as)
+
+    assert [example.label for example in dataset.examples] == [first, second, "other"]
+    (warning,) = dataset.warnings
+    assert f"'{first}' and '{second}'" in warning
+
+
+@pytest.mark.parametrize(
+    ("character", "kind"), [("\u202e", "bidirectional"), ("\u2066", "bidirectional"), ("\u200b", "zero-width")]
+)
+def test_invisible_character_is_kept_and_counted(uploads: Uploads, written_as: str, character: str, kind: str) -> None:
+    text = f"left{character}right"
+    dataset = uploads.parse_rows([GOOD[0], *[(text, "good")] * 12], written_as)
+
+    assert dataset.examples[1].text == text
+    (warning,) = dataset.warnings
+    assert warning.startswith(f"12 rows hold {kind}")
+    assert warning.endswith("(first rows: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)")
+
+
+def test_another_field_name_is_used_in_errors() -> None:
+    with pytest.raises(InvalidDataset) as refusal:
+        parse_inline(to_mappings([("", "good")]), ParsingLimits(), field="test_examples")
+
+    assert refusal.value.field == "test_examples.text"
+
+
+@pytest.mark.parametrize(
+    "overrides", [{"max_rows": 0}, {"max_bytes": -1}, {"max_text_characters": 131_073}, {"parquet_seconds": 0}]
+)
+def test_senseless_limit_is_refused(overrides: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match=r"positive|characters"):
+        ParsingLimits(**overrides)

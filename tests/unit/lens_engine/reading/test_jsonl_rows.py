@@ -1,0 +1,124 @@
+import pytest
+from dataset_uploads import Uploads
+
+from lens_engine.reading import DatasetTooLarge, InvalidDataset, ParsingLimits, parse_inline
+
+GOOD = b'{"text": "works", "label": "good"}\n{"text": "broke", "label": "bad"}\n'
+
+
+def test_only_a_line_feed_ends_a_line(uploads: Uploads) -> None:
+    text = "a\u2028b\u2029c\u0085d"
+    dataset = uploads.parse(f'{{"text": "{text}", "label": "x"}}\r\n{{"text": "b", "label": "y"}}'.encode())
+
+    assert [example.text for example in dataset.examples] == [text, "b"]
+
+
+def test_blank_lines_are_skipped_and_not_numbered(uploads: Uploads) -> None:
+    dataset = uploads.parse(b"\n \r\n" + GOOD + b"\n")
+
+    assert [example.row for example in dataset.examples] == [0, 1]
+    assert dataset.warnings == ("3 blank rows were skipped and are not counted in row numbers",)
+
+
+def test_endless_blank_lines_are_refused(uploads: Uploads) -> None:
+    assert isinstance(uploads.refuse(GOOD + b"\n" * 11, ParsingLimits(max_rows=10)), DatasetTooLarge)
+
+
+def test_other_keys_are_named_once_and_not_used(uploads: Uploads) -> None:
+    dataset = uploads.parse(
+        b'{"id": 1, "text": "a", "label": "x"}\n{"text": "b", "meta": [{}], "id": 2, "label": "y"}\n'
+    )
+
+    assert dataset.warnings == ("columns other than text and label are not used: 'id', 'meta'",)
+
+
+def test_endless_other_keys_are_taken_and_ten_named(uploads: Uploads) -> None:
+    lines = [b'{"text": "a", "label": "x", "key-%d": 0}\n' % number for number in range(500)]
+
+    (warning,) = uploads.parse(b"".join(lines)).warnings
+
+    assert warning.count("key-") == 10
+
+
+@pytest.mark.parametrize(
+    ("written", "label"), [("0", "0"), ("-7", "-7"), ('"007"', "007"), ("12345678901234567890", "12345678901234567890")]
+)
+def test_whole_number_as_label_becomes_its_digits(uploads: Uploads, written: str, label: str) -> None:
+    assert uploads.parse(GOOD + f'{{"text": "a", "label": {written}}}'.encode()).examples[2].label == label
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "words"),
+    [
+        (b'{"text": "a", "label": true}', "label", "is true or false, not a string; put it in quotes"),
+        (b'{"text": "a", "label": 1.0}', "label", "is a number"),
+        (b'{"text": "a", "label": 1e5}', "label", "is a number"),
+        (b'{"text": "a", "label": null}', "label", "is empty"),
+        (b'{"text": "a", "label": ["x"]}', "label", "is a list"),
+        (b'{"text": "a", "label": {"x": 1}}', "label", "is an object"),
+        (b'{"text": "a", "label": %b}' % (b"9" * 201), "label", "200 characters"),
+        (b'{"text": 1, "label": "x"}', "text", "is a number"),
+        (b'{"text": false, "label": "x"}', "text", "is true or false"),
+        (b'{"text": null, "label": "x"}', "text", "is blank"),
+        (b'{"label": "x"}', "text", "is missing; keys found: 'label'"),
+        (b'{"text": "a", "Label": "x"}', "label", "keys found: 'text', 'Label'"),
+        (b"{}", "text", "keys found: none"),
+        (b'{"text": "\\u0000", "label": "x"}', "text", "NUL"),
+        (b'{"text": "\\ud800", "label": "x"}', "text", "surrogate"),
+        (b'{"text": "a", "label": "\\udc00"}', "label", "surrogate"),
+        (b'{"text": NaN, "label": "x"}', None, "holds NaN"),
+        (b'{"text": "a", "label": "x", "score": -Infinity}', None, "holds -Infinity"),
+        (b'{"text": "a", "label": "x", "label": "y"}', None, "has the key 'label' more than once"),
+        (b'{"text": "a", "label": "x", "meta": {"k": 1, "k": 2}}', None, "has the key 'k' more than once"),
+        (b'{"text": "a", "label": %b}' % (b"9" * 5_000), None, "more than 640 digits"),
+        (b'{"text": "a", "label": "x", "deep": %b}' % (b"[" * 100_000 + b"]" * 100_000), None, "too deeply"),
+        (b'{"text": "a", "label": "x", "deep": %b' % (b'{"k":' * 100_000), None, "too deeply"),
+        (b'["a", "x"]', None, "is not a JSON object"),
+        (b'"a"', None, "is not a JSON object"),
+        (b"null", None, "is not a JSON object"),
+        (b"{'text': 'a'}", None, "is not valid JSON"),
+        (b'{"text": "a", "label": "x"},', None, "is not valid JSON (Extra data at column 28)"),
+        (b'{"text": "a", "label": "x"} {"text": "b", "label": "y"}', None, "is not valid JSON"),
+        (b'{"text": "a", "label": "x"', None, "is not valid JSON"),
+        (b'{"text": "a\tb", "label": "x"}', None, "is not valid JSON"),
+        (b'\xef\xbb\xbf{"text": "a", "label": "x"}', None, "is not valid JSON"),
+        (b'{"text": "caf\xe9", "label": "x"}', None, "is not UTF-8 at byte 83 of the file"),
+        (b'{"text": "\xed\xa0\x80", "label": "x"}', None, "is not UTF-8"),
+        (b'{"text": "%b", "label": "x"}' % (b" " * 2**20), None, "is a line break missing?"),
+    ],
+)
+def test_bad_line_is_refused_with_row_and_line(uploads: Uploads, line: bytes, column: str | None, words: str) -> None:
+    refusal = uploads.refuse(GOOD + b"\n" + line + b"\n")
+
+    assert (refusal.row, refusal.field) == (2, f"dataset.{column}" if column else "dataset")
+    assert str(refusal).startswith("row 2 (line 4)")
+    assert words in str(refusal)
+
+
+def test_offset_of_a_bad_byte_counts_the_byte_order_mark(uploads: Uploads) -> None:
+    refusal = uploads.refuse(b'\xef\xbb\xbf{"text": "caf\xe9", "label": "x"}\n')
+
+    assert "at byte 16 of the file" in str(refusal)
+
+
+def test_escape_pair_becomes_one_character(uploads: Uploads) -> None:
+    assert uploads.parse(GOOD + b'{"text": "\\ud83d\\ude42", "label": "x"}').examples[2].text == "🙂"
+
+
+@pytest.mark.parametrize(
+    ("item", "field"),
+    [
+        ({"text": "a", "label": True}, "examples.label"),
+        ({"text": "a", "label": 10**700}, "examples.label"),
+        ({"text": "a", "label": float("nan")}, "examples.label"),
+        ({"text": "a", "label": b"x"}, "examples.label"),
+        ({"text": "a\ud800", "label": "x"}, "examples.text"),
+        ({"text": "a"}, "examples.label"),
+        ("a", "examples"),
+    ],
+)
+def test_bad_inline_example_is_refused_with_row(item: dict[str, object], field: str) -> None:
+    with pytest.raises(InvalidDataset) as refusal:
+        parse_inline([{"text": "a", "label": 1}, item], ParsingLimits())
+
+    assert (refusal.value.row, refusal.value.field) == (1, field)

@@ -1,0 +1,59 @@
+"""JSON that is taken, and JSON that is not."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.errors import AppError, BadRequest, Unprocessable
+from lens_engine.reading.strict_json import parse_json
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**80), 2**80) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@given(VALUES)
+def test_every_json_value_comes_back(value: Any) -> None:
+    assert parse_json(json.dumps(value)) == value
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(raw: bytes) -> None:
+    try:
+        parse_json(raw)
+    except AppError as refusal:
+        assert refusal.status in {400, 422}  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["", "{", "NaN", "[Infinity]", "-Infinity", '{"a": 1, "a": 2}', "9" * 5000, "[" * 100_000, b"\xff", "\ufeff{}"],
+)
+def test_what_json_does_not_have_is_refused(raw: str | bytes) -> None:
+    with pytest.raises(BadRequest):
+        parse_json(raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "pointer"),
+    [
+        ('"\\u0000"', ""),
+        ('["a", "\\ud800"]', "/1"),
+        ('{"a/b": {"c~d": "\\udfff"}}', "/a~1b/c~0d"),
+        ('{"\\u0000": 1}', ""),
+    ],
+)
+def test_text_that_cannot_be_stored_is_refused_with_its_place(raw: str, pointer: str) -> None:
+    with pytest.raises(Unprocessable) as caught:
+        parse_json(raw)
+    assert [error["pointer"] for error in caught.value.errors] == [pointer]
+
+
+def test_whole_surrogate_pair_is_one_character() -> None:
+    assert parse_json('"\\ud83c\\udfac"') == "🎬"

@@ -1,0 +1,461 @@
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lens_engine.config import SelectionConfig, resolve_config
+from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset
+from lens_engine.rows.problem import Problem, digest_examples
+from lens_engine.rows.splits import SplitRows, split_examples
+from lens_engine.task.template import Task
+from lens_engine.types import Example
+
+MakeExamples = Callable[..., list[Example]]
+MakeConfig = Callable[..., SelectionConfig]
+
+
+def parts_of(rows: SplitRows) -> dict[str, tuple[Example, ...]]:
+    return {
+        "candidates": rows.candidates,
+        "score_set": rows.score_set,
+        "validation": rows.validation,
+        "confirmation": rows.confirmation,
+        "test": rows.test,
+    }
+
+
+def count(examples: Sequence[Example]) -> Counter[str]:
+    return Counter(example.label for example in examples)
+
+
+@pytest.fixture(scope="module")
+def problem(task: Task, make_examples: MakeExamples) -> Problem:
+    return Problem(task, make_examples({"negative": 120, "positive": 120}))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    negative=st.integers(40, 200),
+    positive=st.integers(40, 200),
+    repeated=st.integers(0, 20),
+    conflicting=st.integers(0, 10),
+    seed=st.integers(0, 2**40),
+    balanced=st.booleans(),
+    test_is_given=st.booleans(),
+    most_candidates=st.none() | st.integers(20, 100),
+)
+def test_no_row_and_no_text_is_in_two_splits_of_any_dataset(
+    task: Task,
+    make_examples: MakeExamples,
+    make_config: MakeConfig,
+    negative: int,
+    positive: int,
+    repeated: int,
+    conflicting: int,
+    seed: int,
+    balanced: bool,
+    test_is_given: bool,
+    most_candidates: int | None,
+) -> None:
+    examples = make_examples({"negative": negative, "positive": positive})
+    again = [replace(example, row=len(examples) + place) for place, example in enumerate(examples[:repeated])]
+    swapped = {"negative": "positive", "positive": "negative"}
+    against = [
+        Example(1000 + place, example.text, swapped[example.label])
+        for place, example in enumerate(examples[len(examples) - conflicting :])
+    ]
+    test = make_examples({"negative": 30, "positive": 30}, stem="test") if test_is_given else None
+    config = make_config(seed=seed, balanced=balanced, filtering={"candidates": most_candidates})
+
+    rows = split_examples(Problem(task, [*examples, *again, *against], test), config)
+
+    parts = parts_of(rows)
+    for (one, first), (other, second) in combinations(parts.items(), 2):
+        assert not {e.text for e in first} & {e.text for e in second}
+        if not test_is_given or "test" not in (one, other):
+            assert not {e.row for e in first} & {e.row for e in second}
+    assert all(len({e.text for e in part}) == len(part) for part in parts.values())
+    assert (rows.duplicates_dropped, rows.conflicting_texts) == (repeated, conflicting)
+    placed = sum(len(part) for name, part in parts.items() if not (test_is_given and name == "test"))
+    assert placed + rows.unused == len(examples) - conflicting
+    assert [e.row for e in rows.candidates] == sorted(e.row for e in rows.candidates)
+
+
+def test_same_seed_gives_the_same_rows(problem: Problem, make_config: MakeConfig) -> None:
+    assert split_examples(problem, make_config(seed=7)) == split_examples(problem, make_config(seed=7))
+
+
+@pytest.mark.parametrize("part", ["candidates", "score_set", "validation", "confirmation", "test"])
+def test_other_seed_gives_other_rows(part: str, problem: Problem, make_config: MakeConfig) -> None:
+    first, second = (parts_of(split_examples(problem, make_config(seed=seed)))[part] for seed in (1, 2))
+
+    assert {e.row for e in first} != {e.row for e in second}
+
+
+def test_order_of_options_apart_from_the_seed_does_not_move_test_rows(
+    problem: Problem, make_config: MakeConfig
+) -> None:
+    first = split_examples(problem, make_config(splits={"validation": 10}))
+    second = split_examples(problem, make_config(splits={"validation": 20}, search={"beam_width": 2}))
+
+    assert first.test == second.test
+
+
+def test_sizes_are_those_asked_for_where_rows_suffice(problem: Problem, make_config: MakeConfig) -> None:
+    rows = split_examples(problem, make_config())
+
+    sizes = {name: len(part) for name, part in parts_of(rows).items()}
+    assert sizes == {"candidates": 128, "score_set": 16, "validation": 20, "confirmation": 16, "test": 60}
+    assert rows.warnings == ()
+
+
+def test_splits_are_stratified(task: Task, make_examples: MakeExamples, make_config: MakeConfig) -> None:
+    rows = split_examples(Problem(task, make_examples({"negative": 300, "positive": 100})), make_config())
+
+    assert count(rows.test) == {"negative": 45, "positive": 15}
+    assert count(rows.validation) == {"negative": 15, "positive": 5}
+    assert count(rows.confirmation) == {"negative": 12, "positive": 4}
+
+
+@given(
+    counts=st.tuples(*[st.integers(60, 150)] * 3),
+    size=st.integers(3, 27),  # a fifth of what 180 examples leave after the test rows; more would be cut to it
+    seed=st.integers(0, 1000),
+)
+@settings(max_examples=40, deadline=None)
+def test_every_beginning_of_the_score_set_is_label_balanced(
+    make_task: Callable[..., Task],
+    make_examples: MakeExamples,
+    make_config: MakeConfig,
+    counts: tuple[int, int, int],
+    size: int,
+    seed: int,
+) -> None:
+    examples = make_examples(dict(zip("abc", counts, strict=True)))
+    config = make_config(seed=seed, filtering={"initial_score_size": size, "max_score_size": size})
+
+    score_set = split_examples(Problem(make_task("a", "b", "c"), examples), config).score_set
+
+    assert len(score_set) == size
+    for length in range(1, len(score_set) + 1):
+        found = count(score_set[:length])
+        assert max(found.values()) - min(found[label] for label in "abc") <= 1
+
+
+def test_unbalanced_score_set_is_proportional(task: Task, make_examples: MakeExamples, make_config: MakeConfig) -> None:
+    problem = Problem(task, make_examples({"negative": 300, "positive": 100}))
+
+    rows = split_examples(problem, make_config(balanced=False))
+
+    assert count(rows.score_set) == {"negative": 12, "positive": 4}
+    assert count(rows.score_set[:4]) == {"negative": 3, "positive": 1}
+
+
+def test_candidates_are_capped_with_the_same_number_of_each_label(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    problem = Problem(task, make_examples({"negative": 300, "positive": 100}))
+
+    rows = split_examples(problem, make_config(filtering={"candidates": 50}))
+
+    assert count(rows.candidates) == {"negative": 25, "positive": 25}
+    assert rows.unused > 100
+
+
+def test_unbalanced_candidates_are_capped_in_proportion(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    problem = Problem(task, make_examples({"negative": 300, "positive": 100}))
+
+    rows = split_examples(problem, make_config(balanced=False, filtering={"candidates": 40}))
+
+    assert count(rows.candidates) == {"negative": 30, "positive": 10}
+
+
+def test_duplicate_keeps_its_first_row(task: Task, make_examples: MakeExamples, make_config: MakeConfig) -> None:
+    examples = make_examples({"negative": 60, "positive": 60})
+    doubled = [*examples, *(replace(example, row=500, text=f"  {example.text}\n") for example in examples[:1])]
+
+    rows = split_examples(Problem(task, doubled), make_config())
+
+    assert rows.duplicates_dropped == 1
+    assert 500 not in {e.row for part in parts_of(rows).values() for e in part}
+
+
+def test_texts_equal_after_normalisation_are_duplicates(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    examples = make_examples({"negative": 60, "positive": 60})
+    composed, decomposed = Example(500, "caf\u00e9", "positive"), Example(501, "cafe\u0301", "positive")
+
+    rows = split_examples(Problem(task, [*examples, composed, decomposed]), make_config())
+
+    assert rows.duplicates_dropped == 1
+
+
+def test_text_with_two_labels_is_set_aside_and_named(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    examples = make_examples({"negative": 60, "positive": 60})
+    torn = [Example(500, "torn", "positive"), Example(501, "torn", "negative"), Example(502, "torn", "positive")]
+
+    rows = split_examples(Problem(task, [*examples, *torn]), make_config())
+
+    assert (rows.conflicting_texts, rows.duplicates_dropped) == (1, 0)
+    assert "torn" not in {e.text for part in parts_of(rows).values() for e in part}
+    assert any("more than one label" in warning and "500" in warning for warning in rows.warnings)
+
+
+def test_given_test_rows_are_the_test_rows(task: Task, make_examples: MakeExamples, make_config: MakeConfig) -> None:
+    test = make_examples({"negative": 20, "positive": 20}, stem="test")
+    examples = make_examples({"negative": 60, "positive": 60})
+
+    rows = split_examples(Problem(task, examples, test), make_config())
+
+    assert sorted(rows.test, key=lambda e: e.row) == test
+    assert sum(len(part) for part in parts_of(rows).values()) == 160
+
+
+def test_many_given_test_rows_are_sampled_in_proportion(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    test = make_examples({"negative": 300, "positive": 100}, stem="test")
+    problem = Problem(task, make_examples({"negative": 60, "positive": 60}), test)
+
+    assert count(split_examples(problem, make_config()).test) == {"negative": 45, "positive": 15}
+    assert len(split_examples(problem, make_config(splits={"test": None})).test) == 400
+
+
+def test_held_out_share_sets_the_size_of_the_test_rows(problem: Problem, make_config: MakeConfig) -> None:
+    config = make_config(splits={"test": None, "held_out_share": 0.5})
+
+    assert len(split_examples(problem, config).test) == 120
+
+
+def test_text_in_train_and_test_is_refused_with_its_rows(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    examples = make_examples({"negative": 60, "positive": 60})
+    test = [*make_examples({"negative": 20, "positive": 20}, stem="test"), examples[7], examples[11]]
+
+    with pytest.raises(InvalidDataset, match=r"2 texts .*first rows: 7, 11\).*leaked_rows") as refusal:
+        split_examples(Problem(task, examples, test), make_config(splits={"leaked_rows": "reject"}))
+    assert (refusal.value.field, refusal.value.row) == ("dataset.text", 7)
+
+
+def test_many_leaked_rows_are_named_by_the_first_ten(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    examples = make_examples({"negative": 60, "positive": 60})
+
+    with pytest.raises(InvalidDataset, match=r"first rows: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …\)"):
+        split_examples(Problem(task, examples, examples[:30]), make_config(splits={"leaked_rows": "reject"}))
+
+
+def test_leaked_rows_are_dropped_and_said_by_default(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    examples = make_examples({"negative": 60, "positive": 60})
+    test = [*make_examples({"negative": 20, "positive": 20}, stem="test"), replace(examples[7], row=900)]
+
+    rows = split_examples(Problem(task, examples, test), make_config())
+
+    assert rows.leaked_from_test == 1
+    assert "1 texts are in the test rows too and were left out of the dataset" in rows.warnings
+    train = {e.text for name, part in parts_of(rows).items() if name != "test" for e in part}
+    assert examples[7].text not in train
+    assert examples[7].text in {e.text for e in rows.test}
+
+
+def test_conflict_within_the_test_rows_is_set_aside_and_named(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    torn = [Example(500, "torn", "positive"), Example(501, "torn", "negative")]
+    test = [*make_examples({"negative": 20, "positive": 20}, stem="test"), *torn]
+
+    rows = split_examples(Problem(task, make_examples({"negative": 60, "positive": 60}), test), make_config())
+
+    assert rows.conflicting_texts == 1
+    assert any("of the test rows have more than one label" in warning for warning in rows.warnings)
+
+
+@pytest.mark.parametrize("where", ["dataset", "test"])
+def test_unknown_label_is_refused_with_its_row(
+    where: str, task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    examples, test = (make_examples({"negative": 60, "positive": 60}, stem=stem) for stem in ("text", "test"))
+    (examples if where == "dataset" else test)[17] = Example(17, "odd", "mixed")
+
+    with pytest.raises(InvalidDataset, match=r"row 17 has the label 'mixed'.*'negative', 'positive'") as refusal:
+        split_examples(Problem(task, examples, test), make_config())
+    assert (refusal.value.field, refusal.value.row) == (f"{where}.label", 17)
+
+
+@pytest.mark.parametrize("where", ["dataset", "test"])
+def test_label_without_an_example_is_refused_by_name(
+    where: str, make_task: Callable[..., Task], make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    full = make_examples({"a": 60, "b": 60, "c": 60})
+    lacking = make_examples({"a": 60, "b": 60}, stem="other")
+    examples, test = (lacking, full) if where == "dataset" else (full, lacking)
+
+    with pytest.raises(ClassTooSmall, match=f"'c' has a label word but no example in the {where} rows") as refusal:
+        split_examples(Problem(make_task("a", "b", "c"), examples, test), make_config())
+    assert refusal.value.field == f"{where}.label"
+
+
+def test_rare_label_is_refused_with_its_name_and_number(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    problem = Problem(task, make_examples({"negative": 200, "positive": 5}))
+
+    with pytest.raises(ClassTooSmall, match=r"'positive' is too rare: it needs 2 candidate rows, and \d") as e:
+        split_examples(problem, make_config())
+    assert e.value.field == "dataset.label"
+
+
+def test_rare_label_serves_where_balance_is_off(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    problem = Problem(task, make_examples({"negative": 200, "positive": 5}))
+
+    rows = split_examples(problem, make_config(balanced=False))
+
+    assert all(count(part)["positive"] for part in (rows.test, rows.validation, rows.score_set))
+
+
+def test_label_missing_from_a_split_is_refused(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    problem = Problem(task, make_examples({"negative": 200, "positive": 1}))
+
+    with pytest.raises(ClassTooSmall, match="'positive' is too rare: it needs 1 validation row, and 0"):
+        split_examples(problem, make_config(balanced=False))
+
+
+def test_too_few_candidates_are_refused_with_both_numbers(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    problem = Problem(task, make_examples({"negative": 10, "positive": 10}))
+
+    with pytest.raises(InvalidDataset, match=r"\d candidates are left .* num_demonstrations \(16\)"):
+        split_examples(problem, make_config(num_demonstrations=16))
+
+
+def test_empty_dataset_is_refused(task: Task, make_config: MakeConfig) -> None:
+    with pytest.raises(ClassTooSmall, match="'negative' has a label word but no example"):
+        split_examples(Problem(task, []), make_config())
+
+
+def test_fewer_demonstrations_than_labels_are_refused(
+    make_task: Callable[..., Task], make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    problem = Problem(make_task(*"abcde"), make_examples(dict.fromkeys("abcde", 60)))
+
+    with pytest.raises(InvalidConfig, match="there are 5 labels"):
+        split_examples(problem, make_config())
+
+
+@pytest.mark.parametrize(
+    ("keep", "demonstrations", "balanced"), [(3, 4, False), (2, 4, True), (5, 5, True), (3, 4, True)]
+)
+def test_filter_that_keeps_too_few_for_the_quotas_is_refused(
+    keep: int, demonstrations: int, balanced: bool, problem: Problem, make_config: MakeConfig
+) -> None:
+    config = make_config(num_demonstrations=demonstrations, balanced=balanced, filtering={"keep": keep})
+
+    with pytest.raises(InvalidConfig, match=f"filtering.keep is {keep}") as refusal:
+        split_examples(problem, config)
+    assert refusal.value.field == "options.filtering.keep"
+
+
+@pytest.mark.parametrize(("keep", "demonstrations", "balanced"), [(4, 4, False), (4, 4, True), (6, 5, True)])
+def test_filter_that_keeps_just_enough_is_accepted(
+    keep: int, demonstrations: int, balanced: bool, problem: Problem, make_config: MakeConfig
+) -> None:
+    config = make_config(num_demonstrations=demonstrations, balanced=balanced, filtering={"keep": keep})
+
+    assert split_examples(problem, config).candidates
+
+
+def test_small_dataset_gives_smaller_splits_with_a_warning(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    rows = split_examples(Problem(task, make_examples({"negative": 30, "positive": 30})), make_config())
+
+    assert (len(rows.test), len(rows.validation), len(rows.confirmation)) == (15, 11, 9)
+    assert rows.warnings == (
+        "11 validation rows instead of 20: the dataset is small",
+        "9 confirmation rows instead of 16: the dataset is small",
+    )
+
+
+def test_uneven_quotas_are_warned_of(problem: Problem, make_config: MakeConfig) -> None:
+    rows = split_examples(problem, make_config(num_demonstrations=5))
+
+    assert rows.warnings == ("5 demonstrations cannot be split evenly over 2 labels; quotas differ by one",)
+
+
+def test_digest_is_of_texts_and_labels_in_order() -> None:
+    rows = [Example(0, "a", "x"), Example(1, "b", "y")]
+
+    assert digest_examples(rows) == digest_examples([Example(5, "a", "x"), Example(3, "b", "y")])
+    assert digest_examples(rows) != digest_examples(rows[::-1])
+    assert digest_examples(rows) != digest_examples([Example(0, "a", "x"), Example(1, "b", "x")])
+    assert digest_examples(iter(rows)) == digest_examples(rows)
+
+
+def test_digest_does_not_confuse_texts_with_their_borders() -> None:
+    assert digest_examples([Example(0, 'a","x"]\n["b', "y")]) != digest_examples(
+        [Example(0, "a", "x"), Example(1, "b", "y")]
+    )
+
+
+def test_digest_of_known_rows_does_not_change_between_versions() -> None:
+    known = "caa4868f45e5d4760fa18bd0e6aefb0466e4e122e30e890a0d7be4d3ba2cb07b"  # sha256 of ["café","x"] and a line feed
+
+    assert digest_examples([Example(0, "caf\u00e9", "x")]) == known
+
+
+def test_shuffling_spreads_an_ordered_upload(task: Task, make_config: MakeConfig) -> None:
+    ordered = [Example(row, f"text {row}", "negative" if row < 120 else "positive") for row in range(240)]
+
+    rows = split_examples(Problem(task, ordered), make_config())
+
+    assert np.std([e.row for e in rows.test if e.label == "negative"]) > 20
+
+
+def test_rare_label_keeps_half_of_its_rows_for_demonstrations(task: Task, make_examples: MakeExamples) -> None:
+    problem = Problem(task, make_examples({"negative": 970, "positive": 30}))
+
+    rows = split_examples(problem, resolve_config("quick"))
+
+    rare = [example for example in rows.candidates if example.label == "positive"]
+    assert len(rare) >= 8
+    assert any(example.label == "positive" for example in rows.score_set)
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"splits": {"validation": 4}}, "options.splits.validation"),
+        ({"splits": {"test": 4}}, "options.splits.test"),
+        ({"filtering": {"rounds": 1, "initial_score_size": 4}}, "options.filtering.initial_score_size"),
+    ],
+)
+def test_option_too_small_for_the_labels_is_to_blame_not_the_data(
+    options: dict[str, Any], field: str, make_task: Callable[..., Task], make_examples: MakeExamples
+) -> None:
+    labels = [f"label{number}" for number in range(6)]
+    problem = Problem(make_task(*labels), make_examples(dict.fromkeys(labels, 100)))
+
+    with pytest.raises(InvalidConfig) as refusal:
+        split_examples(problem, resolve_config("quick", options))
+
+    assert refusal.value.field == field

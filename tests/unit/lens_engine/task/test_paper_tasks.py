@@ -1,0 +1,48 @@
+import pytest
+
+from lens_engine.task.paper_tasks import PAPER_TASKS
+
+
+def test_paper_has_eight_tasks_of_four_templates() -> None:
+    assert list(PAPER_TASKS) == ["sst-2", "sst-5", "amazon", "mr", "subj", "trec", "agnews", "dbpedia"]
+    assert {name: len(set(task.templates)) for name, task in PAPER_TASKS.items()} == dict.fromkeys(PAPER_TASKS, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "rho", "score_size", "demonstrations"),
+    [
+        ("sst-2", 2, 2, 14, 8),
+        ("sst-5", 5, 2, 11, 10),
+        ("amazon", 5, 3, 4, 8),
+        ("mr", 2, 2, 11, 8),
+        ("subj", 2, 2, 12, 8),
+        ("trec", 6, 2, 20, 12),
+        ("agnews", 4, 3, 4, 8),
+        ("dbpedia", 14, 3, 4, 4),
+    ],
+)
+def test_settings_are_those_of_the_paper(
+    name: str, labels: int, rho: float, score_size: int, demonstrations: int
+) -> None:
+    preset = PAPER_TASKS[name]
+
+    assert len(preset.words) == labels
+    assert (preset.rho, preset.initial_score_size, preset.num_demonstrations) == (rho, score_size, demonstrations)
+
+
+def test_only_the_task_with_fewer_demonstrations_than_labels_is_unbalanced() -> None:
+    unbalanced = [name for name, task in PAPER_TASKS.items() if not task.balanced]
+
+    assert unbalanced == [name for name, task in PAPER_TASKS.items() if task.num_demonstrations < len(task.words)]
+    assert unbalanced == ["dbpedia"]
+
+
+def test_template_is_chosen_by_its_number() -> None:
+    patterns = [PAPER_TASKS["sst-2"].task(number).template.pattern for number in range(4)]
+
+    assert patterns == list(PAPER_TASKS["sst-2"].templates)
+
+
+def test_template_past_the_last_is_an_error() -> None:
+    with pytest.raises(IndexError):
+        PAPER_TASKS["mr"].task(4)

@@ -1,0 +1,159 @@
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lens_engine.errors import InvalidTemplate, InvalidVerbalizer
+from lens_engine.task.paper_tasks import PAPER_TASKS
+from lens_engine.task.template import CONTENT_FREE_TEXT, Task, Template, Verbalizer
+from lens_engine.types import Example
+
+WORDS = {"negative": "terrible", "positive": "great"}
+NASTY = st.text(st.sampled_from("{}%\n\\ aé$") | st.characters(codec="utf-8"), max_size=20)
+NASTY_TEXTS = st.lists(
+    st.sampled_from(["{label}", "{text}", "{{", "}}", "%s", "%(text)s", "\n", "{0}", "{text.__class__}"]) | NASTY,
+    max_size=6,
+).map("".join)
+
+
+def make_task(pattern: str, separator: str = "\n") -> Task:
+    return Task(Template(pattern), Verbalizer(WORDS), separator)
+
+
+@given(text=NASTY_TEXTS, word=NASTY_TEXTS)
+def test_any_text_and_word_come_out_as_they_went_in(text: str, word: str) -> None:
+    template = Template("Review: {text}\nIt was {label}.")
+
+    assert template.render_query(text) == f"Review: {text}\nIt was"
+    assert template.render_span(word) == f" {word}"
+
+
+@given(texts=st.lists(NASTY_TEXTS, max_size=4), query=NASTY_TEXTS)
+def test_prompt_is_the_concatenation_of_its_segments(texts: list[str], query: str) -> None:
+    task = make_task("{text} It was {label}.")
+    demonstrations = [Example(row, text, "positive") for row, text in enumerate(texts)]
+
+    prompt = task.render_prompt(demonstrations, query)
+
+    assert prompt == "".join([*task.render_prefix(demonstrations), task.render_query(query)])
+    assert prompt == "".join(f"{text} It was great.\n" for text in texts) + f"{query} It was"
+
+
+@given(text=NASTY_TEXTS, spaces=st.integers(1, 4))
+def test_spaces_before_the_label_belong_to_its_span(text: str, spaces: int) -> None:
+    task = make_task("{text} It was" + " " * spaces + "{label}.")
+
+    assert not task.render_prompt([Example(0, text, "negative")], text).endswith(" ")
+    assert task.label_spans == (" " * spaces + "terrible", " " * spaces + "great")
+
+
+def test_line_break_before_the_label_stays_in_the_query() -> None:
+    task = make_task("{text}\n{label}")
+
+    assert task.render_query("a") == "a\n"
+    assert task.label_spans == ("terrible", "great")
+
+
+def test_demonstration_holds_the_tail_and_the_separator() -> None:
+    task = make_task("<{text}> = {label}!", separator=" ## ")
+
+    assert task.render_demonstration(Example(3, "fine", "positive")) == "<fine> = great! ## "
+    assert task.template.tail == "!"
+
+
+def test_escaped_braces_come_out_as_braces() -> None:
+    task = make_task('{{"input": "{text}", "label": "{label}"}}', separator="")
+
+    assert task.render_demonstration(Example(0, "a", "positive")) == '{"input": "a", "label": "great"}'
+
+
+@pytest.mark.parametrize(
+    ("pattern", "complaint"),
+    [
+        ("It was {label}.", r"no \{text\} slot"),
+        ("{text} It was good.", r"no \{label\} slot"),
+        ("", r"no \{text\} slot"),
+        ("{text} {text} {label}", r"\{text\} is repeated at position 7"),
+        ("{text} is {label} {label}", r"\{label\} is repeated at position 18"),
+        ("{text} {mood} {label}", r"\{mood\} at position 7 is not a slot"),
+        ("{{}} {text} {mood} {label}", r"\{mood\} at position 12 is not a slot"),
+        ("{text} {} {label}", r"\{\} at position 7 is not a slot"),
+        ("{text} {0} {label}", r"\{0\} at position 7"),
+        ("{text.__class__} {label}", r"\{text.__class__\} at position 0"),
+        ("{text[0]} {label}", r"\{text\[0\]\} at position 0"),
+        ("a {text!r} {label}", r"\{text\} at position 2 is not a slot"),
+        ("{text} {label:>10}", r"\{label\} at position 7 is not a slot"),
+        ("{text:{label}} {label}", r"\{text\} at position 0"),
+        ("{label}: {text}", r"\{label\} comes before \{text\}"),
+        ("{text} is } {label}", r"near position 6"),
+        ("{text} {label", r"near position"),
+        ("{text} {label} {", r"near position"),
+        ("{ text} {label}", r"\{ text\} at position 0"),
+        ("{TEXT} {label}", r"\{TEXT\} at position 0"),
+    ],
+)
+def test_malformed_pattern_is_refused_with_its_place(pattern: str, complaint: str) -> None:
+    with pytest.raises(InvalidTemplate, match=complaint) as refusal:
+        Template(pattern)
+    assert refusal.value.field == "template"
+
+
+def test_long_unknown_slot_is_shortened_in_the_message() -> None:
+    with pytest.raises(InvalidTemplate, match=r"x{40}…") as refusal:
+        Template("{text} {" + "x" * 500 + "} {label}")
+    assert len(str(refusal.value)) < 300
+
+
+def test_endless_pattern_is_refused() -> None:
+    with pytest.raises(InvalidTemplate, match="at most 20000"):
+        Template("{text} " + "x" * 20_000 + " {label}")
+
+
+@given(pattern=st.text(st.sampled_from("{}textlabel !:.[]0 "), max_size=30))
+def test_any_pattern_is_parsed_or_refused_in_our_words(pattern: str) -> None:
+    with suppress(InvalidTemplate):
+        assert "X" in Template(pattern).render_query("X")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint", "field"),
+    [
+        ({}, "at least two labels; it has 0", "verbalizer"),
+        ({"a": "x"}, "at least two labels; it has 1", "verbalizer"),
+        ({"a": "x", "b": ""}, "'b' has an empty label word", "verbalizer.b"),
+        ({"a": "x", "b": "  "}, "'b' has an empty label word", "verbalizer.b"),
+        ({"a": "x", "b": "y", "c": "x"}, "'a' and 'c' share the label word 'x'", "verbalizer.c"),
+        ({"a": "caf\u00e9", "b": "cafe\u0301"}, "'a' and 'b' share", "verbalizer.b"),
+    ],
+)
+def test_indistinct_label_words_are_refused(words: dict[str, str], complaint: str, field: str) -> None:
+    with pytest.raises(InvalidVerbalizer, match=complaint) as refusal:
+        Verbalizer(words)
+    assert refusal.value.field == field
+
+
+def test_labels_keep_the_order_given() -> None:
+    task = Task(Template("{text} {label}"), Verbalizer({"z": "Z", "a": "A", "m": "M"}))
+
+    assert task.labels == ("z", "a", "m")
+    assert task.label_indices == {"z": 0, "a": 1, "m": 2}
+    assert task.label_spans == (" Z", " A", " M")
+
+
+def test_content_free_query_is_rendered_like_any_other() -> None:
+    assert make_task("{text} It was {label}.").render_query(CONTENT_FREE_TEXT) == "N/A It was"
+
+
+@pytest.mark.parametrize("template", range(4))
+@pytest.mark.parametrize("name", PAPER_TASKS)
+def test_paper_template_renders_a_full_demonstration(name: str, template: int) -> None:
+    task = PAPER_TASKS[name].task(template)
+    label = task.labels[0]
+
+    shown = task.render_demonstration(Example(0, "Some text.", label))
+
+    assert shown.startswith("Some text. ")
+    assert f" {task.verbalizer.words[label]}" in shown
+    assert shown.endswith("\n")
+    assert all(span.startswith(" ") for span in task.label_spans)

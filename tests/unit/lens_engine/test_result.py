@@ -1,0 +1,53 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from lens_engine.config import SelectionConfig
+from lens_engine.pipeline import select_support_examples
+from lens_engine.result import Accuracy, SelectionResult, Spending, Spread
+from lens_engine.rows.problem import Problem
+
+
+@pytest.fixture(scope="module")
+def result(
+    make_planted_problem: Callable[..., Problem],
+    make_planted_scorer: Callable[..., Any],
+    make_config: Callable[..., SelectionConfig],
+) -> SelectionResult:
+    config = make_config(search={"iterations": 1}, report={"random_and_validation": False})
+    return select_support_examples(make_planted_problem(), make_planted_scorer(), config)
+
+
+def test_digest_leaves_out_cost_and_itself(result: SelectionResult) -> None:
+    spent = Spending(forwards=1, tokens=2, seconds=3.0, permutations_evaluated=4)
+
+    assert result.model_copy(update={"cost": spent, "digest": "odd"}).with_digest().digest == result.digest
+    assert len(result.digest) == 64
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        {"partial": True},
+        {"examples": ()},
+        {"test": None},
+        {"warnings": ("careful",)},
+        {"truncated_prompts": 1},
+        {"order": Spread(mean=0.0, sd=0.0, min=0.0, max=0.0, permutations=1, n=1)},
+    ],
+)
+def test_digest_changes_with_anything_else(update: dict[str, Any], result: SelectionResult) -> None:
+    assert result.model_copy(update=update).with_digest().digest != result.digest
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_figure_that_is_no_number_is_refused(value: float) -> None:
+    with pytest.raises(ValidationError, match="finite"):
+        Accuracy(accuracy=value, n=3, ci95=(0.0, 1.0))
+
+
+def test_unknown_field_is_refused() -> None:
+    with pytest.raises(ValidationError, match="Extra inputs"):
+        Accuracy.model_validate({"accuracy": 1.0, "n": 3, "ci95": (0.0, 1.0), "recall": 1.0})
