@@ -7,8 +7,9 @@ from pydantic import Field
 
 from experiments.data.tasks import Dataset, TaskSettings
 from experiments.laboratory.cells import Bench, SelectionCell
-from lens_engine.config import PresetName, SelectionConfig, resolve_config
+from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import InvalidConfig
+from lens_engine.presets import resolve_config
 from lens_engine.result import Record
 from lens_engine.task.paper_tasks import PAPER_TASKS
 

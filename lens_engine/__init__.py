@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from lens_engine.config import SelectionConfig, resolve_config
+    from lens_engine.config import SelectionConfig
     from lens_engine.errors import LensError
     from lens_engine.language_model.loading.load import load_scorer
     from lens_engine.pipeline import select_support_examples
-    from lens_engine.pricing.estimate import estimate_cost
-    from lens_engine.pricing.prices import CostEstimate
+    from lens_engine.presets import resolve_config
+    from lens_engine.pricing.estimate import CostEstimate
     from lens_engine.result import SelectionResult
     from lens_engine.rows.problem import Problem
+    from lens_engine.run.preparation import estimate_cost
     from lens_engine.task.template import Task, Template, Verbalizer
     from lens_engine.types import Example
 
@@ -39,7 +40,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "CostEstimate": "pricing.prices",
+    "CostEstimate": "pricing.estimate",
     "Example": "types",
     "LensError": "errors",
     "Problem": "rows.problem",
@@ -48,9 +49,9 @@ _HOME = {
     "Task": "task.template",
     "Template": "task.template",
     "Verbalizer": "task.template",
-    "estimate_cost": "pricing.estimate",
+    "estimate_cost": "run.preparation",
     "load_scorer": "language_model.loading.load",
-    "resolve_config": "config",
+    "resolve_config": "presets",
     "select_support_examples": "pipeline",
 }
 

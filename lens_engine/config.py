@@ -1,16 +1,12 @@
 """Every option of a selection: its paper symbol, its default, its range.
 
 The models are the wire format too: the service embeds them in a selection's spec, so an option's
-description here is what OpenAPI shows. Presets are whole configurations; `resolve_config` lays a caller's
-options over one.
+description here is what OpenAPI shows. Whole configurations are in presets.py.
 """
 
-from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-
-from lens_engine.errors import InvalidConfig
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Contribution = Literal["label", "vocabulary", "loss_ratio"]
 Reordering = Literal["swap", "shuffle"]
@@ -31,11 +27,11 @@ CoresetMethod = Literal[
     "graph_cut",
     "glister",
 ]
-Method = Literal["lens", "zero_shot", "random", "random_and_validation", CoresetMethod]
+MethodName = Literal["lens", "zero_shot", "random", "random_and_validation", CoresetMethod]
 
 CORESET_METHODS: tuple[CoresetMethod, ...] = get_args(CoresetMethod)
 """In the order of the paper's table: geometry, uncertainty, training dynamics, gradients, submodular, bilevel."""
-METHODS: tuple[Method, ...] = get_args(Method)
+METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
 
 
 class Options(BaseModel):
@@ -103,19 +99,9 @@ class SearchOptions(Options):
     random_starts: float = Field(
         0.0, ge=0.0, le=1.0, description="Share of the first permutations drawn at random from the survivors."
     )
-    random_substitutions: float = Field(
-        0.0, ge=0.0, le=1.0, description="Share of substitutions whose replacement is drawn evenly from the survivors."
-    )
     diversity_weight: float = Field(1.0, ge=0.0, le=100.0, description="lambda: weight of similarity in s(e, E').")
     temperature: float = Field(
         0.3, ge=0.0, le=100.0, description="Softmax over the best replacements, in units of s; 0 takes the best."
-    )
-    shortlist: int = Field(16, ge=1, le=10_000, description="A substitution draws from so many best replacements.")
-    initial_starts: int = Field(64, ge=1, le=10_000, description="Random starts of the exchange that makes the beam.")
-    elimination: bool = Field(
-        True,
-        description="Drop a permutation once it cannot win: the rival's, and ours where none are halved away. "
-        "The choice is the same.",
     )
 
     @property
@@ -178,7 +164,7 @@ class BudgetOptions(Options):
 class SelectionConfig(Options):
     """All hyper-parameters of one selection."""
 
-    method: Method = Field("lens", description="How the demonstrations are chosen: LENS, or a rival of the paper's.")
+    method: MethodName = Field("lens", description="How demonstrations are chosen.")
     num_demonstrations: int = Field(8, ge=1, le=256, description="n: demonstrations in the prompt.")
     balanced: bool = Field(True, description="The same quota of demonstrations for each label.")
     calibrated_search: bool = Field(False, description="Rank permutations by contextually calibrated accuracy.")
@@ -191,69 +177,8 @@ class SelectionConfig(Options):
     report: ReportOptions = ReportOptions()
     budget: BudgetOptions = BudgetOptions()
 
-    @property
-    def has_rival(self) -> bool:
-        """Whether the report compares with random-and-validation at the budget of the search."""
-        return self.report.random_and_validation and self.method == "lens"
-
     @model_validator(mode="after")
     def reports_what_it_ranks_by(self) -> "SelectionConfig":
         if self.calibrated_search and not self.report.calibrated:
             raise ValueError("calibrated_search ranks by calibrated accuracy; set report.calibrated to true as well")
         return self
-
-
-PRESETS: dict[PresetName, SelectionConfig] = {
-    "quick": SelectionConfig(
-        splits=SplitOptions(validation=100, confirmation=100, test=300),
-        filtering=FilteringOptions(candidates=256, keep=64, rounds=2, initial_score_size=16, max_score_size=64),
-        search=SearchOptions(
-            beam_width=4,
-            substitutions=3,
-            reorderings=1,
-            iterations=3,
-            first_permutations=112,
-            halvings=3,
-            random_starts=0.5,
-        ),
-        report=ReportOptions(comparison_rows=300),
-    ),
-    "standard": SelectionConfig(
-        splits=SplitOptions(validation=100, confirmation=200, test=1000),
-        filtering=FilteringOptions(candidates=2000, keep=250, rounds=3),
-        search=SearchOptions(iterations=10, first_permutations=1024, halvings=3, random_starts=0.5),
-        report=ReportOptions(comparison_rows=300),
-    ),
-    "paper": SelectionConfig(
-        splits=SplitOptions(validation=100, confirmation=0, test=None),
-        filtering=FilteringOptions(rho=2.0),
-        search=SearchOptions(reorder_by="shuffle"),
-    ),
-}
-
-
-def resolve_config(preset: PresetName = "standard", options: Mapping[str, Any] | None = None) -> SelectionConfig:
-    """Lay `options` (nested as SelectionConfig is) over a preset.
-
-    Raises:
-        InvalidConfig: an option is unknown or out of range; `field` is its dotted path.
-    """
-    if preset not in PRESETS:
-        raise InvalidConfig(f"preset {preset!r} is not one of {', '.join(PRESETS)}", field="preset")
-    merged = _merge(PRESETS[preset].model_dump(), options or {})
-    try:
-        return SelectionConfig.model_validate(merged)
-    except ValidationError as error:
-        first = error.errors()[0]
-        path = ".".join(str(part) for part in first["loc"])
-        raise InvalidConfig(f"{path}: {first['msg']}", field=f"options.{path}") from error
-
-
-def _merge(base: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for name, value in overrides.items():
-        if isinstance(value, Mapping) and isinstance(merged.get(name), dict):
-            merged[name] = _merge(merged[name], value)
-        else:
-            merged[name] = value
-    return merged

@@ -28,8 +28,9 @@ from app.selections.claims import Claim
 from app.selections.repository import Submission, load_submission
 from app.settings import Settings
 from lens_engine.errors import CheckpointError, InvalidInput, ModelError, NothingSelected
-from lens_engine.pipeline import Problem, select_support_examples
+from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
+from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import StopReason
 from worker.checkpoints import PostgresCheckpointStore

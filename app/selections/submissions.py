@@ -19,8 +19,8 @@ from app.selections.schemas import SelectionSpec, SubmissionBody
 from app.selections.spec import StoredSpec
 from app.settings import Settings
 from app.web.problems import error_items
-from lens_engine.config import resolve_config
 from lens_engine.errors import InvalidInput
+from lens_engine.presets import resolve_config
 from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset, parse_inline
 from lens_engine.reading.strict_json import parse_json
 from lens_engine.rows.problem import Problem

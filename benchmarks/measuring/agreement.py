@@ -7,11 +7,11 @@ import numpy as np
 from benchmarks.report.records import SelectionAgreement
 from benchmarks.workloads.models import LoadedModel
 from benchmarks.workloads.texts import make_problem
-from lens_engine.config import SelectionConfig, resolve_config
+from lens_engine.config import SelectionConfig
 from lens_engine.language_model.loading.load import scorer_from_model
 from lens_engine.pipeline import select_support_examples
+from lens_engine.presets import resolve_config
 from lens_engine.run.checkpoint import MemoryCheckpointStore
-from lens_engine.run.state import RunState
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.executors import ExecutorName
 from lens_engine.types import LabelLogProbs
@@ -52,5 +52,5 @@ def _select(scorer: LabelScorer, config: SelectionConfig) -> tuple[tuple[int, ..
     problem = make_problem("reviews", 160)
     result = select_support_examples(problem, scorer, config, checkpoints=checkpoints)
     checkpoint = checkpoints.load()
-    survivors = RunState.from_checkpoint(checkpoint).filtering.survivors if checkpoint else np.zeros(0)
+    survivors = checkpoint.arrays["survivors"] if checkpoint else np.zeros(0)
     return tuple(survivors.tolist()), result.rows

@@ -8,8 +8,9 @@ from pathlib import Path
 from benchmarks.measuring.cheap_scorer import CheapScorer
 from benchmarks.measuring.resident_memory import forget_peak, peak_bytes, resident_bytes
 from benchmarks.workloads.texts import corpus_task
-from lens_engine.config import SelectionConfig, resolve_config
+from lens_engine.config import SelectionConfig
 from lens_engine.pipeline import select_support_examples
+from lens_engine.presets import resolve_config
 from lens_engine.reading import ParsingLimits, parse_dataset
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples

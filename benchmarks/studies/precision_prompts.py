@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lens_engine.config import resolve_config
-from lens_engine.methods.permutations import draw_permutation, group_by_label, render_permutations
+from lens_engine.methods.permutations import draw_permutation, group_by_label
+from lens_engine.presets import resolve_config
 from lens_engine.randomness import make_generator
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
@@ -55,7 +55,7 @@ class Prompts:
         groups, quotas = group_by_label(split.candidates, task, config)
         rng = make_generator(config.seed, "precision")
         permutations = [draw_permutation(groups, quotas, rng) for _ in range(sizes.permutations)]
-        prefixes = tuple(render_permutations(task, split.candidates, permutations))
+        prefixes = tuple(task.render_permutations(split.candidates, permutations))
         return cls(task, split.candidates, split.score_set, prefixes, split.validation)
 
     def part(self, sizes: Sizes) -> "Prompts":

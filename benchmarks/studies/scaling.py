@@ -22,13 +22,14 @@ from benchmarks.report.page import PAGE, markdown_table
 from benchmarks.report.records import describe_machine
 from benchmarks.studies.study_output import write_study
 from benchmarks.workloads.texts import make_problem
-from lens_engine.config import SelectionConfig, resolve_config
+from lens_engine.config import SelectionConfig
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.progress import Progress
 from lens_engine.methods.lens.beam import Neighbourhood
 from lens_engine.methods.lens.filtering import Filter
 from lens_engine.methods.lens.infoscore import contributions
 from lens_engine.pipeline import select_support_examples
+from lens_engine.presets import resolve_config
 from lens_engine.pricing.estimate import measure_lengths
 from lens_engine.rows.cleaning import clean_examples
 from lens_engine.rows.context import fit_to_context

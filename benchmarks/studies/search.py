@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -20,13 +19,13 @@ from benchmarks.report.records import SearchRecord, SearchRun, count_processors,
 from benchmarks.report.tables import show_search
 from benchmarks.workloads.models import BUNDLED, find_model, read_dtype
 from benchmarks.workloads.texts import corpus_task, generate_examples, read_examples
-from lens_engine.config import SelectionConfig, resolve_config
+from lens_engine.config import SelectionConfig
 from lens_engine.language_model.loading.load import CausalLMScorer, scorer_from_model
 from lens_engine.metering.progress import Progress, SilentListener
 from lens_engine.pipeline import select_support_examples
+from lens_engine.presets import resolve_config
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import MemoryCheckpointStore
-from lens_engine.run.state import RunState
 from lens_engine.task.paper_tasks import PAPER_TASKS
 from lens_engine.types import Phase
 
@@ -110,7 +109,7 @@ def _search(problem: Problem, scorer: CausalLMScorer, config: SelectionConfig, *
     result = select_support_examples(problem, scorer, config, listener=clock, checkpoints=checkpoints)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     checkpoint = checkpoints.load()
-    survivors: Any = RunState.from_checkpoint(checkpoint).filtering.survivors.tolist() if checkpoint else []
+    survivors = checkpoint.arrays["survivors"].tolist() if checkpoint else []
     return SearchRun(
         elimination=elimination,
         wall=wall,

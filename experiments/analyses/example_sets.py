@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from experiments.laboratory.cells import Demonstration, SelectionCell
 from experiments.laboratory.laboratory import Laboratory
-from lens_engine.methods.permutations import shuffle
-from lens_engine.methods.random_permutations import RandomPermutations
+from lens_engine.methods.permutations import draw_permutations, shuffle
 from lens_engine.randomness import make_generator
 from lens_engine.result import Accuracy, SelectionResult, SupportExample
 from lens_engine.types import Example
@@ -22,7 +21,7 @@ def support_set(result: SelectionResult) -> ExampleSet:
 def draw_random_sets(lab: Laboratory, cell: SelectionCell, count: int) -> list[ExampleSet]:
     """Random permutations of the candidates that the selection had too; the same as in its report."""
     rows, task = lab.rows(cell), lab.problem(cell).task
-    permutations = RandomPermutations(rows, task, cell.config).draw(0, count)
+    permutations = draw_permutations(rows.candidates, task, cell.config, 0, count)
     return [as_set([rows.candidates[index] for index in permutation]) for permutation in permutations]
 
 

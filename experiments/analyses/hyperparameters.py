@@ -9,8 +9,9 @@ from experiments.findings.spreads import mean, sample_sd, show_rows
 from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import Group, Panel, plot_strips
-from lens_engine.config import SelectionConfig, resolve_config
+from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
+from lens_engine.presets import resolve_config
 from lens_engine.result import Accuracy, SelectionResult
 
 TITLE = "How much do the hyper-parameters matter?"

@@ -17,12 +17,12 @@ from experiments.laboratory.store import CellDamaged, CellStore
 from lens_engine.config import CORESET_METHODS, BudgetOptions, SelectionConfig
 from lens_engine.errors import CheckpointError
 from lens_engine.judging.judgement import EvaluationRows, judge
+from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.progress import SilentListener
 from lens_engine.methods.lens.filtering import Filter, FilterState
 from lens_engine.pipeline import select_support_examples
 from lens_engine.plan.rounds import FilterRound
-from lens_engine.pricing.prices import Cost
 from lens_engine.result import Accuracy, SelectionResult
 from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.problem import Problem

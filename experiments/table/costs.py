@@ -8,8 +8,12 @@ from experiments.data.tasks import Dataset, known_settings
 from experiments.laboratory.cells import Bench, SelectionCell
 from experiments.scales import FindDataset
 from lens_engine.config import SelectionConfig
-from lens_engine.pricing.prices import Cost, Planner, TokenLengths
+from lens_engine.metering.cost import Cost
+from lens_engine.methods.base import Run
+from lens_engine.methods.catalogue import make_method
+from lens_engine.pricing.prices import Prices, TokenLengths
 from lens_engine.rows.splits import SplitRows, split_examples
+from lens_engine.run.preparation import price_run
 from lens_engine.types import Example, Phase
 
 _TOKENS_PER_WORD = 1.3  # of English prose, in vocabularies of 50,000
@@ -104,14 +108,16 @@ class _Pricer:
 
     def _break_down(self, cell: SelectionCell, config: SelectionConfig) -> dict[str, Cost]:
         dataset = self.find_dataset(cell.bench.dataset)
-        planner = Planner(self._split(dataset, cell, config), config, _measure(dataset, cell.bench.template))
-        phases = dict(planner.estimate().phases)
-        zero_shot, fine_tuning = planner.testing(demonstrations=0), phases.pop(Phase.FINE_TUNE, None)
+        rows = self._split(dataset, cell, config)
+        prices = Prices(rows, config, _measure(dataset, cell.bench.template))
+        run = Run(dataset.problem(cell.bench.template).task, config, rows, prices)
+        phases = price_run(run, make_method(run))
+        zero_shot, fine_tuning = prices.testing(demonstrations=0), phases.pop(Phase.FINE_TUNE, None)
         own = sum(phases.values(), Cost())
         parts = {"own": Cost(own.forwards - zero_shot.forwards, own.tokens - zero_shot.tokens)}
-        parts[f"zero-shot on {len(planner.rows.test)} rows"] = zero_shot
+        parts[f"zero-shot on {len(rows.test)} rows"] = zero_shot
         if fine_tuning is not None:
-            parts[f"fine-tuning on {len(planner.rows.candidates)} rows"] = fine_tuning
+            parts[f"fine-tuning on {len(rows.candidates)} rows"] = fine_tuning
         return parts
 
     def _split(self, dataset: Dataset, cell: SelectionCell, config: SelectionConfig) -> SplitRows:

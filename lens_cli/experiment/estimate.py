@@ -6,7 +6,7 @@ from rich import box
 from rich.table import Table
 
 from experiments.table.costs import Line
-from lens_engine.pricing.prices import Cost
+from lens_engine.metering.cost import Cost
 
 _SECONDS_PER_HOUR = 3600.0
 

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from lens_cli.refusals import EXIT_INTERRUPTED, refusing
-from lens_engine.config import Method, PresetName
+from lens_engine.config import MethodName, PresetName
 from lens_engine.types import StopReason
 
 _BUNDLED_MODEL = "smollm2-135m-instruct"
@@ -28,7 +28,7 @@ def select(
         str, typer.Option(help="A bundled name, a folder, a .gguf file, or a Hugging Face hub id.")
     ] = _BUNDLED_MODEL,
     method: Annotated[
-        Method | None,
+        MethodName | None,
         typer.Option(
             help="LENS, or a rival of the paper's table to compare with; coreset methods fine-tune the model first.",
             show_default="lens",

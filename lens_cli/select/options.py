@@ -4,8 +4,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from lens_engine.config import Method, PresetName, SelectionConfig, resolve_config
+from lens_engine.config import MethodName, PresetName, SelectionConfig
 from lens_engine.errors import InvalidConfig, InvalidVerbalizer
+from lens_engine.presets import resolve_config
 from lens_engine.task.template import Task, Template, Verbalizer
 
 
@@ -36,7 +37,9 @@ def read_words(pairs: Sequence[str]) -> dict[str, str]:
     return words
 
 
-def read_config(preset: PresetName, seed: int | None, method: Method | None, options: Sequence[str]) -> SelectionConfig:
+def read_config(
+    preset: PresetName, seed: int | None, method: MethodName | None, options: Sequence[str]
+) -> SelectionConfig:
     """A preset with `group.name=value` options laid over it; values are JSON, or else plain words.
 
     Raises:

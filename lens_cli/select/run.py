@@ -17,13 +17,13 @@ from lens_engine.config import CORESET_METHODS, SelectionConfig
 from lens_engine.language_model.fine_tuning.evidence import FineTuner
 from lens_engine.metering.progress import Progress
 from lens_engine.pipeline import select_support_examples
-from lens_engine.pricing.estimate import estimate_cost
-from lens_engine.pricing.prices import CostEstimate
+from lens_engine.pricing.estimate import CostEstimate
 from lens_engine.reading import ParsingLimits, parse_dataset
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import FileCheckpointStore
+from lens_engine.run.preparation import estimate_cost
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import remember_pairs
 from lens_engine.task.template import Task

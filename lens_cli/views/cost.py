@@ -5,7 +5,8 @@ from rich.console import Console
 from rich.table import Table
 
 from lens_cli.views.progress import describe_seconds
-from lens_engine.pricing.prices import Cost, CostEstimate
+from lens_engine.metering.cost import Cost
+from lens_engine.pricing.estimate import CostEstimate
 
 _NOTHING = "–"
 

@@ -1,4 +1,4 @@
-"""How well permutations classify: accuracies with intervals, spreads, paired comparisons."""
+"""Judgements: what a prompt made of the rows it was asked about."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lens_engine.judging.calibration import calibrate
+from lens_engine.judging.statistics import interval
 from lens_engine.metering.meter import Meter
-from lens_engine.result import Accuracy, Spread, Verdict
+from lens_engine.result import Accuracy
+from lens_engine.rows.quotas import spread_evenly
 from lens_engine.scoring.base import Prefix
 from lens_engine.task.template import CONTENT_FREE_TEXT, Task
 from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs
@@ -34,11 +36,7 @@ class EvaluationRows:
     @cached_property
     def spread_order(self) -> IndexArray:
         """Places of the rows so that each beginning has the labels in proportion."""
-        order, counts = np.empty(len(self)), np.bincount(self.gold)
-        for label in range(len(counts)):
-            own = np.flatnonzero(self.gold == label)
-            order[own] = (np.arange(len(own)) + 0.5) / max(len(own), 1)
-        return np.asarray(np.lexsort((np.arange(len(self)), order)))
+        return np.asarray(np.lexsort((np.arange(len(self)), spread_evenly(self.gold))))
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -125,47 +123,8 @@ class Judgement:
         )
 
 
-def interval(hits: int, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share."""
-    from scipy.stats import binomtest  # heavy; a run needs it at its end only
-
-    found = binomtest(hits, n).proportion_ci(confidence_level=0.95, method="wilson")
-    return float(found.low), float(found.high)
-
-
 def judge(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows, *, calibrated: bool) -> list[Judgement]:
     """Score the rows after each prefix; with `calibrated`, the content-free input too."""
     queries = [*rows.queries, rows.task.render_query(CONTENT_FREE_TEXT)] if calibrated else rows.queries
     scores = meter.score(prefixes, queries)
     return [Judgement(one[: len(rows)], rows.gold, one[-1] if calibrated else None) for one in scores]
-
-
-def spread(judgements: Sequence[Judgement]) -> Spread:
-    """Mean, standard deviation (of a sample) and range of the accuracies of several permutations."""
-    accuracies = np.array([judgement.correct.mean() for judgement in judgements])
-    calibrated = [accuracy for j in judgements if (accuracy := j.calibrated_accuracy) is not None]
-    return Spread(
-        mean=float(accuracies.mean()),
-        sd=float(accuracies.std(ddof=1)) if len(accuracies) > 1 else 0.0,
-        min=float(accuracies.min()),
-        max=float(accuracies.max()),
-        permutations=len(accuracies),
-        n=len(judgements[0].gold),
-        calibrated_mean=float(np.mean(calibrated)) if calibrated else None,
-    )
-
-
-def compare(lens: NDArray[np.bool_], rival: NDArray[np.bool_]) -> Verdict:
-    """Exact two-sided McNemar test on the rows where just one of the two is right."""
-    from scipy.stats import binomtest
-
-    only_lens = int((lens & ~rival).sum())
-    only_rival = int((rival & ~lens).sum())
-    differing = only_lens + only_rival
-    p_value = float(binomtest(only_lens, differing).pvalue) if differing else 1.0
-    return Verdict(
-        better_than_random_and_validation=only_lens > only_rival,
-        only_lens_right=only_lens,
-        only_rival_right=only_rival,
-        p_value=p_value,
-    )

@@ -3,7 +3,7 @@
 A permutation that is right on h of the rows it has seen, with r rows left, ends with h to h + r. Once h + r is less
 than what each of k others is sure of, it is not among the best k by accuracy, whatever its margin, and is dropped.
 The comparison is strict, so one that could still draw level stays, and its margin and rows decide as ever. Hence the
-best k, and their standings, are those of judging everything. The order of the rows and the blocks decide only how
+best k, and their scores, are those of judging everything. The order of the rows and the blocks decide only how
 early a permutation leaves.
 """
 
@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lens_engine.judging.judgement import Judgement
+from lens_engine.judging.outcome import Dropped, Finished, Outcome
+from lens_engine.judging.score import Score
 from lens_engine.types import FloatArray, IndexArray
 
 JudgeBlock = Callable[[Sequence[int], IndexArray, bool], list[Judgement]]
@@ -56,11 +58,11 @@ class Race:
     least_block: int  #: rows judged at a time, at least
     incumbents: tuple[int, ...]  #: rows each incumbent is right on
     places: int
+    dtype: str = "float32"  #: number format of the log-probabilities
     _contenders: list[_Contender] = field(init=False, default_factory=list)
 
-    def run(self, num_contenders: int) -> list[Judgement | int]:
-        """The judgement of each contender on all rows, in their own order; for one that was dropped, the most rows
-        it could have been right on.
+    def run(self, num_contenders: int) -> list[Outcome]:
+        """How each contender ended. A dropped one is charged with every row.
 
         After the first block the leaders run to their end: what they are sure of drops most of the others.
         """
@@ -106,7 +108,8 @@ class Race:
         end = seen + max(self.least_block, min(2 * (may_miss + 1), 2 * num_rows // 3))
         return num_rows if num_rows - end < self.least_block / 2 else end
 
-    def _outcome(self, one: _Contender) -> Judgement | int:
+    def _outcome(self, one: _Contender) -> Outcome:
         if one.judgement is None or one.seen < len(self.order):
-            return self._most(one)
-        return one.judgement.take(np.argsort(self.order))
+            return Dropped(self._most(one), charged_rows=len(self.order))
+        judgement = one.judgement.take(np.argsort(self.order))
+        return Finished(judgement, Score.of(judgement, self.dtype))

@@ -1,4 +1,4 @@
-"""How permutations rank: by accuracy, then by mean margin, then by their rows; never by chance."""
+"""Scores: how permutations rank. By accuracy, then by mean margin, then by their rows; never by chance."""
 
 from dataclasses import dataclass
 
@@ -11,8 +11,8 @@ from lens_engine.types import Permutation
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How a permutation ranks, and how many of its rows rounding could turn over."""
+class Score:
+    """What a permutation ranks by, and how many of its rows rounding could turn over."""
 
     correct: int
     n: int
@@ -20,37 +20,37 @@ class Standing:
     close_hits: int = 0  #: rows that are right by less than the rounding
     close_misses: int = 0  #: rows that are wrong by less than the rounding
 
+    @classmethod
+    def of(cls, judgement: Judgement, dtype: str = "float32") -> "Score":
+        """The score of a judgement; by calibrated log-probabilities when the judgement has them.
+
+        Args:
+            dtype: the number format of the log-probabilities; it decides which rows are close.
+        """
+        margins, hits = judgement.margins, judgement.ranked_hits
+        close = np.abs(margins) < rounding_nats(dtype, calibrated=judgement.content_free is not None)
+        return cls(
+            correct=int(hits.sum()),
+            n=len(judgement.gold),
+            margin=float(margins.mean()),
+            close_hits=int((close & hits).sum()),
+            close_misses=int((close & ~hits).sum()),
+        )
+
     @property
     def accuracy(self) -> float:
         return self.correct / self.n
 
 
-def stand(judgement: Judgement, dtype: str = "float32") -> Standing:
-    """A permutation's standing; by calibrated scores when the judgement has them.
-
-    Args:
-        dtype: the precision it was scored in, for how many rows are close.
-    """
-    margins, hits = judgement.margins, judgement.ranked_hits
-    close = np.abs(margins) < rounding_nats(dtype, calibrated=judgement.content_free is not None)
-    return Standing(
-        correct=int(hits.sum()),
-        n=len(judgement.gold),
-        margin=float(margins.mean()),
-        close_hits=int((close & hits).sum()),
-        close_misses=int((close & ~hits).sum()),
-    )
-
-
-def rank_key(permutation: Permutation, standing: Standing) -> tuple[float, float, Permutation]:
+def rank_key(permutation: Permutation, score: Score) -> tuple[float, float, Permutation]:
     """Sort key, best first: accuracy, margin, then rows."""
-    return (-standing.accuracy, -standing.margin, permutation)
+    return (-score.accuracy, -score.margin, permutation)
 
 
-def pool(first: Standing, second: Standing) -> Standing:
-    """The standing on both sets of rows together."""
+def pool(first: Score, second: Score) -> Score:
+    """The score on both sets of rows together."""
     n = first.n + second.n
-    return Standing(
+    return Score(
         correct=first.correct + second.correct,
         n=n,
         margin=(first.margin * first.n + second.margin * second.n) / n,
@@ -59,7 +59,7 @@ def pool(first: Standing, second: Standing) -> Standing:
     )
 
 
-def measure_lead(best: Standing, runner_up: Standing, rounding: float) -> Lead:
+def measure_lead(best: Score, runner_up: Score, rounding: float) -> Lead:
     """By how many rows the best is ahead, and whether rounding alone could turn the order.
 
     It could when the close rows reach the lead: those the best has right, and those the runner-up has

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lens_engine.config import BudgetOptions
+from lens_engine.metering.cost import Cost
 from lens_engine.metering.progress import Progress, SelectionListener
-from lens_engine.pricing.prices import Cost
 from lens_engine.scoring.base import Block, LabelScorer, Prefix, score_blocks
 from lens_engine.scoring.cache.scorer import count_pairs_found
 from lens_engine.scoring.limits import check_finite

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lens_engine.config import SelectionConfig
+from lens_engine.randomness import make_generator
 from lens_engine.rows.quotas import demonstration_quotas
 from lens_engine.task.template import Task
 from lens_engine.types import Example, IndexArray, Permutation
@@ -32,11 +33,15 @@ def draw_permutation(groups: IndexArray, quotas: Sequence[int], rng: np.random.G
     return shuffle(np.concatenate(members).tolist(), rng)
 
 
-def render_permutations(
-    task: Task, examples: Sequence[Example], permutations: Sequence[Permutation]
-) -> list[tuple[str, ...]]:
-    """The prefix of each permutation of these examples."""
-    return [task.render_prefix([examples[index] for index in permutation]) for permutation in permutations]
+def draw_permutations(
+    examples: Sequence[Example], task: Task, config: SelectionConfig, first: int, count: int
+) -> list[Permutation]:
+    """Random permutations `first` to `first + count` of these examples; the i-th is the same for the same seed."""
+    groups, quotas = group_by_label(examples, task, config)
+    return [
+        draw_permutation(groups, quotas, make_generator(config.seed, "random", index))
+        for index in range(first, first + count)
+    ]
 
 
 def swap(members: Sequence[int], rng: np.random.Generator) -> Permutation:

@@ -1,8 +1,4 @@
-"""Successive halving: many permutations on few rows, the better half of them on twice as many, and so on.
-
-Jamieson & Talwalkar (2016), "Non-stochastic Best Arm Identification". Not exact, unlike a race: one that is unlucky on
-the first rows is lost. But the same money tries three times as many permutations.
-"""
+"""The rungs of successive halving, known before the run (see judging/halving)."""
 
 from dataclasses import dataclass, replace
 

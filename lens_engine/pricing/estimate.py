@@ -1,17 +1,17 @@
-"""What a run would cost with this model on this machine, asked before it starts."""
+"""Estimates: what a run would cost with this model on this machine, and how fast this machine is."""
 
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from lens_engine.config import SelectionConfig
-from lens_engine.pricing.prices import CostEstimate, Planner, TokenLengths
-from lens_engine.rows.context import fit_to_context
-from lens_engine.rows.problem import Problem
-from lens_engine.rows.splits import SplitRows, split_examples
+from lens_engine.metering.cost import Cost
+from lens_engine.pricing.prices import TokenLengths
+from lens_engine.rows.splits import SplitRows
 from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, score_blocks
 from lens_engine.scoring.cache.scorer import RememberingScorer
 from lens_engine.task.template import Task
+from lens_engine.types import Phase
 
 _SAMPLE_TOKENS = 8_192
 """About what a run scores at a time; a few seconds on a laptop."""
@@ -19,19 +19,29 @@ _SAMPLE_TOKENS = 8_192
 _SAMPLE_QUERIES = 16
 
 
-def estimate_cost(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -> CostEstimate:
-    """Forwards, tokens and seconds of the whole run, by phase; a budget may end it earlier.
+@dataclass(frozen=True)
+class CostEstimate:
+    """The cost of each phase when every permutation is judged on every row.
 
-    Tokens are counted by the scorer. The pace is measured: a small sample is scored, twice.
-
-    Raises:
-        InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
+    The pairs are an upper bound: children that repeat cost none, and those that are dropped less. A race that
+    can drop nobody feeds some prefixes again, so the tokens may come out higher, but not by much.
     """
-    task = problem.task
-    rows = fit_to_context(split_examples(problem, config), task, scorer, config).rows
-    lengths = measure_lengths(rows, task, scorer)
-    pace = measure_pace(rows, task, scorer)
-    return Planner(rows, config, lengths).estimate(pace)
+
+    phases: dict[Phase, Cost]
+    seconds: float | None  #: None where the pace is not known
+
+    @classmethod
+    def at_pace(cls, phases: dict[Phase, Cost], tokens_per_second: float | None) -> "CostEstimate":
+        tokens = sum(cost.tokens for cost in phases.values())
+        return cls(phases, tokens / tokens_per_second if tokens_per_second else None)
+
+    @property
+    def total(self) -> Cost:
+        return sum(self.phases.values(), Cost())
+
+    def seconds_of(self, phase: Phase) -> float | None:
+        """A phase's share of the seconds, by its tokens."""
+        return None if self.seconds is None else self.seconds * self.phases[phase].tokens / max(self.total.tokens, 1)
 
 
 def measure_lengths(rows: SplitRows, task: Task, scorer: LabelScorer) -> TokenLengths:

@@ -1,11 +1,16 @@
 """How many of each label: demonstrations, survivors of a filtering round, rows of a split."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
-from lens_engine.types import Example
+from lens_engine.types import Example, FloatArray, IndexArray
+
+T = TypeVar("T")
 
 
 def count_labels(examples: Iterable[Example], labels: Sequence[str]) -> dict[str, int]:
@@ -52,6 +57,32 @@ def share_proportionally(total: int, available: Mapping[str, int]) -> dict[str, 
     while sum(quotas.values()) > total:
         quotas[max(quotas, key=lambda label: (quotas[label] > 1, quotas[label] - exact[label]))] -= 1
     return quotas
+
+
+def take_quotas(items: Iterable[T], quotas: Mapping[str, int], label_of: Callable[[T], str]) -> tuple[list[T], list[T]]:
+    """The first items of each label, as many as its quota, and the rest; both in the given order."""
+    left = dict(quotas)
+    taken, rest = list[T](), list[T]()
+    for item in items:
+        label = label_of(item)
+        if left[label]:
+            left[label] -= 1
+            taken.append(item)
+        else:
+            rest.append(item)
+    return taken, rest
+
+
+def spread_evenly(groups: IndexArray) -> FloatArray:
+    """Where each row stands, between 0 and 1, when the rows of each group are spread evenly  # [rows].
+
+    In this order every beginning has the groups in proportion.
+    """
+    places = np.empty(len(groups))
+    for group in np.unique(groups):
+        own = np.flatnonzero(groups == group)
+        places[own] = (np.arange(len(own)) + 0.5) / len(own)
+    return places
 
 
 def demonstration_quotas(config: SelectionConfig, available: Mapping[str, int]) -> dict[str, int] | None:

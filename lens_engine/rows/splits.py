@@ -9,13 +9,22 @@ the others (or refused, if `splits.leaked_rows` says so). All of it is counted a
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset
 from lens_engine.plan.rounds import plan_rounds
 from lens_engine.randomness import make_generator
 from lens_engine.rows.cleaning import CleanExamples, check_labels, clean_examples, drop_leaks, list_rows
 from lens_engine.rows.problem import Problem
-from lens_engine.rows.quotas import count_labels, demonstration_quotas, share_equally, share_proportionally
+from lens_engine.rows.quotas import (
+    count_labels,
+    demonstration_quotas,
+    share_equally,
+    share_proportionally,
+    spread_evenly,
+    take_quotas,
+)
 from lens_engine.types import Example
 
 _VALIDATION_SHARE, _CONFIRMATION_SHARE, _SCORE_SHARE = 0.25, 0.20, 0.20
@@ -124,15 +133,7 @@ def _take(pool: list[Example], labels: Sequence[str], total: int) -> tuple[list[
 
 
 def _take_quotas(pool: list[Example], quotas: dict[str, int]) -> tuple[list[Example], list[Example]]:
-    left = dict(quotas)
-    taken, rest = list[Example](), list[Example]()
-    for example in pool:
-        if left[example.label]:
-            left[example.label] -= 1
-            taken.append(example)
-        else:
-            rest.append(example)
-    return taken, rest
+    return take_quotas(pool, quotas, lambda example: example.label)
 
 
 def _take_score_set(
@@ -154,14 +155,8 @@ def _spare(pool: list[Example], labels: Sequence[str], config: SelectionConfig) 
 
 def _interleave(examples: list[Example], labels: Sequence[str]) -> list[Example]:
     """Spread each label evenly over the list, so that every beginning has the labels in proportion."""
-    counts = count_labels(examples, labels)
-    seen = dict.fromkeys(labels, 0)
-    keyed = list[tuple[float, int, Example]]()
-    for example in examples:
-        place = (seen[example.label] + 0.5) / counts[example.label]
-        keyed.append((place, labels.index(example.label), example))
-        seen[example.label] += 1
-    return [example for *_, example in sorted(keyed, key=lambda item: item[:2])]
+    groups = np.array([labels.index(example.label) for example in examples], dtype=np.intp)
+    return [examples[index] for index in np.lexsort((groups, spread_evenly(groups)))]
 
 
 def _take_candidates(rest: list[Example], labels: Sequence[str], config: SelectionConfig) -> list[Example]:

@@ -3,94 +3,97 @@
 from dataclasses import dataclass
 
 from lens_engine import __version__
-from lens_engine.config import SelectionConfig
-from lens_engine.judging.judgement import interval
 from lens_engine.judging.rounding import rounding_nats
 from lens_engine.judging.score import measure_lead, rank_key
+from lens_engine.judging.statistics import interval
+from lens_engine.methods.base import Findings
 from lens_engine.result import Accuracy, Lead, Provenance, SelectionResult, Spending, Splits, SupportExample
 from lens_engine.rows.context import FittedRows
-from lens_engine.rows.problem import Problem, digest_examples
+from lens_engine.rows.problem import digest_examples
+from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.state import RunState
-from lens_engine.scoring.base import LabelScorer
-from lens_engine.types import Example, Permutation, StopReason
+from lens_engine.scoring.base import ScorerIdentity
+from lens_engine.types import Permutation, StopReason
 
 
 @dataclass(frozen=True)
-class Findings:
+class Ending:
     """All that a result is made of."""
 
-    problem: Problem
-    config: SelectionConfig
-    fitted: FittedRows
-    state: RunState
-    scorer: LabelScorer
-    seconds: float
-    num_random_permutations: int = 0  #: what random-and-validation was to draw, as the method
+    prepared: PreparedRun
+    findings: Findings
+    state: RunState[object]
+    chosen_by_method: Permutation
+    reason: StopReason
 
     @property
-    def survivors(self) -> tuple[Example, ...]:
-        return self.state.filtering.pick_survivors(self.fitted.rows.candidates)
+    def chosen(self) -> Permutation:
+        """What is served: what confirmation came to, or else what the method did."""
+        confirmed = self.state.evaluation.chosen
+        return self.chosen_by_method if confirmed is None else confirmed
+
+    @property
+    def identity(self) -> ScorerIdentity:
+        return self.prepared.meter.scorer.identity
 
 
-def build_result(run: Findings, stop_reason: StopReason) -> SelectionResult:
-    """The result of a run that ended for this reason, with its digest."""
-    state, assessment = run.state, run.state.assessment
-    chosen = assessment.chosen if assessment.chosen is not None else state.search.best if state.search else ()
+def build_result(ending: Ending) -> SelectionResult:
+    """The result of a run, with its digest."""
+    evaluation, fitted = ending.state.evaluation, ending.prepared.fitted
+    lead = _lead(ending)
     return SelectionResult(
-        partial=stop_reason is not StopReason.COMPLETED,
-        stop_reason=stop_reason,
-        examples=_support_examples(run, chosen),
-        validation=_validation_figure(run, chosen),
-        confirmation=assessment.confirmation,
-        test=assessment.test,
-        baselines=assessment.baselines,
-        verdict=assessment.verdict,
-        order=assessment.order,
-        lead=_lead(run),
-        truncated_prompts=run.fitted.trimmed,
-        splits=_split_figures(run.fitted),
-        cost=_cost_figures(run),
-        warnings=_warnings(run),
-        provenance=_provenance(run),
+        partial=ending.reason is not StopReason.COMPLETED,
+        stop_reason=ending.reason,
+        examples=_support_examples(ending),
+        validation=_validation_figure(ending),
+        confirmation=evaluation.confirmation,
+        test=evaluation.test,
+        baselines=evaluation.baselines,
+        verdict=evaluation.verdict,
+        order=evaluation.order,
+        lead=lead,
+        truncated_prompts=fitted.trimmed,
+        splits=_split_figures(fitted),
+        cost=_cost_figures(ending),
+        warnings=_warnings(ending, lead),
+        provenance=_provenance(ending),
     ).with_digest()
 
 
-def _support_examples(run: Findings, chosen: Permutation) -> tuple[SupportExample, ...]:
-    survivors, filtering = run.survivors, run.state.filtering
-    info_scores = filtering.info_scores.tolist() if filtering.rounds_done else [None] * len(survivors)
-    task = run.problem.task
-    demonstrations = [task.render_demonstration(survivors[index]) for index in chosen]
-    tokens = run.scorer.count_tokens(demonstrations)
+def _support_examples(ending: Ending) -> tuple[SupportExample, ...]:
+    run = ending.prepared.run
+    examples = [run.rows.candidates[index] for index in ending.chosen]
+    tokens = ending.prepared.meter.scorer.count_tokens([run.task.render_demonstration(example) for example in examples])
     return tuple(
         SupportExample(
             position=position,
-            row=survivors[index].row,
-            text=survivors[index].text,
-            label=survivors[index].label,
-            label_word=task.verbalizer.words[survivors[index].label],
-            info_score=info_scores[index],
+            row=example.row,
+            text=example.text,
+            label=example.label,
+            label_word=run.task.verbalizer.words[example.label],
+            info_score=ending.findings.info_scores.get(index),
             tokens=tokens[position],
         )
-        for position, index in enumerate(chosen)
+        for position, (index, example) in enumerate(zip(ending.chosen, examples, strict=True))
     )
 
 
-def _validation_figure(run: Findings, chosen: Permutation) -> Accuracy | None:
-    search = run.state.search
-    standing = search.standings.get(chosen) if search else run.state.assessment.rivals.standing
-    if standing is None:
+def _validation_figure(ending: Ending) -> Accuracy | None:
+    scores = dict(zip(ending.findings.finalists, ending.findings.scores, strict=True))
+    score = scores.get(ending.chosen)
+    if score is None:
         return None
-    return Accuracy(accuracy=standing.accuracy, n=standing.n, ci95=interval(standing.correct, standing.n))
+    return Accuracy(accuracy=score.accuracy, n=score.n, ci95=interval(score.correct, score.n))
 
 
-def _lead(run: Findings) -> Lead | None:
-    """The chosen permutation against the runner-up of the last beam, by the rows that decided between them."""
-    search, pooled = run.state.search, run.state.assessment.pooled_standings
-    if search is None or len(search.beam) < 2:
+def _lead(ending: Ending) -> Lead | None:
+    """The chosen permutation against the runner-up of the finalists, by the rows that decided between them."""
+    findings, pooled = ending.findings, ending.state.evaluation.pooled_scores
+    if len(findings.finalists) < 2:
         return None
-    standings = pooled or tuple(search.standings[permutation] for permutation in search.beam)
-    ranked = sorted(zip(search.beam, standings, strict=True), key=lambda pair: rank_key(*pair))
-    rounding = rounding_nats(run.scorer.identity.dtype, calibrated=run.config.calibrated_search)
+    scores = pooled or findings.scores
+    ranked = sorted(zip(findings.finalists, scores, strict=True), key=lambda pair: rank_key(*pair))
+    rounding = rounding_nats(ending.identity.dtype, calibrated=ending.prepared.run.config.calibrated_search)
     return measure_lead(ranked[0][1], ranked[1][1], rounding)
 
 
@@ -111,47 +114,31 @@ def _split_figures(fitted: FittedRows) -> Splits:
     )
 
 
-def _cost_figures(run: Findings) -> Spending:
-    state, search = run.state, run.state.search
+def _cost_figures(ending: Ending) -> Spending:
+    state, findings = ending.state, ending.findings
     return Spending(
         forwards=state.spent.forwards,
         tokens=state.spent.tokens,
-        seconds=run.seconds,
+        seconds=ending.prepared.meter.seconds,
         pairs_from_cache=state.pairs_from_cache,
-        permutations_evaluated=search.num_evaluated if search else state.assessment.rivals.drawn,
-        permutations_eliminated=len(search.eliminated) if search else 0,
-        token_budget=run.scorer.identity.token_budget,
+        permutations_evaluated=findings.num_judged,
+        permutations_eliminated=findings.num_dropped,
+        token_budget=ending.identity.token_budget,
     )
 
 
-def _warnings(run: Findings) -> tuple[str, ...]:
-    warnings = list(run.fitted.rows.warnings)
-    if run.fitted.skipped:
-        warnings.append(f"{run.fitted.skipped} rows were left out because of texts too long for the model's context")
-    if run.fitted.trimmed:
-        warnings.append(f"{run.fitted.trimmed} texts were trimmed to fit the model's context")
-    warnings += _shortened_search(run)
-    warnings += _noisy_lead(_lead(run), run.scorer.identity.dtype)
-    if run.state.assessment.skipped:
-        warnings.append("the budget did not cover: " + ", ".join(run.state.assessment.skipped))
+def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
+    fitted, skipped = ending.prepared.fitted, ending.state.evaluation.skipped
+    warnings = list(fitted.rows.warnings)
+    if fitted.skipped:
+        warnings.append(f"{fitted.skipped} rows were left out because of texts too long for the model's context")
+    if fitted.trimmed:
+        warnings.append(f"{fitted.trimmed} texts were trimmed to fit the model's context")
+    warnings += ending.findings.warnings
+    warnings += _noisy_lead(lead, ending.identity.dtype)
+    if skipped:
+        warnings.append("the budget did not cover: " + ", ".join(skipped))
     return tuple(warnings)
-
-
-def _shortened_search(run: Findings) -> list[str]:
-    if run.config.method != "lens":
-        return _shortened_random_search(run)
-    search, iterations = run.state.search, run.config.search.iterations
-    if search is None:
-        return ["the run ended before the search: the permutation was chosen by InfoScore and diversity alone"]
-    if search.iterations_done < iterations:
-        return [f"the search ended after {search.iterations_done} of {iterations} iterations"]
-    return []
-
-
-def _shortened_random_search(run: Findings) -> list[str]:
-    drawn = run.state.assessment.rivals.drawn
-    total = run.num_random_permutations if run.config.method == "random_and_validation" else drawn
-    return [f"the search ended after {drawn} of {total} random permutations"] if drawn < total else []
 
 
 def _noisy_lead(lead: Lead | None, dtype: str) -> list[str]:
@@ -165,8 +152,8 @@ def _noisy_lead(lead: Lead | None, dtype: str) -> list[str]:
     ]
 
 
-def _provenance(run: Findings) -> Provenance:
-    identity, problem = run.scorer.identity, run.problem
+def _provenance(ending: Ending) -> Provenance:
+    identity, problem, config = ending.identity, ending.prepared.problem, ending.prepared.run.config
     return Provenance(
         lens=__version__,
         model=identity.model,
@@ -174,8 +161,8 @@ def _provenance(run: Findings) -> Provenance:
         dtype=identity.dtype,
         device=identity.device,
         executor=identity.executor,
-        seed=run.config.seed,
+        seed=config.seed,
         dataset_sha256=digest_examples(problem.examples),
         test_sha256=None if problem.test is None else digest_examples(problem.test),
-        config=run.config.model_dump(mode="json"),
+        config=config.model_dump(mode="json"),
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lens_engine.errors import InvalidTemplate, InvalidVerbalizer
-from lens_engine.types import Example
+from lens_engine.types import Example, Permutation
 
 SLOTS = ("text", "label")
 CONTENT_FREE_TEXT = "N/A"
@@ -124,6 +124,12 @@ class Task:
 
     def render_prefix(self, demonstrations: Sequence[Example]) -> tuple[str, ...]:
         return tuple(self.render_demonstration(example) for example in demonstrations)
+
+    def render_permutations(
+        self, examples: Sequence[Example], permutations: Sequence[Permutation]
+    ) -> list[tuple[str, ...]]:
+        """The prefix of each permutation of these examples."""
+        return [self.render_prefix([examples[index] for index in permutation]) for permutation in permutations]
 
     def render_prompt(self, demonstrations: Sequence[Example], text: str) -> str:
         """The prompt a production system sends: byte for byte what was scored."""

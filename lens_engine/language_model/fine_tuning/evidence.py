@@ -131,11 +131,3 @@ class FineTuner(Protocol):
             ModelError: the model cannot be loaded or trained.
         """
         ...
-
-
-Select = Callable[[Evidence, tuple[int, ...], np.random.Generator], list[int]]
-"""Chooses rows of the pool: `select(evidence, quotas, rng)`, quotas[g] of them from group g.
-
-With one quota only the choice is not label-balanced. Equal arguments give equal rows, in the order in
-which they were chosen; ties go to the lower row.
-"""

@@ -17,7 +17,7 @@ _LEAST_PROBABILITY = 1e-12
 """A probability that float32 rounded to zero still has a logarithm."""
 
 
-def glister(evidence: Evidence, quotas: tuple[int, ...], rng: np.random.Generator) -> list[int]:  # noqa: ARG001
+def glister(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
     """Each pick promises the largest fall of the validation loss, and the final layer takes its step.
 
     Raises:

@@ -17,7 +17,7 @@ _RIDGE = 0.5
 so the choice does not depend on the scale of the features."""
 
 
-def craig(evidence: Evidence, quotas: tuple[int, ...], rng: np.random.Generator) -> list[int]:  # noqa: ARG001
+def craig(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
     """The least sum, over the group, of the distance from a gradient to the nearest chosen one; greedily."""
 
     def choose(rows: IndexArray, quota: int) -> list[int]:
@@ -33,7 +33,7 @@ def craig(evidence: Evidence, quotas: tuple[int, ...], rng: np.random.Generator)
     return choose_within(evidence.groups, quotas, choose)
 
 
-def grad_match(evidence: Evidence, quotas: tuple[int, ...], rng: np.random.Generator) -> list[int]:  # noqa: ARG001
+def grad_match(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
     """Orthogonal matching pursuit of the group's summed gradient."""
 
     def choose(rows: IndexArray, quota: int) -> list[int]:

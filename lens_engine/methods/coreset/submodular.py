@@ -65,7 +65,7 @@ class GraphCut:
         self._chosen.append(element)
 
 
-def facility_location(evidence: Evidence, quotas: tuple[int, ...], rng: np.random.Generator) -> list[int]:  # noqa: ARG001
+def facility_location(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
     """Rows that leave no row of the group without one whose gradient points the same way."""
 
     def choose(rows: IndexArray, quota: int) -> list[int]:
@@ -74,7 +74,7 @@ def facility_location(evidence: Evidence, quotas: tuple[int, ...], rng: np.rando
     return choose_within(evidence.groups, quotas, choose)
 
 
-def graph_cut(evidence: Evidence, quotas: tuple[int, ...], rng: np.random.Generator) -> list[int]:  # noqa: ARG001
+def graph_cut(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
     """Rows whose gradients are like those of the group, and unlike each other."""
 
     def choose(rows: IndexArray, quota: int) -> list[int]:

@@ -10,7 +10,7 @@ from lens_engine.judging.calibration import calibrate
 from lens_engine.metering.meter import Meter
 from lens_engine.methods.lens.infoscore import contributions, info_scores
 from lens_engine.plan.rounds import FilterRound
-from lens_engine.rows.quotas import count_labels, share_equally
+from lens_engine.rows.quotas import count_labels, share_equally, take_quotas
 from lens_engine.scoring.base import Prefix
 from lens_engine.task.template import CONTENT_FREE_TEXT, Task
 from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs
@@ -64,6 +64,11 @@ class Filter:
         kept = self.rank(state.survivors, info_scores(matrix), plan.keep)
         return FilterState(state.rounds_done + 1, state.survivors[kept], matrix[kept])
 
+    def cut(self, state: FilterState, keep: int) -> FilterState:
+        """The state with only the `keep` best survivors, by the score examples seen so far."""
+        kept = self.rank(state.survivors, state.info_scores, keep)
+        return FilterState(state.rounds_done, state.survivors[kept], state.contributions[kept])
+
     def rank(self, survivors: IndexArray, scores: FloatArray, keep: int) -> IndexArray:
         """Positions of the `keep` best survivors, ascending; ties go to the earlier row.
 
@@ -73,13 +78,8 @@ class Filter:
         if not self.balanced:
             return np.sort(best_first[:keep])
         examples = [self.candidates[index] for index in survivors]
-        left = share_equally(keep, count_labels(examples, self.task.labels))
-        kept = list[int]()
-        for position in best_first.tolist():
-            label = examples[position].label
-            if left[label]:
-                left[label] -= 1
-                kept.append(position)
+        quotas = share_equally(keep, count_labels(examples, self.task.labels))
+        kept, _ = take_quotas(best_first.tolist(), quotas, lambda position: examples[position].label)
         return np.sort(np.array(kept, dtype=np.intp))
 
     def _score(self, survivors: IndexArray, new: Sequence[Example], meter: Meter) -> FloatArray:

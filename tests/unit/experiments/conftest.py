@@ -9,7 +9,8 @@ import pytest
 from experiments.laboratory.cells import Bench
 from experiments.laboratory.laboratory import Laboratory, Observer, SilentObserver
 from experiments.laboratory.store import CellStore
-from lens_engine.config import SelectionConfig, resolve_config
+from lens_engine.config import SelectionConfig
+from lens_engine.presets import resolve_config
 from tests.unit.experiments.experiment_doubles import TINY, FixedDatasets, TableModels, make_dataset
 
 

@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from lens_engine.config import PRESETS, SelectionConfig, resolve_config
+from lens_engine.presets import PRESETS, resolve_config
+from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
 from lens_engine.pricing.prices import count_evaluations, count_pairs
 

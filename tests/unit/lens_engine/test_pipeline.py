@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from lens_engine.config import PRESETS, SelectionConfig
+from lens_engine.presets import PRESETS
+from lens_engine.config import SelectionConfig
 from lens_engine.errors import (
     CheckpointDamaged,
     CheckpointForeign,
@@ -14,7 +15,7 @@ from lens_engine.errors import (
     PromptTooLong,
 )
 from lens_engine.pipeline import select_support_examples
-from lens_engine.pricing.prices import Planner, TokenLengths
+from lens_engine.pricing.prices import Prices, TokenLengths
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem, digest_examples
 from lens_engine.rows.splits import split_examples
@@ -215,7 +216,7 @@ def test_budget_may_change_between_attempts(
 
 
 def least_forwards(problem: Problem, config: SelectionConfig) -> int:
-    planner = Planner(split_examples(problem, config), config, TokenLengths(1.0, 1.0))
+    planner = Prices(split_examples(problem, config), config, TokenLengths(1.0, 1.0))
     first = planner.rounds[0]
     return first.pairs + first.new_columns + planner.testing().forwards
 

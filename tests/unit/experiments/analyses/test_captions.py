@@ -6,7 +6,7 @@ from experiments.analyses.captions import as_sentence, datasets_of, describe_cel
 from experiments.findings.spreads import SPREAD_COLUMNS, sample_sd, show_rows, spread_values
 from experiments.laboratory.cells import Bench
 from lens_engine.config import SelectionConfig
-from lens_engine.judging.judgement import interval
+from lens_engine.judging.statistics import interval
 from lens_engine.result import Accuracy
 
 Make = Callable[..., SelectionConfig]

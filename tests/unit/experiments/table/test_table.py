@@ -12,7 +12,7 @@ from experiments.laboratory.laboratory import Laboratory
 from experiments.scales import TINY, Scale
 from experiments.table.entries import LENS, Entry, make_entries, pick_entries
 from experiments.table.table import TablePlan, run
-from lens_engine.config import METHODS
+from lens_engine.config import METHOD_NAMES
 from lens_engine.errors import InvalidConfig
 from lens_engine.testing import TableScorer
 from tests.unit.experiments.experiment_doubles import FixedDatasets, Killed, TableModels
@@ -41,7 +41,7 @@ def values(finding: Finding) -> dict[tuple[str, str, str], tuple[Any, ...]]:
 def test_every_method_has_an_entry() -> None:
     entries = make_entries(TINY)
     methods = {entry.options.get("method", "lens") for entry in entries.values()} | {"random"}
-    assert methods == set(METHODS)
+    assert methods == set(METHOD_NAMES)
     assert len({entry.name for entry in entries.values()}) == len(entries)
 
 

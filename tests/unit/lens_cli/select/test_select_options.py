@@ -3,7 +3,7 @@
 import pytest
 
 from lens_cli.select.options import read_config, read_task, read_words
-from lens_engine.config import PRESETS
+from lens_engine.presets import PRESETS
 from lens_engine.errors import InvalidConfig, InvalidTemplate, InvalidVerbalizer
 
 

@@ -6,7 +6,8 @@ import pytest
 from rich.console import Console
 
 from lens_cli.views.cost import show_estimate
-from lens_engine.pricing.prices import Cost, CostEstimate
+from lens_engine.metering.cost import Cost
+from lens_engine.pricing.estimate import CostEstimate
 from lens_engine.types import Phase
 
 PHASES = {Phase.FILTER: Cost(1_200, 30_000), Phase.SEARCH: Cost(4_000, 60_000), Phase.EVALUATE: Cost(800, 10_000)}

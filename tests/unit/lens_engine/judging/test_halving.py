@@ -13,7 +13,7 @@ from lens_engine.judging.score import rank_key, stand
 from lens_engine.methods.permutations import render_permutations
 from lens_engine.pipeline import select_support_examples
 from lens_engine.plan.rungs import Rung, plan_rungs
-from lens_engine.pricing.prices import Planner, TokenLengths, count_pairs
+from lens_engine.pricing.prices import Prices, TokenLengths, count_pairs
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.testing import TableScorer
@@ -130,7 +130,7 @@ def test_wide_run_costs_what_was_planned_and_its_rival_gets_as_many_pairs(
 ) -> None:
     problem: Problem = make_planted_problem()
     config = make_config(search={**WIDE, "elimination": False, "initial_starts": 64}, **options)
-    planner = Planner(split_examples(problem, config), config, TokenLengths(6.0, 5.0))
+    planner = Prices(split_examples(problem, config), config, TokenLengths(6.0, 5.0))
 
     result = select_support_examples(problem, make_planted_scorer(), config)
 

@@ -7,15 +7,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from sklearn.metrics import f1_score
 
-from lens_engine.judging.judgement import (
-    EvaluationRows,
-    Judgement,
-    compare,
-    interval,
-    judge,
-    spread,
-)
-from lens_engine.judging.score import Standing, rank_key, stand
+from lens_engine.judging.judgement import EvaluationRows, Judgement, judge
+from lens_engine.judging.statistics import compare, interval, spread
+from lens_engine.judging.score import Score, rank_key, stand
 from lens_engine.metering.meter import Meter
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer
@@ -94,11 +88,11 @@ def test_standing_follows_calibrated_scores_where_there_are_some() -> None:
 
 def test_ranking_is_by_accuracy_then_margin_then_rows() -> None:
     ranked = [
-        ((3, 1), Standing(9, 10, 0.1)),
-        ((9, 9), Standing(8, 10, 0.7)),
-        ((1, 2), Standing(8, 10, 0.5)),
-        ((2, 1), Standing(8, 10, 0.5)),
-        ((0, 0), Standing(7, 10, 5.0)),
+        ((3, 1), Score(9, 10, 0.1)),
+        ((9, 9), Score(8, 10, 0.7)),
+        ((1, 2), Score(8, 10, 0.5)),
+        ((2, 1), Score(8, 10, 0.5)),
+        ((0, 0), Score(7, 10, 5.0)),
     ]
 
     shuffled = [ranked[place] for place in (3, 0, 4, 2, 1)]
@@ -106,7 +100,7 @@ def test_ranking_is_by_accuracy_then_margin_then_rows() -> None:
 
 
 def test_standings_of_different_sizes_rank_by_share() -> None:
-    assert rank_key((0,), Standing(3, 4, 0.0)) < rank_key((0,), Standing(7, 10, 0.0))
+    assert rank_key((0,), Score(3, 4, 0.0)) < rank_key((0,), Score(7, 10, 0.0))
 
 
 def test_spread_is_over_permutations_with_the_samples_deviation() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lens_engine.judging.judgement import Judgement
 from lens_engine.judging.race import Incumbents, Race
-from lens_engine.judging.score import Standing, rank_key, stand
+from lens_engine.judging.score import Score, rank_key, stand
 from lens_engine.types import IndexArray
 
 
@@ -59,7 +59,7 @@ def make_judge(
     return Judge(log_probs, gold, (free - 20.0).astype(np.float32) if calibrated else None)
 
 
-def hold_race(judge: Judge, num_incumbents: int, places: int, least_block: int = 4) -> dict[int, Standing]:
+def hold_race(judge: Judge, num_incumbents: int, places: int, least_block: int = 4) -> dict[int, Score]:
     """The standings of the best by a race in which the first contenders of the table are the incumbents."""
     total, rows = judge.log_probs.shape[:2]
     known = [judge.whole(one) for one in range(num_incumbents)]
@@ -84,12 +84,12 @@ def hold_race(judge: Judge, num_incumbents: int, places: int, least_block: int =
     return best_of(standings, places)
 
 
-def best_of(standings: dict[int, Standing], places: int) -> dict[int, Standing]:
+def best_of(standings: dict[int, Score], places: int) -> dict[int, Score]:
     ranked = sorted(standings, key=lambda one: rank_key((one,), standings[one]))
     return {one: standings[one] for one in ranked[:places]}
 
 
-def judge_all(judge: Judge, places: int) -> dict[int, Standing]:
+def judge_all(judge: Judge, places: int) -> dict[int, Score]:
     return best_of({one: stand(judge.whole(one)) for one in range(len(judge.log_probs))}, places)
 
 
@@ -159,7 +159,7 @@ def test_one_who_can_only_draw_level_is_judged_to_the_end_and_may_win_by_margin(
 
     best = hold_race(judge, num_incumbents=1, places=1, least_block=1)
 
-    assert best == {2: Standing(2, 4, 2.0)}
+    assert best == {2: Score(2, 4, 2.0)}
     assert judge.pairs[1:].all()
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from lens_engine.judging.judgement import Judgement
 from lens_engine.judging.rounding import ROUNDING_NATS, rounding_nats
-from lens_engine.judging.score import Standing, measure_lead, pool, stand
+from lens_engine.judging.score import Score, measure_lead, pool, stand
 
 
 def make_judgement(margins: list[float], content_free: float | None = None) -> Judgement:
@@ -41,28 +41,28 @@ def test_calibrated_rows_are_close_by_their_calibrated_margins() -> None:
 
 
 def test_pooled_standing_counts_close_rows_of_both_sets() -> None:
-    pooled = pool(Standing(3, 4, 0.5, 1, 1), Standing(6, 12, 0.1, 2, 3))
+    pooled = pool(Score(3, 4, 0.5, 1, 1), Score(6, 12, 0.1, 2, 3))
 
-    assert pooled == Standing(9, 16, pytest.approx(0.2), 3, 4)
+    assert pooled == Score(9, 16, pytest.approx(0.2), 3, 4)
 
 
 @pytest.mark.parametrize(
     ("best", "runner_up", "close_rows", "is_noise"),
     [
-        (Standing(90, 100, 1.0, close_hits=0), Standing(89, 100, 1.0, close_misses=0), 0, False),
-        (Standing(90, 100, 1.0, close_hits=1), Standing(89, 100, 1.0, close_misses=0), 1, True),
-        (Standing(90, 100, 1.0, close_hits=1), Standing(87, 100, 1.0, close_misses=1), 2, False),
-        (Standing(90, 100, 1.0, close_hits=1), Standing(87, 100, 1.0, close_misses=2), 3, True),
+        (Score(90, 100, 1.0, close_hits=0), Score(89, 100, 1.0, close_misses=0), 0, False),
+        (Score(90, 100, 1.0, close_hits=1), Score(89, 100, 1.0, close_misses=0), 1, True),
+        (Score(90, 100, 1.0, close_hits=1), Score(87, 100, 1.0, close_misses=1), 2, False),
+        (Score(90, 100, 1.0, close_hits=1), Score(87, 100, 1.0, close_misses=2), 3, True),
         # the best's misses and the runner-up's hits could only widen the lead
-        (Standing(90, 100, 1.0, close_misses=9), Standing(89, 100, 1.0, close_hits=9), 0, False),
+        (Score(90, 100, 1.0, close_misses=9), Score(89, 100, 1.0, close_hits=9), 0, False),
         # level: the margins decide, unless they are closer than the rounding, or a row may turn
-        (Standing(90, 100, 1.5), Standing(90, 100, 1.0), 0, False),
-        (Standing(90, 100, 1.1), Standing(90, 100, 1.0), 0, True),
-        (Standing(90, 100, 1.5), Standing(90, 100, 1.0, close_misses=1), 1, True),
+        (Score(90, 100, 1.5), Score(90, 100, 1.0), 0, False),
+        (Score(90, 100, 1.1), Score(90, 100, 1.0), 0, True),
+        (Score(90, 100, 1.5), Score(90, 100, 1.0, close_misses=1), 1, True),
     ],
 )
 def test_lead_is_noise_when_as_many_rows_may_turn(
-    best: Standing, runner_up: Standing, close_rows: int, is_noise: bool
+    best: Score, runner_up: Score, close_rows: int, is_noise: bool
 ) -> None:
     lead = measure_lead(best, runner_up, rounding=0.25)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lens_engine.config import BudgetOptions
 from lens_engine.errors import NonFiniteScore
 from lens_engine.metering.meter import CHUNK_TOKENS, Meter, Stopped
-from lens_engine.pricing.prices import Cost
+from lens_engine.metering.cost import Cost
 from lens_engine.scoring.base import Block, ParallelScorer, Prefix
 from lens_engine.testing import TableScorer
 from lens_engine.types import LabelLogProbs, Phase, StopReason

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lens_engine.config import CORESET_METHODS, METHODS, CoresetMethod, SelectionConfig
+from lens_engine.config import CORESET_METHODS, METHOD_NAMES, CoresetMethod, SelectionConfig
 from lens_engine.errors import InvalidConfig, NothingSelected
 from lens_engine.judging.judgement import EvaluationRows, judge
 from lens_engine.judging.score import rank_key, stand
 from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows
-from lens_engine.methods.coreset.selectors import SELECTORS
+from lens_engine.methods.coreset.method import SELECTORS
 from lens_engine.methods.permutations import render_permutations
 from lens_engine.methods.random_permutations import RandomPermutations
 from lens_engine.pipeline import select_support_examples
-from lens_engine.pricing.prices import Planner, TokenLengths
+from lens_engine.pricing.prices import Prices, TokenLengths
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
@@ -98,11 +98,11 @@ def find_best_by_hand(problem: Problem, config: SelectionConfig, meter: Any, cou
 
 
 def test_every_method_of_the_table_is_offered_once() -> None:
-    assert ("lens", "zero_shot", "random", "random_and_validation", *CORESET_METHODS) == METHODS
+    assert ("lens", "zero_shot", "random", "random_and_validation", *CORESET_METHODS) == METHOD_NAMES
     assert set(CORESET_METHODS) == set(SELECTORS)
 
 
-@pytest.mark.parametrize("method", [method for method in METHODS if method not in ("lens", "zero_shot")])
+@pytest.mark.parametrize("method", [method for method in METHOD_NAMES if method not in ("lens", "zero_shot")])
 def test_method_chooses_label_balanced_candidates_and_is_tested(
     method: str, select: Callable[..., SelectionResult], problem: Problem, make_config: Make
 ) -> None:
@@ -121,7 +121,7 @@ def test_method_chooses_label_balanced_candidates_and_is_tested(
     assert {example.info_score for example in result.examples} == {None}
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHOD_NAMES)
 def test_same_seed_gives_the_same_digest_and_another_seed_another_choice(
     method: str, select: Callable[..., SelectionResult]
 ) -> None:
@@ -310,12 +310,12 @@ def test_fine_tuning_is_shown_and_can_be_cancelled(select: Callable[..., Selecti
     assert caught.value.stop_reason is StopReason.CANCELLED
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHOD_NAMES)
 def test_estimate_is_what_a_run_spends(
     method: str, select: Callable[..., SelectionResult], problem: Problem, make_config: Make
 ) -> None:
     config = make_config(method=method, search={"elimination": False, "initial_starts": 64})
-    planner = Planner(split_examples(problem, config), config, TokenLengths(6.0, 5.0))
+    planner = Prices(split_examples(problem, config), config, TokenLengths(6.0, 5.0))
 
     result = select(method, search={"elimination": False, "initial_starts": 64})
 

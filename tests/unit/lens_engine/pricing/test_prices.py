@@ -5,7 +5,9 @@ import pytest
 
 from lens_engine.config import SearchOptions, SelectionConfig
 from lens_engine.pipeline import select_support_examples
-from lens_engine.pricing.prices import Cost, CostEstimate, Planner, TokenLengths, count_evaluations
+from lens_engine.metering.cost import Cost
+from lens_engine.pricing.estimate import CostEstimate
+from lens_engine.pricing.prices import Prices, TokenLengths, count_evaluations
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.types import Phase
@@ -18,8 +20,8 @@ def estimate(problem: Problem, config: SelectionConfig) -> CostEstimate:
     return make_planner(problem, config).estimate()
 
 
-def make_planner(problem: Problem, config: SelectionConfig) -> Planner:
-    return Planner(split_examples(problem, config), config, TokenLengths(demonstration=6.0, query=5.0))
+def make_planner(problem: Problem, config: SelectionConfig) -> Prices:
+    return Prices(split_examples(problem, config), config, TokenLengths(demonstration=6.0, query=5.0))
 
 
 class PhaseCounter:
@@ -97,7 +99,7 @@ def test_tokens_are_estimated_closely(
     make_planted_problem: Callable[..., Problem], make_planted_scorer: Any, make_config: MakeConfig
 ) -> None:
     problem, config = make_planted_problem(), make_config(**ROOMY)
-    planner = Planner(split_examples(problem, config), config, TokenLengths(demonstration=7.0, query=6.0))
+    planner = Prices(split_examples(problem, config), config, TokenLengths(demonstration=7.0, query=6.0))
 
     result = select_support_examples(problem, make_planted_scorer(), config)
 

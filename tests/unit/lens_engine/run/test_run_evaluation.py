@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 from lens_engine.config import BudgetOptions, SelectionConfig
-from lens_engine.judging.score import Standing
+from lens_engine.judging.score import Score
 from lens_engine.metering.meter import Meter
 from lens_engine.methods.lens.beam import SearchState
-from lens_engine.pricing.prices import Planner, TokenLengths
+from lens_engine.pricing.prices import Prices, TokenLengths
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
-from lens_engine.run.evaluation import Assessor
-from lens_engine.run.state import Assessment
+from lens_engine.run.evaluation import Evaluator
+from lens_engine.run.state import Evaluation
 from lens_engine.testing import TableScorer
 from lens_engine.types import Permutation
 
@@ -25,12 +25,12 @@ def assess(
     make_planted_problem: Callable[..., Problem],
     make_config: Callable[..., SelectionConfig],
     make_meter: Callable[..., Meter],
-) -> Callable[..., list[Assessment]]:
+) -> Callable[..., list[Evaluation]]:
     """Every assessment saved for a beam of two, with so many of 20 validation and 16 confirmation rows right."""
 
     def run(
         validation: tuple[int, int] = (10, 5), confirmation: tuple[int, int] = (8, 4), **budget: Any
-    ) -> list[Assessment]:
+    ) -> list[Evaluation]:
         problem, config = make_planted_problem(), make_config(report={"random_and_validation": False})
         rows, task = split_examples(problem, config), problem.task
         places = {task.render_query(example.text): place for place, example in enumerate(rows.confirmation)}
@@ -42,20 +42,20 @@ def assess(
             is_right = places.get(query, 99) < hits
             return -1.0 if is_right == (span.strip().lower() == labels.get(query)) else -2.0
 
-        planner = Planner(rows, config, TokenLengths(6.0, 5.0))
+        planner = Prices(rows, config, TokenLengths(6.0, 5.0))
         meter = make_meter(TableScorer(answer), budget=BudgetOptions(**budget))
-        standings = {chosen: Standing(hits, 20, 0.0) for chosen, hits in zip((FIRST, SECOND), validation, strict=True)}
-        saved = list[Assessment]()
+        standings = {chosen: Score(hits, 20, 0.0) for chosen, hits in zip((FIRST, SECOND), validation, strict=True)}
+        saved = list[Evaluation]()
         search = SearchState(3, (FIRST, SECOND), standings, np.zeros((2, 20)))
-        Assessor(task, config, planner, meter, rows.candidates, search).run(
-            Assessment(), lambda assessment, _: saved.append(assessment)
+        Evaluator(task, config, planner, meter, rows.candidates, search).run(
+            Evaluation(), lambda assessment, _: saved.append(assessment)
         )
         return saved
 
     return run
 
 
-def test_steps_are_done_in_order_of_importance_and_saved_one_by_one(assess: Callable[..., list[Assessment]]) -> None:
+def test_steps_are_done_in_order_of_importance_and_saved_one_by_one(assess: Callable[..., list[Evaluation]]) -> None:
     saved = assess()
 
     steps = ("confirmation", "test", "zero_shot", "random", "order")
@@ -81,7 +81,7 @@ def test_best_on_validation_and_confirmation_together_is_chosen(
     assert (first.confirmation.accuracy, first.confirmation.n, first.confirmed) == (hits / 16, 16, 2)
 
 
-def test_confirmation_that_would_eat_the_test_rows_is_skipped(assess: Callable[..., list[Assessment]]) -> None:
+def test_confirmation_that_would_eat_the_test_rows_is_skipped(assess: Callable[..., list[Evaluation]]) -> None:
     with_confirmation = 61 + 4 * 16  # test rows with the content-free input, and a beam of four on 16 rows
 
     last = assess(max_forwards=with_confirmation - 1)[-1]
@@ -92,7 +92,7 @@ def test_confirmation_that_would_eat_the_test_rows_is_skipped(assess: Callable[.
     assert assess(max_forwards=with_confirmation)[-1].confirmation is not None
 
 
-def test_first_step_too_dear_does_not_stop_cheaper_ones(assess: Callable[..., list[Assessment]]) -> None:
+def test_first_step_too_dear_does_not_stop_cheaper_ones(assess: Callable[..., list[Evaluation]]) -> None:
     last = assess(max_forwards=61 + 4 * 16 + 61 + 3 * 61)[-1]
 
     # after the 2 confirmed, the test rows and zero-shot, 4 random permutations do not fit, 3 orders do

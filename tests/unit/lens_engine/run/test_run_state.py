@@ -1,12 +1,13 @@
 import numpy as np
 
-from lens_engine.judging.score import Standing
+from lens_engine.judging.score import Score
 from lens_engine.methods.lens.beam import SearchState
 from lens_engine.methods.lens.filtering import FilterState
-from lens_engine.pricing.prices import Cost
+from lens_engine.metering.cost import Cost
 from lens_engine.result import Accuracy, Baselines, Spread, Verdict
 from lens_engine.run.checkpoint import Checkpoint
-from lens_engine.run.state import Assessment, RandomTally, RunState
+from lens_engine.run.state import Evaluation, RunState
+from lens_engine.methods.random import RandomTally
 from lens_engine.types import Permutation, Phase
 
 
@@ -37,25 +38,25 @@ def test_fresh_state_survives_a_checkpoint() -> None:
 
 
 def test_everything_found_survives_a_checkpoint_to_the_last_bit() -> None:
-    standings: dict[Permutation, Standing] = {
-        (3, 1): Standing(7, 9, 1 / 3),
-        (1, 3): Standing(8, 9, -1e-17),
-        (0, 2): Standing(0, 9, -800.125, close_hits=1, close_misses=2),
+    standings: dict[Permutation, Score] = {
+        (3, 1): Score(7, 9, 1 / 3),
+        (1, 3): Score(8, 9, -1e-17),
+        (0, 2): Score(0, 9, -800.125, close_hits=1, close_misses=2),
     }
     accuracy = Accuracy(accuracy=2 / 3, n=9, ci95=(0.1, 0.9), macro_f1=0.1 + 0.2, calibrated_accuracy=None)
     state = RunState(
         FilterState(2, np.array([1, 4, 7]), np.array([[1 / 3, 0.1], [1e-300, -0.0], [0.2, 0.7]])),
         SearchState(3, ((1, 3), (3, 1)), standings, np.array([[1 / 3, -0.0], [1e-300, 0.1]]), {(2, 3): 6}),
-        Assessment(
+        Evaluation(
             done=("confirmation", "test"),
             skipped=("zero_shot",),
             chosen=(1, 3),
             confirmation=accuracy,
-            pooled_standings=(Standing(8, 18, 0.1), Standing(9, 18, 0.1, close_hits=3)),
+            pooled_standings=(Score(8, 18, 0.1), Score(9, 18, 0.1, close_hits=3)),
             test=accuracy,
             test_correct=(True, False),
             baselines=Baselines(zero_shot=accuracy),
-            rivals=RandomTally(drawn=8, best=3, standing=Standing(3, 9, 0.1)),
+            rivals=RandomTally(drawn=8, best=3, standing=Score(3, 9, 0.1)),
             verdict=Verdict(better_than_random_and_validation=True, only_lens_right=3, only_rival_right=1, p_value=0.6),
             order=Spread(mean=0.1, sd=0.2, min=0.0, max=1.0, permutations=3, n=9),
         ),

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from lens_engine.language_model.fine_tuning.evidence import Evidence
-from lens_engine.methods.coreset.contrastive import cal
-from lens_engine.methods.coreset.herding import herding
-from lens_engine.methods.coreset.k_center import k_center
+from lens_engine.methods.coreset.geometry import cal
+from lens_engine.methods.coreset.geometry import herding
+from lens_engine.methods.coreset.geometry import k_center
 
 MakeEvidence = Callable[..., Evidence]
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from lens_engine.language_model.fine_tuning.evidence import Evidence, Select
-from lens_engine.methods.coreset.training_dynamics import count_forgetting, forgetting, grand
-from lens_engine.methods.coreset.uncertainty import entropy, least_confidence, margin
+from lens_engine.language_model.fine_tuning.evidence import Evidence
+from lens_engine.methods.coreset.method import Select
+from lens_engine.methods.coreset.hardness import count_forgetting, forgetting, grand
+from lens_engine.methods.coreset.hardness import entropy, least_confidence, margin
 
 MakeEvidence = Callable[..., Evidence]
 

@@ -5,7 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 import lens_engine.methods.coreset.submodular as submodular
-from lens_engine.language_model.fine_tuning.evidence import Evidence, Select
+from lens_engine.language_model.fine_tuning.evidence import Evidence
+from lens_engine.methods.coreset.method import Select
 from lens_engine.methods.coreset.submodular import FacilityLocation, GraphCut, facility_location, graph_cut, maximise
 
 MakeEvidence = Callable[..., Evidence]

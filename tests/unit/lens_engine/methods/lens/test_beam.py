@@ -9,7 +9,7 @@ import pytest
 from lens_engine.config import SearchOptions
 from lens_engine.judging.race import Incumbents
 from lens_engine.judging.ranker import Placing
-from lens_engine.judging.score import Standing, rank_key
+from lens_engine.judging.score import Score, rank_key
 from lens_engine.methods.lens.beam import Neighbourhood, SearchState, run_iteration, start_search
 from lens_engine.methods.lens.diversity import Affinity
 from lens_engine.randomness import make_generator
@@ -50,7 +50,7 @@ class Judge:
         correct = hash(permutation) % self.rows
         if correct < least:
             return Placing(None, np.empty(0), correct, self.rows)
-        return Placing(Standing(correct, self.rows, 0.0), np.full(self.rows, float(correct)), correct, self.rows)
+        return Placing(Score(correct, self.rows, 0.0), np.full(self.rows, float(correct)), correct, self.rows)
 
 
 def run_search(neighbourhood: Neighbourhood, judge: Judge, iterations: int, seed: int = 0) -> list[SearchState]:

@@ -1,0 +1,130 @@
+"""A coreset method: fine-tune the model on the candidates, and choose by what it found.
+
+A coreset has no order of its own: it is presented in a random one, as the paper does.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from lens_engine.config import CoresetMethod
+from lens_engine.errors import InvalidConfig, NothingSelected
+from lens_engine.language_model.fine_tuning.evidence import Evidence
+from lens_engine.metering.cost import Cost
+from lens_engine.metering.meter import Meter
+from lens_engine.methods.base import Method, PackedState, Run
+from lens_engine.methods.coreset.geometry import cal, herding, k_center
+from lens_engine.methods.coreset.glister import glister
+from lens_engine.methods.coreset.gradient_matching import craig, grad_match
+from lens_engine.methods.coreset.hardness import entropy, forgetting, grand, least_confidence, margin
+from lens_engine.methods.coreset.submodular import facility_location, graph_cut
+from lens_engine.methods.permutations import group_by_label, shuffle
+from lens_engine.randomness import make_generator
+from lens_engine.types import Permutation, Phase, StopReason
+
+Select = Callable[[Evidence, tuple[int, ...]], list[int]]
+"""Chooses rows of the pool: `select(evidence, quotas)`, quotas[g] of them from group g.
+
+With one quota only, the choice is not label-balanced. Equal arguments give equal rows, in the order in which they
+were chosen; ties go to the lower row.
+"""
+
+SELECTORS: dict[CoresetMethod, Select] = {
+    "herding": herding,
+    "least_confidence": least_confidence,
+    "entropy": entropy,
+    "margin": margin,
+    "cal": cal,
+    "forgetting": forgetting,
+    "grand": grand,
+    "craig": craig,
+    "grad_match": grad_match,
+    "facility_location": facility_location,
+    "graph_cut": graph_cut,
+    "glister": glister,
+}
+
+
+class Coreset(Method[Permutation | None]):
+    """One of the selectors, by name."""
+
+    def __init__(self, run: Run, name: CoresetMethod) -> None:
+        super().__init__(run)
+        self.name = name
+
+    def check(self) -> None:
+        """
+        Raises:
+            InvalidConfig: there is no model that can be fine-tuned.
+        """
+        if self.run.fine_tuner is None:
+            raise InvalidConfig(
+                f"method {self.name!r} chooses by a fine-tuned model, and this one cannot be fine-tuned; "
+                "choose another method, or a model whose weights are here (in Python: pass a fine_tuner)",
+                field="options.method",
+            )
+
+    def price(self) -> dict[Phase, Cost]:
+        return {Phase.FINE_TUNE: self.run.prices.fine_tuning()}
+
+    def start(self) -> None:
+        return None
+
+    def steps(self, state: Permutation | None, meter: Meter) -> Iterator[Permutation | None]:
+        """
+        Raises:
+            Stopped: from the meter.
+            InvalidDataset, ModelError: from fine-tuning.
+        """
+        if state is None:
+            _, quotas = group_by_label(self.run.rows.candidates, self.run.task, self.run.config)
+            rng = make_generator(self.run.config.seed, self.name)
+            yield shuffle(self._select(self._gather_evidence(meter), quotas, rng), rng)
+
+    def choice(self, state: Permutation | None) -> Permutation | None:
+        return state
+
+    def fallback(self, _state: Permutation | None, reason: StopReason) -> Permutation:
+        raise NothingSelected(f"the run was stopped ({reason}) before it had a permutation", stop_reason=reason)
+
+    def pack(self, state: Permutation | None) -> PackedState:
+        return PackedState({"permutation": None if state is None else list(state)})
+
+    def unpack(self, packed: PackedState) -> Permutation | None:
+        found = packed.values["permutation"]
+        return None if found is None else tuple(found)
+
+    def _select(self, evidence: Evidence, quotas: tuple[int, ...], rng: np.random.Generator) -> list[int]:
+        """Only k-center draws: its first centre."""
+        return k_center(evidence, quotas, rng) if self.name == "k_center" else SELECTORS[self.name](evidence, quotas)
+
+    def _gather_evidence(self, meter: Meter) -> Evidence:
+        run = self.run
+        if run.fine_tuner is None:
+            raise RuntimeError("check() was not asked")
+        meter.enter(Phase.FINE_TUNE, 1, 1)
+        payment = _Payment(meter.spend, run.prices.fine_tuning())
+        evidence = run.fine_tuner(
+            run.task,
+            run.rows.candidates,
+            validation=run.rows.validation,
+            seed=run.config.seed,
+            on_batch=payment.pay_up_to,
+        )
+        payment.pay_up_to(1, 1)
+        return evidence
+
+
+@dataclass
+class _Payment:
+    """Pays for the rows read so far, as a share of the whole."""
+
+    spend: Callable[[Cost], None]
+    whole: Cost
+    paid: int = 0  #: tokens
+
+    def pay_up_to(self, done: int, total: int) -> None:
+        due = self.whole.tokens * done // total
+        self.spend(Cost(0, due - self.paid))
+        self.paid = due

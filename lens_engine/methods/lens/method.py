@@ -1,0 +1,193 @@
+"""LENS as a method: filter the candidates, then search among permutations of those that are left."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from pydantic import BaseModel
+
+from lens_engine.errors import NothingSelected
+from lens_engine.judging.judgement import EvaluationRows
+from lens_engine.judging.outcome import Outcome
+from lens_engine.judging.race import Incumbents
+from lens_engine.judging.ranker import Ranker
+from lens_engine.judging.score import Score
+from lens_engine.metering.cost import Cost
+from lens_engine.metering.meter import Meter
+from lens_engine.methods.base import Findings, FirstStep, Method, PackedState
+from lens_engine.methods.lens.beam import Neighbourhood, SearchState, run_iteration, start_search
+from lens_engine.methods.lens.diversity import Affinity
+from lens_engine.methods.lens.filtering import Filter, FilterState
+from lens_engine.methods.permutations import group_by_label
+from lens_engine.pricing.prices import count_pairs
+from lens_engine.randomness import make_generator
+from lens_engine.types import FloatArray, Permutation, Phase, StopReason
+
+
+@dataclass(frozen=True)
+class LensState:
+    """What filtering has left, and how far the search is."""
+
+    filtering: FilterState
+    search: SearchState | None = None  #: None before the first permutations are judged
+
+    def find_candidates(self, permutation: Permutation) -> Permutation:
+        """The same permutation, as indices into the candidates instead of the survivors."""
+        return tuple(int(self.filtering.survivors[index]) for index in permutation)
+
+
+class Lens(Method[LensState]):
+    """Progressive filtering and diversity-guided search (Li & Qiu 2023, section 3)."""
+
+    @property
+    def num_finalists(self) -> int:
+        return self.run.config.search.beam_width
+
+    @property
+    def planned_pairs(self) -> int:
+        return count_pairs(self.run.config.search, len(self.run.rows.validation))
+
+    def price(self) -> dict[Phase, Cost]:
+        return {Phase.FILTER: self.run.prices.filtering(), Phase.SEARCH: self.run.prices.searching()}
+
+    def first_step(self) -> FirstStep:
+        prices = self.run.prices
+        return FirstStep("the first round of filtering", prices.filtering_round(prices.rounds[0]))
+
+    def start(self) -> LensState:
+        return LensState(FilterState.start(len(self.run.rows.candidates)))
+
+    def steps(self, state: LensState, meter: Meter) -> Iterator[LensState]:
+        for filtering in self._filter(state.filtering, meter):
+            state = LensState(filtering)
+            yield state
+        for search in self._search(state, meter):
+            state = replace(state, search=search)
+            yield state
+
+    def choice(self, state: LensState) -> Permutation | None:
+        return None if state.search is None else state.find_candidates(state.search.best)
+
+    def fallback(self, state: LensState, reason: StopReason) -> Permutation:
+        """If the budget ends before any permutation was judged, the best by InfoScore and diversity."""
+        if reason is StopReason.CANCELLED or not state.filtering.rounds_done:
+            raise NothingSelected(f"the run was stopped ({reason}) before it had a permutation", stop_reason=reason)
+        kept = LensState(self._filtering.cut(state.filtering, self.run.config.filtering.keep))
+        return kept.find_candidates(self._draw_first(kept)[0])
+
+    def findings(self, state: LensState) -> Findings:
+        filtering, search = state.filtering, state.search
+        info_scores = dict(zip(filtering.survivors.tolist(), filtering.info_scores.tolist(), strict=True))
+        known = info_scores if filtering.rounds_done else {}
+        if search is None:
+            message = "the run ended before the search: the permutation was chosen by InfoScore and diversity alone"
+            return Findings(info_scores=known, warnings=(message,))
+        done, planned = search.iterations_done, self.run.config.search.iterations
+        is_short = (f"the search ended after {done} of {planned} iterations",) if done < planned else ()
+        return Findings(
+            finalists=tuple(state.find_candidates(permutation) for permutation in search.beam),
+            scores=tuple(search.scores[permutation] for permutation in search.beam),
+            margins=search.margins,
+            info_scores=known,
+            charged_pairs=search.charged_pairs,
+            num_judged=search.num_judged,
+            num_dropped=len(search.dropped),
+            warnings=is_short,
+        )
+
+    def pack(self, state: LensState) -> PackedState:
+        filtering, search = state.filtering, state.search
+        arrays = {"survivors": filtering.survivors, "contributions": filtering.contributions}
+        if search is None:
+            return PackedState({"rounds_done": filtering.rounds_done, "search": None}, arrays)
+        record = _SearchRecord.of(search).model_dump(mode="json")
+        return PackedState(
+            {"rounds_done": filtering.rounds_done, "search": record}, {**arrays, "beam_margins": search.margins}
+        )
+
+    def unpack(self, packed: PackedState) -> LensState:
+        values, arrays = packed.values, packed.arrays
+        filtering = FilterState(values["rounds_done"], arrays["survivors"], arrays["contributions"])
+        if values["search"] is None:
+            return LensState(filtering)
+        return LensState(filtering, _SearchRecord.model_validate(values["search"]).restore(arrays["beam_margins"]))
+
+    def _filter(self, state: FilterState, meter: Meter) -> Iterator[FilterState]:
+        rounds = self.run.prices.rounds
+        for number, plan in enumerate(rounds, start=1):
+            if number > state.rounds_done:
+                meter.enter(Phase.FILTER, number, len(rounds))
+                state = self._filtering.run_round(state, plan, meter)
+                yield state
+
+    def _search(self, state: LensState, meter: Meter) -> Iterator[SearchState]:
+        config, search = self.run.config, state.search
+        neighbourhood = self._neighbourhood(state)
+        judge = _Judge(self._ranker(state, meter), config.search.halvings)
+        if search is None:
+            meter.enter(Phase.INITIALISE, 1, 1)
+            search = start_search(self._draw_first(state), judge, config.search.beam_width)
+            yield search
+        for iteration in range(search.iterations_done, config.search.iterations):
+            meter.enter(Phase.SEARCH, iteration + 1, config.search.iterations)
+            search = run_iteration(search, neighbourhood, judge, make_generator(config.seed, "search", iteration))
+            yield search
+
+    def _draw_first(self, state: LensState) -> list[Permutation]:
+        rng = make_generator(self.run.config.seed, "initialise")
+        return self._neighbourhood(state).first_permutations(rng)
+
+    @cached_property
+    def _filtering(self) -> Filter:
+        rows, config = self.run.rows, self.run.config
+        return Filter(self.run.task, rows.candidates, rows.score_set, config.filtering, config.balanced)
+
+    def _neighbourhood(self, state: LensState) -> Neighbourhood:
+        filtering, config = state.filtering, self.run.config
+        survivors = filtering.pick_survivors(self.run.rows.candidates)
+        groups, quotas = group_by_label(survivors, self.run.task, config)
+        weight = config.search.diversity_weight
+        affinity = Affinity.from_features(filtering.info_scores, filtering.contributions, weight)
+        return Neighbourhood(affinity, groups, quotas, config.search)
+
+    def _ranker(self, state: LensState, meter: Meter) -> Ranker:
+        survivors = state.filtering.pick_survivors(self.run.rows.candidates)
+        rows = EvaluationRows(self.run.task, self.run.rows.validation)
+        return Ranker(meter, survivors, rows, self.run.config.calibrated_search)
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Judges permutations by halving, or in a race where nothing is halved away."""
+
+    ranker: Ranker
+    halvings: int
+
+    def __call__(self, permutations: Sequence[Permutation], incumbents: Incumbents, places: int) -> list[Outcome]:
+        if self.halvings:
+            return self.ranker.halve(permutations, self.halvings, places)
+        return self.ranker.race(permutations, incumbents, places)
+
+
+class _SearchRecord(BaseModel):
+    """A SearchState as JSON can hold it, without its array: keys of an object cannot be permutations."""
+
+    iterations_done: int
+    beam: tuple[Permutation, ...]
+    scores: tuple[tuple[Permutation, Score], ...]
+    dropped: tuple[tuple[Permutation, int], ...]
+    charged_pairs: int
+
+    @classmethod
+    def of(cls, search: SearchState) -> "_SearchRecord":
+        return cls(
+            iterations_done=search.iterations_done,
+            beam=search.beam,
+            scores=tuple(search.scores.items()),
+            dropped=tuple(search.dropped.items()),
+            charged_pairs=search.charged_pairs,
+        )
+
+    def restore(self, margins: FloatArray) -> SearchState:
+        dropped = dict(self.dropped)
+        return SearchState(self.iterations_done, self.beam, dict(self.scores), margins, dropped, self.charged_pairs)

@@ -1,0 +1,174 @@
+"""What one would do without LENS: no demonstrations, random ones, or the best of many random permutations.
+
+Li & Qiu (2023), section 4.1. Random-and-validation at equal budget is the rival that matters, so the evaluation of
+every LENS run holds it too (`RandomSearch`).
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lens_engine.errors import NothingSelected
+from lens_engine.judging.judgement import EvaluationRows
+from lens_engine.judging.outcome import Finished, Outcome
+from lens_engine.judging.race import Incumbents
+from lens_engine.judging.ranker import Ranker
+from lens_engine.judging.score import Score, rank_key
+from lens_engine.metering.cost import Cost
+from lens_engine.metering.meter import Meter
+from lens_engine.methods.base import Findings, FirstStep, Method, PackedState, Run
+from lens_engine.methods.permutations import draw_permutations
+from lens_engine.pricing.prices import count_pairs
+from lens_engine.result import Record
+from lens_engine.types import FloatArray, Permutation, Phase, StopReason
+
+BATCH = 8
+"""Random permutations judged between two checkpoints."""
+
+
+def draw_random(run: Run, first: int, count: int) -> list[Permutation]:
+    """Random permutations `first` to `first + count` of a run's candidates."""
+    return draw_permutations(run.rows.candidates, run.task, run.config, first, count)
+
+
+class RandomTally(Record):
+    """Random-and-validation so far: the best of the permutations drawn."""
+
+    drawn: int = 0  #: judged, in whole or in part
+    best: int | None = None  #: its number in the order drawn
+    score: Score | None = None
+
+
+@dataclass(frozen=True)
+class RandomSearch:
+    """Judges random permutations on the validation rows, a batch at a time, and remembers the best."""
+
+    run: Run
+    meter: Meter
+    margins: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    """`[permutations, rows]` of any judged before: they say which rows are hard."""
+
+    def steps(self, tally: RandomTally, total: int) -> Iterator[RandomTally]:
+        """The tally after each batch, up to `total` permutations.
+
+        Raises:
+            Stopped: from the meter; the last tally given holds.
+        """
+        ranker = self._ranker
+        while tally.drawn < total:
+            batch = draw_random(self.run, tally.drawn, min(BATCH, total - tally.drawn))
+            tally = _count(tally, ranker.race(batch, self._best(tally), places=1))
+            yield tally
+
+    @property
+    def _ranker(self) -> Ranker:
+        rows = EvaluationRows(self.run.task, self.run.rows.validation)
+        return Ranker(self.meter, self.run.rows.candidates, rows, self.run.config.calibrated_search)
+
+    def _best(self, tally: RandomTally) -> Incumbents:
+        correct = () if tally.score is None else (tally.score.correct,)
+        return Incumbents(correct, self.margins)
+
+
+def _count(tally: RandomTally, outcomes: Sequence[Outcome]) -> RandomTally:
+    """The tally after more permutations; of equal ones the first drawn is the best."""
+    scores = {tally.drawn + place: one.score for place, one in enumerate(outcomes) if isinstance(one, Finished)}
+    if tally.best is not None and tally.score is not None:
+        scores[tally.best] = tally.score
+    best = min(scores, key=lambda number: rank_key((number,), scores[number]))
+    return RandomTally(drawn=tally.drawn + len(outcomes), best=best, score=scores[best])
+
+
+class FixedChoice(Method[None]):
+    """A method that judges nothing: its choice is known before the run."""
+
+    @abstractmethod
+    def choice(self, state: None) -> Permutation: ...
+
+    def price(self) -> dict[Phase, Cost]:
+        return {}
+
+    def start(self) -> None:
+        return None
+
+    def steps(self, state: None, _meter: Meter) -> Iterator[None]:
+        yield state
+
+    def fallback(self, state: None, _reason: StopReason) -> Permutation:
+        return self.choice(state)
+
+    def pack(self, _state: None) -> PackedState:
+        return PackedState()
+
+    def unpack(self, _packed: PackedState) -> None:
+        return None
+
+
+class ZeroShot(FixedChoice):
+    """No demonstrations."""
+
+    @property
+    def num_demonstrations(self) -> int:
+        return 0
+
+    def choice(self, _state: None) -> Permutation:
+        return ()
+
+
+class RandomChoice(FixedChoice):
+    """One random permutation."""
+
+    def choice(self, _state: None) -> Permutation:
+        return draw_random(self.run, 0, 1)[0]
+
+
+class RandomAndValidation(Method[RandomTally]):
+    """The best of many random permutations on the validation rows."""
+
+    @property
+    def num_permutations(self) -> int:
+        """As asked for, or as many as make the pairs that LENS would be charged with."""
+        config, rows = self.run.config, self.run.rows
+        return config.random_search.permutations or self.run.prices.rival_permutations(
+            count_pairs(config.search, len(rows.validation)), config.search.beam_width if rows.confirmation else 0
+        )
+
+    def price(self) -> dict[Phase, Cost]:
+        return {Phase.SEARCH: self.run.prices.validating(self.num_permutations)}
+
+    def first_step(self) -> FirstStep:
+        return FirstStep("a first permutation", self.run.prices.validating(1))
+
+    def start(self) -> RandomTally:
+        return RandomTally()
+
+    def steps(self, state: RandomTally, meter: Meter) -> Iterator[RandomTally]:
+        meter.enter(Phase.SEARCH, 1, 1)
+        return RandomSearch(self.run, meter).steps(state, self.num_permutations)
+
+    def choice(self, state: RandomTally) -> Permutation | None:
+        return None if state.best is None else draw_random(self.run, state.best, 1)[0]
+
+    def fallback(self, _state: RandomTally, reason: StopReason) -> Permutation:
+        """If the budget ends before the first batch was judged, the first random permutation."""
+        if reason is not StopReason.BUDGET:
+            raise NothingSelected(f"the run was stopped ({reason}) before it had a permutation", stop_reason=reason)
+        return draw_random(self.run, 0, 1)[0]
+
+    def findings(self, state: RandomTally) -> Findings:
+        total, choice = self.num_permutations, self.choice(state)
+        is_short = (f"the search ended after {state.drawn} of {total} random permutations",)
+        return Findings(
+            finalists=() if choice is None else (choice,),
+            scores=() if state.score is None else (state.score,),
+            num_judged=state.drawn,
+            warnings=is_short if state.drawn < total else (),
+        )
+
+    def pack(self, state: RandomTally) -> PackedState:
+        return PackedState(state.model_dump(mode="json"))
+
+    def unpack(self, packed: PackedState) -> RandomTally:
+        return RandomTally.model_validate(packed.values)

@@ -1,0 +1,71 @@
+"""Presets: whole configurations to start from, and options laid over them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from lens_engine.config import (
+    FilteringOptions,
+    PresetName,
+    ReportOptions,
+    SearchOptions,
+    SelectionConfig,
+    SplitOptions,
+)
+from lens_engine.errors import InvalidConfig
+
+PRESETS: dict[PresetName, SelectionConfig] = {
+    "quick": SelectionConfig(
+        splits=SplitOptions(validation=100, confirmation=100, test=300),
+        filtering=FilteringOptions(candidates=256, keep=64, rounds=2, initial_score_size=16, max_score_size=64),
+        search=SearchOptions(
+            beam_width=4,
+            substitutions=3,
+            reorderings=1,
+            iterations=3,
+            first_permutations=112,
+            halvings=3,
+            random_starts=0.5,
+        ),
+        report=ReportOptions(comparison_rows=300),
+    ),
+    "standard": SelectionConfig(
+        splits=SplitOptions(validation=100, confirmation=200, test=1000),
+        filtering=FilteringOptions(candidates=2000, keep=250, rounds=3),
+        search=SearchOptions(iterations=10, first_permutations=1024, halvings=3, random_starts=0.5),
+        report=ReportOptions(comparison_rows=300),
+    ),
+    "paper": SelectionConfig(
+        splits=SplitOptions(validation=100, confirmation=0, test=None),
+        filtering=FilteringOptions(rho=2.0),
+        search=SearchOptions(reorder_by="shuffle"),
+    ),
+}
+
+
+def resolve_config(preset: PresetName = "standard", options: Mapping[str, Any] | None = None) -> SelectionConfig:
+    """Lay `options` (nested as SelectionConfig is) over a preset.
+
+    Raises:
+        InvalidConfig: an option is unknown or out of range; `field` is its dotted path.
+    """
+    if preset not in PRESETS:
+        raise InvalidConfig(f"preset {preset!r} is not one of {', '.join(PRESETS)}", field="preset")
+    merged = merge_options(PRESETS[preset].model_dump(), options or {})
+    try:
+        return SelectionConfig.model_validate(merged)
+    except ValidationError as error:
+        first = error.errors()[0]
+        path = ".".join(str(part) for part in first["loc"])
+        raise InvalidConfig(f"{path}: {first['msg']}", field=f"options.{path}") from error
+
+
+def merge_options(base: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for name, value in overrides.items():
+        if isinstance(value, Mapping) and isinstance(merged.get(name), dict):
+            merged[name] = merge_options(merged[name], value)
+        else:
+            merged[name] = value
+    return merged

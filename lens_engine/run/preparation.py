@@ -1,0 +1,77 @@
+"""A run before it starts: its rows, its method, its price."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from lens_engine.config import SelectionConfig
+from lens_engine.language_model.fine_tuning.evidence import FineTuner
+from lens_engine.metering.cost import Cost
+from lens_engine.metering.meter import Meter
+from lens_engine.metering.progress import SelectionListener, SilentListener
+from lens_engine.methods.base import Method, Run
+from lens_engine.methods.catalogue import make_method
+from lens_engine.pricing.estimate import CostEstimate, measure_lengths, measure_pace
+from lens_engine.pricing.prices import Prices
+from lens_engine.rows.context import FittedRows, fit_to_context
+from lens_engine.rows.problem import Problem
+from lens_engine.rows.splits import split_examples
+from lens_engine.run.evaluation import price_evaluation
+from lens_engine.scoring.base import LabelScorer
+from lens_engine.types import Phase
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A problem cut into rows that fit, and the method that is to solve it."""
+
+    problem: Problem
+    fitted: FittedRows
+    run: Run
+    method: Method[Any]
+    meter: Meter
+
+
+def prepare_run(
+    problem: Problem,
+    scorer: LabelScorer,
+    config: SelectionConfig,
+    listener: SelectionListener | None = None,
+    fine_tuner: FineTuner | None = None,
+) -> PreparedRun:
+    """Cut the splits, fit them to the model's context, and price the run.
+
+    Raises:
+        InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
+    """
+    task = problem.task
+    fitted = fit_to_context(split_examples(problem, config), task, scorer, config)
+    prices = Prices(fitted.rows, config, measure_lengths(fitted.rows, task, scorer))
+    run = Run(task, config, fitted.rows, prices, fine_tuner)
+    method = make_method(run)
+    meter = Meter(
+        scorer=scorer,
+        label_spans=task.label_spans,
+        listener=listener or SilentListener(),
+        budget=config.budget,
+        planned=sum(price_run(run, method).values(), Cost()),
+        reserve=prices.testing(method.num_demonstrations),
+    )
+    return PreparedRun(problem, fitted, run, method, meter)
+
+
+def price_run(run: Run, method: Method[Any]) -> dict[Phase, Cost]:
+    """The cost of each phase when every permutation is judged on every row."""
+    return {**method.price(), Phase.EVALUATE: price_evaluation(run, method)}
+
+
+def estimate_cost(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -> CostEstimate:
+    """Pairs, tokens and seconds of the whole run, by phase; a budget may end it earlier.
+
+    Tokens are counted by the scorer. The pace is measured: a small sample is scored, twice.
+
+    Raises:
+        InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
+    """
+    prepared = prepare_run(problem, scorer, config)
+    pace = measure_pace(prepared.run.rows, problem.task, scorer)
+    return CostEstimate.at_pace(price_run(prepared.run, prepared.method), pace)

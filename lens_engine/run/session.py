@@ -1,0 +1,149 @@
+"""A session: one run, from its checkpoint to its result."""
+
+import hashlib
+import json
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from lens_engine import __version__
+from lens_engine.errors import CheckpointForeign, InvalidConfig
+from lens_engine.metering.meter import Meter, Stopped
+from lens_engine.methods.base import Method, Run
+from lens_engine.result import SelectionResult
+from lens_engine.rows.problem import digest_examples
+from lens_engine.run.checkpoint import CheckpointStore
+from lens_engine.run.evaluation import Evaluator
+from lens_engine.run.preparation import PreparedRun
+from lens_engine.run.result_builder import Ending, build_result
+from lens_engine.run.state import Evaluation, RunState
+from lens_engine.types import Permutation, StopReason
+
+
+@dataclass
+class Session:
+    """One run: its state, and the steps that advance it, each followed by a checkpoint.
+
+    A new session takes up the store's checkpoint, or starts afresh where it has none.
+
+    Raises:
+        InvalidConfig: the budget cannot pay for a first result, or the method lacks what it chooses by.
+        CheckpointForeign: the checkpoint belongs to other data, options, model or engine version.
+        CheckpointDamaged: from the store.
+    """
+
+    prepared: PreparedRun
+    store: CheckpointStore
+    state: RunState[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.method.check()
+        _check_budget(self.run, self.method)
+        self.state = RunState(self.method.start())
+        checkpoint = self.store.load()
+        if checkpoint is None:
+            return
+        if checkpoint.fingerprint != self._fingerprint:
+            raise CheckpointForeign("the checkpoint belongs to other data, options, model or engine version")
+        self.state = RunState.from_checkpoint(self.method, checkpoint)
+        self.meter.resume(self.state.spent, self.state.seconds, self.state.pairs_from_cache)
+        self._show_best()
+
+    @property
+    def run(self) -> Run:
+        return self.prepared.run
+
+    @property
+    def meter(self) -> Meter:
+        return self.prepared.meter
+
+    @property
+    def method(self) -> Method[Any]:
+        return self.prepared.method
+
+    def choose(self) -> StopReason:
+        """Let the method choose until it is done, the budget is used up, or a stop is asked for.
+
+        A resumed run whose evaluation has begun does not search on, whatever its budget is now: what
+        was evaluated would no longer be what was found.
+
+        Raises:
+            NothingSelected: stopped before there was a permutation.
+        """
+        if self.state.ended is not None:
+            return self.state.ended
+        reason = StopReason.COMPLETED
+        try:
+            for found in self.method.steps(self.state.method, self.meter):
+                self._advance(replace(self.state, method=found))
+        except Stopped as stopped:
+            reason = stopped.reason
+        chosen = self.method.choice(self.state.method)
+        if chosen is None:
+            chosen = self.method.fallback(self.state.method, reason)
+        self.state = replace(self.state, chosen=chosen, ended=reason)
+        return reason
+
+    def evaluate(self, reason: StopReason) -> StopReason:
+        """The evaluation phase of a choice that ended for this reason; returns why the run as a whole ended."""
+        findings = self.method.findings(self.state.method)
+        evaluator = Evaluator(self.run, self.meter, self.method, findings, self._chosen)
+        try:
+            evaluator.evaluate(self.state.evaluation, self._save_evaluation)
+        except Stopped as stopped:
+            return stopped.reason
+        return StopReason.BUDGET if self.state.evaluation.skipped else reason
+
+    def result(self, reason: StopReason) -> SelectionResult:
+        """The result of a run that ended for this reason."""
+        findings = self.method.findings(self.state.method)
+        return build_result(Ending(self.prepared, findings, self.state, self._chosen, reason))
+
+    @property
+    def _chosen(self) -> Permutation:
+        if self.state.chosen is None:
+            raise RuntimeError("choose() comes first")
+        return self.state.chosen
+
+    def _save_evaluation(self, evaluation: Evaluation, step: int) -> None:
+        self.meter.step = step
+        self._advance(replace(self.state, evaluation=evaluation))
+
+    def _advance(self, state: RunState[Any]) -> None:
+        meter = self.meter
+        self.state = replace(state, spent=meter.spent, seconds=meter.seconds, pairs_from_cache=meter.pairs_from_cache)
+        self._show_best()
+        dtype = meter.scorer.identity.dtype
+        self.store.save(self.state.to_checkpoint(self.method, self._fingerprint, dtype, meter.phase, meter.step))
+
+    def _show_best(self) -> None:
+        scores = self.method.findings(self.state.method).scores
+        if scores:
+            self.meter.best_validation_accuracy = scores[0].accuracy
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        """What a checkpoint must share with a run; the budget may change between attempts."""
+        problem, identity = self.prepared.problem, self.meter.scorer.identity
+        content = {
+            "lens": __version__,
+            "examples": digest_examples(problem.examples),
+            "test": None if problem.test is None else digest_examples(problem.test),
+            "template": problem.task.template.pattern,
+            "words": list(problem.task.verbalizer.words.items()),
+            "separator": problem.task.separator,
+            "config": self.run.config.model_dump(mode="json", exclude={"budget"}),
+            "model": [identity.model, identity.revision, identity.dtype, identity.device, identity.executor],
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _check_budget(run: Run, method: Method[Any]) -> None:
+    limit, first = run.config.budget.max_forwards, method.first_step()
+    least = first.cost.forwards + run.prices.testing(method.num_demonstrations).forwards
+    if limit is not None and limit < least:
+        raise InvalidConfig(
+            f"max_forwards is {limit}, and {first.name} with the test rows takes {least}; "
+            "raise it, or lower filtering.candidates or splits.test",
+            field="options.budget.max_forwards",
+        )
