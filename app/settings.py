@@ -39,7 +39,7 @@ class Settings(BaseSettings):
     lease_renew_seconds: float = Field(15.0, gt=0)
     sweep_interval_seconds: float = Field(15.0, gt=0)
     doorbell_grace_seconds: float = Field(10.0, ge=0, description="A queued row younger than this is left alone.")
-    stall_seconds: float = Field(600.0, gt=0, description="A run without a forward for so long is given up.")
+    stall_seconds: float = Field(600.0, gt=0, description="Seconds without progress after which a run is given up.")
     stop_grace_seconds: float = Field(60.0, gt=0, description="After so long in `cancelling`, the job is killed.")
     max_attempts: int = Field(3, ge=1, le=100, description="Crashes after which a selection fails.")
     retry_backoff_seconds: float = Field(

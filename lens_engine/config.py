@@ -155,7 +155,9 @@ class ReportOptions(Options):
 class BudgetOptions(Options):
     """Where a run stops with the best it has. Null means no limit."""
 
-    max_forwards: int | None = Field(None, ge=1, description="Prefix-query pairs scored, over all phases.")
+    max_pairs: int | None = Field(
+        None, ge=1, description="Maximum number of pairs (one prefix and one query) scored, over all phases."
+    )
     max_seconds: float | None = Field(
         None, gt=0.0, le=31_536_000.0, description="Wall-clock seconds, at most a year; model loading not counted."
     )

@@ -130,12 +130,12 @@ class Splits(Record):
 class Spending(Record):
     """What the run spent. `seconds` leaves out loading the model; earlier attempts of a resumed run count."""
 
-    forwards: int
+    pairs: int = Field(description="Prefixes scored with queries: one prefix and one query are a pair.")
     tokens: int = Field(description="Each prefix once a call, with each of its queries; held or cached ones count too.")
     seconds: float
-    pairs_from_cache: int = Field(0, description="Of the forwards, those that an earlier run had computed.")
-    permutations_evaluated: int = Field(description="By the search, in whole or in part.")
-    permutations_eliminated: int = Field(0, description="Of these, dropped before the last validation row.")
+    pairs_from_cache: int = Field(0, description="Of the pairs, those that an earlier run had computed.")
+    permutations_judged: int = Field(description="By the search, in whole or in part.")
+    permutations_dropped: int = Field(0, description="Of these, dropped before the last validation row.")
     token_budget: int | None = Field(
         None, description="Tokens a forward could feed at the end; halved each time memory ran out."
     )

@@ -89,7 +89,7 @@ class Heartbeat:
     def _check_stall(self) -> None:
         """A run that no longer moves gives way: the parent sees the death and the sweep starts another."""
         if self._monitor.idle_seconds > self._rhythm.stall:
-            _die(f"no forward in {self._rhythm.stall:.0f} s", self._claim)
+            _die(f"no progress in {self._rhythm.stall:.0f} s", self._claim)
 
     def _beat(self) -> None:
         news = self._monitor.read_news()

@@ -42,7 +42,7 @@ class RunMonitor:
     # The computing thread.
 
     def on_progress(self, progress: Progress) -> None:
-        position = (progress.phase, progress.step, progress.forwards_done, progress.tokens_done)
+        position = (progress.phase, progress.step, progress.pairs_done, progress.tokens_done)
         with self._lock:
             self._progress = progress
             if position != self._position:

@@ -21,8 +21,6 @@ class Submission:
     spec: StoredSpec
     examples: tuple[Example, ...]
     test: tuple[Example, ...] | None
-    dataset_sha256: str
-    test_sha256: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +53,6 @@ def load_submission(session: Session, selection_id: str) -> Submission:
         spec=StoredSpec.model_validate(selection.spec),
         examples=rows.examples,
         test=None if test is None else test.examples,
-        dataset_sha256=rows.sha256,
-        test_sha256=None if test is None else test.sha256,
     )
 
 

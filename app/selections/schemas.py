@@ -70,19 +70,18 @@ class SubmissionBody(Incoming):
 
 
 class ProgressOut(Outgoing):
-    """Where a run is. A forward is one prompt and input scored."""
+    """Where a run is. A pair is one prefix (the demonstrations) and one query, scored."""
 
     phase: Phase
     step: int
     steps: int
-    forwards_done: int
-    forwards_total: int
+    pairs_done: int
+    pairs_total: int
     tokens_done: int
     tokens_total: int
     tokens_per_second: float | None
     eta_seconds: float | None
     best_validation_accuracy: float | None
-    message: str = ""
 
 
 class SpecOut(Outgoing):

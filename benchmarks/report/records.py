@@ -145,7 +145,7 @@ class SearchRun(Record):
     wall: float
     cpu: float
     filter_seconds: float
-    forwards: int
+    pairs: int
     tokens: int
     survivors_digest: str
     permutation: tuple[int, ...]

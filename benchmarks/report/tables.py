@@ -58,14 +58,14 @@ def show_comparison(record: ComparisonRecord) -> str:
 
 def show_search(record: SearchRecord) -> str:
     """One line for each run, and the targets."""
-    header = ["elimination", "seconds", "of them stage 1", "CPU seconds", "forwards", "tokens/s", "permutation"]
+    header = ["elimination", "seconds", "of them stage 1", "CPU seconds", "pairs", "tokens/s", "permutation"]
     rows = [
         [
             "on" if run.elimination else "off",
             f"{run.wall:.1f}",
             f"{run.filter_seconds:.1f}",
             f"{run.cpu:.1f}",
-            f"{run.forwards:,}",
+            f"{run.pairs:,}",
             f"{run.tokens / run.wall:,.0f}",
             " ".join(map(str, run.permutation)),
         ]

@@ -46,7 +46,7 @@ ENGINE_SIZES = (2000, 4000, 8000, 16_000, 32_000)
 PLOT = PAGE.parent / "images" / "scaling.svg"
 
 _PLOTTED = {"filter_seconds": "CPU seconds of filtering", "tokens": "tokens of filtering"}
-_MEASURED = ("forwards", "tokens", "filter_seconds", "seconds")
+_MEASURED = ("pairs", "tokens", "filter_seconds", "seconds")
 _ROWS_OF_OTHER_SPLITS = 1000
 _CHARACTERS = 40
 """Of each text, so that tokens do not depend on which few texts are in the score set."""
@@ -73,13 +73,13 @@ class FilterClock:
 
     started: float = field(default_factory=time.process_time)
     seconds: float = 0.0
-    forwards: int = 0
+    pairs: int = 0
     tokens: int = 0
 
     def on_progress(self, progress: Progress) -> None:
         if progress.phase is Phase.FILTER:
             self.seconds = time.process_time() - self.started
-            self.forwards, self.tokens = progress.forwards_done, progress.tokens_done
+            self.pairs, self.tokens = progress.pairs_done, progress.tokens_done
 
     def stop_requested(self) -> StopReason | None:
         return None
@@ -90,7 +90,7 @@ class Measurement:
     """One run."""
 
     candidates: int
-    forwards: int  #: of filtering
+    pairs: int  #: of filtering
     tokens: int  #: of filtering
     filter_seconds: float  #: CPU seconds until the end of filtering
     seconds: float  #: CPU seconds of the whole run
@@ -128,7 +128,7 @@ def measure(candidates: int, scorer: LabelScorer) -> Measurement:
     clock = FilterClock()
     select_support_examples(problem, scorer, config, listener=clock)
     seconds = time.process_time() - clock.started
-    return Measurement(candidates, clock.forwards, clock.tokens, clock.seconds, seconds)
+    return Measurement(candidates, clock.pairs, clock.tokens, clock.seconds, seconds)
 
 
 def profile_engine(candidates: int) -> dict[str, float]:
@@ -173,7 +173,7 @@ def scaling_section(measured: Mapping[str, Any]) -> str:
     runs = [
         [
             f"{run['candidates']:,}",
-            f"{run['forwards']:,}",
+            f"{run['pairs']:,}",
             f"{run['tokens']:,}",
             f"{run['filter_seconds']:.1f}",
             f"{run['seconds']:.1f}",
@@ -187,7 +187,7 @@ def scaling_section(measured: Mapping[str, Any]) -> str:
         for name, exponent in parts.items()
     ]
     return (
-        markdown_table(["candidates", "forwards", "tokens", "CPU s, filtering", "CPU s, whole run"], runs)
+        markdown_table(["candidates", "pairs", "tokens", "CPU s, filtering", "CPU s, whole run"], runs)
         + "\nThe engine alone, CPU seconds under a profiler, by number of candidates:\n\n"
         + markdown_table(["part", *(f"{int(size):,}" for size in sizes), "exponent"], engine)
         + f"\n![Cost over the number of candidates]({PLOT.relative_to(PAGE.parent).as_posix()})\n"

@@ -115,7 +115,7 @@ def _search(problem: Problem, scorer: CausalLMScorer, config: SelectionConfig, *
         wall=wall,
         cpu=cpu,
         filter_seconds=clock.filter_seconds or 0.0,
-        forwards=result.cost.forwards,
+        pairs=result.cost.pairs,
         tokens=result.cost.tokens,
         survivors_digest=hashlib.sha256(repr(survivors).encode()).hexdigest(),
         permutation=result.rows,

@@ -136,7 +136,7 @@ def _in_order(found: list[Setting], dataset: str, option: str) -> list[Setting]:
 def _table(found: list[Setting]) -> Table:
     keys = dict.fromkeys((one.dataset, one.option) for one in found)
     rows = tuple(_row(one) for dataset, option in keys for one in _in_order(found, dataset, option))
-    columns = ("dataset", "option", "value", "mean", "sd", "seeds", "test rows", "permutations evaluated", "forwards")
+    columns = ("dataset", "option", "value", "mean", "sd", "seeds", "test rows", "permutations evaluated", "pairs")
     return Table(columns, rows, caption="The unchanged value stands with a star:")
 
 
@@ -150,8 +150,8 @@ def _row(one: Setting) -> tuple[Value, ...]:
         sample_sd(one.accuracies),
         len(one.results),
         show_rows(one.tests),
-        round(mean([cost.permutations_evaluated for cost in costs])),
-        round(mean([cost.forwards for cost in costs])),
+        round(mean([cost.permutations_judged for cost in costs])),
+        round(mean([cost.pairs for cost in costs])),
     )
 
 

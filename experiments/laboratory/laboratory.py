@@ -36,8 +36,6 @@ OutcomeT = TypeVar("OutcomeT", SelectionResult, Accuracy, InfoScores)
 class Observer(Protocol):
     """Hears of cells as they are done. `title` is what a table calls the cell."""
 
-    def on_start(self, cell: Cell, title: str) -> None: ...
-
     def on_computed(self, cell: Cell, title: str, accuracy: float | None, seconds: float) -> None: ...
 
     def on_recalled(self, cell: Cell, title: str) -> None:
@@ -47,9 +45,6 @@ class Observer(Protocol):
 
 class SilentObserver:
     """Hears nothing."""
-
-    def on_start(self, cell: Cell, title: str) -> None:
-        pass
 
     def on_computed(self, cell: Cell, title: str, accuracy: float | None, seconds: float) -> None:
         pass
@@ -135,7 +130,6 @@ class Laboratory:
             outcome = _parse(kind, stored, self.store.path(key))
             self.observer.on_recalled(cell, title)
             return outcome
-        self.observer.on_start(cell, title)
         started = time.monotonic()
         outcome = compute(key)
         self.store.save(key, cell, outcome.model_dump(mode="json"))

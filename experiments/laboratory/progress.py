@@ -24,9 +24,6 @@ class LineObserver:
     def done(self) -> int:
         return self.computed + self.recalled
 
-    def on_start(self, cell: Cell, title: str) -> None:
-        pass
-
     def on_computed(self, cell: Cell, title: str, accuracy: float | None, seconds: float) -> None:
         if not self.computed and self.recalled:
             self.write(f"{self.recalled} cells were computed before")

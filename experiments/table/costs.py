@@ -114,7 +114,7 @@ class _Pricer:
         phases = price_run(run, make_method(run))
         zero_shot, fine_tuning = prices.testing(demonstrations=0), phases.pop(Phase.FINE_TUNE, None)
         own = sum(phases.values(), Cost())
-        parts = {"own": Cost(own.forwards - zero_shot.forwards, own.tokens - zero_shot.tokens)}
+        parts = {"own": Cost(own.pairs - zero_shot.pairs, own.tokens - zero_shot.tokens)}
         parts[f"zero-shot on {len(rows.test)} rows"] = zero_shot
         if fine_tuning is not None:
             parts[f"fine-tuning on {len(rows.candidates)} rows"] = fine_tuning

@@ -21,7 +21,7 @@ DEMO_SPEC: dict[str, Any] = {
         "report": {"comparison_rows": 48, "order_shuffles": 4},
     },
 }
-"""Fewer rows than the preset's: some 9,000 forwards instead of 23,000, for an audience that waits."""
+"""Fewer rows than the preset's: some 9,000 pairs instead of 23,000, for an audience that waits."""
 
 NEW_INPUT = "My thermostat says it is 84 degrees in the living room, it is clearly not. Already restarted it twice"
 

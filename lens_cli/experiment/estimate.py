@@ -24,7 +24,7 @@ def build_cost_table(lines: Sequence[Line], tokens_per_second: float | None) -> 
         show_footer=True,
     )
     table.add_column("row", footer=total.name)
-    for name, footer in zip(("cells", "forwards", "tokens", "hours"), _cells(total, tokens_per_second), strict=True):
+    for name, footer in zip(("cells", "pairs", "tokens", "hours"), _cells(total, tokens_per_second), strict=True):
         table.add_column(name, footer=footer, justify="right")
     for line in lines:
         table.add_row(line.name, *_cells(line, tokens_per_second))
@@ -33,4 +33,4 @@ def build_cost_table(lines: Sequence[Line], tokens_per_second: float | None) -> 
 
 def _cells(line: Line, tokens_per_second: float | None) -> tuple[str, str, str, str]:
     hours = "–" if tokens_per_second is None else f"{line.cost.tokens / tokens_per_second / _SECONDS_PER_HOUR:,.2f}"
-    return f"{line.cells:,}", f"{line.cost.forwards:,}", f"{line.cost.tokens:,}", hours
+    return f"{line.cells:,}", f"{line.cost.pairs:,}", f"{line.cost.tokens:,}", hours

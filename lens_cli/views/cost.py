@@ -28,7 +28,7 @@ def build_cost_table(estimate: CostEstimate) -> Table:
     )
     total = _cells(estimate.total, estimate.seconds)
     table.add_column("phase", footer="total")
-    for name, footer in zip(("forwards", "tokens", "time"), total, strict=True):
+    for name, footer in zip(("pairs", "tokens", "time"), total, strict=True):
         table.add_column(name, footer=footer, justify="right")
     for phase, cost in estimate.phases.items():
         table.add_row(phase.value, *_cells(cost, estimate.seconds_of(phase)))
@@ -36,4 +36,4 @@ def build_cost_table(estimate: CostEstimate) -> Table:
 
 
 def _cells(cost: Cost, seconds: float | None) -> tuple[str, str, str]:
-    return f"{cost.forwards:,}", f"{cost.tokens:,}", _NOTHING if seconds is None else describe_seconds(seconds)
+    return f"{cost.pairs:,}", f"{cost.tokens:,}", _NOTHING if seconds is None else describe_seconds(seconds)

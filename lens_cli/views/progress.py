@@ -20,7 +20,7 @@ PHASE_NAMES = {
 
 
 class SelectionBar:
-    """Shows phase, forwards, pace, time left and the best accuracy so far.
+    """Shows phase, pairs, pace, time left and the best accuracy so far.
 
     The bar's length goes by tokens, which is where the time goes; where the output is no terminal,
     each step and each tenth of the whole is a line instead.
@@ -73,7 +73,7 @@ def describe_place(progress: Progress) -> str:
 
 
 def describe_facts(progress: Progress) -> str:
-    facts = [f"{progress.forwards_done:,}/{progress.forwards_total:,} forwards"]
+    facts = [f"{progress.pairs_done:,}/{progress.pairs_total:,} pairs"]
     if progress.tokens_per_second is not None:
         facts.append(f"{progress.tokens_per_second:,.0f} tokens/s")
     if progress.eta_seconds is not None:

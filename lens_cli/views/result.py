@@ -171,9 +171,9 @@ def describe_ranking_rows(result: SelectionResult) -> str:
 def describe_cost(result: SelectionResult) -> str:
     cost, origin = result.cost, result.provenance
     found = f" ({cost.pairs_from_cache:,} from the pair cache)" if cost.pairs_from_cache else ""
-    eliminated = f" ({cost.permutations_eliminated:,} of them in part)" if cost.permutations_eliminated else ""
+    eliminated = f" ({cost.permutations_dropped:,} of them in part)" if cost.permutations_dropped else ""
     return (
-        f"{cost.forwards:,} forwards{found}, {cost.tokens:,} tokens and "
-        f"{cost.permutations_evaluated:,} permutations{eliminated} "
+        f"{cost.pairs:,} pairs{found}, {cost.tokens:,} tokens and "
+        f"{cost.permutations_judged:,} permutations{eliminated} "
         f"in {describe_seconds(cost.seconds)}, by {origin.model} ({origin.dtype}, {origin.device}, seed {origin.seed})"
     )

@@ -10,8 +10,8 @@ class Cost:
     A prefix held between calls counts in full, and so does what the pair cache knows: a cost depends on the run alone.
     """
 
-    forwards: int = 0
+    pairs: int = 0
     tokens: int = 0
 
     def __add__(self, other: "Cost") -> "Cost":
-        return Cost(self.forwards + other.forwards, self.tokens + other.tokens)
+        return Cost(self.pairs + other.pairs, self.tokens + other.tokens)

@@ -1,4 +1,4 @@
-"""A scorer that counts: forwards and tokens, progress, budgets and cancelling, between small chunks."""
+"""A scorer that counts: pairs and tokens, progress, budgets and cancelling, between small chunks."""
 
 import time
 from collections import deque
@@ -83,7 +83,7 @@ class Meter:
         """`label_log_probs  # [prefixes, queries, labels]`; see LabelScorer.score.
 
         A scorer with several workers has several chunks at a time. The chunks, and the one that a budget
-        of forwards ends before, are the same for any number of workers.
+        of pairs ends before, are the same for any number of workers.
 
         Raises:
             Stopped: before a chunk that the budget does not cover, or when a stop was asked for.
@@ -123,7 +123,7 @@ class Meter:
 
     def affords(self, cost: Cost) -> bool:
         """Whether the budget covers a step of this cost, beside the reserve."""
-        return self._ignores_budget or (self._covers_forwards(cost) and self._covers_seconds(cost))
+        return self._ignores_budget or (self._covers_pairs(cost) and self._covers_seconds(cost))
 
     @property
     def seconds(self) -> float:
@@ -159,8 +159,8 @@ class Meter:
     def _chunks(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> Iterator["_Chunk"]:
         for rows, columns in self._cut(prefixes, queries):
             block = Block(tuple(prefixes[rows]), tuple(queries[columns]))
-            forwards = len(block.prefixes) * len(block.queries)
-            yield _Chunk(rows, columns, block, Cost(forwards, self._tokens(block.prefixes, block.queries)))
+            pairs = len(block.prefixes) * len(block.queries)
+            yield _Chunk(rows, columns, block, Cost(pairs, self._tokens(block.prefixes, block.queries)))
 
     def _cut(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> Iterator[tuple[slice, slice]]:
         """Whole prefixes while they fit a chunk; a longer one is cut along its queries."""
@@ -195,11 +195,11 @@ class Meter:
         """As `affords`, but in the first half of the time no pace is trusted: first chunks are slow."""
         limit = self.budget.max_seconds
         is_early = limit is None or self.seconds < limit / 2
-        return self.affords(cost) or (is_early and self._covers_forwards(cost))
+        return self.affords(cost) or (is_early and self._covers_pairs(cost))
 
-    def _covers_forwards(self, cost: Cost) -> bool:
-        limit = self.budget.max_forwards
-        return limit is None or self.spent.forwards + cost.forwards + self.reserve.forwards <= limit
+    def _covers_pairs(self, cost: Cost) -> bool:
+        limit = self.budget.max_pairs
+        return limit is None or self.spent.pairs + cost.pairs + self.reserve.pairs <= limit
 
     def _covers_seconds(self, cost: Cost) -> bool:
         limit, pace = self.budget.max_seconds, self.tokens_per_second
@@ -223,8 +223,8 @@ class Meter:
                 phase=self.phase,
                 step=self.step,
                 steps=self.steps,
-                forwards_done=self.spent.forwards,
-                forwards_total=max(self.planned.forwards, self.spent.forwards),
+                pairs_done=self.spent.pairs,
+                pairs_total=max(self.planned.pairs, self.spent.pairs),
                 tokens_done=self.spent.tokens,
                 tokens_total=max(self.planned.tokens, self.spent.tokens),
                 tokens_per_second=pace,

@@ -8,19 +8,18 @@ from lens_engine.types import Phase, StopReason
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a run is. A forward is one prefix-query pair scored; tokens are those fed to the model."""
+    """Where a run is. A pair is one prefix and one query scored; tokens are those fed to the model."""
 
     phase: Phase
     step: int  #: step of the phase under way, from 1
     steps: int
-    forwards_done: int
-    forwards_total: int  #: planned; savings found on the way make the real figure smaller
+    pairs_done: int
+    pairs_total: int  #: planned; savings found on the way make the real figure smaller
     tokens_done: int
     tokens_total: int
     tokens_per_second: float | None
     eta_seconds: float | None
     best_validation_accuracy: float | None
-    message: str = ""
 
 
 class SelectionListener(Protocol):

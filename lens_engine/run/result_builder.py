@@ -117,12 +117,12 @@ def _split_figures(fitted: FittedRows) -> Splits:
 def _cost_figures(ending: Ending) -> Spending:
     state, findings = ending.state, ending.findings
     return Spending(
-        forwards=state.spent.forwards,
+        pairs=state.spent.pairs,
         tokens=state.spent.tokens,
         seconds=ending.prepared.meter.seconds,
         pairs_from_cache=state.pairs_from_cache,
-        permutations_evaluated=findings.num_judged,
-        permutations_eliminated=findings.num_dropped,
+        permutations_judged=findings.num_judged,
+        permutations_dropped=findings.num_dropped,
         token_budget=ending.identity.token_budget,
     )
 

@@ -139,11 +139,11 @@ class Session:
 
 
 def _check_budget(run: Run, method: Method[Any]) -> None:
-    limit, first = run.config.budget.max_forwards, method.first_step()
-    least = first.cost.forwards + run.prices.testing(method.num_demonstrations).forwards
+    limit, first = run.config.budget.max_pairs, method.first_step()
+    least = first.cost.pairs + run.prices.testing(method.num_demonstrations).pairs
     if limit is not None and limit < least:
         raise InvalidConfig(
-            f"max_forwards is {limit}, and {first.name} with the test rows takes {least}; "
+            f"max_pairs is {limit}, and {first.name} with the test rows takes {least}; "
             "raise it, or lower filtering.candidates or splits.test",
-            field="options.budget.max_forwards",
+            field="options.budget.max_pairs",
         )

@@ -54,7 +54,7 @@ class RunState(Generic[S]):
             "chosen": None if self.chosen is None else list(self.chosen),
             "ended": self.ended,
             "evaluation": self.evaluation.model_dump(mode="json"),
-            "spent": [self.spent.forwards, self.spent.tokens, self.seconds],
+            "spent": [self.spent.pairs, self.spent.tokens, self.seconds],
             "pairs_from_cache": self.pairs_from_cache,
         }
         return Checkpoint(fingerprint, phase, step, dtype, values, dict(packed.arrays))

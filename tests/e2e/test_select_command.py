@@ -133,7 +133,7 @@ def test_second_run_finds_its_scores_in_the_pair_cache(
 ) -> None:
     first, output = read_result(finished[1]), tmp_path / "result.json"
     assert (cache_folder / "pairs.sqlite3").is_file()
-    for more, found in (([], first.cost.forwards), (["--no-pair-cache"], 0)):
+    for more, found in (([], first.cost.pairs), (["--no-pair-cache"], 0)):
         done = run(command(reviews, model, *more, "--output", str(output)))
         assert ("from the pair cache" in done.stdout) == bool(found), done.stderr
         assert read_result(output).cost.pairs_from_cache == found
@@ -167,7 +167,7 @@ def test_checkpoint_of_another_run_is_refused(reviews: Path, model: Path, tmp_pa
 
 def test_exhausted_budget_gives_a_partial_result(reviews: Path, model: Path, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
-    done = run(command(reviews, model, "--option", "budget.max_forwards=150", "--output", str(output)))
+    done = run(command(reviews, model, "--option", "budget.max_pairs=150", "--output", str(output)))
     assert done.returncode == 0, done.stderr
     assert "Partial: the budget ran out" in done.stdout
     assert read_result(output).stop_reason == "budget"
@@ -188,6 +188,6 @@ def test_estimate_shows_what_the_run_then_spends_and_runs_nothing(
     assert done.returncode == 0, done.stderr
     lines = {words[0]: words[1:] for line in done.stdout.splitlines() if (words := line.split())}
     assert {"filter", "search", "evaluate", "total"} <= lines.keys()
-    spent, planned = read_result(finished[1]).cost.forwards, int(lines["total"][0].replace(",", ""))
+    spent, planned = read_result(finished[1]).cost.pairs, int(lines["total"][0].replace(",", ""))
     assert planned / 2 < spent <= planned  # in so small a search, children repeat
     assert list(tmp_path.iterdir()) == []

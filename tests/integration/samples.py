@@ -92,7 +92,7 @@ def make_result(stop_reason: StopReason = StopReason.COMPLETED) -> SelectionResu
             conflicting_texts=0,
             leaked_from_test=0,
         ),
-        cost=Spending(forwards=100, tokens=1000, seconds=1.5, permutations_evaluated=12),
+        cost=Spending(pairs=100, tokens=1000, seconds=1.5, permutations_judged=12),
         provenance=Provenance(
             lens="0.1.0",
             model="table",

@@ -25,8 +25,8 @@ PROGRESS = Progress(
     phase=Phase.SEARCH,
     step=3,
     steps=4,
-    forwards_done=10,
-    forwards_total=20,
+    pairs_done=10,
+    pairs_total=20,
     tokens_done=100,
     tokens_total=200,
     tokens_per_second=5.0,
@@ -74,7 +74,7 @@ def test_progress_and_checkpoint_are_written(selections: Selections, database: D
 
     progress = selections.client.get(f"/selections/{claim.selection_id}").json()["progress"]
     assert progress["phase"] == "search"
-    assert progress["forwards_done"] == 10
+    assert progress["pairs_done"] == 10
     with database.session_scope() as session:
         assert Checkpoint.from_bytes(claims.load_checkpoint(session, claim) or b"") == CHECKPOINT
 

@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from lens_engine.presets import PRESETS, resolve_config
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
+from lens_engine.presets import PRESETS, resolve_config
 from lens_engine.pricing.prices import count_evaluations, count_pairs
 
 
@@ -86,7 +86,7 @@ def test_unknown_preset_is_refused_with_those_there_are() -> None:
         ({"filtering": {"rho": 1.0}}, "options.filtering.rho"),
         ({"filtering": {"contribution": "labels"}}, "options.filtering.contribution"),
         ({"filtering": {"keep": 1}}, "options.filtering.keep"),
-        ({"budget": {"max_forwards": 0}}, "options.budget.max_forwards"),
+        ({"budget": {"max_pairs": 0}}, "options.budget.max_pairs"),
         ({"budget": {"max_seconds": 0}}, "options.budget.max_seconds"),
         ({"budget": {"max_seconds": 1e12}}, "options.budget.max_seconds"),
         ({"report": {"comparison_rows": 3}}, "options.report.comparison_rows"),

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from lens_engine.presets import PRESETS
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import (
     CheckpointDamaged,
@@ -15,6 +14,7 @@ from lens_engine.errors import (
     PromptTooLong,
 )
 from lens_engine.pipeline import select_support_examples
+from lens_engine.presets import PRESETS
 from lens_engine.pricing.prices import Prices, TokenLengths
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem, digest_examples
@@ -110,7 +110,7 @@ def test_rival_saw_as_many_permutation_row_pairs(whole: SelectionResult) -> None
     rival = whole.baselines.random_and_validation
     assert rival is not None
 
-    ours = whole.cost.permutations_evaluated * 20 + 4 * 16
+    ours = whole.cost.permutations_judged * 20 + 4 * 16
     assert rival.permutations * 20 - ours in range(20)
 
 
@@ -146,7 +146,7 @@ def test_resuming_from_any_checkpoint_gives_the_same_digest(
     for data in saved:
         resumed = select(checkpoints=make_store(data))
         assert resumed.digest == whole.digest
-        assert (resumed.cost.forwards, resumed.cost.tokens) == (whole.cost.forwards, whole.cost.tokens)
+        assert (resumed.cost.pairs, resumed.cost.tokens) == (whole.cost.pairs, whole.cost.tokens)
 
 
 def test_resuming_from_the_last_checkpoint_scores_nothing(
@@ -169,7 +169,7 @@ def test_resumed_run_does_only_what_was_left(
         scorer = make_planted_scorer()
         select(scorer=scorer, checkpoints=make_store(data))
         done = Checkpoint.from_bytes(data).values["spent"][0]
-        assert scorer.num_pairs == whole.cost.forwards - done
+        assert scorer.num_pairs == whole.cost.pairs - done
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_damaged_checkpoint_is_refused(
 def test_budget_may_change_between_attempts(
     saved: list[bytes], whole: SelectionResult, select: Callable[..., SelectionResult], make_store: Make
 ) -> None:
-    resumed = select(checkpoints=make_store(saved[2]), budget={"max_forwards": 10**9})
+    resumed = select(checkpoints=make_store(saved[2]), budget={"max_pairs": 10**9})
 
     assert resumed.rows == whole.rows
     assert not resumed.partial
@@ -218,7 +218,7 @@ def test_budget_may_change_between_attempts(
 def least_forwards(problem: Problem, config: SelectionConfig) -> int:
     planner = Prices(split_examples(problem, config), config, TokenLengths(1.0, 1.0))
     first = planner.rounds[0]
-    return first.pairs + first.new_columns + planner.testing().forwards
+    return first.pairs + first.new_columns + planner.testing().pairs
 
 
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.08, 0.2, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99])
@@ -231,12 +231,12 @@ def test_budget_is_never_exceeded_and_always_buys_a_test_figure(
     make_config: Make,
 ) -> None:
     least = least_forwards(make_planted_problem(), make_config())
-    limit = round(least + share * (whole.cost.forwards - least))
+    limit = round(least + share * (whole.cost.pairs - least))
     scorer = make_planted_scorer()
 
-    result = select(scorer=scorer, budget={"max_forwards": limit})
+    result = select(scorer=scorer, budget={"max_pairs": limit})
 
-    assert scorer.num_pairs == result.cost.forwards <= limit
+    assert scorer.num_pairs == result.cost.pairs <= limit
     assert result.partial
     assert result.stop_reason is StopReason.BUDGET
     assert result.test is not None
@@ -247,7 +247,7 @@ def test_budget_is_never_exceeded_and_always_buys_a_test_figure(
 def test_budget_that_covers_the_run_changes_nothing(
     whole: SelectionResult, select: Callable[..., SelectionResult]
 ) -> None:
-    result = select(budget={"max_forwards": whole.cost.forwards + 2000})
+    result = select(budget={"max_pairs": whole.cost.pairs + 2000})
 
     assert not result.partial
     assert result.rows == whole.rows
@@ -257,7 +257,7 @@ def test_budget_that_covers_the_run_changes_nothing(
 def test_steps_the_budget_does_not_cover_are_named(
     select: Callable[..., SelectionResult], whole: SelectionResult
 ) -> None:
-    result = select(budget={"max_forwards": whole.cost.forwards - 300})
+    result = select(budget={"max_pairs": whole.cost.pairs - 300})
 
     assert result.baselines.random_and_validation is None
     assert result.verdict is None
@@ -269,10 +269,10 @@ def test_search_the_budget_cut_short_keeps_its_best(
 ) -> None:
     in_search = Checkpoint.from_bytes(saved[4]).values["spent"][0]
 
-    result = select(budget={"max_forwards": in_search + 200})
+    result = select(budget={"max_pairs": in_search + 200})
 
     assert result.validation is not None
-    assert 0 < result.cost.permutations_evaluated < whole.cost.permutations_evaluated
+    assert 0 < result.cost.permutations_judged < whole.cost.permutations_judged
     assert any("the search ended after" in warning and "of 3 iterations" in warning for warning in result.warnings)
 
 
@@ -299,10 +299,10 @@ def test_filter_the_budget_cut_short_still_prefers_the_informative(
 ) -> None:
     least = least_forwards(make_planted_problem(), make_config())
 
-    result = select(budget={"max_forwards": least})
+    result = select(budget={"max_pairs": least})
 
     assert result.validation is None
-    assert result.cost.permutations_evaluated == 0
+    assert result.cost.permutations_judged == 0
     assert sum(quality_of(example.text) for example in result.examples) / 4 > 40
     assert result.test is not None
 
@@ -313,7 +313,7 @@ def test_filter_the_budget_cut_short_is_cut_to_what_it_keeps(
     store = make_store()
     least = least_forwards(make_planted_problem(), make_config())
 
-    select(checkpoints=store, budget={"max_forwards": least})
+    select(checkpoints=store, budget={"max_pairs": least})
 
     survivors = [len(Checkpoint.from_bytes(data).arrays["survivors"]) for data in store.saved]
     assert survivors[0] > 24
@@ -327,8 +327,8 @@ def test_budget_below_the_least_is_refused_with_the_number(
     scorer = make_planted_scorer()
 
     with pytest.raises(InvalidConfig, match=f"takes {least}") as refusal:
-        select(scorer=scorer, budget={"max_forwards": least - 1})
-    assert refusal.value.field == "options.budget.max_forwards"
+        select(scorer=scorer, budget={"max_pairs": least - 1})
+    assert refusal.value.field == "options.budget.max_pairs"
     assert scorer.num_pairs == 0
 
 
@@ -342,14 +342,14 @@ def test_budgeted_run_resumed_from_any_checkpoint_gives_the_same_digest(
     make_config: Make,
 ) -> None:
     least = least_forwards(make_planted_problem(), make_config())
-    budget = {"max_forwards": round(least + share * (whole.cost.forwards - least))}
+    budget = {"max_pairs": round(least + share * (whole.cost.pairs - least))}
     store = make_store()
     result = select(checkpoints=store, budget=budget)
 
     for data in store.saved:
         resumed = select(checkpoints=make_store(data), budget=budget)
         assert resumed.digest == result.digest
-        assert resumed.cost.forwards == result.cost.forwards
+        assert resumed.cost.pairs == result.cost.pairs
 
 
 def test_random_and_validation_under_way_is_finished_after_a_resume(
@@ -357,7 +357,7 @@ def test_random_and_validation_under_way_is_finished_after_a_resume(
 ) -> None:
     """A budget with nothing to spare: what was done before the resume must not be asked for again."""
     store = make_store()
-    budget = {"max_forwards": whole.cost.forwards + 400}
+    budget = {"max_pairs": whole.cost.pairs + 400}
     result = select(checkpoints=store, budget=budget)
     assert result.baselines.random_and_validation is not None
 
@@ -369,9 +369,9 @@ def test_larger_budget_after_a_resume_keeps_what_was_tested(
     select: Callable[..., SelectionResult], make_store: Make, make_planted_problem: Make, make_config: Make
 ) -> None:
     store = make_store()
-    first = select(checkpoints=store, budget={"max_forwards": least_forwards(make_planted_problem(), make_config())})
+    first = select(checkpoints=store, budget={"max_pairs": least_forwards(make_planted_problem(), make_config())})
 
-    resumed = select(checkpoints=make_store(store.saved[-1]), budget={"max_forwards": 10**9})
+    resumed = select(checkpoints=make_store(store.saved[-1]), budget={"max_pairs": 10**9})
 
     assert resumed.rows == first.rows
     assert resumed.test == first.test
@@ -391,10 +391,10 @@ def test_progress_is_monotone_and_never_above_the_total(
 ) -> None:
     listener, result = heard_by(select, make_listener)
 
-    done = [progress.forwards_done for progress in listener.seen]
+    done = [progress.pairs_done for progress in listener.seen]
     assert done == sorted(done)
-    assert done[-1] == result.cost.forwards
-    assert all(p.forwards_done <= p.forwards_total and p.tokens_done <= p.tokens_total for p in listener.seen)
+    assert done[-1] == result.cost.pairs
+    assert all(p.pairs_done <= p.pairs_total and p.tokens_done <= p.tokens_total for p in listener.seen)
     assert all(1 <= progress.step <= progress.steps for progress in listener.seen)
     phases = [progress.phase for progress in listener.seen]
     assert phases == sorted(phases, key=list(Phase).index)
@@ -430,7 +430,7 @@ def test_cancel_gives_the_best_so_far_or_says_that_there_is_nothing(
         assert outcome.stop_reason is StopReason.CANCELLED
         assert len(outcome.examples) == 4
         assert outcome.validation is not None
-        assert outcome.cost.forwards <= everything.seen[-1].forwards_done
+        assert outcome.cost.pairs <= everything.seen[-1].pairs_done
 
 
 @pytest.mark.parametrize("phase", [phase for phase in Phase if phase is not Phase.FINE_TUNE])
@@ -564,7 +564,7 @@ def test_comparison_rows_limit_random_permutations_and_orders(select: Callable[.
 def test_search_without_iterations_chooses_among_the_first_beam(select: Callable[..., SelectionResult]) -> None:
     result = select(search={"iterations": 0})
 
-    assert result.cost.permutations_evaluated == 4
+    assert result.cost.permutations_judged == 4
     assert result.confirmation is not None
 
 

@@ -21,7 +21,7 @@ def result(
 
 
 def test_digest_leaves_out_cost_and_itself(result: SelectionResult) -> None:
-    spent = Spending(forwards=1, tokens=2, seconds=3.0, permutations_evaluated=4)
+    spent = Spending(pairs=1, tokens=2, seconds=3.0, permutations_judged=4)
 
     assert result.model_copy(update={"cost": spent, "digest": "odd"}).with_digest().digest == result.digest
     assert len(result.digest) == 64

@@ -16,14 +16,14 @@ class Clock:
         return self.seconds
 
 
-def progress(forwards: int, step: int = 1) -> Progress:
+def progress(pairs: int, step: int = 1) -> Progress:
     return Progress(
         phase=Phase.FILTER,
         step=step,
         steps=4,
-        forwards_done=forwards,
-        forwards_total=100,
-        tokens_done=forwards * 10,
+        pairs_done=pairs,
+        pairs_total=100,
+        tokens_done=pairs * 10,
         tokens_total=1000,
         tokens_per_second=None,
         eta_seconds=None,
@@ -74,7 +74,7 @@ def test_news_that_came_during_the_write_are_kept() -> None:
     ("second", "idle_seconds"),
     [
         pytest.param(progress(1), 7.0, id="same-place"),
-        pytest.param(progress(2), 0.0, id="more-forwards"),
+        pytest.param(progress(2), 0.0, id="more-pairs"),
         pytest.param(progress(1, step=2), 0.0, id="next-step"),
     ],
 )

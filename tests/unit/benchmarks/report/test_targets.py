@@ -169,7 +169,7 @@ def search_run(*, elimination: bool, wall: float) -> SearchRun:
         wall=wall,
         cpu=2 * wall,
         filter_seconds=40.0,
-        forwards=1000,
+        pairs=1000,
         tokens=100_000,
         survivors_digest="0",
         permutation=(3, 1, 2),

@@ -37,8 +37,8 @@ def test_measurement_counts_filtering_apart_from_the_whole() -> None:
     found = measure_run(300, CheapScorer())
 
     assert found.candidates == 300
-    assert found.forwards >= 300 * 4
-    assert found.tokens > found.forwards
+    assert found.pairs >= 300 * 4
+    assert found.tokens > found.pairs
     assert 0 < found.filter_seconds <= found.seconds
 
 

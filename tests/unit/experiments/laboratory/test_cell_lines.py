@@ -15,7 +15,6 @@ def cell(bench: Bench, make_tiny: Callable[..., SelectionConfig]) -> SelectionCe
 def test_every_computed_cell_has_a_line(cell: SelectionCell) -> None:
     lines = list[str]()
     observer = LineObserver(lines.append, total=90)
-    observer.on_start(cell, "herding")
     observer.on_computed(cell, "herding", 0.7234, 34.2)
     observer.on_computed(cell, "info scores", None, 0.4)
     assert lines == ["1/90  reviews seed 3 herding  0.723  (34 s)", "2/90  reviews seed 3 info scores  (0 s)"]

@@ -21,12 +21,8 @@ ONE = Demonstration(text="reviews 1", label="positive")
 class Diary:
     """Keeps what it hears."""
 
-    started: list[str] = field(default_factory=list)
     computed: list[tuple[str, float | None]] = field(default_factory=list)
     recalled: list[str] = field(default_factory=list)
-
-    def on_start(self, cell: Cell, title: str) -> None:  # noqa: ARG002
-        self.started.append(title)
 
     def on_computed(self, cell: Cell, title: str, accuracy: float | None, seconds: float) -> None:  # noqa: ARG002
         self.computed.append((title, accuracy))

@@ -33,8 +33,8 @@ def test_forwards_of_an_estimate_are_what_is_computed_at_most(
 ) -> None:
     cell = bench.selection(make_tiny(method=method, search={"elimination": False}))
     (line,) = price_cells({cell: method}, laboratory.find_dataset)
-    spent = laboratory.select(cell).cost.forwards
-    assert spent <= line.cost.forwards <= 1.5 * spent
+    spent = laboratory.select(cell).cost.pairs
+    assert spent <= line.cost.pairs <= 1.5 * spent
 
 
 def test_what_cells_of_a_bench_share_counts_once(bench: Bench, make_tiny: Make, laboratory: Laboratory) -> None:
@@ -49,7 +49,7 @@ def test_cells_of_one_name_are_one_line(bench: Bench, make_tiny: Make, laborator
     cells = {bench.model_copy(update={"seed": seed}).selection(make_tiny()): "LENS" for seed in range(3)}
     one, *_ = price_cells(dict([next(iter(cells.items()))]), laboratory.find_dataset)
     (line,) = price_cells(cells, laboratory.find_dataset)
-    assert (line.cells, line.cost.forwards, line.cost.tokens) == (3, 3 * one.cost.forwards, 3 * one.cost.tokens)
+    assert (line.cells, line.cost.pairs, line.cost.tokens) == (3, 3 * one.cost.pairs, 3 * one.cost.tokens)
 
 
 def test_longer_texts_cost_more(bench: Bench, make_tiny: Make) -> None:
@@ -57,7 +57,7 @@ def test_longer_texts_cost_more(bench: Bench, make_tiny: Make) -> None:
     long = replace(short, train=tuple(replace(row, text=f"{row.text} and more of it") for row in short.train))
     cell = bench.selection(make_tiny())
     costs = [price_cells({cell: "LENS"}, lambda _, dataset=dataset: dataset)[0].cost for dataset in (short, long)]  # type: ignore[misc]
-    assert costs[0].forwards == costs[1].forwards
+    assert costs[0].pairs == costs[1].pairs
     assert costs[0].tokens < costs[1].tokens
 
 
@@ -68,4 +68,4 @@ def test_size_of_the_paper_can_be_priced_without_its_data() -> None:
     zero_shot, lens = price_cells(plan.cells(), datasets.__getitem__)
     assert zero_shot.cells == lens.cells == 2 * 4 * 2
     rounds = 2 * 4 * 14 * 6_500  # seeds, templates, l, and about as many candidates of SST-2 in each round
-    assert lens.cost.forwards > 3 * rounds
+    assert lens.cost.pairs > 3 * rounds

@@ -18,8 +18,8 @@ PROGRESS = {
     "phase": "search",
     "step": 2,
     "steps": 4,
-    "forwards_done": 120,
-    "forwards_total": 410,
+    "pairs_done": 120,
+    "pairs_total": 410,
     "tokens_done": 1200,
     "tokens_total": 4100,
     "tokens_per_second": None,
@@ -45,7 +45,7 @@ def test_waiting_reports_progress_and_checks_before_each_poll() -> None:
     answers = (selection("queued"), selection("running", progress=PROGRESS), selection("succeeded", progress=PROGRESS))
     with client_of(*answers) as client:
         client.wait("sel_1", seen.append, lambda: checks.append(1))
-    assert [(progress.phase, progress.forwards_done) for progress in seen] == [(Phase.SEARCH, 120)] * 2
+    assert [(progress.phase, progress.pairs_done) for progress in seen] == [(Phase.SEARCH, 120)] * 2
     assert len(checks) == 3
 
 

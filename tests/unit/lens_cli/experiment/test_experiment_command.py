@@ -50,9 +50,9 @@ def test_papers_table_is_priced_without_its_data() -> None:
         if entry.reads == "test":
             assert entry.name in result.output
     (total,) = (line.split() for line in result.output.splitlines() if line.strip().startswith("total"))
-    cells, forwards, tokens, hours = (float(word.replace(",", "")) for word in total[1:])
+    cells, pairs, tokens, hours = (float(word.replace(",", "")) for word in total[1:])
     assert cells == 2 * 4 * 10 * (len(make_entries(PAPER)) - 1)
-    assert forwards < tokens
+    assert pairs < tokens
     assert hours == pytest.approx(tokens / 1000 / 3600, abs=0.01)
 
 

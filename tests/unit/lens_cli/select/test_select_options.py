@@ -3,8 +3,8 @@
 import pytest
 
 from lens_cli.select.options import read_config, read_task, read_words
-from lens_engine.presets import PRESETS
 from lens_engine.errors import InvalidConfig, InvalidTemplate, InvalidVerbalizer
+from lens_engine.presets import PRESETS
 
 
 def test_pairs_become_words_in_the_order_given() -> None:

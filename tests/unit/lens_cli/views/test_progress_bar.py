@@ -14,8 +14,8 @@ PROGRESS = Progress(
     phase=Phase.SEARCH,
     step=2,
     steps=4,
-    forwards_done=1200,
-    forwards_total=25541,
+    pairs_done=1200,
+    pairs_total=25541,
     tokens_done=30_000,
     tokens_total=60_000,
     tokens_per_second=1849.6,
@@ -25,12 +25,12 @@ PROGRESS = Progress(
 
 
 def test_facts_name_forwards_pace_time_left_and_best_accuracy() -> None:
-    assert describe_facts(PROGRESS) == "1,200/25,541 forwards · 1,850 tokens/s · 1:15 left · best 0.830"
+    assert describe_facts(PROGRESS) == "1,200/25,541 pairs · 1,850 tokens/s · 1:15 left · best 0.830"
 
 
 def test_facts_leave_out_what_is_not_known_yet() -> None:
     early = replace(PROGRESS, tokens_per_second=None, eta_seconds=None, best_validation_accuracy=None)
-    assert describe_facts(early) == "1,200/25,541 forwards"
+    assert describe_facts(early) == "1,200/25,541 pairs"
 
 
 def test_place_counts_steps_where_there_are_several() -> None:
@@ -63,5 +63,5 @@ def test_on_a_terminal_the_bar_shows_the_facts_and_ends_full() -> None:
         bar.show(PROGRESS)
         bar.finish("Done")
     assert isinstance(console.file, StringIO)
-    assert "1,200/25,541 forwards" in console.file.getvalue()
+    assert "1,200/25,541 pairs" in console.file.getvalue()
     assert "Done" in console.file.getvalue().rpartition("Diversity")[2]

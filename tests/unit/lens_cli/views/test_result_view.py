@@ -59,7 +59,7 @@ def make_result(**changes: object) -> SelectionResult:
             candidates=100, score_set=16, validation=100, confirmation=0, test=200, unused=0,
             duplicates_dropped=0, conflicting_texts=0, leaked_from_test=0,
         ),
-        "cost": Spending(forwards=25541, tokens=714216, seconds=312.4, permutations_evaluated=68),
+        "cost": Spending(pairs=25541, tokens=714216, seconds=312.4, permutations_judged=68),
         "warnings": ("2 duplicates were dropped",),
         "provenance": Provenance(
             lens="0.1.0", model="smollm2", revision="0", dtype="float32", device="cpu", executor="packed",
@@ -101,19 +101,19 @@ def test_texts_are_shown_as_they_are_not_as_markup() -> None:
 
 def test_result_is_shown_with_its_cost_digest_and_warnings() -> None:
     text = shown(make_result())
-    assert "25,541 forwards, 714,216 tokens and 68 permutations in 5:12, by smollm2 (float32, cpu, seed 3)" in text
+    assert "25,541 pairs, 714,216 tokens and 68 permutations in 5:12, by smollm2 (float32, cpu, seed 3)" in text
     assert "digest feed" in text
     assert "note: 2 duplicates were dropped" in text
     assert "0.910 on the 100 validation rows" in text
 
 
 def test_forwards_that_were_not_computed_are_told_apart() -> None:
-    cost = Spending(forwards=2000, tokens=9, seconds=1.0, permutations_evaluated=1, pairs_from_cache=1234)
-    assert "2,000 forwards (1,234 from the pair cache), 9 tokens" in shown(make_result(cost=cost))
+    cost = Spending(pairs=2000, tokens=9, seconds=1.0, permutations_judged=1, pairs_from_cache=1234)
+    assert "2,000 pairs (1,234 from the pair cache), 9 tokens" in shown(make_result(cost=cost))
 
 
 def test_permutations_judged_in_part_are_told_apart() -> None:
-    cost = Spending(forwards=2000, tokens=9, seconds=1.0, permutations_evaluated=68, permutations_eliminated=23)
+    cost = Spending(pairs=2000, tokens=9, seconds=1.0, permutations_judged=68, permutations_dropped=23)
     assert "9 tokens and 68 permutations (23 of them in part) in 0:01" in shown(make_result(cost=cost))
 
 

@@ -140,8 +140,8 @@ def test_wide_run_costs_what_was_planned_and_its_rival_gets_as_many_pairs(
     confirmed = 0 if options.get("splits") else 4 * 16
     assert count_pairs(config.search, 20) == pairs
     assert rival.permutations == -(-(pairs + confirmed) // 20)
-    assert result.cost.permutations_evaluated == 24 + 16
-    assert result.cost.forwards == planner.estimate().total.forwards
+    assert result.cost.permutations_judged == 24 + 16
+    assert result.cost.pairs == planner.estimate().total.pairs
 
 
 def test_wide_run_resumed_from_any_checkpoint_has_the_same_digest(

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from lens_engine.config import BudgetOptions
 from lens_engine.errors import NonFiniteScore
-from lens_engine.metering.meter import CHUNK_TOKENS, Meter, Stopped
 from lens_engine.metering.cost import Cost
+from lens_engine.metering.meter import CHUNK_TOKENS, Meter, Stopped
 from lens_engine.scoring.base import Block, ParallelScorer, Prefix
 from lens_engine.testing import TableScorer
 from lens_engine.types import LabelLogProbs, Phase, StopReason
@@ -77,7 +77,7 @@ def test_chunks_cover_every_pair_once(make_meter: MakeMeter, prefixes: list[int]
 
     pairs = [(prefix, query) for chunk, columns in scorer.chunks for prefix in chunk for query in columns]
     assert Counter(pairs) == Counter(product(asked_prefixes, asked_queries))
-    assert meter.spent.forwards == scorer.num_pairs == len(pairs)
+    assert meter.spent.pairs == scorer.num_pairs == len(pairs)
     assert np.array_equal(scores[..., 0], -np.add.outer(np.array(prefixes), np.array(queries)).astype(np.float32))
 
 
@@ -132,10 +132,10 @@ def test_nothing_to_score_asks_nothing(shape: tuple[int, int], make_meter: MakeM
     assert scorer.num_pairs == 0
 
 
-@pytest.mark.parametrize(("limit", "forwards"), [(1, 0), (9, 0), (10, 10), (19, 10), (20, 20), (35, 30), (40, 40)])
-def test_budget_stops_before_the_chunk_that_would_exceed_it(limit: int, forwards: int, make_meter: MakeMeter) -> None:
+@pytest.mark.parametrize(("limit", "pairs"), [(1, 0), (9, 0), (10, 10), (19, 10), (20, 20), (35, 30), (40, 40)])
+def test_budget_stops_before_the_chunk_that_would_exceed_it(limit: int, pairs: int, make_meter: MakeMeter) -> None:
     scorer = TableScorer(max_prompt_tokens=100_000)
-    meter = make_meter(scorer, budget=BudgetOptions(max_forwards=limit))
+    meter = make_meter(scorer, budget=BudgetOptions(max_pairs=limit))
     prefixes, queries = make_prefixes([7000] * 4), make_queries([10] * 10)  # a chunk for each prefix
 
     if limit < 40:
@@ -144,18 +144,18 @@ def test_budget_stops_before_the_chunk_that_would_exceed_it(limit: int, forwards
         assert stopped.value.reason is StopReason.BUDGET
     else:
         meter.score(prefixes, queries)
-    assert meter.spent.forwards == scorer.num_pairs == forwards
+    assert meter.spent.pairs == scorer.num_pairs == pairs
 
 
 def test_reserve_is_not_spent(make_meter: MakeMeter) -> None:
-    meter = make_meter(budget=BudgetOptions(max_forwards=100), reserve=Cost(forwards=60))
+    meter = make_meter(budget=BudgetOptions(max_pairs=100), reserve=Cost(pairs=60))
 
-    assert meter.affords(Cost(forwards=40))
-    assert not meter.affords(Cost(forwards=41))
+    assert meter.affords(Cost(pairs=40))
+    assert not meter.affords(Cost(pairs=41))
     with pytest.raises(Stopped):
         meter.score([()], make_queries([1] * 41))
     meter.reserve = Cost()
-    assert meter.affords(Cost(forwards=100))
+    assert meter.affords(Cost(pairs=100))
 
 
 def test_without_limits_everything_is_afforded(make_meter: MakeMeter) -> None:
@@ -210,7 +210,7 @@ def test_resumed_meter_goes_on_counting_but_measures_its_own_pace(make_meter: Ma
     clock = Clock()
     meter = make_meter(TableScorer(before_call=clock.advance(2.0)), clock=clock)
 
-    meter.resume(Cost(forwards=500, tokens=90_000), seconds=300.0)
+    meter.resume(Cost(pairs=500, tokens=90_000), seconds=300.0)
     assert meter.tokens_per_second is None
     meter.score([()], make_queries([10]))
 
@@ -242,7 +242,7 @@ def test_cancel_is_obeyed_at_the_next_chunk(
 
 
 def test_cancel_goes_before_the_budget(make_meter: MakeMeter, make_listener: Callable[..., object]) -> None:
-    meter = make_meter(listener=make_listener(stop_after=0), budget=BudgetOptions(max_forwards=1))
+    meter = make_meter(listener=make_listener(stop_after=0), budget=BudgetOptions(max_pairs=1))
 
     with pytest.raises(Stopped) as stopped:
         meter.score([()], make_queries([1, 1]))
@@ -258,9 +258,9 @@ def test_progress_is_told_after_each_chunk(make_meter: MakeMeter, make_listener:
     meter.score(make_prefixes([8000] * 3), make_queries([10]))
 
     seen = listener.seen  # type: ignore[attr-defined]
-    assert [told.forwards_done for told in seen] == [0, 1, 2, 3]
+    assert [told.pairs_done for told in seen] == [0, 1, 2, 3]
     assert [told.tokens_done for told in seen] == [0, 8010, 16020, 24030]
-    assert {(told.phase, told.step, told.steps, told.forwards_total) for told in seen} == {(Phase.SEARCH, 2, 5, 6)}
+    assert {(told.phase, told.step, told.steps, told.pairs_total) for told in seen} == {(Phase.SEARCH, 2, 5, 6)}
     assert [told.tokens_per_second for told in seen] == [None, 2002.5, 2002.5, 2002.5]
     assert [told.eta_seconds for told in seen] == [None, 20.0, 16.0, 12.0]
 
@@ -274,7 +274,7 @@ def test_total_grows_with_the_work_when_the_plan_was_too_low(
     meter.score([()], make_queries([2, 2, 2]))
 
     last = listener.seen[-1]  # type: ignore[attr-defined]
-    assert (last.forwards_done, last.forwards_total) == (3, 3)
+    assert (last.pairs_done, last.pairs_total) == (3, 3)
     assert (last.tokens_done, last.tokens_total) == (6, 6)
 
 
@@ -304,7 +304,7 @@ def test_scorer_that_lets_nan_through_is_caught(make_meter: MakeMeter) -> None:
 
 
 def test_beyond_the_budget_only_a_cancel_stops(make_meter: MakeMeter, make_listener: Callable[..., object]) -> None:
-    meter = make_meter(listener=make_listener(stop_after=1), budget=BudgetOptions(max_forwards=1))
+    meter = make_meter(listener=make_listener(stop_after=1), budget=BudgetOptions(max_pairs=1))
 
     with meter.beyond_budget():
         assert meter.score([()], make_queries([10, 10])).shape[1] == 2
@@ -312,7 +312,7 @@ def test_beyond_the_budget_only_a_cancel_stops(make_meter: MakeMeter, make_liste
             meter.score([()], make_queries([10, 10]))
 
     assert stopped.value.reason is StopReason.CANCELLED
-    assert not meter.affords(Cost(forwards=1))
+    assert not meter.affords(Cost(pairs=1))
 
 
 class SeveralHands(ChunkRecorder):
@@ -354,14 +354,14 @@ def test_budget_ends_before_the_same_chunk_for_any_number_of_workers(
     limit: int, num_workers: int, make_meter: MakeMeter, make_listener: Callable[..., object]
 ) -> None:
     scorer, listener = SeveralHands(num_workers), make_listener()
-    meter = make_meter(scorer, budget=BudgetOptions(max_forwards=limit), listener=listener)
+    meter = make_meter(scorer, budget=BudgetOptions(max_pairs=limit), listener=listener)
 
     with pytest.raises(Stopped) as stopped:
         meter.score(make_prefixes([7000] * 4), make_queries([10] * 10))  # a chunk for each prefix
 
     assert stopped.value.reason is StopReason.BUDGET
-    assert meter.spent.forwards == scorer.num_pairs == limit // 10 * 10
-    told = [progress.forwards_done for progress in listener.seen]  # type: ignore[attr-defined]
+    assert meter.spent.pairs == scorer.num_pairs == limit // 10 * 10
+    told = [progress.pairs_done for progress in listener.seen]  # type: ignore[attr-defined]
     assert told == list(range(10, limit + 1, 10)), "counted as they are done, not as they are handed out"
 
 
@@ -375,7 +375,7 @@ def test_chunks_that_workers_have_when_a_stop_is_asked_for_are_finished_and_coun
         meter.score(make_prefixes([8000] * 9), make_queries([10]))
 
     assert stopped.value.reason is StopReason.CANCELLED
-    assert meter.spent.forwards == scorer.num_pairs == 4, "two told of, and two more in hand by then"
+    assert meter.spent.pairs == scorer.num_pairs == 4, "two told of, and two more in hand by then"
 
 
 def test_time_of_chunks_under_way_counts_against_the_limit(make_meter: MakeMeter) -> None:

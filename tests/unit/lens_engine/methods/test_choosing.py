@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lens_engine.methods.random_permutations import RandomPermutations
 
 from lens_engine.config import CORESET_METHODS, METHOD_NAMES, CoresetMethod, SelectionConfig
 from lens_engine.errors import InvalidConfig, NothingSelected
@@ -15,7 +16,6 @@ from lens_engine.judging.score import rank_key, stand
 from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows
 from lens_engine.methods.coreset.method import SELECTORS
 from lens_engine.methods.permutations import render_permutations
-from lens_engine.methods.random_permutations import RandomPermutations
 from lens_engine.pipeline import select_support_examples
 from lens_engine.pricing.prices import Prices, TokenLengths
 from lens_engine.result import SelectionResult
@@ -162,7 +162,7 @@ def test_random_and_validation_keeps_the_best_on_the_validation_rows(
 
     best = find_best_by_hand(problem, make_config(), make_meter(make_planted_scorer()), 21)
     assert result.rows == best
-    assert result.cost.permutations_evaluated == 21
+    assert result.cost.permutations_judged == 21
     assert result.validation is not None
     assert result.validation.n == 20
 
@@ -173,11 +173,11 @@ def test_random_and_validation_has_the_budget_of_a_search_by_default(
     """A beam of 4, three iterations of 16 children on 20 rows, and the beam on 16 confirmation rows."""
     result = select("random_and_validation")
 
-    assert result.cost.permutations_evaluated == 4 + 3 * 16 + -(-4 * 16 // 20)
+    assert result.cost.permutations_judged == 4 + 3 * 16 + -(-4 * 16 // 20)
     lens = select("lens", search={"iterations": 3, "initial_starts": 64})
     rival = lens.baselines.random_and_validation
     assert rival is not None
-    assert rival.permutations <= result.cost.permutations_evaluated
+    assert rival.permutations <= result.cost.permutations_judged
 
 
 def test_rival_of_the_report_is_the_method_itself(select: Callable[..., SelectionResult]) -> None:
@@ -209,7 +209,7 @@ def test_budget_ends_random_and_validation_with_the_best_so_far(
     make_meter: Make,
     make_planted_scorer: Make,
 ) -> None:
-    budget = {"max_forwards": 61 + 18 * 20}
+    budget = {"max_pairs": 61 + 18 * 20}
 
     result = select("random_and_validation", budget=budget, **ALL_RANKED)
 
@@ -220,7 +220,7 @@ def test_budget_ends_random_and_validation_with_the_best_so_far(
 
 
 def test_budget_for_no_whole_batch_buys_a_random_permutation(select: Callable[..., SelectionResult]) -> None:
-    result = select("random_and_validation", budget={"max_forwards": 61 + 2 * 20}, **ALL_RANKED)
+    result = select("random_and_validation", budget={"max_pairs": 61 + 2 * 20}, **ALL_RANKED)
 
     assert result.stop_reason is StopReason.BUDGET
     assert result.rows == select("random").rows
@@ -232,7 +232,7 @@ def test_partial_random_search_is_finished_with_a_higher_budget_only_before_its_
     select: Callable[..., SelectionResult], make_store: Make
 ) -> None:
     store = make_store()
-    select("random_and_validation", budget={"max_forwards": 61 + 18 * 20}, checkpoints=store, **ALL_RANKED)
+    select("random_and_validation", budget={"max_pairs": 61 + 18 * 20}, checkpoints=store, **ALL_RANKED)
     in_search = [data for data in store.saved if Checkpoint.from_bytes(data).phase is Phase.SEARCH]
 
     finished = select("random_and_validation", checkpoints=make_store(in_search[-1]), **ALL_RANKED)
@@ -244,9 +244,9 @@ def test_partial_random_search_is_finished_with_a_higher_budget_only_before_its_
 
 def test_budget_without_room_for_one_permutation_is_refused(select: Callable[..., SelectionResult]) -> None:
     with pytest.raises(InvalidConfig, match="a first permutation with the test rows takes 81") as caught:
-        select("random_and_validation", budget={"max_forwards": 80})
+        select("random_and_validation", budget={"max_pairs": 80})
 
-    assert caught.value.field == "options.budget.max_forwards"
+    assert caught.value.field == "options.budget.max_pairs"
 
 
 def test_coreset_method_presents_what_its_selector_chose(
@@ -320,6 +320,6 @@ def test_estimate_is_what_a_run_spends(
     result = select(method, search={"elimination": False, "initial_starts": 64})
 
     planned = planner.estimate()
-    assert result.cost.forwards == planned.total.forwards
+    assert result.cost.pairs == planned.total.pairs
     assert (Phase.FINE_TUNE in planned.phases) == (method in CORESET_METHODS)
-    assert (planned.permutations_evaluated > 0) == (method in ("lens", "random_and_validation"))
+    assert (planned.permutations_judged > 0) == (method in ("lens", "random_and_validation"))

@@ -2,9 +2,9 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from lens_engine.methods.random_permutations import RandomPermutations
 
 from lens_engine.config import SelectionConfig
-from lens_engine.methods.random_permutations import RandomPermutations
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 

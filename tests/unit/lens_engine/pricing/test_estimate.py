@@ -42,9 +42,9 @@ def test_run_spends_what_was_estimated(
     estimate = estimate_cost(problem, make_planted_scorer(), config)
 
     result = select_support_examples(problem, make_planted_scorer(), config)
-    assert estimate.total.forwards == result.cost.forwards
+    assert estimate.total.pairs == result.cost.pairs
     assert estimate.total.tokens == pytest.approx(result.cost.tokens, rel=0.02)
-    assert estimate.permutations_evaluated == result.cost.permutations_evaluated
+    assert estimate.permutations_judged == result.cost.permutations_judged
 
 
 def test_estimate_is_of_the_rows_that_fit(
@@ -61,7 +61,7 @@ def test_estimate_is_of_the_rows_that_fit(
     estimate = estimate_cost(problem, make_planted_scorer(**short), config)
 
     result = select_support_examples(problem, make_planted_scorer(**short), config)
-    assert estimate.total.forwards == result.cost.forwards
+    assert estimate.total.pairs == result.cost.pairs
     assert result.splits.candidates < len(split_examples(problem, config).candidates)
 
 

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from lens_engine.config import SearchOptions, SelectionConfig
-from lens_engine.pipeline import select_support_examples
 from lens_engine.metering.cost import Cost
+from lens_engine.pipeline import select_support_examples
 from lens_engine.pricing.estimate import CostEstimate
 from lens_engine.pricing.prices import Prices, TokenLengths, count_evaluations
 from lens_engine.rows.problem import Problem
@@ -31,7 +31,7 @@ class PhaseCounter:
         self.done: dict[Phase, int] = {}
 
     def on_progress(self, progress: Any) -> None:
-        self.done[progress.phase] = progress.forwards_done
+        self.done[progress.phase] = progress.pairs_done
 
     def stop_requested(self) -> None:
         return None
@@ -63,10 +63,10 @@ def test_run_spends_exactly_what_was_estimated_where_no_child_repeats(
 
     result = select_support_examples(problem, scorer, config, listener=counter)
 
-    assert result.cost.permutations_evaluated == planned.permutations_evaluated
-    assert counter.done[Phase.FILTER] == planned.phases[Phase.FILTER].forwards
-    assert counter.done[Phase.SEARCH] - counter.done[Phase.FILTER] == planned.phases[Phase.SEARCH].forwards
-    assert result.cost.forwards == scorer.num_pairs == planned.total.forwards
+    assert result.cost.permutations_judged == planned.permutations_judged
+    assert counter.done[Phase.FILTER] == planned.phases[Phase.FILTER].pairs
+    assert counter.done[Phase.SEARCH] - counter.done[Phase.FILTER] == planned.phases[Phase.SEARCH].pairs
+    assert result.cost.pairs == scorer.num_pairs == planned.total.pairs
 
 
 def test_estimate_is_an_upper_bound_where_children_repeat(
@@ -78,8 +78,8 @@ def test_estimate_is_an_upper_bound_where_children_repeat(
     result = select_support_examples(problem, scorer, config)
 
     planned = estimate(problem, config)
-    assert result.cost.permutations_evaluated <= 24 < planned.permutations_evaluated
-    assert scorer.num_pairs < planned.total.forwards
+    assert result.cost.permutations_judged <= 24 < planned.permutations_judged
+    assert scorer.num_pairs < planned.total.pairs
 
 
 def test_elimination_spends_less_than_was_estimated(
@@ -90,9 +90,9 @@ def test_elimination_spends_less_than_was_estimated(
 
     result = select_support_examples(problem, make_planted_scorer(), config)
 
-    assert result.cost.permutations_evaluated == planned.permutations_evaluated
-    assert 0 < result.cost.permutations_eliminated < result.cost.permutations_evaluated
-    assert result.cost.forwards < planned.total.forwards
+    assert result.cost.permutations_judged == planned.permutations_judged
+    assert 0 < result.cost.permutations_dropped < result.cost.permutations_judged
+    assert result.cost.pairs < planned.total.pairs
 
 
 def test_tokens_are_estimated_closely(
@@ -180,4 +180,4 @@ def test_filtering_cost_is_linear_in_the_candidates(
     config = make_config(filtering={"keep": 24, "rounds": 1, "initial_score_size": 10})
     planner = make_planner(make_planted_problem(count), config)
 
-    assert planner.filtering().forwards == 10 * len(planner.rows.candidates) + 10
+    assert planner.filtering().pairs == 10 * len(planner.rows.candidates) + 10

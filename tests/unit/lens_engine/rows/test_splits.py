@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lens_engine.config import SelectionConfig
-from lens_engine.presets import resolve_config
 from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset
+from lens_engine.presets import resolve_config
 from lens_engine.rows.problem import Problem, digest_examples
 from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.task.template import Task

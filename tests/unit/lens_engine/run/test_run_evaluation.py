@@ -84,16 +84,16 @@ def test_best_on_validation_and_confirmation_together_is_chosen(
 def test_confirmation_that_would_eat_the_test_rows_is_skipped(assess: Callable[..., list[Evaluation]]) -> None:
     with_confirmation = 61 + 4 * 16  # test rows with the content-free input, and a beam of four on 16 rows
 
-    last = assess(max_forwards=with_confirmation - 1)[-1]
+    last = assess(max_pairs=with_confirmation - 1)[-1]
 
     assert "confirmation" in last.skipped
     assert last.chosen == FIRST
     assert last.test is not None
-    assert assess(max_forwards=with_confirmation)[-1].confirmation is not None
+    assert assess(max_pairs=with_confirmation)[-1].confirmation is not None
 
 
 def test_first_step_too_dear_does_not_stop_cheaper_ones(assess: Callable[..., list[Evaluation]]) -> None:
-    last = assess(max_forwards=61 + 4 * 16 + 61 + 3 * 61)[-1]
+    last = assess(max_pairs=61 + 4 * 16 + 61 + 3 * 61)[-1]
 
     # after the 2 confirmed, the test rows and zero-shot, 4 random permutations do not fit, 3 orders do
     assert last.skipped == ("random",)

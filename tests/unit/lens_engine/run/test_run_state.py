@@ -1,13 +1,13 @@
 import numpy as np
 
 from lens_engine.judging.score import Score
+from lens_engine.metering.cost import Cost
 from lens_engine.methods.lens.beam import SearchState
 from lens_engine.methods.lens.filtering import FilterState
-from lens_engine.metering.cost import Cost
+from lens_engine.methods.random import RandomTally
 from lens_engine.result import Accuracy, Baselines, Spread, Verdict
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.run.state import Evaluation, RunState
-from lens_engine.methods.random import RandomTally
 from lens_engine.types import Permutation, Phase
 
 

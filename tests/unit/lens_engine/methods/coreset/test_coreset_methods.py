@@ -5,11 +5,10 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from lens_engine.methods.coreset.selectors import CoresetMethod
 
 from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows
-from lens_engine.methods.coreset.method import Select
-from lens_engine.methods.coreset.method import SELECTORS
-from lens_engine.methods.coreset.selectors import CoresetMethod
+from lens_engine.methods.coreset.method import SELECTORS, Select
 
 MakeEvidence = Callable[..., Evidence]
 

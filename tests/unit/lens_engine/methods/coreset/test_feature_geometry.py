@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from lens_engine.language_model.fine_tuning.evidence import Evidence
-from lens_engine.methods.coreset.geometry import cal
-from lens_engine.methods.coreset.geometry import herding
-from lens_engine.methods.coreset.geometry import k_center
+from lens_engine.methods.coreset.geometry import cal, herding, k_center
 
 MakeEvidence = Callable[..., Evidence]
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from lens_engine.language_model.fine_tuning.evidence import Evidence
+from lens_engine.methods.coreset.hardness import count_forgetting, entropy, forgetting, grand, least_confidence, margin
 from lens_engine.methods.coreset.method import Select
-from lens_engine.methods.coreset.hardness import count_forgetting, forgetting, grand
-from lens_engine.methods.coreset.hardness import entropy, least_confidence, margin
 
 MakeEvidence = Callable[..., Evidence]
 

@@ -60,9 +60,9 @@ def test_choice_beam_and_standings_are_the_same_for_fewer_pairs(
     assert state_on.search.margins.tobytes() == state_off.search.margins.tobytes()
     kept = {"cost", "digest", "provenance"}
     assert on.model_dump(exclude=kept) == off.model_dump(exclude=kept)
-    assert on.cost.permutations_evaluated == off.cost.permutations_evaluated
-    assert off.cost.permutations_eliminated == 0
-    assert on.cost.forwards < off.cost.forwards
+    assert on.cost.permutations_judged == off.cost.permutations_judged
+    assert off.cost.permutations_dropped == 0
+    assert on.cost.pairs < off.cost.pairs
     assert scorer_on.num_pairs < scorer_off.num_pairs
 
 
@@ -85,8 +85,8 @@ def test_rival_is_given_as_many_permutations_as_were_evaluated_in_whole_or_in_pa
     rival = result.baselines.random_and_validation
 
     ours = len(state.search.standings) + len(state.search.eliminated)
-    assert result.cost.permutations_evaluated == ours
-    assert result.cost.permutations_eliminated == len(state.search.eliminated)
+    assert result.cost.permutations_judged == ours
+    assert result.cost.permutations_dropped == len(state.search.eliminated)
     assert rival.permutations == int(np.ceil(ours + 4 * 8 / 40))
 
 
@@ -104,8 +104,8 @@ def test_run_resumed_between_races_spends_and_finds_the_same(
     )
 
     assert resumed.digest == whole.digest
-    assert resumed.cost.forwards == whole.cost.forwards
-    assert resumed.cost.permutations_eliminated == whole.cost.permutations_eliminated > 0
+    assert resumed.cost.pairs == whole.cost.pairs
+    assert resumed.cost.permutations_dropped == whole.cost.permutations_dropped > 0
 
 
 def _is_search_step(data: bytes, step: int) -> bool:

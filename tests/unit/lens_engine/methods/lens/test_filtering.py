@@ -174,7 +174,7 @@ def test_round_without_new_columns_scores_nothing(make_stage: Callable[..., Filt
 
 def test_stop_within_a_round_leaves_the_old_state(make_stage: Callable[..., Filter], make_meter: MakeMeter) -> None:
     stage, start = make_stage(), FilterState.start(60)
-    meter = make_meter(budget=BudgetOptions(max_forwards=100))
+    meter = make_meter(budget=BudgetOptions(max_pairs=100))
 
     with pytest.raises(Stopped):
         stage.run_round(start, plan_rounds(60, OPTIONS)[0], meter)
