@@ -119,7 +119,6 @@ def _narrow(search: SearchOptions, num_rows: int) -> dict[str, Any]:
         "first_permutations": None,
         "halvings": 0,
         "random_starts": 0.0,
-        "random_substitutions": 0.0,
         "reorder_by": "shuffle",
         "iterations": iterations,
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.unit.experiments.table.table_child import main, make_plan
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 SECONDS = 60.0
 
 

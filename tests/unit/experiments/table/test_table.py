@@ -195,9 +195,9 @@ def test_added_variant_computes_nothing_else_again(make_laboratory: MakeLaborato
     run(make_laboratory(), make_plan((LENS,)))
     scorer = TableScorer()
     laboratory = make_laboratory(TableModels(lambda _: scorer))
-    wider = make_plan((LENS,), {"narrow": {"search": {"shortlist": 1}}})
+    wider = make_plan((LENS,), {"narrow": {"search": {"temperature": 0.0}}})
     new = [cell for cell in wider.cells() if not laboratory.is_done(cell)]
-    assert {cell.config.search.shortlist for cell in new} == {1}
+    assert {cell.config.search.temperature for cell in new} == {0.0}
     run(laboratory, wider)
     assert scorer.num_calls > 0
 

@@ -28,10 +28,10 @@ def test_placeholders_are_as_many_rows_as_the_dataset_has() -> None:
 
 
 @pytest.mark.parametrize("method", ["lens", "zero_shot", "random_and_validation"])
-def test_forwards_of_an_estimate_are_what_is_computed_at_most(
+def test_pairs_of_an_estimate_are_what_is_computed_at_most(
     bench: Bench, make_tiny: Make, laboratory: Laboratory, method: str
 ) -> None:
-    cell = bench.selection(make_tiny(method=method, search={"elimination": False}))
+    cell = bench.selection(make_tiny(method=method))
     (line,) = price_cells({cell: method}, laboratory.find_dataset)
     spent = laboratory.select(cell).cost.pairs
     assert spent <= line.cost.pairs <= 1.5 * spent
