@@ -1,13 +1,14 @@
-"""What every finding has to say of itself: what was run, on what, and how sure a figure is."""
+"""Captions of findings: what was run, on which data, and how uncertain an accuracy is."""
 
 from collections.abc import Iterable, Sequence
 
+from experiments.findings.spreads import show_rows
 from experiments.laboratory.cells import SelectionCell
 from lens_engine.result import Accuracy
 
 
 def describe_cells(cells: Sequence[SelectionCell]) -> str:
-    """Model, datasets, templates and seeds, for a sentence of a note."""
+    """Model, datasets, templates and seeds, as part of a sentence."""
     benches = [cell.bench for cell in cells]
     models = _list(name_model(bench.model) for bench in benches)
     datasets = _list(f"{bench.dataset} (`{bench.template}`)" for bench in benches)
@@ -17,27 +18,26 @@ def describe_cells(cells: Sequence[SelectionCell]) -> str:
 
 
 def describe_rows(accuracies: Sequence[Accuracy]) -> str:
-    """How far chance alone carries an accuracy on so many rows."""
+    """A sentence on the uncertainty of an accuracy on the fewest test rows."""
     least = min(accuracies, key=lambda one: one.n)
     widest = max((one.ci95[1] - one.ci95[0]) / 2 for one in accuracies if one.n == least.n)
     return f"An accuracy on {least.n} test rows is uncertain by up to ±{widest:.2f} (Wilson's 95 % interval)."
 
 
 def name_model(reference: str) -> str:
-    """The last part of a path or hub id."""
+    """The last part of a path or of a hub id."""
     return reference.rstrip("/").rpartition("/")[2] or reference
 
 
 def title_panel(dataset: str, cells: Sequence[SelectionCell]) -> str:
-    """A dataset, and over how many seeds."""
+    """The dataset and the number of seeds."""
     seeds = len({cell.bench.seed for cell in cells})
     return f"{dataset}, {seeds} {'seed' if seeds == 1 else 'seeds'}"
 
 
-def as_sentence(title: str) -> str:
-    """A title of several lines on one, with a full stop unless it is a question."""
-    line = " ".join(title.split())
-    return line if line.endswith(("?", ".")) else f"{line}."
+def label_accuracy(accuracies: Sequence[Accuracy]) -> str:
+    """The label of an axis of accuracy."""
+    return f"accuracy on {show_rows(accuracies)} test rows"
 
 
 def datasets_of(cells: Sequence[SelectionCell]) -> dict[str, list[SelectionCell]]:

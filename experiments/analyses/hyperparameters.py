@@ -1,10 +1,12 @@
 """How much do the hyper-parameters matter? rho, m, lambda and B, one varied at a time, as Li & Qiu (2023) do."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from experiments.analyses.captions import datasets_of, describe_cells, describe_rows, title_panel
-from experiments.findings.finding import Finding, Plot, Table, Value
+from experiments.analyses.analysis import FOUR_SEEDS, ONE_SELECTION, Analysis, ByScale
+from experiments.analyses.captions import label_accuracy, title_panel
+from experiments.findings.finding import Plot, Table, Value
 from experiments.findings.spreads import mean, sample_sd, show_rows
 from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
@@ -14,31 +16,25 @@ from lens_engine.errors import InvalidConfig
 from lens_engine.presets import resolve_config
 from lens_engine.result import Accuracy, SelectionResult
 
-TITLE = "How much do the hyper-parameters matter?"
 RHO, KEEP, WEIGHT, BEAM = "filtering.rho", "filtering.keep", "search.diversity_weight", "search.beam_width"
 SYMBOLS = {RHO: "rho", KEEP: "m", WEIGHT: "lambda", BEAM: "B"}
-"""Option to the paper's letter, in the order of the panels."""
+"""The paper's letter of each option, in the order of the panels."""
 _UNCHANGED, _CHANGED = "no option changed", "one option changed"
 
-_VALUES: Mapping[str, tuple[float, ...]] = {RHO: (1.5, 4.0), KEEP: (32, 128), WEIGHT: (0.0, 3.0), BEAM: (2, 8)}
+Values = Mapping[str, tuple[float, ...]]
+"""The values to try, by option."""
 
-
-@dataclass(frozen=True, slots=True)
-class HyperparametersPlan:
-    """Each selection as it is, and with each of these values in the place of its own."""
-
-    selections: tuple[SelectionCell, ...]
-    values: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: _VALUES)
+_VALUES: Values = {RHO: (1.5, 4.0), KEEP: (32, 128), WEIGHT: (0.0, 3.0), BEAM: (2, 8)}
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One value of one option on one dataset, over all its seeds."""
+    """Selections with one value of one option on one dataset, over all its seeds."""
 
     dataset: str
     option: str
     value: float
-    is_own: bool  #: the value that the selections have without a change
+    is_own: bool  #: whether the selections have this value without a change
     results: tuple[SelectionResult, ...]
 
     @property
@@ -53,47 +49,77 @@ class Setting:
         return Group(f"{self.value:.3g}", _UNCHANGED if self.is_own else _CHANGED, self.accuracies)
 
 
-def run(lab: Laboratory, plan: HyperparametersPlan) -> Finding:
-    """Select with every value of every option; what the values share is found in the pair cache.
+@dataclass(frozen=True)
+class Hyperparameters(Analysis[list[Setting]]):
+    """Each selection as it is, and with each of `values` in place of its own.
 
-    Raises:
-        LensError: as `Laboratory.select`; `InvalidConfig` where a value does not go with the other options.
+    Scores that two selections share come from the pair cache.
     """
-    datasets = datasets_of(plan.selections)
-    is_single = len(datasets) == 1
-    found = [one for name, cells in datasets.items() for one in _measure(lab, name, cells, plan.values)]
-    return Finding(
-        name="hyperparameters",
-        title=TITLE,
-        tables=(_table(found),),
-        plots=tuple(_plot(name, cells, found, "" if is_single else name) for name, cells in datasets.items()),
-        notes=(
-            f"Support examples found with {describe_cells(plan.selections)}. "
-            "One option is changed at a time; the others stay, but rounds and score set, and so some candidates, "
-            "follow rho, and rho follows m. A dot is the selection of one seed, with a search of its own; whiskers and "
-            "sd are over the seeds. A wider beam evaluates more permutations: the table says how many.",
-            describe_rows([test for one in found for test in one.tests]),
-        ),
-    )
+
+    values: Values = field(default_factory=lambda: _VALUES)
+
+    name: ClassVar[str] = "hyperparameters"
+    question: ClassVar[str] = "How much do the hyper-parameters matter?"
+    scales: ClassVar[ByScale] = {"laptop": ONE_SELECTION, "paper": {"datasets": ("sst-2", "trec"), **FOUR_SEEDS}}
+    sizes: ClassVar[ByScale] = {
+        "laptop": {"values": {RHO: (3.0,), KEEP: (128,), WEIGHT: (0.0, 3.0), BEAM: (2,)}},
+        "tiny": {"values": {RHO: (1.2,), KEEP: (12,), WEIGHT: (0.0,), BEAM: (1,)}},
+        "paper": {"values": {RHO: (1.5, 3.0, 4.0), KEEP: (100, 250, 1000), WEIGHT: (0.0, 0.5, 2.0), BEAM: (2, 4, 16)}},
+    }
+
+    def compute(self, lab: Laboratory) -> list[Setting]:
+        return [one for dataset, cells in self.by_dataset.items() for one in self._vary(lab, dataset, cells)]
+
+    def accuracies(self, found: list[Setting]) -> list[Accuracy]:
+        return [test for one in found for test in one.tests]
+
+    def tables(self, found: list[Setting]) -> tuple[Table, ...]:
+        return (_table(found),)
+
+    def plots(self, found: list[Setting]) -> tuple[Plot, ...]:
+        is_single = len(self.by_dataset) == 1
+        return tuple(
+            self._plot(name, cells, found, "" if is_single else name) for name, cells in self.by_dataset.items()
+        )
+
+    def describe(self, found: list[Setting]) -> str:  # noqa: ARG002
+        return (
+            f"{self.origin} One option is changed at a time; the others stay, but rounds and score set, and so some "
+            "candidates, follow rho, and rho follows m. A dot is the selection of one seed, with a search of its own; "
+            "whiskers and sd are over the seeds. A wider beam evaluates more permutations: the table says how many."
+        )
+
+    def _vary(self, lab: Laboratory, dataset: str, cells: list[SelectionCell]) -> Iterator[Setting]:
+        own = tuple(lab.select(cell) for cell in cells)
+        for option, values in self.values.items():
+            mine = own_value(cells[0].config, option)
+            yield Setting(dataset, option, mine, True, own)
+            yield from (_change(lab, dataset, cells, option, value) for value in values if value != mine)
+
+    def _plot(self, dataset: str, cells: list[SelectionCell], found: list[Setting], name: str) -> Plot:
+        options = dict.fromkeys(one.option for one in found if one.dataset == dataset)
+        panels = [_panel(option, _in_order(found, dataset, option)) for option in options]
+        y_label = label_accuracy(self.accuracies([one for one in found if one.dataset == dataset]))
+        return plot_strips(f"{self.question}\n{title_panel(dataset, cells)}", panels, y_label, name)
 
 
 def vary(config: SelectionConfig, option: str, value: float) -> SelectionConfig:
-    """The configuration with another value of a dotted option.
+    """The configuration with another value of an option, which is named as GROUP.NAME.
 
     Raises:
-        InvalidConfig: the value is out of range, or does not go with the other options.
+        InvalidConfig: the value is out of range, or conflicts with the other options.
     """
     changed = config.model_dump()
     group, name = option.split(".")
     changed[group][name] = value
-    return resolve_config("standard", changed)  # the preset's own options are all laid over
+    return resolve_config("standard", changed)  # `changed` overrides every option of the preset
 
 
 def own_value(config: SelectionConfig, option: str) -> float:
-    """The value an option has, or that follows from the others: rho from N, m and the rounds.
+    """The value of an option; where rho is not set, the one that follows from N, m and the rounds.
 
     Raises:
-        InvalidConfig: rho follows from N, and N is not given.
+        InvalidConfig: rho follows from N, and N is not set.
     """
     group, name = option.split(".")
     value: float | None = getattr(getattr(config, group), name)
@@ -108,18 +134,6 @@ def _derive_rho(config: SelectionConfig) -> float:
             field="options.filtering.rho",
         )
     return float(max((filtering.candidates / filtering.keep) ** (1 / filtering.rounds), 1.1))
-
-
-def _measure(
-    lab: Laboratory, dataset: str, cells: list[SelectionCell], values: Mapping[str, tuple[float, ...]]
-) -> list[Setting]:
-    own = tuple(lab.select(cell) for cell in cells)
-    found = list[Setting]()
-    for option in values:
-        mine = own_value(cells[0].config, option)
-        found.append(Setting(dataset, option, mine, True, own))
-        found += [_change(lab, dataset, cells, option, value) for value in values[option] if value != mine]
-    return found
 
 
 def _change(lab: Laboratory, dataset: str, cells: list[SelectionCell], option: str, value: float) -> Setting:
@@ -153,13 +167,6 @@ def _row(one: Setting) -> tuple[Value, ...]:
         round(mean([cost.permutations_judged for cost in costs])),
         round(mean([cost.pairs for cost in costs])),
     )
-
-
-def _plot(dataset: str, cells: list[SelectionCell], found: list[Setting], name: str) -> Plot:
-    options = dict.fromkeys(one.option for one in found if one.dataset == dataset)
-    panels = [_panel(option, _in_order(found, dataset, option)) for option in options]
-    rows = show_rows([test for one in found if one.dataset == dataset for test in one.tests])
-    return plot_strips(f"{TITLE}\n{title_panel(dataset, cells)}", panels, f"accuracy on {rows} test rows", name)
 
 
 def _panel(option: str, settings: list[Setting]) -> Panel:

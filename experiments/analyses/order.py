@@ -1,25 +1,17 @@
 """How much does the order matter, for support and for random examples? As Li & Qiu (2023) compare them."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from experiments.analyses.captions import datasets_of, describe_cells, describe_rows
+from experiments.analyses.analysis import FOUR_SEEDS, SMALL, Analysis, ByScale
+from experiments.analyses.captions import label_accuracy
 from experiments.analyses.example_sets import ExampleSet, draw_random_sets, evaluate_sets, reorder, support_set
-from experiments.findings.finding import Finding, Plot, Table, Value
+from experiments.findings.finding import Plot, Table, Value
 from experiments.findings.spreads import SPREAD_COLUMNS, mean, sample_sd, show_rows, spread_values
 from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import RANDOM, SUPPORT, Group, Panel, plot_strips
 from lens_engine.result import Accuracy
-
-TITLE = "Does the order matter less for support examples than for random ones?"
-
-
-@dataclass(frozen=True, slots=True)
-class OrderPlan:
-    """Each selection gives a set of support examples, and its candidates a random set."""
-
-    selections: tuple[SelectionCell, ...]
-    orders: int = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,38 +32,58 @@ class OrderedSet:
         return self.cell.bench.seed
 
 
-def run(lab: Laboratory, plan: OrderPlan) -> Finding:
-    """Judge every set in `plan.orders` random orders on the test rows.
+@dataclass(frozen=True)
+class Order(Analysis[list[OrderedSet]]):
+    """The support examples of each selection, and one random set of its candidates, in random orders."""
 
-    Raises:
-        LensError: as `Laboratory.select` and `Laboratory.evaluate`.
-    """
-    found = [one for cell in plan.selections for one in _measure(lab, cell, plan.orders)]
-    return Finding(
-        name="order",
-        title=TITLE,
-        tables=(_summarise(found), _list_sets(found)),
-        plots=(_plot(plan, found),),
-        notes=(
-            f"Support examples found with {describe_cells(plan.selections)}. "
-            f"Each set of support examples, and a random set of the same candidates "
-            f"for each, in {plan.orders} random orders. The demonstrations of a set stay the same: whiskers and sd are "
-            "over its orders.",
-            describe_rows([accuracy for one in found for accuracy in one.shuffled]),
-        ),
-    )
+    orders: int = 8  #: of each set
 
+    name: ClassVar[str] = "order"
+    question: ClassVar[str] = "Does the order matter less for support examples than for random ones?"
+    scales: ClassVar[ByScale] = {
+        "laptop": {"datasets": ("sst-2",), "seeds": (0, 1, 2, 3), "note": SMALL},
+        "paper": FOUR_SEEDS,
+    }
+    sizes: ClassVar[ByScale] = {"tiny": {"orders": 3}}
 
-def _measure(lab: Laboratory, cell: SelectionCell, orders: int) -> list[OrderedSet]:
-    support = support_set(lab.select(cell))
-    (drawn,) = draw_random_sets(lab, cell, 1)
-    return [_shuffle(lab, cell, kind, one, orders) for kind, one in ((SUPPORT, support), (RANDOM, drawn))]
+    def compute(self, lab: Laboratory) -> list[OrderedSet]:
+        return [one for cell in self.selections for one in self._judge(lab, cell)]
 
+    def accuracies(self, found: list[OrderedSet]) -> list[Accuracy]:
+        return [accuracy for one in found for accuracy in one.shuffled]
 
-def _shuffle(lab: Laboratory, cell: SelectionCell, kind: str, examples: ExampleSet, orders: int) -> OrderedSet:
-    (own,) = evaluate_sets(lab, cell, [examples], kind)
-    shuffled = evaluate_sets(lab, cell, reorder(examples, cell.bench.seed, orders), f"{kind}, order")
-    return OrderedSet(cell, kind, own, shuffled)
+    def tables(self, found: list[OrderedSet]) -> tuple[Table, ...]:
+        return _summarise(found), _list_sets(found)
+
+    def plots(self, found: list[OrderedSet]) -> tuple[Plot, ...]:
+        panels = [self._panel(dataset, cells, found) for dataset, cells in self.by_dataset.items()]
+        return (plot_strips(self.question, panels, label_accuracy(self.accuracies(found))),)
+
+    def describe(self, found: list[OrderedSet]) -> str:  # noqa: ARG002
+        return (
+            f"{self.origin} Each set of support examples, and a random set of the same candidates for each, in "
+            f"{self.orders} random orders. The demonstrations of a set stay the same: whiskers and sd are over its "
+            "orders."
+        )
+
+    def _judge(self, lab: Laboratory, cell: SelectionCell) -> list[OrderedSet]:
+        support = support_set(lab.select(cell))
+        (drawn,) = draw_random_sets(lab, cell, 1)
+        return [self._shuffle(lab, cell, kind, one) for kind, one in ((SUPPORT, support), (RANDOM, drawn))]
+
+    def _shuffle(self, lab: Laboratory, cell: SelectionCell, kind: str, examples: ExampleSet) -> OrderedSet:
+        (own,) = evaluate_sets(lab, cell, [examples], kind)
+        shuffled = evaluate_sets(lab, cell, reorder(examples, cell.bench.seed, self.orders), f"{kind}, order")
+        return OrderedSet(cell, kind, own, shuffled)
+
+    def _panel(self, dataset: str, cells: list[SelectionCell], found: list[OrderedSet]) -> Panel:
+        groups = tuple(
+            Group(f"seed {one.seed}", kind, one.accuracies)
+            for kind in (SUPPORT, RANDOM)
+            for one in found
+            if one.kind == kind and one.cell in cells
+        )
+        return Panel(f"{dataset}: {self.orders} random orders of each set", "set of examples", groups)
 
 
 def _summarise(found: list[OrderedSet]) -> Table:
@@ -95,19 +107,3 @@ def _list_sets(found: list[OrderedSet]) -> Table:
     )
     columns = ("dataset", "examples", "seed", "own order", *SPREAD_COLUMNS)
     return Table(columns, rows, name="sets", caption="Each set; *own order* is the one that was found, or drawn:")
-
-
-def _plot(plan: OrderPlan, found: list[OrderedSet]) -> Plot:
-    panels = [_panel(dataset, cells, found, plan.orders) for dataset, cells in datasets_of(plan.selections).items()]
-    rows = show_rows([accuracy for one in found for accuracy in one.shuffled])
-    return plot_strips(TITLE, panels, f"accuracy on {rows} test rows")
-
-
-def _panel(dataset: str, cells: list[SelectionCell], found: list[OrderedSet], orders: int) -> Panel:
-    groups = tuple(
-        Group(f"seed {one.seed}", kind, one.accuracies)
-        for kind in (SUPPORT, RANDOM)
-        for one in found
-        if one.kind == kind and one.cell in cells
-    )
-    return Panel(f"{dataset}: {orders} random orders of each set", "set of examples", groups)

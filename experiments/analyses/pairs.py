@@ -4,32 +4,24 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from typing import ClassVar
 
-from experiments.analyses.captions import describe_cells, describe_rows
+from experiments.analyses.analysis import ONE_SELECTION, Analysis, ByScale
+from experiments.analyses.captions import describe_cells
 from experiments.analyses.example_sets import ExampleSet, as_set, evaluate_sets
-from experiments.findings.finding import Finding, Plot, Table, Value
+from experiments.findings.finding import Plot, Table, Value
 from experiments.findings.spreads import mean, sample_sd, show_rows
 from experiments.laboratory.cells import Demonstration, SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.scatter import Points, plot_scatter
+from lens_engine.errors import InvalidConfig
 from lens_engine.randomness import make_generator
 from lens_engine.result import Accuracy
 from lens_engine.rows.quotas import count_labels, share_equally
 from lens_engine.types import Example
 
-TITLE = "Are two examples that are good alone good together?"
 SAME, DIFFERENT = "two of the same label", "two of different labels"
 _TEXT_CHARACTERS = 70
-
-
-@dataclass(frozen=True, slots=True)
-class PairsPlan:
-    """Of `singles` candidates of a selection's splits, the `best` alone are put together in pairs."""
-
-    selection: SelectionCell
-    singles: int = 32
-    best: int = 8
-    shown: int = 5  #: pairs at either end of the table
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,45 +53,101 @@ class Pair:
         return SAME if self.first.demonstration.label == self.second.demonstration.label else DIFFERENT
 
 
-def run(lab: Laboratory, plan: PairsPlan) -> Finding:
-    """Judge singles, then every ordered pair of the best ones, on the test rows.
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Every single example and every pair that was judged."""
+
+    singles: tuple[Single, ...]
+    pairs: tuple[Pair, ...]
+
+
+@dataclass(frozen=True)
+class Pairs(Analysis[Judged]):
+    """Some candidates of one selection, each judged alone; then every ordered pair of the best of them.
 
     Raises:
-        LensError: as `Laboratory.evaluate`.
+        InvalidConfig: there is no selection, or there are several.
     """
-    singles = _judge_singles(lab, plan)
-    pairs = _judge_pairs(lab, plan.selection, choose_best(singles, lab.problem(plan.selection).task.labels, plan.best))
-    return Finding(
-        name="pairs",
-        title=TITLE,
-        tables=(_summarise(singles, pairs), _list_ends(pairs, plan.shown)),
-        plots=(_plot(plan, pairs),),
-        notes=(
-            f"{describe_cells([plan.selection])}: {len(singles)} candidates were each judged as the one demonstration, "
-            f"and the {plan.best} best, label by label, put together in every pair and both orders: {len(pairs)} "
-            "prompts of two demonstrations.",
-            f"{describe_rows([pair.together for pair in pairs])} The best were chosen by the same rows, which flatters "
-            "what they are said to be worth alone by a part of that.",
-        ),
+
+    singles: int = 32  #: candidates that are judged alone
+    best: int = 8  #: of them, those that are put together
+    shown: int = 5  #: pairs at either end of the table
+
+    name: ClassVar[str] = "pairs"
+    question: ClassVar[str] = "Are two examples that are good alone good together?"
+    caveat: ClassVar[str] = (
+        "The best were chosen by the same rows, which flatters what they are said to be worth alone by a part of that."
     )
+    scales: ClassVar[ByScale] = {
+        "laptop": ONE_SELECTION,
+        "paper": {"datasets": ("sst-2",), "templates": (0,), "seeds": (0,)},
+    }
+    sizes: ClassVar[ByScale] = {"tiny": {"singles": 6, "best": 4}, "paper": {"singles": 200, "best": 16}}
+
+    def __post_init__(self) -> None:
+        if len(self.selections) != 1:
+            raise InvalidConfig(
+                f"pairs are of one selection, and these are {len(self.selections)}; name one dataset, one template and "
+                "one seed",
+                field="datasets",
+            )
+
+    @property
+    def cell(self) -> SelectionCell:
+        """The one selection."""
+        return self.selections[0]
+
+    def compute(self, lab: Laboratory) -> Judged:
+        singles = self._judge_singles(lab)
+        best = choose_best(singles, lab.problem(self.cell).task.labels, self.best)
+        return Judged(singles, _judge_pairs(lab, self.cell, best))
+
+    def accuracies(self, found: Judged) -> list[Accuracy]:
+        """Those of the pairs."""
+        return [pair.together for pair in found.pairs]
+
+    def tables(self, found: Judged) -> tuple[Table, ...]:
+        return _summarise(found), _list_ends(found.pairs, self.shown)
+
+    def plots(self, found: Judged) -> tuple[Plot, ...]:
+        points = [
+            Points(kind, tuple((pair.mean_alone, pair.together.accuracy) for pair in found.pairs if pair.kind == kind))
+            for kind in (DIFFERENT, SAME)
+        ]
+        rows = show_rows(self.accuracies(found))
+        return (
+            plot_scatter(
+                f"{self.question}\n{self.cell.bench.dataset}, {len(found.pairs)} prompts",
+                [one for one in points if one.places],
+                x_label=f"mean accuracy of the two alone, {rows} test rows",
+                y_label=f"accuracy of both together, {rows} test rows",
+                diagonal="as good together as alone",
+            ),
+        )
+
+    def describe(self, found: Judged) -> str:
+        return (
+            f"{describe_cells(self.selections)}: {len(found.singles)} candidates were each judged as the one "
+            f"demonstration, and the {self.best} best, label by label, put together in every pair and both orders: "
+            f"{len(found.pairs)} prompts of two demonstrations."
+        )
+
+    def _judge_singles(self, lab: Laboratory) -> tuple[Single, ...]:
+        drawn = _draw(lab, self.cell, self.singles)
+        alone = evaluate_sets(lab, self.cell, [(one,) for one in drawn], "alone")
+        return tuple(Single(one, accuracy) for one, accuracy in zip(drawn, alone, strict=True))
 
 
 def choose_best(singles: Sequence[Single], labels: Sequence[str], count: int) -> list[Single]:
-    """The `count` most accurate, as many of each label as can be; of equal ones the earlier."""
+    """The `count` most accurate, spread evenly over the labels; of equal ones the earlier."""
     by_label = {label: [one for one in singles if one.demonstration.label == label] for label in labels}
     quotas = share_equally(count, {label: len(those) for label, those in by_label.items()})
     ranked = {label: sorted(those, key=lambda one: -one.alone.accuracy) for label, those in by_label.items()}
     return [one for label, quota in quotas.items() for one in ranked[label][:quota]]
 
 
-def _judge_singles(lab: Laboratory, plan: PairsPlan) -> list[Single]:
-    drawn = _draw(lab, plan.selection, plan.singles)
-    alone = evaluate_sets(lab, plan.selection, [(one,) for one in drawn], "alone")
-    return [Single(one, accuracy) for one, accuracy in zip(drawn, alone, strict=True)]
-
-
 def _draw(lab: Laboratory, cell: SelectionCell, count: int) -> ExampleSet:
-    """Candidates drawn at random, as many of each label as can be."""
+    """Candidates drawn at random, spread evenly over the labels."""
     candidates, labels = lab.rows(cell).candidates, lab.problem(cell).task.labels
     left = share_equally(count, count_labels(candidates, labels))
     drawn = list[Example]()
@@ -110,22 +158,22 @@ def _draw(lab: Laboratory, cell: SelectionCell, count: int) -> ExampleSet:
     return as_set(drawn)
 
 
-def _judge_pairs(lab: Laboratory, cell: SelectionCell, best: Sequence[Single]) -> list[Pair]:
-    """Every two, in both orders."""
+def _judge_pairs(lab: Laboratory, cell: SelectionCell, best: Sequence[Single]) -> tuple[Pair, ...]:
+    """Every two of the best, in both orders."""
     ordered = list(permutations(best, 2))
     sets = [(first.demonstration, second.demonstration) for first, second in ordered]
     together = evaluate_sets(lab, cell, sets, "pair")
-    return [Pair(first, second, accuracy) for (first, second), accuracy in zip(ordered, together, strict=True)]
+    return tuple(Pair(first, second, accuracy) for (first, second), accuracy in zip(ordered, together, strict=True))
 
 
-def _summarise(singles: Sequence[Single], pairs: Sequence[Pair]) -> Table:
-    """What was judged, and how often a pair is worse than both of its two alone."""
+def _summarise(found: Judged) -> Table:
+    """Accuracies of singles and of pairs, and how often a pair is worse than both of its examples alone."""
     rows = [
-        ("alone, all that were drawn", *_spread([one.alone for one in singles]), None),
-        ("alone, the best", *_spread([one.alone for one in dict.fromkeys(pair.first for pair in pairs)]), None),
+        ("alone, all that were drawn", *_spread([one.alone for one in found.singles]), None),
+        ("alone, the best", *_spread([one.alone for one in dict.fromkeys(pair.first for pair in found.pairs)]), None),
     ]
     for kind in (DIFFERENT, SAME):
-        those = [pair for pair in pairs if pair.kind == kind]
+        those = [pair for pair in found.pairs if pair.kind == kind]
         if those:
             worse = mean([pair.together.accuracy < pair.worse_alone for pair in those])
             rows.append((f"together, {kind}", *_spread([pair.together for pair in those]), worse))
@@ -166,18 +214,3 @@ def _row(pair: Pair, turned: Pair) -> tuple[Value, ...]:
 
 def _show(demonstration: Demonstration) -> str:
     return f"{textwrap.shorten(demonstration.text, _TEXT_CHARACTERS, placeholder=' …')} → {demonstration.label}"
-
-
-def _plot(plan: PairsPlan, pairs: Sequence[Pair]) -> Plot:
-    points = [
-        Points(kind, tuple((pair.mean_alone, pair.together.accuracy) for pair in pairs if pair.kind == kind))
-        for kind in (DIFFERENT, SAME)
-    ]
-    rows = show_rows([pair.together for pair in pairs])
-    return plot_scatter(
-        f"{TITLE}\n{plan.selection.bench.dataset}, {len(pairs)} prompts",
-        [one for one in points if one.places],
-        x_label=f"mean accuracy of the two alone, {rows} test rows",
-        y_label=f"accuracy of both together, {rows} test rows",
-        diagonal="as good together as alone",
-    )

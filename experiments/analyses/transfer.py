@@ -1,113 +1,88 @@
-"""Are support examples found with one language model good for others? As Li & Qiu (2023) ask."""
+"""Are support examples found with one language model good for others? Li & Qiu (2023) ask the same."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
-from experiments.analyses.captions import datasets_of, describe_cells, describe_rows, name_model, title_panel
+from experiments.analyses.analysis import FOUR_SEEDS, SMALL, ByScale, Comparison, Prompts
+from experiments.analyses.captions import name_model
 from experiments.analyses.example_sets import ExampleSet, draw_random_sets, evaluate_sets, support_set
-from experiments.findings.finding import Finding, Table
-from experiments.findings.spreads import SPREAD_COLUMNS, show_rows, spread_values
 from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
-from experiments.plots.strips import RANDOM, SUPPORT, Group, Panel, plot_strips
+from experiments.plots.strips import RANDOM, SUPPORT
+from lens_engine.errors import InvalidConfig
 from lens_engine.result import Accuracy
-
-TITLE = "Do support examples found with one language model serve others?"
-
-
-@dataclass(frozen=True, slots=True)
-class TransferPlan:
-    """Support examples of the selections, all found with one model, are judged with it and with each of `models`."""
-
-    selections: tuple[SelectionCell, ...]
-    models: tuple[str, ...]
-    random_sets: int = 4
-
-    def __post_init__(self) -> None:
-        if len({cell.bench.model for cell in self.selections}) != 1:
-            raise ValueError("the selections of a transfer are of one model")
-
-    @property
-    def finder(self) -> str:
-        return self.selections[0].bench.model
-
-
-@dataclass(frozen=True, slots=True)
-class Transferred:
-    """The sets of one kind on one dataset, over all its seeds, judged with one model."""
-
-    dataset: str
-    model: str
-    kind: str
-    accuracies: tuple[Accuracy, ...]
-
-    def as_group(self, finder: str) -> Group:
-        return Group(_name(self.model, finder), self.kind, tuple(one.accuracy for one in self.accuracies))
 
 
 @dataclass(frozen=True, slots=True)
 class _Sets:
-    """What one selection brings along: the sets by kind."""
+    """The sets of one selection, by kind."""
 
     cell: SelectionCell
     kinds: dict[str, list[ExampleSet]]
 
 
-def run(lab: Laboratory, plan: TransferPlan) -> Finding:
-    """Judge support and random examples with every model; each model is loaded once.
+@dataclass(frozen=True)
+class Transfer(Comparison):
+    """Support examples found with one model, judged with that model and with each of `models`.
 
     Raises:
-        LensError: as `Laboratory.select` and `Laboratory.evaluate`.
+        InvalidConfig: `models` is empty.
+        ValueError: the selections are of several models.
     """
-    sets = [_find_sets(lab, cell, plan.random_sets) for cell in plan.selections]
-    models = dict.fromkeys((plan.finder, *plan.models))
-    found = [one for model in models for one in _judge_with(lab, model, sets)]
-    every = [accuracy for one in found for accuracy in one.accuracies]
-    panels = [_panel(dataset, cells, found, plan.finder) for dataset, cells in datasets_of(plan.selections).items()]
-    return Finding(
-        name="transfer",
-        title=TITLE,
-        tables=(_table(found, plan.finder),),
-        plots=(plot_strips(TITLE, panels, f"accuracy on {show_rows(every)} test rows"),),
-        notes=(
-            f"Support examples found with {describe_cells(plan.selections)}. "
-            f"The support examples of each selection, and {plan.random_sets} random "
-            "sets of the same candidates for each, are judged with every model on the test rows "
-            "that fit its context. A dot is a "
-            "prompt; whiskers and sd are over the prompts.",
-            describe_rows(every),
-        ),
-    )
+
+    models: tuple[str, ...] = ()
+    random_sets: int = 4  #: for each selection
+
+    name: ClassVar[str] = "transfer"
+    question: ClassVar[str] = "Do support examples found with one language model serve others?"
+    key_columns: ClassVar[tuple[str, ...]] = ("judged with", "examples")
+    x_label: ClassVar[str] = "language model that the prompts are judged with"
+    scales: ClassVar[ByScale] = {"laptop": {"note": SMALL}, "paper": FOUR_SEEDS}
+    sizes: ClassVar[ByScale] = {
+        "tiny": {"random_sets": 2},
+        "paper": {"models": ("openai-community/gpt2-medium", "openai-community/gpt2-xl", "EleutherAI/gpt-neo-1.3B")},
+    }
+
+    def __post_init__(self) -> None:
+        if not self.models:
+            raise InvalidConfig(
+                "no other model was named; the support examples are judged with other models too", field="to"
+            )
+        if len({cell.bench.model for cell in self.selections}) != 1:
+            raise ValueError("the selections of a transfer are of one model")
+
+    @property
+    def finder(self) -> str:
+        """The model that the selections were made with."""
+        return self.selections[0].bench.model
+
+    def compute(self, lab: Laboratory) -> list[Prompts]:
+        """Each model is loaded once, and the finder first."""
+        sets = [self._find_sets(lab, cell) for cell in self.selections]
+        return [one for model in dict.fromkeys((self.finder, *self.models)) for one in self._judge(lab, model, sets)]
+
+    def describe(self, found: list[Prompts]) -> str:  # noqa: ARG002
+        return (
+            f"{self.origin} The support examples of each selection, and {self.random_sets} random sets of the same "
+            "candidates for each, are judged with every model on the test rows that fit its context. A dot is a "
+            "prompt; whiskers and sd are over the prompts."
+        )
+
+    def _find_sets(self, lab: Laboratory, cell: SelectionCell) -> _Sets:
+        support = [support_set(lab.select(cell))]
+        return _Sets(cell, {SUPPORT: support, RANDOM: draw_random_sets(lab, cell, self.random_sets)})
+
+    def _judge(self, lab: Laboratory, model: str, sets: list[_Sets]) -> Iterator[Prompts]:
+        name = f"{name_model(model)} (found with it)" if model == self.finder else name_model(model)
+        for dataset in self.by_dataset:
+            here = [one for one in sets if one.cell.bench.dataset == dataset]
+            for kind in (SUPPORT, RANDOM):
+                accuracies = tuple(accuracy for one in here for accuracy in _judge_with(lab, model, one, kind))
+                yield Prompts(dataset, (name, kind), name, kind, accuracies)
 
 
-def _find_sets(lab: Laboratory, cell: SelectionCell, random_sets: int) -> _Sets:
-    support = [support_set(lab.select(cell))]
-    return _Sets(cell, {SUPPORT: support, RANDOM: draw_random_sets(lab, cell, random_sets)})
-
-
-def _judge_with(lab: Laboratory, model: str, sets: list[_Sets]) -> Iterator[Transferred]:
-    for dataset in datasets_of([one.cell for one in sets]):
-        here = [one for one in sets if one.cell.bench.dataset == dataset]
-        for kind in (SUPPORT, RANDOM):
-            accuracies = [accuracy for one in here for accuracy in _judge(lab, model, one, kind)]
-            yield Transferred(dataset, model, kind, tuple(accuracies))
-
-
-def _judge(lab: Laboratory, model: str, sets: _Sets, kind: str) -> tuple[Accuracy, ...]:
-    """With this model, on the same splits."""
+def _judge_with(lab: Laboratory, model: str, sets: _Sets, kind: str) -> tuple[Accuracy, ...]:
+    """The sets of one kind with this model, on the splits of the selection."""
     cell = sets.cell.bench.model_copy(update={"model": model}).selection(sets.cell.config)
     return evaluate_sets(lab, cell, sets.kinds[kind], f"{name_model(model)}, {kind}")
-
-
-def _table(found: list[Transferred], finder: str) -> Table:
-    rows = tuple((one.dataset, _name(one.model, finder), one.kind, *spread_values(one.accuracies)) for one in found)
-    return Table(("dataset", "judged with", "examples", *SPREAD_COLUMNS), rows)
-
-
-def _panel(dataset: str, cells: list[SelectionCell], found: list[Transferred], finder: str) -> Panel:
-    groups = tuple(one.as_group(finder) for one in found if one.dataset == dataset)
-    return Panel(title_panel(dataset, cells), "language model that the prompts are judged with", groups)
-
-
-def _name(model: str, finder: str) -> str:
-    return f"{name_model(model)} (found with it)" if model == finder else name_model(model)

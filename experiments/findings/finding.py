@@ -79,6 +79,12 @@ def join_name(*parts: str) -> str:
     return "-".join(part for part in parts if part)
 
 
+def as_sentence(title: str) -> str:
+    """A title of several lines on one, with a full stop unless it is a question."""
+    line = " ".join(title.split())
+    return line if line.endswith(("?", ".")) else f"{line}."
+
+
 def show_share(value: float | None) -> str:
     """A fraction with three digits, as everywhere in Lens."""
     return "–" if value is None else f"{value:.3f}"

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from experiments.analyses.captions import as_sentence
-from experiments.findings.finding import Plot
+from experiments.findings.finding import Plot, as_sentence
 from experiments.findings.spreads import mean
 
 if TYPE_CHECKING:

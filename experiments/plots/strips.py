@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.analyses.captions import as_sentence
-from experiments.findings.finding import Plot
+from experiments.findings.finding import Plot, as_sentence
 from experiments.findings.spreads import mean, sample_sd
 
 if TYPE_CHECKING:

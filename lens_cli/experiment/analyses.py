@@ -59,4 +59,4 @@ def _perform(name: str, given: Given, **sizes: Any) -> None:
 
     analysis = ANALYSES[name]
     with running(given) as session:
-        session.publish(analysis.run(session.laboratory, given.scale(analysis.narrow), **sizes))
+        session.publish(analysis.perform(session.laboratory, given.scale(analysis.narrow), **sizes))

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.analyses.catalogue import ANALYSES, Analysis
+from experiments.analyses.analysis import Analysis
+from experiments.analyses.catalogue import ANALYSES
 from experiments.analyses.hyperparameters import BEAM, SYMBOLS, own_value, vary
 from experiments.data.tasks import known_settings
 from experiments.findings.writing import write
@@ -29,19 +30,19 @@ def test_finding_is_written_with_its_picture(name: str, laboratory: Laboratory, 
     analysis = ANALYSES[name]
     sizes = {"models": ("another",)} if name == "transfer" else {}
 
-    finding = analysis.run(laboratory, analysis.narrow(TINY), **sizes)
+    finding = analysis.perform(laboratory, analysis.narrow(TINY), **sizes)
     files = write(finding, tmp_path / "out")
 
     assert finding.name == name
-    assert finding.title == analysis.title
+    assert finding.title == analysis.question
     assert finding.notes[-1] == TINY.note
     page = (tmp_path / "out" / f"{name}.md").read_text()
-    assert page.startswith(f"# {analysis.title}\n")
+    assert page.startswith(f"# {analysis.question}\n")
     assert f"({name}.svg)" in page
     assert {path.suffix for path in files} == {".md", ".csv", ".svg"}
     picture = (tmp_path / "out" / f"{name}.svg").read_text()
     assert "20 test rows" in picture
-    assert analysis.title.split()[0] in picture
+    assert analysis.question.split()[0] in picture
 
 
 @pytest.mark.parametrize("name", ANALYSES)
@@ -60,7 +61,7 @@ def test_selections_are_the_cells_of_the_table(laboratory: Laboratory) -> None:
     models = TableModels()
     again = Laboratory(laboratory.store, laboratory.find_dataset, models)
 
-    ANALYSES["hyperparameters"].run(again, TINY, values={BEAM: (2,)})
+    ANALYSES["hyperparameters"].perform(again, TINY, values={BEAM: (2,)})
 
     assert models.loaded == []
 
@@ -80,21 +81,19 @@ def test_values_of_hyperparameters_go_with_the_options_of_their_scale(scale: Sca
 
 def test_transfer_asks_for_another_model(laboratory: Laboratory) -> None:
     with pytest.raises(InvalidConfig, match="no other model"):
-        ANALYSES["transfer"].run(laboratory, TINY)
+        ANALYSES["transfer"].perform(laboratory, TINY)
 
 
 def test_pairs_are_of_one_selection(laboratory: Laboratory) -> None:
     with pytest.raises(InvalidConfig, match="these are 2"):
-        ANALYSES["pairs"].run(laboratory, TINY.model_copy(update={"seeds": (0, 1)}))
+        ANALYSES["pairs"].perform(laboratory, TINY.model_copy(update={"seeds": (0, 1)}))
 
 
 def test_sizes_given_go_before_those_of_the_scale(laboratory: Laboratory) -> None:
-    finding = ANALYSES["order"].run(laboratory, TINY, orders=2)
+    finding = ANALYSES["order"].perform(laboratory, TINY, orders=2)
 
     assert finding.tables[0].rows[0][-2] == 2
 
 
 def test_scale_that_is_not_named_is_as_it_is() -> None:
-    def perform(*_: object) -> None: ...
-
-    assert Analysis("?", perform).narrow(TINY) == TINY  # type: ignore[arg-type]
+    assert Analysis.narrow(TINY) == TINY

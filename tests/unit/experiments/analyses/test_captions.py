@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from experiments.analyses.captions import as_sentence, datasets_of, describe_cells, describe_rows, name_model
+from experiments.analyses.captions import datasets_of, describe_cells, describe_rows, name_model
 from experiments.findings.spreads import SPREAD_COLUMNS, sample_sd, show_rows, spread_values
 from experiments.laboratory.cells import Bench
 from lens_engine.config import SelectionConfig
@@ -47,13 +47,6 @@ def test_uncertainty_is_that_of_the_fewest_rows() -> None:
 )
 def test_model_is_called_by_the_last_part_of_its_reference(reference: str, name: str) -> None:
     assert name_model(reference) == name
-
-
-@pytest.mark.parametrize(
-    ("title", "sentence"), [("Is it?", "Is it?"), ("Is it?\nsst-2, 1 seed", "Is it? sst-2, 1 seed.")]
-)
-def test_title_becomes_a_sentence(title: str, sentence: str) -> None:
-    assert as_sentence(title) == sentence
 
 
 def test_cells_are_grouped_by_dataset_in_the_order_given(bench: Bench, make_tiny: Make) -> None:

@@ -4,7 +4,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from experiments.analyses.filtering import FilteringPlan, least_and_most, run
+from experiments.analyses.filtering import Filtering, least_and_most
 from experiments.laboratory.cells import Bench
 from experiments.laboratory.laboratory import Laboratory
 from lens_engine.config import FilteringOptions, SelectionConfig
@@ -22,7 +22,7 @@ def test_informative_examples_are_told_from_the_others(
 ) -> None:
     laboratory = make_laboratory(models_that_are(right_by_helpful))
 
-    finding = run(laboratory, FilteringPlan((bench.selection(make_tiny()),), permutations=4, share=0.25))
+    finding = Filtering((bench.selection(make_tiny()),), permutations=4, share=0.25).run(laboratory)
 
     rows = {str(row[1]): dict(zip(finding.tables[0].columns, row, strict=True)) for row in finding.tables[0].rows}
     assert list(rows) == ["least informative", "random", "most informative", "with search"]
@@ -57,9 +57,9 @@ def test_pools_without_label_balance_follow_the_scores_alone() -> None:
 
 
 def test_small_pools_still_fill_a_permutation(bench: Bench, make_tiny: Make, laboratory: Laboratory) -> None:
-    plan = FilteringPlan((bench.selection(make_tiny()),), permutations=2, share=0.01)
+    plan = Filtering((bench.selection(make_tiny()),), permutations=2, share=0.01)
 
-    assert len(run(laboratory, plan).tables[0].rows) == 4
+    assert len(plan.run(laboratory).tables[0].rows) == 4
 
 
 def _is_positive(example: Example) -> bool:

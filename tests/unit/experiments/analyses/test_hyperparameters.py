@@ -9,9 +9,8 @@ from experiments.analyses.hyperparameters import (
     RHO,
     SYMBOLS,
     WEIGHT,
-    HyperparametersPlan,
+    Hyperparameters,
     own_value,
-    run,
     vary,
 )
 from experiments.laboratory.cells import Bench
@@ -66,7 +65,7 @@ def test_every_value_is_a_selection_of_its_own(bench: Bench, config: SelectionCo
     cells = tuple(bench.model_copy(update={"seed": seed}).selection(config) for seed in (1, 2))
     values: dict[str, tuple[float, ...]] = {RHO: (4.0,), KEEP: (8, 4), WEIGHT: (0.0,), BEAM: (1, 2)}
 
-    finding = run(laboratory, HyperparametersPlan(cells, values))
+    finding = Hyperparameters(cells, values).run(laboratory)
 
     rows = [dict(zip(finding.tables[0].columns, row, strict=True)) for row in finding.tables[0].rows]
     assert [(str(row["option"]).split(" ")[0], row["value"]) for row in rows] == [
@@ -92,7 +91,7 @@ def test_every_value_is_a_selection_of_its_own(bench: Bench, config: SelectionCo
 def test_own_value_among_the_values_is_not_selected_again(
     bench: Bench, config: SelectionConfig, laboratory: Laboratory
 ) -> None:
-    finding = run(laboratory, HyperparametersPlan((bench.selection(config),), {BEAM: (2,)}))
+    finding = Hyperparameters((bench.selection(config),), {BEAM: (2,)}).run(laboratory)
 
     assert [row[2] for row in finding.tables[0].rows] == ["2 *"]
 
@@ -100,6 +99,6 @@ def test_own_value_among_the_values_is_not_selected_again(
 def test_each_dataset_has_a_plot(bench: Bench, config: SelectionConfig, laboratory: Laboratory) -> None:
     cells = tuple(bench.model_copy(update={"dataset": name}).selection(config) for name in ("reviews", "news"))
 
-    finding = run(laboratory, HyperparametersPlan(cells, {BEAM: (1,)}))
+    finding = Hyperparameters(cells, {BEAM: (1,)}).run(laboratory)
 
     assert [plot.name for plot in finding.plots] == ["reviews", "news"]

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from experiments.analyses.example_sets import relabel, support_set
-from experiments.analyses.labels import DRAWN, GOLD, LabelsPlan, run
+from experiments.analyses.labels import DRAWN, GOLD, Labels
 from experiments.laboratory.cells import Bench
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import RANDOM, SUPPORT
@@ -19,7 +19,7 @@ def test_wrong_labels_hurt_a_model_that_reads_them(
 ) -> None:
     laboratory, cell = make_laboratory(models_that_are(right_by_labels)), bench.selection(make_tiny())
 
-    finding = run(laboratory, LabelsPlan((cell,), random_sets=2, labellings=5))
+    finding = Labels((cell,), random_sets=2, labellings=5).run(laboratory)
 
     means = {(row[1], row[2]): row[3] for row in finding.tables[0].rows}
     assert means[SUPPORT, GOLD] == means[RANDOM, GOLD] == 1.0
@@ -35,7 +35,7 @@ def test_labels_do_nothing_to_a_model_that_ignores_them(
 ) -> None:
     laboratory = make_laboratory(models_that_are(right_by_helpful))
 
-    finding = run(laboratory, LabelsPlan((bench.selection(make_tiny()),), random_sets=3, labellings=2))
+    finding = Labels((bench.selection(make_tiny()),), random_sets=3, labellings=2).run(laboratory)
 
     means = {(row[1], row[2]): row[3] for row in finding.tables[0].rows}
     assert means[SUPPORT, DRAWN] == pytest.approx(means[SUPPORT, GOLD])
@@ -44,9 +44,9 @@ def test_labels_do_nothing_to_a_model_that_ignores_them(
 
 def test_prompts_are_counted_over_the_seeds_of_a_dataset(bench: Bench, make_tiny: Make, laboratory: Laboratory) -> None:
     benches = [bench.model_copy(update={"seed": seed}) for seed in (1, 2)]
-    plan = LabelsPlan(tuple(one.selection(make_tiny()) for one in benches), random_sets=3, labellings=2)
+    plan = Labels(tuple(one.selection(make_tiny()) for one in benches), random_sets=3, labellings=2)
 
-    table = run(laboratory, plan).tables[0]
+    table = plan.run(laboratory).tables[0]
 
     prompts = table.columns.index("prompts")
     assert [(*row[:3], row[prompts]) for row in table.rows] == [

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from experiments.analyses.example_sets import draw_random_sets, reorder, support_set
-from experiments.analyses.order import OrderPlan, run
+from experiments.analyses.order import Order
 from experiments.laboratory.cells import Bench
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import RANDOM, SUPPORT
@@ -20,7 +20,7 @@ def test_accuracy_follows_the_order_where_the_order_matters(
     bench: Bench, make_tiny: Make, make_laboratory: MakeLaboratory
 ) -> None:
     laboratory, cell = make_laboratory(models_that_are(right_by_last)), bench.selection(make_tiny())
-    finding = run(laboratory, OrderPlan((cell,), orders=6))
+    finding = Order((cell,), orders=6).run(laboratory)
 
     (drawn,) = draw_random_sets(laboratory, cell, 1)
     sets = {SUPPORT: support_set(laboratory.select(cell)), RANDOM: drawn}
@@ -40,7 +40,7 @@ def test_orders_of_a_set_are_alike_where_the_order_does_not_matter(
 ) -> None:
     laboratory = make_laboratory(models_that_are(right_by_helpful))
 
-    summary = run(laboratory, OrderPlan((bench.selection(make_tiny()),), orders=4)).tables[0]
+    summary = Order((bench.selection(make_tiny()),), orders=4).run(laboratory).tables[0]
 
     support, random = (dict(zip(summary.columns, row, strict=True)) for row in summary.rows)
     assert support["mean sd over orders"] == random["mean sd over orders"] == 0.0
@@ -52,7 +52,7 @@ def test_each_selection_brings_a_set_of_either_kind(bench: Bench, make_tiny: Mak
     benches = [
         bench.model_copy(update={"seed": seed, "dataset": name}) for name in ("reviews", "news") for seed in (1, 2)
     ]
-    finding = run(laboratory, OrderPlan(tuple(one.selection(make_tiny()) for one in benches), orders=3))
+    finding = Order(tuple(one.selection(make_tiny()) for one in benches), orders=3).run(laboratory)
 
     assert [row[:3] for row in finding.tables[1].rows] == [
         (name, kind, seed) for name in ("reviews", "news") for seed in (1, 2) for kind in (SUPPORT, RANDOM)
@@ -65,10 +65,10 @@ def test_each_selection_brings_a_set_of_either_kind(bench: Bench, make_tiny: Mak
 def test_again_from_the_store_is_the_same_and_scores_nothing(
     bench: Bench, make_tiny: Make, make_laboratory: MakeLaboratory
 ) -> None:
-    plan, scorer = OrderPlan((bench.selection(make_tiny()),), orders=3), TableScorer()
-    first = run(make_laboratory(), plan)
+    plan, scorer = Order((bench.selection(make_tiny()),), orders=3), TableScorer()
+    first = plan.run(make_laboratory())
 
-    again = run(make_laboratory(TableModels(lambda _: scorer)), plan)
+    again = plan.run(make_laboratory(TableModels(lambda _: scorer)))
 
     assert (again.tables, again.notes) == (first.tables, first.notes)
     assert scorer.num_calls == 0

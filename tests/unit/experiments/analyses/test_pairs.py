@@ -3,7 +3,7 @@ from typing import cast
 
 import pytest
 
-from experiments.analyses.pairs import DIFFERENT, SAME, Pair, PairsPlan, Single, choose_best, run
+from experiments.analyses.pairs import DIFFERENT, SAME, Pair, Pairs, Single, choose_best
 from experiments.laboratory.cells import Bench, Demonstration
 from experiments.laboratory.laboratory import Laboratory
 from lens_engine.config import SelectionConfig
@@ -24,7 +24,7 @@ def test_two_that_are_good_alone_are_bad_together_where_labels_must_differ(
 ) -> None:
     laboratory = make_laboratory(models_that_are(right_unless_alike))
 
-    finding = run(laboratory, PairsPlan(bench.selection(make_tiny()), singles=8, best=4, shown=2))
+    finding = Pairs((bench.selection(make_tiny()),), singles=8, best=4, shown=2).run(laboratory)
 
     summary, examples = finding.tables
     rows = {row[0]: dict(zip(summary.columns, row, strict=True)) for row in summary.rows}
@@ -43,7 +43,7 @@ def test_two_that_are_good_alone_are_bad_together_where_labels_must_differ(
 def test_the_best_alone_are_put_together(bench: Bench, make_tiny: Make, make_laboratory: MakeLaboratory) -> None:
     laboratory = make_laboratory(models_that_are(right_by_helpful))
 
-    finding = run(laboratory, PairsPlan(bench.selection(make_tiny()), singles=24, best=4))
+    finding = Pairs((bench.selection(make_tiny()),), singles=24, best=4).run(laboratory)
 
     summary = {row[0]: dict(zip(finding.tables[0].columns, row, strict=True)) for row in finding.tables[0].rows}
     best = cast(float, summary["alone, the best"]["least"])
@@ -76,7 +76,7 @@ def test_pair_knows_what_its_two_are_worth_alone() -> None:
 def test_the_other_order_of_a_pair_is_its_own_turned_round(
     bench: Bench, make_tiny: Make, laboratory: Laboratory
 ) -> None:
-    finding = run(laboratory, PairsPlan(bench.selection(make_tiny()), singles=4, best=3, shown=10))
+    finding = Pairs((bench.selection(make_tiny()),), singles=4, best=3, shown=10).run(laboratory)
 
     rows = finding.tables[1].rows
     assert len(rows) == 6

@@ -3,7 +3,7 @@ from typing import cast
 
 import pytest
 
-from experiments.analyses.transfer import TransferPlan, run
+from experiments.analyses.transfer import Transfer
 from experiments.laboratory.cells import Bench
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import RANDOM, SUPPORT
@@ -25,15 +25,15 @@ def make_scorer(reference: str) -> LabelScorer:
 
 
 @pytest.fixture
-def plan(bench: Bench, make_tiny: Make) -> TransferPlan:
+def plan(bench: Bench, make_tiny: Make) -> Transfer:
     config = make_tiny(search={"beam_width": 4, "iterations": 4, "substitutions": 3})
-    return TransferPlan((bench.selection(config),), ("models/like-minded", "models/contrary"), random_sets=3)
+    return Transfer((bench.selection(config),), ("models/like-minded", "models/contrary"), random_sets=3)
 
 
 def test_support_examples_serve_a_like_minded_model_and_not_a_contrary_one(
-    plan: TransferPlan, make_laboratory: MakeLaboratory
+    plan: Transfer, make_laboratory: MakeLaboratory
 ) -> None:
-    finding = run(make_laboratory(TableModels(make_scorer)), plan)
+    finding = plan.run(make_laboratory(TableModels(make_scorer)))
 
     means = {(row[1], row[2]): cast(float, row[3]) for row in finding.tables[0].rows}
     assert means["table (found with it)", SUPPORT] == 1.0
@@ -43,15 +43,15 @@ def test_support_examples_serve_a_like_minded_model_and_not_a_contrary_one(
     assert means["like-minded", RANDOM] == means["table (found with it)", RANDOM] < 1.0
 
 
-def test_each_model_is_loaded_once_and_the_finder_first(plan: TransferPlan, make_laboratory: MakeLaboratory) -> None:
+def test_each_model_is_loaded_once_and_the_finder_first(plan: Transfer, make_laboratory: MakeLaboratory) -> None:
     models = TableModels(make_scorer)
-    run(make_laboratory(models), plan)
+    plan.run(make_laboratory(models))
 
     assert models.loaded == ["table", "models/like-minded", "models/contrary"]
 
 
-def test_a_model_named_twice_is_judged_once(plan: TransferPlan, laboratory: Laboratory) -> None:
-    finding = run(laboratory, TransferPlan(plan.selections, ("table", "table"), random_sets=2))
+def test_a_model_named_twice_is_judged_once(plan: Transfer, laboratory: Laboratory) -> None:
+    finding = Transfer(plan.selections, ("table", "table"), random_sets=2).run(laboratory)
 
     assert [row[1:3] for row in finding.tables[0].rows] == [
         ("table (found with it)", SUPPORT),
@@ -63,4 +63,4 @@ def test_selections_of_two_models_are_refused(bench: Bench, make_tiny: Make) -> 
     other = bench.model_copy(update={"model": "other"})
 
     with pytest.raises(ValueError, match="one model"):
-        TransferPlan(tuple(one.selection(make_tiny()) for one in (bench, other)), ("third",))
+        Transfer(tuple(one.selection(make_tiny()) for one in (bench, other)), ("third",))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from experiments.findings.finding import Finding, Plot, Table
+from experiments.findings.finding import Finding, Plot, Table, as_sentence
 from experiments.findings.writing import render_page, write
 
 if TYPE_CHECKING:
@@ -79,3 +79,10 @@ def test_same_finding_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_text_of_a_picture_stays_text(tmp_path: Path) -> None:
     write(FINDING, tmp_path)
     assert "A title that is text" in (tmp_path / "study.svg").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("title", "sentence"), [("Is it?", "Is it?"), ("Is it?\nsst-2, 1 seed", "Is it? sst-2, 1 seed.")]
+)
+def test_title_becomes_a_sentence(title: str, sentence: str) -> None:
+    assert as_sentence(title) == sentence

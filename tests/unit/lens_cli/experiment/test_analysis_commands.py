@@ -49,7 +49,7 @@ def test_command_writes_page_tables_and_picture(name: str, folder: Path, tmp_pat
     result = invoke(name, folder, tmp_path, *words)
 
     assert result.exit_code == 0, result.output
-    assert (tmp_path / f"{name}.md").read_text().startswith(f"# {ANALYSES[name].title}")
+    assert (tmp_path / f"{name}.md").read_text().startswith(f"# {ANALYSES[name].question}")
     assert (tmp_path / f"{name}.svg").exists()
     assert list(tmp_path.glob(f"{name}*.csv"))
 
