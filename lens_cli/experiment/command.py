@@ -60,7 +60,7 @@ def table(
     """
     from experiments.table.costs import placeholder_dataset, price_cells
     from experiments.table.entries import pick_entries
-    from experiments.table.table import TablePlan, run
+    from experiments.table.plan import TablePlan, run
     from lens_cli.experiment.estimate import build_cost_table
     from lens_cli.experiment.session import running
 

@@ -10,7 +10,7 @@ from experiments.laboratory.laboratory import Laboratory, SilentObserver
 from experiments.laboratory.store import CellStore
 from experiments.scales import TINY
 from experiments.table.entries import pick_entries
-from experiments.table.table import TablePlan, run
+from experiments.table.plan import TablePlan, run
 from lens_engine.testing import TableScorer
 from tests.unit.experiments.experiment_doubles import FixedDatasets, TableModels, make_dataset
 

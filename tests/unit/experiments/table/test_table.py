@@ -11,7 +11,7 @@ from experiments.findings.writing import render_page, write
 from experiments.laboratory.laboratory import Laboratory
 from experiments.scales import TINY, Scale
 from experiments.table.entries import LENS, Entry, make_entries, pick_entries
-from experiments.table.table import TablePlan, run
+from experiments.table.plan import TablePlan, run
 from lens_engine.config import METHOD_NAMES
 from lens_engine.errors import InvalidConfig
 from lens_engine.testing import TableScorer

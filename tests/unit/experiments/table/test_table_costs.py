@@ -8,7 +8,7 @@ from experiments.laboratory.laboratory import Laboratory
 from experiments.scales import PAPER
 from experiments.table.costs import SIZES, placeholder_dataset, price_cells
 from experiments.table.entries import pick_entries
-from experiments.table.table import TablePlan
+from experiments.table.plan import TablePlan
 from lens_engine.config import CORESET_METHODS, SelectionConfig
 from lens_engine.task.paper_tasks import PAPER_TASKS
 from tests.unit.experiments.experiment_doubles import make_dataset
