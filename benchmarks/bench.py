@@ -16,7 +16,7 @@ from benchmarks.measuring.comparison import compare_engines
 from benchmarks.measuring.profiling import profile_run
 from benchmarks.report.records import EngineRun, ProfileRow, WorkloadRun
 from benchmarks.workloads.models import LoadedModel, ModelFamily
-from benchmarks.workloads.workloads import Work, WorkloadSpec, part_of_pairs
+from benchmarks.workloads.work import Work, WorkloadSpec, part_of_pairs
 from lens_engine.errors import ModelError
 from lens_engine.scoring.executors import ExecutorName
 

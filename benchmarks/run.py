@@ -1,8 +1,8 @@
-"""Compare engines: `python -m benchmarks.run`. Writes JSON; `benchmarks.report.tables` makes tables and plots of it.
+"""Compare engines: `python -m benchmarks.run`. Writes JSON; `benchmarks.report.tables` turns it into tables and plots.
 
 python -m benchmarks.run                                             # SmolLM2-135M on this machine's processor
 python -m benchmarks.run --quick                                     # two workloads in minutes, printed
-python -m benchmarks.run --device cuda --model random:gpt2-large     # random weights do for speed
+python -m benchmarks.run --device cuda --model random:gpt2-large     # random weights suffice for speed
 """
 
 import argparse
@@ -17,11 +17,11 @@ from benchmarks.engines.harness import LARGEST_BATCH
 from benchmarks.measuring.agreement import compare_selections
 from benchmarks.measuring.seconds import matmul_rate
 from benchmarks.report.page import RESULTS
-from benchmarks.report.records import ComparisonRecord, WorkloadRun, count_processors, describe_machine
+from benchmarks.report.records import ComparisonRecord, WorkloadRun, describe_machine
 from benchmarks.report.tables import show_comparison
-from benchmarks.workloads.models import BUNDLED, RANDOM, find_model, read_dtype
+from benchmarks.workloads.models import RANDOM, add_model_options, find_model, read_dtype
 from benchmarks.workloads.texts import corpus_task, read_examples
-from benchmarks.workloads.workloads import FALLBACK_WORKLOAD, WORKLOADS, Work, WorkloadSpec, build_work
+from benchmarks.workloads.work import FALLBACK_WORKLOAD, WORKLOADS, Work, WorkloadSpec, build_work
 
 FALLBACK_MODEL = f"{RANDOM}gpt-neo-125m"
 _PROFILED = ("W1-56", "W2")
@@ -35,17 +35,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def write_as_it_grows(records: Iterable[ComparisonRecord], output: Path) -> ComparisonRecord:
-    """Keep the latest record beside `output`, in NAME.partial.json, so that a kill loses one workload.
+    """Write each record to NAME.partial.json beside `output`, so that a kill loses one workload.
 
-    The last record becomes `output`; until then that is what an earlier run left there.
+    The last record replaces `output`; until then `output` holds the record of an earlier run, if there was one.
 
     Raises:
         ValueError: there is no record.
     """
-    output.parent.mkdir(parents=True, exist_ok=True)
     partial, latest = output.with_suffix(".partial.json"), None
     for latest in records:
-        partial.write_text(latest.model_dump_json(indent=1) + "\n", "utf-8")
+        latest.write(partial)
     if latest is None:
         raise ValueError("nothing was measured")
     partial.replace(output)
@@ -53,7 +52,7 @@ def write_as_it_grows(records: Iterable[ComparisonRecord], output: Path) -> Comp
 
 
 def _compare(options: argparse.Namespace) -> Iterator[ComparisonRecord]:
-    """The record so far, after each workload and after what follows the workloads of the main model."""
+    """The record so far: after each workload, and after profiles and agreement of the main model."""
     torch.set_num_threads(options.threads)
     device = torch.device(options.device)
     dtype = read_dtype(options.dtype, device)
@@ -83,7 +82,7 @@ def _begin(options: argparse.Namespace, device: torch.device, dtype: torch.dtype
 def _compare_on_model(
     options: argparse.Namespace, record: ComparisonRecord, device: torch.device, dtype: torch.dtype
 ) -> Iterator[ComparisonRecord]:
-    """All but the fallback. Its models make room when it ends."""
+    """Everything on the main model. The model is freed when this ends."""
     works = {spec: _work(spec, options.data) for spec in WORKLOADS if spec.key in options.workloads}
     bench = Bench(find_model(options.model, device), dtype, _effort(options), _say)
     for spec, work in works.items():
@@ -105,7 +104,7 @@ def _with_workload(record: ComparisonRecord, run: WorkloadRun) -> ComparisonReco
 
 
 def _work(spec: WorkloadSpec, data: Path | None) -> Work:
-    """From the file, if one is given, where the corpus is the one it stands for."""
+    """Rows of the file take the place of the synthetic reviews; the other corpora stay synthetic."""
     if data is None or spec.corpus != "reviews":
         return build_work(spec)
     return build_work(spec, data=read_examples(data, corpus_task("reviews")))
@@ -114,16 +113,20 @@ def _work(spec: WorkloadSpec, data: Path | None) -> Work:
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     keys = tuple(spec.key for spec in (*WORKLOADS, FALLBACK_WORKLOAD))
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Compare scoring engines.")
-    parser.add_argument("--model", default=BUNDLED, help="a model reference, or random:SHAPE (default: %(default)s)")
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    parser.add_argument("--dtype", default="auto", choices=["auto", "float32", "bfloat16", "float16"])
-    parser.add_argument("--threads", type=int, default=count_processors(), help="of torch (default: %(default)s)")
-    parser.add_argument("--workloads", nargs="*", choices=keys, help="only these")
-    parser.add_argument("--data", type=Path, help="rows (positive/negative) in place of the synthetic reviews")
-    parser.add_argument("--seconds", type=float, help="of one repetition of one engine, about")
-    parser.add_argument("--repetitions", type=int, help="(default: 5, or 3 with --quick)")
+    add_model_options(parser)
+    parser.add_argument("--workloads", nargs="*", choices=keys, help="workloads to run (default: all)")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        help="seconds of a repetition, about (default: 6, or 0.6 with --quick)",
+    )
+    parser.add_argument("--repetitions", type=int, help="number of repetitions (default: 5, or 3 with --quick)")
     parser.add_argument("--quick", action="store_true", help="two workloads, short repetitions, no selection")
-    parser.add_argument("--output", type=Path, help="JSON (default: benchmarks/results/DEVICE.json; in part: build/)")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        help="JSON file (default: benchmarks/results/DEVICE.json; in part: build/)",
+    )
     options = parser.parse_args(arguments)
     is_partial = options.quick or options.workloads is not None
     options.workloads = options.workloads or (_QUICK if options.quick else keys)

@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from benchmarks.engines.base import EncodedWork, Run, encode
 from benchmarks.workloads.models import LoadedModel
-from benchmarks.workloads.workloads import Work
+from benchmarks.workloads.work import Work
 from lens_engine.types import LabelLogProbs
 
 ROWS_PER_BATCH = 16

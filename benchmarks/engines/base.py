@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from benchmarks.workloads.models import LoadedModel
-from benchmarks.workloads.workloads import Work
+from benchmarks.workloads.work import Work
 from lens_engine.scoring.executors import Workload
 from lens_engine.scoring.labels import build_label_trie
 from lens_engine.scoring.tokenization import Tokens

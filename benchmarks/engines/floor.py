@@ -12,7 +12,7 @@ from transformers import AttentionInterface
 
 from benchmarks.engines.base import EncodedWork, Run, encode
 from benchmarks.workloads.models import LoadedModel
-from benchmarks.workloads.workloads import Work
+from benchmarks.workloads.work import Work
 from lens_engine.types import LabelLogProbs
 
 _NAME = "benchmark_no_attention"

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.engines.base import EncodedWork, Run, encode
 from benchmarks.workloads.models import LoadedModel
-from benchmarks.workloads.workloads import Work, part_of_pairs
+from benchmarks.workloads.work import Work, part_of_pairs
 from lens_engine.types import LabelLogProbs
 
 SMALLEST_BATCH, LARGEST_BATCH = 4, 512

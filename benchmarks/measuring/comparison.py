@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from benchmarks.engines.base import Engine, FedTokens, Run, encode
 from benchmarks.measuring.seconds import Measurement, measure
 from benchmarks.report.records import EngineRun
-from benchmarks.workloads.workloads import Work, part_of_pairs
+from benchmarks.workloads.work import Work, part_of_pairs
 
 _MOST_GROWTH = 8.0
 

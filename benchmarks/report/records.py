@@ -1,4 +1,4 @@
-"""What the benchmarks find, as it is kept in JSON."""
+"""The results of the benchmarks, as they are stored in JSON."""
 
 import os
 import platform
@@ -19,15 +19,26 @@ class Record(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    def write(self, path: Path) -> None:
+        """Write as JSON; the folder is made if it is missing."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self.model_dump_json(indent=1) + "\n", "utf-8")
+
 
 class Machine(Record):
-    """Where it was measured."""
+    """The machine of a measurement."""
 
     processor: str
     accelerator: str | None
     threads: int
-    load: float  #: of the machine in the minute before, by anything
-    packages: dict[str, str]
+    load: float  #: of the machine in the minute before the measurement, from all processes
+    packages: dict[str, str]  #: versions by name
+
+    def describe(self) -> str:
+        """A sentence. The load tells whether other processes were in the way."""
+        packages = ", ".join(f"{name} {version}" for name, version in self.packages.items())
+        device = self.accelerator or f"{self.processor}, {self.threads} threads"
+        return f"{device}; {packages}; load {self.load} when it began."
 
 
 class EngineRun(Record):
@@ -41,8 +52,8 @@ class EngineRun(Record):
     wall: tuple[float, ...]  #: seconds of each repetition
     cpu: tuple[float, ...]
     fed_tokens: int  #: in one repetition, padding included
-    ideal_tokens: int  #: the least for as many pairs of the whole workload
-    label_positions: int  #: whose logits are needed
+    ideal_tokens: int  #: minimum for this number of pairs of the whole workload
+    label_positions: int  #: positions whose logits are needed
     peak_bytes: int | None
     delta: float | None = None  #: max |Δ log p| against plain in float32, on a small part of the work
     delta_float32: float | None = None  #: the same, with this engine in float32 too
@@ -65,7 +76,7 @@ class EngineRun(Record):
 
     @property
     def tokens_per_second(self) -> float:
-        """Unique tokens: each prefix once, each suffix once, however many the engine fed."""
+        """Unique tokens: each prefix once and each suffix once, whatever the engine fed."""
         return self.ideal_tokens / self.seconds
 
     @property
@@ -82,18 +93,18 @@ class WorkloadRun(Record):
     prefixes: int
     queries: int
     labels: int
-    executor: str  #: what loading with executor "auto" chooses for this model
+    executor: str  #: executor that "auto" chooses for this model
     matrix_weights: int
     head_weights: int
     engines: tuple[EngineRun, ...]
-    share_cut: float  #: of the prompts, by the authors' fixed length
+    share_cut: float  #: share of the prompts that the authors' fixed length cuts
 
     def find(self, engine: str, dtype: str | None = None) -> EngineRun | None:
-        """The run of an engine; of the first number format, if none is given."""
+        """The run of an engine in a number format; by default in the first one."""
         return next((run for run in self.engines if run.engine == engine and dtype in (None, run.dtype)), None)
 
     def flops(self, run: EngineRun) -> float:
-        """Least floating-point operations for what the engine was given, attention left out."""
+        """Minimum of floating-point operations for the pairs of this run, without attention."""
         return 2.0 * (self.matrix_weights * run.ideal_tokens + self.head_weights * run.label_positions)
 
     def flops_per_second(self, run: EngineRun) -> float:
@@ -106,7 +117,7 @@ class WorkloadRun(Record):
 
 
 class SelectionAgreement(Record):
-    """One small selection in float32, with each executor."""
+    """Whether one small selection in float32 is the same with each executor."""
 
     executors: tuple[str, ...]
     candidates: int
@@ -115,7 +126,7 @@ class SelectionAgreement(Record):
 
 
 class ProfileRow(Record):
-    """Where the time of a run goes."""
+    """Share of the time of a run that one kind of work takes."""
 
     kind: str
     share: float
@@ -141,7 +152,6 @@ class ComparisonRecord(Record):
 class SearchRun(Record):
     """One whole selection, without its evaluation on test rows."""
 
-    elimination: bool
     wall: float
     cpu: float
     filter_seconds: float
@@ -160,7 +170,7 @@ class SearchRecord(Record):
     dtype: str
     candidates: int
     config: dict[str, Any]
-    runs: tuple[SearchRun, ...]
+    run: SearchRun
 
     @property
     def iterations(self) -> int:
@@ -168,7 +178,7 @@ class SearchRecord(Record):
 
 
 def count_processors() -> int:
-    """Those that this process may use, which may be fewer than the machine has."""
+    """Processors that this process may use; the machine may have more."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

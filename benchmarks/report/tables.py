@@ -1,6 +1,6 @@
-"""From what was measured to docs/performance.md: `python -m benchmarks.report.tables`.
+"""Write the stored results into docs/performance.md: `python -m benchmarks.report.tables`.
 
-Every file of benchmarks/results that `benchmarks.run` and `benchmarks.studies.search` wrote has a section there.
+The page has a section for every file of benchmarks/results that `benchmarks.run` or `benchmarks.studies.search` wrote.
 """
 
 import sys
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.report.page import PAGE, RESULTS, markdown_table, write_section
-from benchmarks.report.records import ComparisonRecord, EngineRun, Machine, SearchRecord, WorkloadRun
+from benchmarks.report.records import ComparisonRecord, EngineRun, SearchRecord, WorkloadRun
 from benchmarks.report.targets import Verdict, judge_comparison, judge_search
 
 ENGINE_TITLES = {
@@ -44,9 +44,9 @@ def _write_comparison(record: ComparisonRecord) -> None:
 
 
 def show_comparison(record: ComparisonRecord) -> str:
-    """Targets, one table for each workload, and where the time goes."""
+    """Targets, a table for each workload, and shares of the time."""
     parts = [
-        f"{show_machine(record.machine)} Model `{record.model}`, `{record.dtype}` unless said otherwise; "
+        f"{record.machine.describe()} Model `{record.model}`, `{record.dtype}` unless said otherwise; "
         f"matrix products reach {_show_flops(record.matmul_flops)}.",
         show_verdicts(judge_comparison(record)),
         *(show_workload(workload, record.matmul_flops) for workload in record.workloads),
@@ -57,23 +57,20 @@ def show_comparison(record: ComparisonRecord) -> str:
 
 
 def show_search(record: SearchRecord) -> str:
-    """One line for each run, and the targets."""
-    header = ["elimination", "seconds", "of them stage 1", "CPU seconds", "pairs", "tokens/s", "permutation"]
-    rows = [
-        [
-            "on" if run.elimination else "off",
-            f"{run.wall:.1f}",
-            f"{run.filter_seconds:.1f}",
-            f"{run.cpu:.1f}",
-            f"{run.pairs:,}",
-            f"{run.tokens / run.wall:,.0f}",
-            " ".join(map(str, run.permutation)),
-        ]
-        for run in record.runs
+    """The run as a table, and the targets."""
+    run = record.run
+    header = ["seconds", "of them stage 1", "CPU seconds", "pairs", "tokens/s", "permutation"]
+    row = [
+        f"{run.wall:.1f}",
+        f"{run.filter_seconds:.1f}",
+        f"{run.cpu:.1f}",
+        f"{run.pairs:,}",
+        f"{run.tokens / run.wall:,.0f}",
+        " ".join(map(str, run.permutation)),
     ]
-    intro = f"{show_machine(record.machine)} Model `{record.model}`, `{record.dtype}`, N = {record.candidates:,}, "
+    intro = f"{record.machine.describe()} Model `{record.model}`, `{record.dtype}`, N = {record.candidates:,}, "
     intro += f"{record.iterations} iterations."
-    return "\n".join([intro, "", markdown_table(header, rows), show_verdicts(judge_search(record))])
+    return "\n".join([intro, "", markdown_table(header, [row]), show_verdicts(judge_search(record))])
 
 
 def show_verdicts(verdicts: Iterable[Verdict]) -> str:
@@ -118,13 +115,6 @@ def _show_profiles(record: ComparisonRecord) -> str:
     rows = [[kind, *(f"{found.get(kind, 0):.0%}" for found in shares.values())] for kind in kinds]
     title = "Where the time of the packed executor goes, as a share of the time inside operators:"
     return "\n".join([title, "", markdown_table(["", *shares], rows)])
-
-
-def show_machine(machine: Machine) -> str:
-    """What it was measured on, as a sentence. The load tells whether other work was in the way."""
-    packages = ", ".join(f"{name} {version}" for name, version in machine.packages.items())
-    device = machine.accelerator or f"{machine.processor}, {machine.threads} threads"
-    return f"{device}; {packages}; load {machine.load} when it began."
 
 
 def _show_flops(rates: dict[str, float]) -> str:

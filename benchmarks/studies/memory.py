@@ -16,10 +16,9 @@ from typing import Any
 
 import torch
 
-from benchmarks.report.page import markdown_table
+from benchmarks.report.page import markdown_table, write_study
 from benchmarks.report.records import describe_machine
 from benchmarks.studies.memory_child import Footprint, Scenario
-from benchmarks.studies.study_output import write_study
 from benchmarks.workloads.texts import generate_examples
 from lens_engine.types import Example
 

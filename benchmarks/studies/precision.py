@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.report.page import write_study
 from benchmarks.report.records import describe_machine
 from benchmarks.studies.number_formats import BFLOAT16, FLOAT16, FLOAT32, NumberFormat, formats_for, scorer_in
 from benchmarks.studies.precision_figures import compare_order, compare_scores, permutation_keys
 from benchmarks.studies.precision_prompts import Prompts, Sizes
 from benchmarks.studies.precision_table import precision_section
-from benchmarks.studies.study_output import write_study
 from benchmarks.workloads.texts import Corpus, make_problem, read_examples
 from lens_cli.select.options import read_task
 from lens_engine.config import Contribution

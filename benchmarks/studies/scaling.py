@@ -18,9 +18,8 @@ import torch
 
 from benchmarks.measuring.cheap_scorer import CheapScorer
 from benchmarks.measuring.power_law import fit_power_law
-from benchmarks.report.page import PAGE, markdown_table
+from benchmarks.report.page import PAGE, markdown_table, write_study
 from benchmarks.report.records import describe_machine
-from benchmarks.studies.study_output import write_study
 from benchmarks.workloads.texts import make_problem
 from lens_engine.config import SelectionConfig
 from lens_engine.metering.meter import Meter

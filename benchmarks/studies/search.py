@@ -1,4 +1,4 @@
-"""One whole search at the paper's settings, with and without early elimination: `python -m benchmarks.studies.search`.
+"""Time one whole search at the paper's settings: `python -m benchmarks.studies.search`.
 
 python -m benchmarks.studies.search --candidates 512                          # on this machine's processor
 python -m benchmarks.studies.search --candidates 6920 --device cuda --model random:gpt2-large
@@ -15,9 +15,9 @@ from pathlib import Path
 import torch
 
 from benchmarks.report.page import RESULTS
-from benchmarks.report.records import SearchRecord, SearchRun, count_processors, describe_machine
+from benchmarks.report.records import SearchRecord, SearchRun, describe_machine
 from benchmarks.report.tables import show_search
-from benchmarks.workloads.models import BUNDLED, find_model, read_dtype
+from benchmarks.workloads.models import add_model_options, find_model, read_dtype
 from benchmarks.workloads.texts import corpus_task, generate_examples, read_examples
 from lens_engine.config import SelectionConfig
 from lens_engine.language_model.loading.load import CausalLMScorer, scorer_from_model
@@ -31,20 +31,19 @@ from lens_engine.types import Phase
 
 PAPER_CANDIDATES, PAPER_KEEP = 6920, 500
 _OTHER_ROWS = 1000
-"""For score set and validation, beside the candidates."""
+"""Rows for score set and validation."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse(arguments)
     device = torch.device(options.device)
     torch.set_num_threads(options.threads)
-    machine = describe_machine(device)
+    machine = describe_machine(device)  # before the search, which would add to the load
     dtype = read_dtype(options.dtype, device)
     loaded = find_model(options.model, device).load(dtype)
     scorer = scorer_from_model(loaded.model, loaded.tokenizer, name=options.model)
     problem = _problem(options.candidates, options.data)
     config = paper_settings(options.candidates, options.iterations)
-    wanted = {"on": (True,), "off": (False,), "both": (True, False)}[options.elimination]
     record = SearchRecord(
         machine=machine,
         model=options.model,
@@ -52,18 +51,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         dtype=loaded.dtype,
         candidates=options.candidates,
         config=config.model_dump(mode="json"),
-        runs=tuple(_search(problem, scorer, config, elimination=is_on) for is_on in wanted),
+        run=_search(problem, scorer, config),
     )
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(record.model_dump_json(indent=1) + "\n", "utf-8")
+    record.write(options.output)
     sys.stdout.write(show_search(record))
     return 0
 
 
 def paper_settings(candidates: int, iterations: int = 10) -> SelectionConfig:
-    """SST-2 of the paper: n 8, l 14, rho 2, B 8, ten iterations, 100 validation rows; m as large a share of N.
+    """The paper's options for SST-2: n 8, l 14, rho 2, B 8, ten iterations, 100 validation rows.
 
-    What follows the search is left out, but for four test rows.
+    m is the same share of N as in the paper. The evaluation is reduced to four test rows.
     """
     task = PAPER_TASKS["sst-2"]
     return resolve_config(
@@ -89,7 +87,7 @@ def paper_settings(candidates: int, iterations: int = 10) -> SelectionConfig:
 
 
 class PhaseClock(SilentListener):
-    """Hears when stage 1 ends."""
+    """Notes the seconds until stage 1 ends."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
@@ -100,10 +98,9 @@ class PhaseClock(SilentListener):
             self.filter_seconds = time.perf_counter() - self._started
 
 
-def _search(problem: Problem, scorer: CausalLMScorer, config: SelectionConfig, *, elimination: bool) -> SearchRun:
+def _search(problem: Problem, scorer: CausalLMScorer, config: SelectionConfig) -> SearchRun:
     gc.collect()
     scorer.release()
-    config = config.model_copy(update={"search": config.search.model_copy(update={"elimination": elimination})})
     checkpoints, clock = MemoryCheckpointStore(), PhaseClock()
     wall, cpu = time.perf_counter(), time.process_time()
     result = select_support_examples(problem, scorer, config, listener=clock, checkpoints=checkpoints)
@@ -111,7 +108,6 @@ def _search(problem: Problem, scorer: CausalLMScorer, config: SelectionConfig, *
     checkpoint = checkpoints.load()
     survivors = checkpoint.arrays["survivors"].tolist() if checkpoint else []
     return SearchRun(
-        elimination=elimination,
         wall=wall,
         cpu=cpu,
         filter_seconds=clock.filter_seconds or 0.0,
@@ -132,15 +128,10 @@ def _problem(candidates: int, data: Path | None) -> Problem:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.studies.search", description="Time one whole search.")
-    parser.add_argument("--model", default=BUNDLED, help="a model reference, or random:SHAPE (default: %(default)s)")
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    parser.add_argument("--dtype", default="auto", choices=["auto", "float32", "bfloat16", "float16"])
-    parser.add_argument("--threads", type=int, default=count_processors(), help="of torch (default: %(default)s)")
-    parser.add_argument("--candidates", type=int, default=512, help="N (default: %(default)s)")
-    parser.add_argument("--iterations", type=int, default=10, help="of the search (default: %(default)s)")
-    parser.add_argument("--elimination", choices=["on", "off", "both"], default="both")
-    parser.add_argument("--data", type=Path, help="rows (positive/negative) in place of the synthetic reviews")
-    parser.add_argument("--output", type=Path, help="JSON (default: benchmarks/results/search-DEVICE.json)")
+    add_model_options(parser)
+    parser.add_argument("--candidates", type=int, default=512, help="N, number of candidates (default: %(default)s)")
+    parser.add_argument("--iterations", type=int, default=10, help="iterations of the search (default: %(default)s)")
+    parser.add_argument("--output", type=Path, help="JSON file (default: benchmarks/results/search-DEVICE.json)")
     options = parser.parse_args(arguments)
     options.output = options.output or RESULTS / f"search-{options.device.partition(':')[0]}.json"
     return options

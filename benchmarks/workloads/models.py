@@ -1,7 +1,9 @@
-"""Models to measure with: real ones, or random ones of a known shape. Speed does not depend on what the weights say."""
+"""Models to measure with: real ones, or random ones of a known shape. Speed does not depend on the weights' values."""
 
+from argparse import ArgumentParser
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,6 +12,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.pytorch_utils import Conv1D
 from transformers.utils import logging as transformers_logging
 
+from benchmarks.report.records import count_processors
 from lens_engine.language_model.loading.load import prepare_model
 from lens_engine.language_model.loading.model_files import list_bundled_models
 from lens_engine.language_model.loading.number_format import rank_dtypes
@@ -17,7 +20,7 @@ from lens_engine.scoring.tokenization import SegmentTokenizer
 
 BUNDLED = list_bundled_models()[0].name
 RANDOM = "random:"
-"""What a reference to a random model begins with."""
+"""Prefix of a reference to a random model."""
 
 _SHAPES: dict[str, dict[str, Any]] = {
     "gpt2-large": {"model_type": "gpt2", "n_embd": 1280, "n_layer": 36, "n_head": 20, "n_positions": 1024},
@@ -81,20 +84,20 @@ class LoadedModel:
 
     @property
     def matrix_weights(self) -> int:
-        """Weights every token is multiplied with: the matrices of the layers, embeddings and head left out."""
+        """Weights that multiply every token: the matrices of the layers, without embeddings and head."""
         head = self.model.get_output_embeddings()
         layers = (m for m in self.model.modules() if isinstance(m, nn.Linear | Conv1D) and m is not head)
         return sum(layer.weight.numel() for layer in layers)
 
     @property
     def head_weights(self) -> int:
-        """Weights the last hidden state is multiplied with where logits are wanted."""
+        """Weights that multiply the last hidden state at each position with logits."""
         return int(self.model.get_output_embeddings().weight.numel())
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFamily:
-    """One set of weights, to be had in several number formats."""
+    """One set of weights, which can be loaded in several number formats."""
 
     name: str
     tokenizer: Any
@@ -107,7 +110,7 @@ class ModelFamily:
 
 
 def find_model(reference: str, device: torch.device) -> ModelFamily:
-    """A model by what `open_model` takes, or a random one: "random:" and one of `SHAPES`.
+    """The model of a reference as `lens select --model` takes it, or of "random:" and one of `SHAPES`.
 
     A random model has the tokenizer of the bundled one.
 
@@ -127,7 +130,7 @@ def find_model(reference: str, device: torch.device) -> ModelFamily:
 
 
 def read_dtype(name: str, device: torch.device) -> torch.dtype:
-    """A number format by its name in torch; "auto" is the one that a selection tries first on this device."""
+    """A number format by its name in torch; "auto" is the format that a selection tries first on this device."""
     if name == "auto":
         return rank_dtypes(device)[0]
     dtype: torch.dtype = getattr(torch, name)
@@ -140,7 +143,7 @@ def random_shape(name: str, **changes: object) -> dict[str, Any]:
 
 
 def random_model(shape: Mapping[str, Any], dtype: torch.dtype) -> Any:
-    """A model of this configuration; the weights are the same each time, up to rounding to `dtype`."""
+    """A model of this configuration with the same weights each time, up to rounding to `dtype`."""
     config = AutoConfig.for_model(**shape)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -150,3 +153,14 @@ def random_model(shape: Mapping[str, Any], dtype: torch.dtype) -> Any:
 
 def _load(folder: Any, dtype: torch.dtype) -> Any:
     return AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, use_safetensors=True, local_files_only=True)
+
+
+def add_model_options(parser: ArgumentParser) -> None:
+    """The options of a command that measures a model on texts: model, device, number format, threads, rows."""
+    parser.add_argument("--model", default=BUNDLED, help="model reference, or random:SHAPE (default: %(default)s)")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda (default: %(default)s)")
+    parser.add_argument("--dtype", default="auto", choices=["auto", "float32", "bfloat16", "float16"])
+    parser.add_argument(
+        "--threads", type=int, default=count_processors(), help="number of torch threads (default: %(default)s)"
+    )
+    parser.add_argument("--data", type=Path, help="rows (positive/negative) in place of synthetic reviews")

@@ -12,7 +12,7 @@ from benchmarks.engines.harness import HarnessEngine, count_rows_per_pair, is_pa
 from benchmarks.engines.lens import LensEngine
 from benchmarks.measuring.comparison import compare_engines, count_ideal_tokens
 from benchmarks.workloads.models import LoadedModel
-from benchmarks.workloads.workloads import Work
+from benchmarks.workloads.work import Work
 from lens_engine.errors import ModelError
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.testing import TinyArchitecture, tiny_causal_lm

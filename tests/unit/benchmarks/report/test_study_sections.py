@@ -4,10 +4,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks.report.page import PAGE
+from benchmarks.report.page import PAGE, write_study
 from benchmarks.report.records import Machine
 from benchmarks.studies.precision import study_name
-from benchmarks.studies.study_output import write_study
 
 MACHINE = Machine(processor="a processor", accelerator=None, threads=2, load=0.25, packages={"torch": "2"})
 MEASURED = {"rows": 3}

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.measuring.comparison import choose_sample
 from benchmarks.workloads.texts import generate_examples
-from benchmarks.workloads.workloads import WORKLOADS, Work, WorkloadSpec, build_work, part_of_pairs
+from benchmarks.workloads.work import WORKLOADS, Work, WorkloadSpec, build_work, part_of_pairs
 
 SMALL = WorkloadSpec("small", "a small one", "reviews", demonstrations=3, prefixes=4, queries=10)
 
