@@ -1,11 +1,11 @@
-"""How large an experiment is: the paper's size, one for a laptop, and one for tests."""
+"""The size of an experiment: the paper's, one for a laptop, and one for tests."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field
 
-from experiments.data.tasks import Dataset, TaskSettings
+from experiments.data.tasks import Dataset, FindDataset, TaskSettings
 from experiments.laboratory.cells import Bench, SelectionCell
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import InvalidConfig
@@ -13,29 +13,27 @@ from lens_engine.presets import resolve_config
 from lens_engine.result import Record
 from lens_engine.task.paper_tasks import PAPER_TASKS
 
-FindDataset = Callable[[str], Dataset]
-
 LEAN: dict[str, Any] = {"report": {"random_permutations": 0, "random_and_validation": False, "order_shuffles": 0}}
-"""A cell costs its selection and one pass over the test rows."""
+"""A cell then costs its selection and one pass over the test rows."""
 
 
 class Scale(Record):
     """Model, datasets, templates and seeds of an experiment, and the options that all its selections share."""
 
     name: str
-    note: str = Field(description="A sentence on what this size is, for the page.")
+    note: str = Field(description="Sentence on this size, for the page.")
     model: str
     datasets: tuple[str, ...] = Field(min_length=1)
-    templates: tuple[int, ...] = Field((0,), min_length=1, description="Places in a dataset's list, from 0.")
+    templates: tuple[int, ...] = Field((0,), min_length=1, description="Indices into a dataset's list of templates.")
     seeds: tuple[int, ...] = Field(min_length=1)
-    preset: PresetName = Field(description="Of the engine; its options are the ground.")
-    options: dict[str, Any] = Field(default_factory=dict, description="Laid over the preset.")
+    preset: PresetName = Field(description="Preset of the engine.")
+    options: dict[str, Any] = Field(default_factory=dict, description="Options laid over the preset.")
     keeps_rho: bool = Field(False, description="Whether rho and l are the paper's for each dataset.")
     many_rows: tuple[int, int] = Field(description="Rows and permutations of random-and-validation on many rows.")
     dtype: str = "auto"
 
     def config(self, settings: TaskSettings, options: Mapping[str, Any] | None = None) -> SelectionConfig:
-        """The preset, under this scale's options, under the dataset's, under `options`.
+        """The options of the preset, of this scale, of the dataset, and `options`; each overrides those before it.
 
         Raises:
             InvalidConfig: an option is unknown, out of range, or in conflict with another.
@@ -43,7 +41,7 @@ class Scale(Record):
         return resolve_config(self.preset, overlay(self.options, self._of_task(settings), options or {}))
 
     def benches(self, find_dataset: FindDataset) -> list[Bench]:
-        """Every seed, dataset and template; the seeds one after the other, so that each is a whole small table.
+        """A bench for every seed, dataset and template, seed by seed, so that each finished seed is a small table.
 
         Raises:
             InvalidDataset: as `find_dataset`.
@@ -87,7 +85,7 @@ class Scale(Record):
 
 
 def overlay(*trees: Mapping[str, Any]) -> dict[str, Any]:
-    """One tree of options out of several; the later wins, group by group."""
+    """Merge trees of options, group by group; a later value overrides an earlier one."""
     merged: dict[str, Any] = {}
     for tree in trees:
         for name, value in tree.items():
@@ -109,7 +107,7 @@ PAPER = Scale(
         LEAN,
         {
             "filtering": {"candidates": 30_000},
-            "search": resolve_config("standard").search.model_dump(),  # the rows for the paper's search narrow it
+            "search": resolve_config("standard").search.model_dump(),  # the rows with `starts_narrow` restrict it
             "too_long": "skip_example",
         },
     ),

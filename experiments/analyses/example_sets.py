@@ -19,7 +19,7 @@ def support_set(result: SelectionResult) -> ExampleSet:
 
 
 def draw_random_sets(lab: Laboratory, cell: SelectionCell, count: int) -> list[ExampleSet]:
-    """Random permutations of the candidates that the selection had too; the same as in its report."""
+    """Random permutations of the candidates of a selection; they are the same as in its report."""
     rows, task = lab.rows(cell), lab.problem(cell).task
     permutations = draw_permutations(rows.candidates, task, cell.config, 0, count)
     return [as_set([rows.candidates[index] for index in permutation]) for permutation in permutations]
@@ -30,7 +30,7 @@ def as_set(examples: Sequence[Example | SupportExample]) -> ExampleSet:
 
 
 def reorder(demonstrations: ExampleSet, seed: int, count: int) -> list[ExampleSet]:
-    """The same demonstrations in `count` random orders; of few demonstrations some may be alike."""
+    """The same demonstrations in `count` random orders. With few demonstrations, two orders may be equal."""
     places = range(len(demonstrations))
     orders = [shuffle(places, make_generator(seed, "experiments.order", index)) for index in range(count)]
     return [tuple(demonstrations[place] for place in order) for order in orders]
@@ -39,7 +39,7 @@ def reorder(demonstrations: ExampleSet, seed: int, count: int) -> list[ExampleSe
 def relabel(demonstrations: ExampleSet, labels: Sequence[str], seed: int, count: int) -> list[ExampleSet]:
     """The same texts in the same order, `count` times, each text with a label drawn evenly from all.
 
-    The i-th drawing for a seed is the same for every set, so that sets are compared under the same labels.
+    The i-th labels for a seed are the same for every set, so that sets are compared under the same labels.
     """
     return [_relabel_once(demonstrations, labels, seed, index) for index in range(count)]
 

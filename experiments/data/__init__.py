@@ -1,0 +1,1 @@
+"""Datasets by name, from files or from the hub."""

@@ -1,4 +1,4 @@
-"""The paper's eight datasets on the Hugging Face hub: where they are, and what their labels are called there."""
+"""The paper's eight datasets on the Hugging Face hub: repositories, columns and labels."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ Fetch = Callable[[str, str], Iterable[Row]]
 
 @dataclass(frozen=True, slots=True)
 class HubDataset:
-    """A dataset as its repository has it."""
+    """The names that a repository uses for a dataset's columns, splits and labels."""
 
     repository: str
-    labels: Mapping[str, str]  #: what stands in the label column -> our label
+    labels: Mapping[str, str]  #: value in the label column -> our label
     text: str = "text"  #: columns
     label: str = "label_text"
     train: str = "train"  #: splits
@@ -67,7 +67,7 @@ def read_hub_rows(source: HubDataset, split: str, fetch: Fetch | None = None) ->
 
     Raises:
         InvalidDataset: the package `datasets` is not installed, the hub does not answer, or its rows are
-            not what they were.
+            not as expected.
     """
     rows = (fetch or _fetch)(source.repository, split)
     return tuple(_read_row(number, row, source) for number, row in enumerate(rows))
@@ -77,8 +77,8 @@ def _read_row(number: int, row: Row, source: HubDataset) -> Example:
     raw = str(row.get(source.label))
     if raw not in source.labels or not isinstance(row.get(source.text), str):
         raise InvalidDataset(
-            f"{source.repository}: {source.text!r} or {source.label!r} of a row is not what it was when this was "
-            f"written (label {raw!r}); name a folder with the files instead",
+            f"{source.repository}: unexpected value in column {source.text!r} or {source.label!r} (label {raw!r}); "
+            "the repository has changed: give a folder with the files instead",
             field="dataset",
             row=number,
         )
@@ -90,7 +90,7 @@ def _fetch(repository: str, split: str) -> Iterable[Row]:
         hub = import_module("datasets")
     except ImportError as error:
         raise InvalidDataset(
-            "datasets of the hub need the package `datasets`: pip install datasets; or name a folder with the files",
+            "a dataset of the hub needs the package `datasets`: pip install datasets; or give a folder with the files",
             field="dataset",
         ) from error
     try:

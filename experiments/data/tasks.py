@@ -25,18 +25,18 @@ from lens_engine.types import Example
 _SUFFIXES = ("jsonl", "csv", "parquet")
 
 ReadRows = Callable[[Path], Sequence[Example]]
-"""The rows of a file. Raises InvalidDataset where it cannot be used, OSError where it cannot be read."""
+"""Reads the rows of a file. Raises InvalidDataset if a row is unusable, OSError if the file cannot be read."""
 
 
 class TaskSettings(Record):
-    """How a dataset is asked about."""
+    """Label words, templates and sizes of the task of a dataset."""
 
     words: dict[str, str] = Field(description="Label to label word.")
     templates: tuple[str, ...] = Field(min_length=1)
     num_demonstrations: int = 8
     balanced: bool = True
-    rho: float | None = Field(None, description="The paper's progressive factor for it.")
-    initial_score_size: int | None = Field(None, description="The paper's l for it.")
+    rho: float | None = Field(None, description="Progressive factor of the paper.")
+    initial_score_size: int | None = Field(None, description="l of the paper.")
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class Dataset:
     name: str
     settings: TaskSettings
     train: tuple[Example, ...]
-    test: tuple[Example, ...] | None = None  #: None when test rows are to be held out
+    test: tuple[Example, ...] | None = None  #: None: test rows are split off `train`
 
     @cached_property
     def sha256(self) -> str:
-        """Of label words and rows."""
+        """Digest of label words and rows."""
         words = repr(sorted(self.settings.words.items()))
         rows = [digest_examples(examples) for examples in (self.train, self.test or ())]
         return sha256("\n".join((words, *rows)).encode()).hexdigest()
@@ -60,8 +60,12 @@ class Dataset:
         return self.settings.templates
 
     def problem(self, template: str) -> Problem:
-        """What is to be solved, with this pattern."""
+        """The problem of this dataset with this template."""
         return Problem(Task(Template(template), Verbalizer(self.settings.words)), self.train, self.test)
+
+
+FindDataset = Callable[[str], Dataset]
+"""Finds a dataset by its name. Raises InvalidDataset if there is none of this name."""
 
 
 @dataclass
@@ -69,8 +73,8 @@ class Datasets:
     """Datasets by name, each read once.
 
     Args:
-        folder: with their files; None to ask the hub.
-        read: reads a file.
+        folder: folder of the files; None for the hub.
+        read: reader of a file.
     """
 
     folder: Path | None
@@ -126,7 +130,7 @@ def known_settings(name: str) -> TaskSettings:
     """
     if name not in PAPER_TASKS:
         raise InvalidDataset(
-            f"{name!r} is not one of {', '.join(PAPER_TASKS)}; for another one put {name}.task.json beside its rows",
+            f"{name!r} is not one of {', '.join(PAPER_TASKS)}; for another, put {name}.task.json beside its rows",
             field=f"datasets.{name}",
         )
     paper = PAPER_TASKS[name]
@@ -146,6 +150,6 @@ def _open_from_hub(name: str) -> Dataset:
         return Dataset(name, settings, read_hub_rows(source, source.train), read_hub_rows(source, source.test))
     raise InvalidDataset(
         f"{name!r} is not one of {', '.join(HUB_DATASETS)}, which are fetched from the hub; "
-        "for another dataset name a folder with its files",
+        "for another dataset, give a folder with its files",
         field=f"datasets.{name}",
     )

@@ -1,0 +1,1 @@
+"""Findings: tables, plots and notes, and the files they become."""

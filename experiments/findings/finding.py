@@ -1,4 +1,4 @@
-"""What an experiment found: tables and plots that can be read without the text."""
+"""A finding: tables and plots that can be read without further text."""
 
 import csv
 import io
@@ -15,9 +15,9 @@ Value = str | int | float | None
 
 @dataclass(frozen=True)
 class Table:
-    """Columns and rows; `name` tells several tables of one finding apart, and `caption` says what is shown.
+    """Columns and rows. `name` distinguishes several tables of one finding, `caption` says what is shown.
 
-    A table for people only is left out of the CSV files, one for programs only out of the page.
+    `in_csv` is off for a table that only people read, `in_page` for a table that only programs read.
     """
 
     columns: tuple[str, ...]
@@ -49,9 +49,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture: `draw` is given an empty figure of `size` (inches, wide and high) and fills it.
+    """A picture: `draw` fills an empty figure of `size` (width and height in inches).
 
-    `alternative` says in words what is shown, for who cannot see it.
+    `alternative` describes the picture in words, for readers who cannot see it.
     """
 
     draw: Callable[["Figure"], None]
@@ -62,7 +62,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Finding:
-    """One experiment's outcome. `name` is the beginning of its files' names.
+    """The outcome of one experiment. The names of its files begin with `name`.
 
     `notes` say what was run, at which size, and how to read it: one paragraph each.
     """
@@ -75,7 +75,7 @@ class Finding:
 
 
 def join_name(*parts: str) -> str:
-    """Parts that are not empty, with dashes between: what a file is called."""
+    """A file name: the parts that are not empty, joined by dashes."""
     return "-".join(part for part in parts if part)
 
 

@@ -39,7 +39,7 @@ def estimate_mean(strata: Sequence[Sequence[float]]) -> Estimate:
     if any(len(values) < 2 for values in strata):
         return Estimate(mean, None)
     variances = np.array([np.var(values, ddof=1) / len(values) for values in strata])
-    if not variances.any():  # a prompt that always gives one label: test rows are stratified, so it says nothing
+    if not variances.any():  # as for a prompt that always gives one label: stratified test rows leave no spread
         return Estimate(mean, None)
     half = _half_width(variances, np.array([len(values) - 1 for values in strata]))
     return Estimate(mean, (mean - half, mean + half))

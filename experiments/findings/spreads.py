@@ -1,4 +1,4 @@
-"""Several accuracies in one row of a table: mean, spread and range, each with what it is of."""
+"""Several accuracies in one row of a table: mean, spread, range and counts."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ SPREAD_COLUMNS = ("mean", "sd", "least", "most", "calibrated mean", "prompts", "
 
 
 def spread_values(accuracies: Sequence[Accuracy]) -> tuple[Value, ...]:
-    """What stands in `SPREAD_COLUMNS`; the sd is a sample's, and there is none of a single prompt."""
+    """The values of `SPREAD_COLUMNS`. The sd is that of a sample; a single prompt has none."""
     values = [one.accuracy for one in accuracies]
     calibrated = [one.calibrated_accuracy for one in accuracies if one.calibrated_accuracy is not None]
     return (
@@ -30,11 +30,11 @@ def mean(values: Sequence[float]) -> float:
 
 
 def sample_sd(values: Sequence[float]) -> float | None:
-    """Standard deviation with n - 1; None of a single value."""
+    """Standard deviation with n - 1; None for a single value."""
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def show_rows(accuracies: Sequence[Accuracy]) -> int | str:
-    """On how many test rows each was measured; a range where that differs."""
+    """The number of test rows of the accuracies; a range if they differ."""
     least, most = min(one.n for one in accuracies), max(one.n for one in accuracies)
     return least if least == most else f"{least}–{most}"

@@ -16,7 +16,7 @@ _STYLE: Any = {
 
 
 def write(finding: Finding, folder: Path) -> list[Path]:
-    """Write NAME.md, a CSV for each table and an SVG for each plot; returns their paths, the page first.
+    """Write NAME.md, a CSV for each table and an SVG for each plot; return their paths, the page first.
 
     The same finding gives the same bytes.
     """

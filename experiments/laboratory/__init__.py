@@ -1,0 +1,1 @@
+"""The laboratory: computes cells, each once, and stores them."""

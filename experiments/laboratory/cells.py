@@ -1,6 +1,6 @@
 """A cell: everything that decides one figure of a table, and its key.
 
-Cells are what is stored: two tables that ask for the same cell share it.
+The store holds the outcomes of cells: two tables with the same cell share its outcome.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from lens_engine.types import Example
 
 
 class Demonstration(Record):
-    """A labelled text as it stands in a prompt; the label need not be the gold one."""
+    """A labelled text in a prompt. The label may differ from the gold label."""
 
     text: str
     label: str
@@ -27,11 +27,11 @@ class Demonstration(Record):
 
 
 class Bench(Record):
-    """What a cell is about: a model on a dataset with a template, and the seed of splits and search."""
+    """A model on a dataset with a template, and the seed of splits and search."""
 
-    model: str = Field(description="As `lens select --model` takes it.")
-    dataset: str = Field(description="A name that the datasets at hand know.")
-    template: str = Field(description="The pattern.")
+    model: str = Field(description="Model reference, as for `lens select --model`.")
+    dataset: str = Field(description="Name of the dataset.")
+    template: str = Field(description="Pattern of the template.")
     seed: int = Field(ge=0)
     dtype: str = "auto"
 
@@ -44,11 +44,11 @@ class Bench(Record):
         return SelectionCell(bench=self, config=self.configure(config))
 
     def evaluation(self, config: SelectionConfig, demonstrations: tuple[Demonstration, ...]) -> "EvaluationCell":
-        """The cell of one prompt, judged on the test rows that `config` leaves."""
+        """The cell of one prompt on the test rows of the splits of `config`."""
         return EvaluationCell(bench=self, config=self.configure(config), demonstrations=demonstrations)
 
     def info_scores(self, config: SelectionConfig) -> "InfoScoreCell":
-        """The cell of the InfoScores of all candidates that `config` leaves."""
+        """The cell of the InfoScores of all candidates of the splits of `config`."""
         return InfoScoreCell(bench=self, config=self.configure(config))
 
 
@@ -63,17 +63,17 @@ class _Cell(Record):
         return self
 
     def key(self, dataset_sha256: str) -> str:
-        """SHA-256 of what decides the cell, of the dataset's rows and label words, and of Lens's version.
+        """SHA-256 of the options that affect the cell, the dataset's rows and label words, and the version of Lens.
 
-        Equal keys stand for equal figures on one machine. The model counts by its name. Options without a part in the
-        figure are left out, so that a rival is not computed again because LENS searches otherwise.
+        Equal keys mean equal figures on one machine. A model is identified by its reference. Options that do not
+        affect the outcome are left out, so that changing a LENS option does not invalidate cached rivals.
         """
         cell = self.model_dump(mode="json") | {"config": self._decisive()}
         content: dict[str, Any] = {"lens": __version__, "dataset": dataset_sha256, "cell": cell}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def _decisive(self) -> dict[str, Any]:
-        """The options that have a part in the outcome."""
+        """The options that affect the outcome."""
         return self.config.model_dump(mode="json", exclude={"method", "search", "random_search", "report"})
 
 

@@ -1,4 +1,4 @@
-"""What fine-tuning found, kept on disk: thirteen methods share one fine-tuning."""
+"""Evidence of fine-tuning, kept on disk, so that the thirteen coreset methods share one fine-tuning."""
 
 import hashlib
 import io
@@ -29,9 +29,9 @@ _VALIDATION = "validation_"
 
 @dataclass(frozen=True)
 class RememberingFineTuner:
-    """A `FineTuner` that looks its evidence up in a folder first.
+    """A `FineTuner` that keeps its evidence in a folder.
 
-    A file that cannot be read costs a fine-tuning, nothing else.
+    A file that cannot be read is replaced, at the cost of one fine-tuning.
     """
 
     reference: str  #: of the model
@@ -73,7 +73,7 @@ def evidence_bytes(evidence: Evidence) -> bytes:
 
 
 def read_evidence(path: Path) -> Evidence | None:
-    """What `evidence_bytes` wrote; None where there is no such file, or not a whole one."""
+    """The evidence that `evidence_bytes` wrote; None if the file is missing or damaged."""
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}

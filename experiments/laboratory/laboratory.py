@@ -1,18 +1,19 @@
-"""Where cells are computed, once: from the store if they are there, else with the model they ask for."""
+"""The laboratory: takes cells from the store, and computes those that are missing."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from experiments.data.tasks import Dataset
+from experiments.data.tasks import FindDataset
 from experiments.laboratory.cells import Bench, Cell, EvaluationCell, InfoScoreCell, InfoScores, SelectionCell
 from experiments.laboratory.evidence_files import RememberingFineTuner
 from experiments.laboratory.models import Models
+from experiments.laboratory.progress import Observer, SilentObserver
 from experiments.laboratory.store import CellDamaged, CellStore
 from lens_engine.config import CORESET_METHODS, BudgetOptions, SelectionConfig
 from lens_engine.errors import CheckpointError
@@ -33,41 +34,21 @@ from lens_engine.scoring.base import LabelScorer
 OutcomeT = TypeVar("OutcomeT", SelectionResult, Accuracy, InfoScores)
 
 
-class Observer(Protocol):
-    """Hears of cells as they are done. `title` is what a table calls the cell."""
-
-    def on_computed(self, cell: Cell, title: str, accuracy: float | None, seconds: float) -> None: ...
-
-    def on_recalled(self, cell: Cell, title: str) -> None:
-        """The cell was in the store."""
-        ...
-
-
-class SilentObserver:
-    """Hears nothing."""
-
-    def on_computed(self, cell: Cell, title: str, accuracy: float | None, seconds: float) -> None:
-        pass
-
-    def on_recalled(self, cell: Cell, title: str) -> None:
-        pass
-
-
 @dataclass
 class Laboratory:
-    """Computes cells and stores them; a cell that is stored is never computed again.
+    """Computes cells and stores them. A stored cell is never computed again.
 
-    A selection that was under way when the process ended goes on from its last checkpoint.
+    A selection that was interrupted resumes from its last checkpoint.
     """
 
     store: CellStore
-    find_dataset: Callable[[str], Dataset]
+    find_dataset: FindDataset
     models: Models
     observer: Observer = field(default_factory=SilentObserver)
     _newest_rows: tuple[tuple[Bench, SelectionConfig], SplitRows] | None = field(default=None, init=False)
 
     def select(self, cell: SelectionCell, title: str = "") -> SelectionResult:
-        """The outcome of a selection. `title` is for the observer; by default the method.
+        """The outcome of a selection. `title` is told to the observer; the default is the method.
 
         Raises:
             LensError: as `select_support_examples` and as loading the model; or `CellDamaged`.
@@ -91,20 +72,17 @@ class Laboratory:
         return self._fetch(cell, title or "info scores", InfoScores, lambda _: self._score(cell))
 
     def key(self, cell: Cell) -> str:
-        """What the store knows the cell by."""
+        """The key of the cell in the store."""
         return cell.key(self.find_dataset(cell.bench.dataset).sha256)
 
-    def is_done(self, cell: Cell) -> bool:
-        return self.store.load(self.key(cell)) is not None
-
     def problem(self, cell: Cell) -> Problem:
-        """The task and the labelled examples that a cell is about."""
+        """The task and the labelled examples of a cell."""
         return self.find_dataset(cell.bench.dataset).problem(cell.bench.template)
 
     def rows(self, cell: Cell) -> SplitRows:
-        """The splits of a cell, as its model's context lets them be; loads the model."""
+        """The splits of a cell, fitted to the context of its model. Loads the model."""
         wanted = (cell.bench, cell.config)
-        if self._newest_rows is None or self._newest_rows[0] != wanted:  # prompts of one split come one after another
+        if self._newest_rows is None or self._newest_rows[0] != wanted:  # consecutive cells often share them
             problem, scorer = self.problem(cell), self.scorer(cell)
             fitted = fit_to_context(split_examples(problem, cell.config), problem.task, scorer, cell.config)
             self._newest_rows = (wanted, fitted.rows)
@@ -114,7 +92,7 @@ class Laboratory:
         return self.models.scorer(cell.bench.model, cell.bench.dtype)
 
     def meter(self, cell: Cell) -> Meter:
-        """For scores that are no cells of their own."""
+        """A meter without a budget, for scores outside a selection."""
         return Meter(
             scorer=self.scorer(cell),
             label_spans=self.problem(cell).task.label_spans,
@@ -139,7 +117,7 @@ class Laboratory:
     def _select(self, cell: SelectionCell, key: str) -> SelectionResult:
         try:
             return self._run(cell, key)
-        except CheckpointError:  # of another precision or device, or torn: this cell begins anew
+        except CheckpointError:  # from another number format or device, or damaged: start afresh
             self.store.checkpoint(key).unlink(missing_ok=True)
             return self._run(cell, key)
 

@@ -1,18 +1,39 @@
-"""A line for each cell that is computed, for who watches."""
+"""Progress of an experiment: observers that are told of every finished cell."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from experiments.laboratory.cells import Cell
 
 Write = Callable[[str], None]
 
 
+class Observer(Protocol):
+    """Is told of every finished cell. `title` is the name of the cell in its table."""
+
+    def on_computed(self, cell: Cell, title: str, accuracy: float | None, seconds: float) -> None: ...
+
+    def on_recalled(self, cell: Cell, title: str) -> None:
+        """The cell was in the store."""
+        ...
+
+
+class SilentObserver:
+    """Ignores every cell."""
+
+    def on_computed(self, cell: Cell, title: str, accuracy: float | None, seconds: float) -> None:
+        pass
+
+    def on_recalled(self, cell: Cell, title: str) -> None:
+        pass
+
+
 @dataclass
 class LineObserver:
-    """Numbers the cells and says what each reached; those in the store are counted, and named in one line.
+    """Writes a numbered line for each computed cell; cells from the store are counted in one line.
 
-    `total` is how many cells there are in all, where that is known.
+    `total` is the number of all cells, if it is known.
     """
 
     write: Write

@@ -1,4 +1,4 @@
-"""Finished cells on disk, one JSON file each, written whole or not at all."""
+"""Finished cells on disk: one JSON file each, written atomically."""
 
 import json
 import os
@@ -20,13 +20,13 @@ class CellDamaged(LensError):
 
 
 class CellStore:
-    """The finished cells of a folder, which is made if it is not there.
+    """The finished cells in a folder. The folder is made if it is missing.
 
     cells/KEY.json       a finished cell and its outcome
-    running/KEY          the checkpoint of a cell under way
-    evidence/KEY.npz     what fine-tuning found, shared by the methods that choose by it
+    running/KEY          the checkpoint of a running cell
+    evidence/KEY.npz     the evidence of a fine-tuning, shared by the coreset methods
 
-    Any of these may be deleted; what is missing is computed again.
+    Any of these files may be deleted: a missing one is computed again.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -36,7 +36,7 @@ class CellStore:
         self.evidence = _make(folder / "evidence")
 
     def load(self, key: str) -> dict[str, Any] | None:
-        """The outcome stored under `key`; None if there is none.
+        """The outcome of the cell with this key; None if the cell is not finished.
 
         Raises:
             CellDamaged: the file is not what `save` wrote; the message names it.
@@ -52,22 +52,22 @@ class CellStore:
         return outcome
 
     def save(self, key: str, cell: Cell, outcome: dict[str, Any]) -> None:
-        """Store the outcome of a cell; its checkpoint is no longer needed."""
+        """Store the outcome of a cell, and remove its checkpoint."""
         content = {"cell": cell.model_dump(mode="json"), "outcome": outcome}
         replace_file(self.path(key), (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
         self.checkpoint(key).unlink(missing_ok=True)
 
     def checkpoint(self, key: str) -> Path:
-        """Where the checkpoint of a running cell is kept."""
+        """The file of the checkpoint of a running cell."""
         return self._running / key
 
     def path(self, key: str) -> Path:
-        """Where the outcome of a cell is kept."""
+        """The file of a finished cell."""
         return self._cells / f"{key}.json"
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write it whole or not at all; the folder must be there."""
+    """Write a file atomically. Its folder must exist."""
     descriptor, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

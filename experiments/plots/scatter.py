@@ -24,7 +24,7 @@ class Points:
 
 
 def plot_scatter(title: str, points: Sequence[Points], *, x_label: str, y_label: str, diagonal: str) -> Plot:
-    """Up to three series of dots; `diagonal` is what the legend calls the line of equality."""
+    """Up to three series of dots; `diagonal` is the name of the line of equality in the legend."""
     return Plot(
         draw=partial(_draw, title=title, points=tuple(points), x_label=x_label, y_label=y_label, diagonal=diagonal),
         alternative=f"{as_sentence(title)} {'; '.join(_describe(one) for one in points)}.",

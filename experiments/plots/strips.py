@@ -1,6 +1,6 @@
 """Accuracies as dots: a column for each group, a bar at its mean, whiskers of one standard deviation.
 
-Every accuracy that was measured is shown, so that a mean never hides what it is a mean of.
+Every accuracy is shown, so that a mean never hides its spread.
 """
 
 import textwrap
@@ -23,7 +23,7 @@ SUPPORT, RANDOM = "support examples", "random examples"
 COLOURS = {SUPPORT: "#c1443c", RANDOM: "#5b7fa8"}
 OTHER_COLOURS = ("#4f9a6b", "#e0a458", "#8a6fb0", "#777777")
 _DOTS_WIDTH, _BAR_WIDTH = 0.5, 0.7
-"""Of a column, which is one wide. Dots stand beside each other, so that equal ones are all seen."""
+"""Widths; a column is one wide. Dots stand side by side, so that equal ones stay visible."""
 _LINE = 11
 """Characters of a line under a column, unless a word is longer."""
 _INCHES_PER_CHARACTER = 0.085
@@ -31,10 +31,10 @@ _INCHES_PER_CHARACTER = 0.085
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Accuracies that answer the same question: a column of dots."""
+    """A column of dots."""
 
-    name: str  #: what stands under the column
-    kind: str  #: what the legend calls its colour
+    name: str  #: label under the column
+    kind: str  #: name of the colour in the legend
     accuracies: tuple[float, ...]
 
 
@@ -99,7 +99,7 @@ def _draw_panel(axes: "Axes", panel: Panel, colours: dict[str, str]) -> None:
 
 
 def _wrap(name: str) -> str:
-    """Short lines; after a hyphen too, since the names of models have no spaces."""
+    """Break into short lines, after hyphens too: names of models have no spaces."""
     return textwrap.fill(name.replace("-", "- "), _LINE, break_long_words=False).replace("- ", "-")
 
 
@@ -126,7 +126,7 @@ def _draw_legend(figure: "Figure", row: Sequence["Axes"], kinds: list[str]) -> N
 
 
 def _name_groups(panel: Panel) -> list[tuple[str, Group]]:
-    """Names; with the kind, where it takes the colour to tell two columns apart."""
+    """Groups with their names; the kind is added if two groups of the panel have the same name."""
     names = [group.name for group in panel.groups]
     if len(set(names)) < len(names):
         names = [f"{name} ({group.kind})" for name, group in zip(names, panel.groups, strict=True)]

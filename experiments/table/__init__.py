@@ -1,0 +1,1 @@
+"""The main table: methods, datasets, templates and seeds."""

@@ -1,12 +1,11 @@
-"""What a table would cost before it starts: counted without a model, and without the rows of the paper's datasets."""
+"""The cost of a table before it is computed. It needs no model, and none of the paper's datasets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from experiments.data.tasks import Dataset, known_settings
+from experiments.data.tasks import Dataset, FindDataset, known_settings
 from experiments.laboratory.cells import Bench, SelectionCell
-from experiments.scales import FindDataset
 from lens_engine.config import SelectionConfig
 from lens_engine.metering.cost import Cost
 from lens_engine.methods.base import Run
@@ -22,7 +21,7 @@ _MOST_PLACEHOLDERS = 150_000  # more rows than any split of the presets takes
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A public dataset as its repository on the hub has it; tokens of a text are a rough mean."""
+    """The size of a public dataset on the hub; the tokens of a text are a rough mean."""
 
     train: int
     test: int
@@ -43,7 +42,7 @@ SIZES: dict[str, Size] = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What the cells of one row of a table cost together."""
+    """The cost of all cells of one row of the table."""
 
     name: str
     cells: int
@@ -52,7 +51,7 @@ class Line:
 
 @cache
 def placeholder_dataset(name: str) -> Dataset:
-    """A dataset of a public one's size and task, with empty texts: enough to count with.
+    """A dataset with the size and the task of a public one, and with placeholders for texts.
 
     Raises:
         InvalidDataset: the paper has no dataset of this name.
@@ -67,10 +66,10 @@ def placeholder_dataset(name: str) -> Dataset:
 
 
 def price_cells(cells: Mapping[SelectionCell, str], find_dataset: FindDataset) -> list[Line]:
-    """The cost of all cells, a line for each of their names.
+    """The cost of all cells, as a line for each name.
 
-    An upper bound: every permutation on every row. What cells of one bench share, zero-shot and fine-tuning,
-    counts for the first of them.
+    An upper bound: every permutation is judged on every row. Zero-shot and fine-tuning, which the cells of one bench
+    share, are counted with the first of them.
 
     Raises:
         LensError: as `split_examples`.
@@ -91,7 +90,7 @@ class _Pricer:
     _paid: set[tuple[Bench, str]] = field(default_factory=set)
 
     def price(self, cell: SelectionCell) -> Cost:
-        config = cell.config.model_copy(update={"seed": 0})  # sizes do not depend on it
+        config = cell.config.model_copy(update={"seed": 0})  # sizes do not depend on the seed
         key = (cell.bench.dataset, cell.bench.template, config)
         if key not in self._priced:
             self._priced[key] = self._break_down(cell, config)
@@ -99,7 +98,7 @@ class _Pricer:
         return sum((cost for name, cost in parts.items() if self._is_due(cell.bench, name)), Cost())
 
     def _is_due(self, bench: Bench, part: str) -> bool:
-        """The cell's own part always; a shared one the first time that a bench needs it."""
+        """Whether a part is counted: the cell's own always, a shared one when its bench needs it first."""
         if part == "own":
             return True
         is_new = (bench, part) not in self._paid

@@ -1,4 +1,4 @@
-"""The rows of the table: the paper's methods, LENS as others describe it, and variants of one's own."""
+"""The rows of the table: the paper's methods, LENS as others describe it, and variants by the user."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -35,7 +35,7 @@ _NAMES = {
 
 
 class Entry(Record):
-    """A row of the table: a name, and the options that make it what it is."""
+    """A row of the table: a name, and the options of its selections."""
 
     name: str
     options: dict[str, Any] = Field(default_factory=dict)
@@ -112,7 +112,7 @@ def make_entries(scale: Scale) -> dict[str, Entry]:
 
 
 def _narrow(search: SearchOptions, num_rows: int) -> dict[str, Any]:
-    """Options of Algorithm 2 as the paper has it, with so many iterations that it spends as much."""
+    """The options of the paper's Algorithm 2, with the number of iterations that costs as much as `search`."""
     evaluations = count_pairs(search, num_rows) / num_rows
     iterations = round((evaluations - search.beam_width) / max(search.num_children, 1))
     return {
@@ -153,6 +153,6 @@ def pick_entries(scale: Scale, keys: tuple[str, ...], variants: Mapping[str, Map
     picked = [known[key] for key in dict.fromkeys(keys or known)]
     for name, options in variants.items():
         if any(entry.name == name for entry in picked):
-            raise InvalidConfig(f"{name!r} is a row of the table already; name the variant otherwise", field="variant")
+            raise InvalidConfig(f"{name!r} is a row of the table already; rename the variant", field="variant")
         picked.append(Entry(name=name, options=dict(options)))
     return tuple(picked)

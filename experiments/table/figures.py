@@ -64,7 +64,7 @@ class Measured:
                     yield Point(entry.name, column, calibrated, self.estimate(entry, column, calibrated=calibrated))
 
     def estimate(self, entry: Entry, column: str, *, calibrated: bool) -> Estimate:
-        """An entry's mean over the seeds of a dataset, or of all of them."""
+        """An entry's mean over the seeds of a dataset, or of all datasets if `column` is `MEAN`."""
         return estimate_mean([self._seeds(entry, name, calibrated=calibrated) for name in self._datasets(column)])
 
     def lead(self, entry: Entry, rival: Entry, column: str, *, calibrated: bool) -> Estimate:

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from experiments.data.tasks import FindDataset
 from experiments.findings.finding import Finding
 from experiments.laboratory.cells import Bench, SelectionCell
 from experiments.laboratory.laboratory import Laboratory
-from experiments.scales import FindDataset, Scale
+from experiments.scales import Scale
 from experiments.table.entries import Entry
 from experiments.table.figures import Figure, Measured
 from experiments.table.report import report
@@ -16,7 +17,7 @@ from lens_engine.result import SelectionResult
 
 @dataclass(frozen=True)
 class TablePlan:
-    """The cells of a table, before any is computed."""
+    """The cells of a table."""
 
     scale: Scale
     entries: tuple[Entry, ...]
@@ -26,7 +27,7 @@ class TablePlan:
     def benches(self) -> list[Bench]:
         """
         Raises:
-            InvalidDataset, InvalidConfig: a dataset or a template that is not there.
+            InvalidDataset, InvalidConfig: a dataset or a template does not exist.
         """
         return self.scale.benches(self.find_dataset)
 
@@ -38,7 +39,7 @@ class TablePlan:
         """Each cell once, in the order of computing, with the name of the first entry that reads it.
 
         Raises:
-            InvalidDataset, InvalidConfig: a dataset, template or option that is not there.
+            InvalidDataset, InvalidConfig: a dataset, template or option does not exist.
         """
         named: dict[SelectionCell, str] = {}
         for bench in self.benches:
@@ -46,28 +47,27 @@ class TablePlan:
                 named.setdefault(self.cell(entry, bench), entry.name)
         return named
 
+    def run(self, lab: Laboratory) -> Finding:
+        """Compute the missing cells, and show the table.
 
-def run(lab: Laboratory, plan: TablePlan) -> Finding:
-    """Compute what is missing of the table, and put it together.
-
-    Raises:
-        LensError: as `Laboratory.select`; what is finished stays in the store.
-    """
-    results = {cell: lab.select(cell, title) for cell, title in plan.cells().items()}
-    figures = {
-        (entry.name, bench): read_figure(entry, results[plan.cell(entry, bench)])
-        for bench in plan.benches
-        for entry in plan.entries
-    }
-    machines = {f"{result.provenance.dtype} on {result.provenance.device}" for result in results.values()}
-    return report(Measured(plan.scale, plan.entries, plan.benches, figures), sorted(machines))
+        Raises:
+            LensError: as `Laboratory.select`; finished cells stay in the store.
+        """
+        results = {cell: lab.select(cell, title) for cell, title in self.cells().items()}
+        figures = {
+            (entry.name, bench): read_figure(entry, results[self.cell(entry, bench)])
+            for bench in self.benches
+            for entry in self.entries
+        }
+        machines = {f"{result.provenance.dtype} on {result.provenance.device}" for result in results.values()}
+        return report(Measured(self.scale, self.entries, self.benches, figures), sorted(machines))
 
 
 def read_figure(entry: Entry, result: SelectionResult) -> Figure:
     """The entry's figure in a result.
 
     Raises:
-        InvalidConfig: it is not there, since a budget ended the run before.
+        InvalidConfig: the result lacks the figure, since a budget ended the run before.
     """
     if entry.reads == "random":
         spread = result.baselines.random
@@ -75,4 +75,4 @@ def read_figure(entry: Entry, result: SelectionResult) -> Figure:
             return Figure(accuracy=spread.mean, calibrated=spread.calibrated_mean, n=spread.n)
     elif result.test is not None and result.test.calibrated_accuracy is not None:
         return Figure(accuracy=result.test.accuracy, calibrated=result.test.calibrated_accuracy, n=result.test.n)
-    raise InvalidConfig(f"a budget ended {entry.name!r} before its test rows; raise it", field="options.budget")
+    raise InvalidConfig(f"the budget of {entry.name!r} ended before the test rows; raise it", field="options.budget")

@@ -1,4 +1,4 @@
-"""The table as tables, a plot and the sentences that they need."""
+"""From the measured figures to a finding: tables, a plot and notes."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from experiments.table.plot import plot_table
 
 
 def report(measured: Measured, machines: Sequence[str]) -> Finding:
-    """`machines` say where and in which number format it was computed."""
+    """`machines` name the devices and number formats of the selections."""
     return Finding(
         name="table",
         title=f"Accuracy of methods, {measured.scale.model}",
@@ -25,7 +25,7 @@ def report(measured: Measured, machines: Sequence[str]) -> Finding:
 
 
 def describe_size(measured: Measured) -> str:
-    """What a figure is a mean of."""
+    """The numbers of seeds, templates and test rows behind a figure."""
     scale, (least, most) = measured.scale, measured.rows_judged()
     rows = f"{least:,}" if least == most else f"{least:,} to {most:,}"
     seeds, templates = _count(len(scale.seeds), "seed"), _count(len(scale.templates), "template")
@@ -33,7 +33,7 @@ def describe_size(measured: Measured) -> str:
 
 
 def show_estimate(found: Estimate) -> str:
-    """The mean, and in brackets the interval, cut where no accuracy can be."""
+    """The mean, with its interval in brackets, cut at 0 and 1."""
     if found.bounds is None:
         return show_share(found.mean)
     return f"{found.mean:.3f} ({max(found.bounds[0], 0.0):.3f}–{min(found.bounds[1], 1.0):.3f})"

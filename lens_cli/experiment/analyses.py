@@ -1,4 +1,4 @@
-"""The analyses of `lens experiment` beside the table, one command each."""
+"""The analyses of `lens experiment`, one command each."""
 
 from typing import Annotated, Any
 
@@ -8,7 +8,7 @@ from lens_cli.experiment.options import Given, split_words
 
 
 def order(given: Given) -> None:
-    """Support against random examples, each set in many random orders: how much does the order matter?
+    """Support examples and random examples, each set in several random orders.
 
     Writes order.md, two CSV files and order.svg.
     """
@@ -19,10 +19,10 @@ def transfer(
     given: Given,
     to: Annotated[
         list[str] | None,
-        typer.Option(metavar="MODELS", help="Other models, as --model takes them, with commas between; repeatable."),
+        typer.Option(metavar="MODELS", help="Other models, as for --model; comma-separated, repeatable."),
     ] = None,
 ) -> None:
-    """Support examples found with one model, judged with others, against random examples with each.
+    """Support examples found with one model and judged with others, compared with random examples.
 
     Example:
 
@@ -43,17 +43,17 @@ def hyperparameters(given: Given) -> None:
 
 
 def filtering(given: Given) -> None:
-    """Random permutations of the least and the most informative examples, of any, and the support examples."""
+    """Random permutations of the least informative, the most informative and all examples; the support examples."""
     _perform("filtering", given)
 
 
 def pairs(given: Given) -> None:
-    """Two examples that are good alone, put together: one dataset, one template, one seed."""
+    """Pairs of examples that classify well alone: one dataset, one template, one seed."""
     _perform("pairs", given)
 
 
 def _perform(name: str, given: Given, **sizes: Any) -> None:
-    """Run an analysis, at its size for the preset where the options do not say otherwise."""
+    """Run an analysis. The options override its sizes for the preset."""
     from experiments.analyses.catalogue import ANALYSES
     from lens_cli.experiment.session import running
 

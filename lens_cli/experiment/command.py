@@ -12,14 +12,14 @@ from lens_cli.experiment.options import Given, read_variants, split_words, takin
 STUDIES: dict[str, Callable[..., None]] = {
     command.__name__: command for command in (order, transfer, labels, hyperparameters, filtering, pairs)
 }
-"""The analyses beside the table, by the command's name."""
+"""The commands of the analyses, by name."""
 
 
 def create_experiments() -> typer.Typer:
     """The commands, ready to be added to `lens`."""
     group = typer.Typer(
-        help="Repeat the paper's tables and figures. Every finished cell is kept: a command that was stopped, or "
-        "killed, goes on where it was.",
+        help="Repeat the paper's tables and figures. Every finished cell is kept: a command that was stopped or "
+        "killed resumes where it was.",
         no_args_is_help=True,
         rich_markup_mode="markdown",
     )
@@ -33,24 +33,21 @@ def table(
     given: Given,
     methods: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAMES", help="Rows, as in zero_shot,random,herding,lens; by default all."),
+        typer.Option(metavar="NAMES", help="Rows of the table, such as zero_shot,random,herding,lens; default: all."),
     ] = None,
     variant: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME:OPTION=VALUE,…",
-            help="LENS with other options as a further row: 'random starts:search.random_starts=0.5'; repeatable.",
+            help="Further row: LENS with other options, such as 'random starts:search.random_starts=0.5'; repeatable.",
         ),
     ] = None,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Show what it would cost, and stop.")] = False,
-    pace: Annotated[
-        float | None, typer.Option(min=1.0, help="Tokens per second, for --estimate to tell the hours.")
-    ] = None,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Show the cost and stop.")] = False,
+    pace: Annotated[float | None, typer.Option(min=1.0, help="Tokens per second; --estimate then shows hours.")] = None,
 ) -> None:
     """The main table: methods × datasets × templates × seeds, with and without calibration.
 
-    Writes table.md, table.csv and table.svg. With --estimate nothing is computed; the paper's datasets need not be
-    at hand for it.
+    Writes table.md, table.csv and table.svg. --estimate computes nothing, and needs none of the paper's datasets.
 
     Examples:
 
@@ -60,13 +57,13 @@ def table(
     """
     from experiments.table.costs import placeholder_dataset, price_cells
     from experiments.table.entries import pick_entries
-    from experiments.table.plan import TablePlan, run
+    from experiments.table.plan import TablePlan
     from lens_cli.experiment.estimate import build_cost_table
     from lens_cli.experiment.session import running
 
     with running(given) as session:
-        is_counted_without_rows = estimate and given.data is None
-        find_dataset = placeholder_dataset if is_counted_without_rows else session.datasets.find
+        has_placeholders = estimate and given.data is None
+        find_dataset = placeholder_dataset if has_placeholders else session.datasets.find
         entries = pick_entries(session.scale, split_words(methods or []), read_variants(variant or []))
         plan = TablePlan(session.scale, entries, find_dataset)
         cells = plan.cells()
@@ -74,4 +71,4 @@ def table(
             Console(highlight=False).print(build_cost_table(price_cells(cells, find_dataset), pace))
             return
         session.observer.total = len(cells)
-        session.publish(run(session.laboratory, plan))
+        session.publish(plan.run(session.laboratory))

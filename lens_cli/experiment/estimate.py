@@ -1,4 +1,4 @@
-"""`lens experiment table --estimate`: what the cells would cost, for a person to read."""
+"""`lens experiment table --estimate`: the cost of the cells, for a person to read."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ _SECONDS_PER_HOUR = 3600.0
 
 
 def build_cost_table(lines: Sequence[Line], tokens_per_second: float | None) -> Table:
-    """A line for each row of the table, the total below; hours where a pace is known."""
+    """A line for each row of the table, and the total below them; hours if the pace is known."""
     total = Line("total", sum(line.cells for line in lines), sum((line.cost for line in lines), Cost()))
     table = Table(
         title="What the table would cost",
         title_justify="left",
         title_style="bold",
-        caption="an upper bound: every permutation on every row, nothing computed before; lengths of texts are rough",
+        caption="upper bound: every permutation on every row, no cell in the store yet; rough lengths of texts",
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         show_footer=True,

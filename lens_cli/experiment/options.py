@@ -1,4 +1,4 @@
-"""The options that every `lens experiment` command takes, and what they say."""
+"""The options that every `lens experiment` command takes."""
 
 import functools
 import inspect
@@ -20,7 +20,7 @@ _STORE = "store"
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the common options say, as it was written."""
+    """The values of the common options."""
 
     preset: str
     data: Path | None
@@ -37,7 +37,7 @@ class Given:
     remembers: bool
 
     def scale(self, adapt: "Callable[[Scale], Scale]" = lambda scale: scale) -> "Scale":
-        """The preset, as an experiment adapts it to itself, with what was given laid over it.
+        """The scale of the preset, adapted to the experiment by `adapt`, with the given options laid over it.
 
         Raises:
             InvalidConfig: there is no such preset, or an option is not NAME=VALUE.
@@ -60,39 +60,41 @@ class Given:
 
 def read_given(
     preset: Annotated[
-        str, typer.Option(help="How large: laptop, paper, or tiny, which shows only that it works.")
+        str, typer.Option(help="Size: laptop, paper, or tiny (it shows only that the command works).")
     ] = "laptop",
     data: Annotated[
         Path | None,
-        typer.Option(help="A folder with NAME.train.jsonl, NAME.test.jsonl, … (or .csv, .parquet); else the hub."),
+        typer.Option(help="Folder with NAME.train.jsonl, NAME.test.jsonl, … (or .csv, .parquet); default: the hub."),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="A bundled name, a folder, a .gguf file, or a hub id; by default the preset's.")
+        str | None, typer.Option(help="Model: bundled name, folder, .gguf file, or hub id; default: the preset's.")
     ] = None,
     datasets: Annotated[
-        list[str] | None, typer.Option(metavar="NAMES", help="As in sst-2,trec; by default the preset's.")
+        list[str] | None, typer.Option(metavar="NAMES", help="Datasets, such as sst-2,trec; default: the preset's.")
     ] = None,
-    seeds: Annotated[list[str] | None, typer.Option(metavar="NUMBERS", help="As in 0,1,2.")] = None,
+    seeds: Annotated[list[str] | None, typer.Option(metavar="NUMBERS", help="Seeds, such as 0,1,2.")] = None,
     templates: Annotated[
-        list[str] | None, typer.Option(metavar="NUMBERS", help="Places in a dataset's list of templates, from 0.")
+        list[str] | None, typer.Option(metavar="NUMBERS", help="Templates: indices into a dataset's list, from 0.")
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Laid over the preset for all cells, as in search.iterations=2."),
+        typer.Option(
+            metavar="NAME=VALUE", help="Option for all cells, such as search.iterations=2; it overrides the preset."
+        ),
     ] = None,
-    output: Annotated[Path, typer.Option(help="Folder for page, CSV and plot.")] = Path("results"),
+    output: Annotated[Path, typer.Option(help="Folder for page, CSV files and plots.")] = Path("results"),
     store: Annotated[
         Path | None,
-        typer.Option(help="Folder of finished cells, which all experiments may share.", show_default="OUTPUT/store"),
+        typer.Option(help="Folder of finished cells; all experiments may share it.", show_default="OUTPUT/store"),
     ] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps, or auto for CUDA where there is one.")] = "auto",
-    dtype: Annotated[str, typer.Option(help="float32, bfloat16, float16, or auto.")] = "auto",
-    threads: Annotated[int | None, typer.Option(min=1, help="Of torch, on a processor.")] = None,
-    pair_cache: Annotated[bool, typer.Option(help="Use scores that were computed before, and keep new ones.")] = True,
+    device: Annotated[str, typer.Option(help="Device: cpu, cuda, cuda:1, mps, or auto (CUDA if available).")] = "auto",
+    dtype: Annotated[str, typer.Option(help="Number format: float32, bfloat16, float16, or auto.")] = "auto",
+    threads: Annotated[int | None, typer.Option(min=1, help="Number of torch threads (CPU only).")] = None,
+    pair_cache: Annotated[bool, typer.Option(help="Cache of scores on disk: use it, and add new scores.")] = True,
 ) -> Given:
     """
     Raises:
-        InvalidConfig: a list of numbers has something else in it.
+        InvalidConfig: a seed or template is not a number.
     """
     return Given(
         preset=preset,
@@ -112,7 +114,7 @@ def read_given(
 
 
 def taking_given(command: Callable[..., None]) -> Callable[..., None]:
-    """A command for Typer: the common options take the place of the `Given` that `command` wants first."""
+    """A command for Typer: the common options replace the first parameter of `command`, a `Given`."""
     common = inspect.signature(read_given).parameters
     _, *own = inspect.signature(command).parameters.values()
 
@@ -125,12 +127,12 @@ def taking_given(command: Callable[..., None]) -> Callable[..., None]:
         command(given, **words)
 
     run.__signature__ = inspect.Signature([*common.values(), *own])  # type: ignore[attr-defined]
-    run.__annotations__ = {}  # Typer would take those of `command` for those of the options
+    run.__annotations__ = {}  # else Typer reads those of `command`, which lack the common options
     return run
 
 
 def read_variants(words: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """`NAME:OPTION=VALUE,OPTION=VALUE` to options by name; a colon may stand in the name.
+    """`NAME:OPTION=VALUE,OPTION=VALUE` to options by name. A name may contain colons.
 
     Raises:
         InvalidConfig: there is no colon before the options, a name is given twice, or an option is not NAME=VALUE.
@@ -144,13 +146,13 @@ def read_variants(words: Sequence[str]) -> dict[str, dict[str, Any]]:
                 field="variant",
             )
         if name in variants:
-            raise InvalidConfig(f"there are two variants {name!r}", field="variant")
+            raise InvalidConfig(f"there are two variants named {name!r}", field="variant")
         variants[name] = read_overlay(options.split(","))
     return variants
 
 
 def read_overlay(options: Sequence[str]) -> dict[str, Any]:
-    """As `read_options`, with spaces around an option left out.
+    """As `read_options`, but spaces around an option are ignored.
 
     Raises:
         InvalidConfig: as `read_options`.
@@ -159,7 +161,7 @@ def read_overlay(options: Sequence[str]) -> dict[str, Any]:
 
 
 def split_words(lists: Sequence[str]) -> tuple[str, ...]:
-    """Words between commas, from an option that may be repeated; each once."""
+    """The words of comma-separated lists, without repetitions."""
     words = (word.strip() for text in lists for word in text.split(","))
     return tuple(dict.fromkeys(word for word in words if word))
 

@@ -1,4 +1,4 @@
-"""One run of a `lens experiment` command: data and models at hand, lines on the way, files at the end."""
+"""One run of a `lens experiment` command: its data, its laboratory, its lines of progress and its files."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ _LIMITS = ParsingLimits(max_bytes=2**31, max_rows=2_000_000)
 
 @dataclass
 class Session:
-    """What a command works with. Nothing is written, and no model loaded, before the laboratory is asked for."""
+    """Data, laboratory and output of a command. Nothing is written before `laboratory` is read for the first time."""
 
     given: Given
     console: Console = field(default_factory=lambda: Console(stderr=True, highlight=False))
@@ -61,7 +61,7 @@ class Session:
         return Laboratory(CellStore(self.given.store), self.datasets.find, models, self.observer)
 
     def publish(self, finding: Finding) -> None:
-        """Write the files and say where they are.
+        """Write the files of a finding, and a line for each.
 
         Raises:
             OSError: the folder cannot be written to.
@@ -80,7 +80,7 @@ class Session:
 
 @contextmanager
 def running(given: Given) -> Iterator[Session]:
-    """A session whose errors are refusals, and that says how to go on when it is stopped by a signal.
+    """A session that turns errors into refusals. When a signal stops it, it says how to resume.
 
     Raises:
         Refusal: as `refusing`.

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from experiments.laboratory.cells import Bench
-from experiments.laboratory.laboratory import Laboratory, Observer, SilentObserver
+from experiments.laboratory.laboratory import Laboratory
+from experiments.laboratory.progress import Observer, SilentObserver
 from experiments.laboratory.store import CellStore
 from lens_engine.config import SelectionConfig
 from lens_engine.presets import resolve_config

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from experiments.data.tasks import Dataset, TaskSettings
+from experiments.laboratory.cells import Cell
+from experiments.laboratory.laboratory import Laboratory
 from lens_engine.errors import InvalidDataset
 from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows
 from lens_engine.scoring.base import LabelScorer
@@ -111,3 +113,7 @@ class FixedDatasets:
         if name not in self.datasets:
             raise InvalidDataset(f"no {name}", field="datasets")
         return self.datasets[name]
+
+
+def is_stored(laboratory: Laboratory, cell: Cell) -> bool:
+    return laboratory.store.load(laboratory.key(cell)) is not None

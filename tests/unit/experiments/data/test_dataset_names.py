@@ -109,7 +109,7 @@ def test_five_stars_of_the_hub_are_the_best() -> None:
 @pytest.mark.parametrize("row", [{"text": "a", "label": 7}, {"label": 0}, {"text": None, "label": 0}])
 def test_unexpected_row_of_the_hub_is_refused(row: dict[str, object]) -> None:
     source = HUB_DATASETS["mr"]
-    with pytest.raises(InvalidDataset, match="is not what it was") as refused:
+    with pytest.raises(InvalidDataset, match="the repository has changed") as refused:
         read_hub_rows(source, "train", lambda *_: [{"text": "a", "label": 0}, row])
     assert refused.value.row == 1
 

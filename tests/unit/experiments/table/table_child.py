@@ -6,11 +6,12 @@ from pathlib import Path
 
 from experiments.findings.writing import write
 from experiments.laboratory.cells import Cell
-from experiments.laboratory.laboratory import Laboratory, SilentObserver
+from experiments.laboratory.laboratory import Laboratory
+from experiments.laboratory.progress import SilentObserver
 from experiments.laboratory.store import CellStore
 from experiments.scales import TINY
 from experiments.table.entries import pick_entries
-from experiments.table.plan import TablePlan, run
+from experiments.table.plan import TablePlan
 from lens_engine.testing import TableScorer
 from tests.unit.experiments.experiment_doubles import FixedDatasets, TableModels, make_dataset
 
@@ -38,7 +39,7 @@ def main(folder: Path) -> None:
     plan = make_plan()
     models = TableModels(lambda _: TableScorer(before_call=lambda _: time.sleep(_SECONDS_PER_CALL)))
     lab = Laboratory(CellStore(folder / "store"), plan.find_dataset, models, Journal(folder / "journal"))
-    write(run(lab, plan), folder / "output")
+    write(plan.run(lab), folder / "output")
 
 
 if __name__ == "__main__":

@@ -11,11 +11,11 @@ from experiments.findings.writing import render_page, write
 from experiments.laboratory.laboratory import Laboratory
 from experiments.scales import TINY, Scale
 from experiments.table.entries import LENS, Entry, make_entries, pick_entries
-from experiments.table.plan import TablePlan, run
+from experiments.table.plan import TablePlan
 from lens_engine.config import METHOD_NAMES
 from lens_engine.errors import InvalidConfig
 from lens_engine.testing import TableScorer
-from tests.unit.experiments.experiment_doubles import FixedDatasets, Killed, TableModels
+from tests.unit.experiments.experiment_doubles import FixedDatasets, Killed, TableModels, is_stored
 
 MakeLaboratory = Callable[..., Laboratory]
 MakePlan = Callable[..., TablePlan]
@@ -52,7 +52,7 @@ def test_entries_of_a_reference_cell_share_it(make_plan: MakePlan) -> None:
 
 def test_table_has_every_method_dataset_and_kind(laboratory: Laboratory, make_plan: MakePlan) -> None:
     plan = make_plan(())
-    found = values(run(laboratory, plan))
+    found = values(plan.run(laboratory))
     assert found.keys() == {
         (entry.name, column, calibrated)
         for entry in make_entries(plan.scale).values()
@@ -64,13 +64,13 @@ def test_table_has_every_method_dataset_and_kind(laboratory: Laboratory, make_pl
 def test_thirteen_methods_share_one_fine_tuning(
     laboratory: Laboratory, make_plan: MakePlan, models: TableModels
 ) -> None:
-    run(laboratory, make_plan(()))
+    make_plan(()).run(laboratory)
     assert models.tunings == 4  # two datasets, two seeds
 
 
 def test_figures_are_those_of_the_cells(laboratory: Laboratory, make_plan: MakePlan) -> None:
     plan = make_plan()
-    found = values(run(laboratory, plan))
+    found = values(plan.run(laboratory))
     zero_shot, random, _, lens = plan.entries
     for dataset in plan.scale.datasets:
         benches = [bench for bench in plan.benches if bench.dataset == dataset]
@@ -86,7 +86,7 @@ def test_figures_are_those_of_the_cells(laboratory: Laboratory, make_plan: MakeP
 
 
 def test_mean_of_the_datasets_weighs_them_alike(laboratory: Laboratory, make_plan: MakePlan) -> None:
-    found = values(run(laboratory, make_plan()))
+    found = values(make_plan().run(laboratory))
     for method in {key[0] for key in found}:
         parts = [found[method, dataset, "no"][0] for dataset in ("reviews", "news")]
         assert found[method, "mean", "no"][0] == pytest.approx(sum(parts) / 2)
@@ -94,7 +94,7 @@ def test_mean_of_the_datasets_weighs_them_alike(laboratory: Laboratory, make_pla
 
 def test_templates_are_averaged_before_the_seeds(laboratory: Laboratory, make_plan: MakePlan) -> None:
     plan = make_plan((LENS,), datasets=("reviews",), templates=(0, 1))
-    mean, low, high, seeds, templates = values(run(laboratory, plan))["LENS", "reviews", "no"]
+    mean, low, high, seeds, templates = values(plan.run(laboratory))["LENS", "reviews", "no"]
     assert (seeds, templates) == (2, 2)
     assert low <= mean <= high
     (lens,) = plan.entries
@@ -103,7 +103,7 @@ def test_templates_are_averaged_before_the_seeds(laboratory: Laboratory, make_pl
 
 
 def test_page_can_be_read_alone(laboratory: Laboratory, make_plan: MakePlan) -> None:
-    page = render_page(run(laboratory, make_plan()))
+    page = render_page(make_plan().run(laboratory))
     for part in ("table", "reviews", "news", "seeds 0, 1", "20 test rows", "95 %", "float32 on cpu", TINY.note):
         assert part in page, part
     (header,) = {line for line in page.splitlines() if line.startswith("| method")}
@@ -112,7 +112,7 @@ def test_page_can_be_read_alone(laboratory: Laboratory, make_plan: MakePlan) -> 
 
 
 def test_single_seed_has_no_interval_and_says_so(laboratory: Laboratory, make_plan: MakePlan, tmp_path: Path) -> None:
-    finding = run(laboratory, make_plan(seeds=(0,), datasets=("reviews",)))
+    finding = make_plan(seeds=(0,), datasets=("reviews",)).run(laboratory)
     assert {row[1:3] for row in values(finding).values()} == {(None, None)}
     write(finding, tmp_path)
     assert "one seed, so no intervals" in (tmp_path / "table.svg").read_text("utf-8")
@@ -120,7 +120,7 @@ def test_single_seed_has_no_interval_and_says_so(laboratory: Laboratory, make_pl
 
 
 def test_plot_says_what_it_shows(laboratory: Laboratory, make_plan: MakePlan, tmp_path: Path) -> None:
-    write(run(laboratory, make_plan()), tmp_path)
+    write(make_plan().run(laboratory), tmp_path)
     picture = (tmp_path / "table.svg").read_text("utf-8")
     for text in (
         "Test accuracy of methods with table",
@@ -137,7 +137,7 @@ def test_plot_says_what_it_shows(laboratory: Laboratory, make_plan: MakePlan, tm
 
 
 def test_csv_has_a_line_for_each_mean(laboratory: Laboratory, make_plan: MakePlan, tmp_path: Path) -> None:
-    write(run(laboratory, make_plan()), tmp_path)
+    write(make_plan().run(laboratory), tmp_path)
     with (tmp_path / "table.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(FEW) * 3 * 2
@@ -146,7 +146,7 @@ def test_csv_has_a_line_for_each_mean(laboratory: Laboratory, make_plan: MakePla
 
 
 def test_table_without_lens_compares_with_nothing(laboratory: Laboratory, make_plan: MakePlan) -> None:
-    assert "ahead" not in render_page(run(laboratory, make_plan(("zero_shot", "herding"))))
+    assert "ahead" not in render_page(make_plan(("zero_shot", "herding")).run(laboratory))
 
 
 def test_killed_table_goes_on_where_it_was(make_laboratory: MakeLaboratory, make_plan: MakePlan) -> None:
@@ -161,9 +161,9 @@ def test_killed_table_goes_on_where_it_was(make_laboratory: MakeLaboratory, make
 
         scorer = TableScorer(before_call=kill)
         laboratory = make_laboratory(TableModels(lambda _: scorer))
-        already = [laboratory.key(cell) for cell in plan.cells() if laboratory.is_done(cell)]
+        already = [laboratory.key(cell) for cell in plan.cells() if is_stored(laboratory, cell)]
         try:
-            finding: Finding | None = run(laboratory, plan)
+            finding: Finding | None = plan.run(laboratory)
         except Killed:
             finding = None
         return finding, scorer.num_calls, already
@@ -188,17 +188,17 @@ def test_variant_is_a_row_of_its_own(laboratory: Laboratory, make_plan: MakePlan
     variants = {"lens, random starts": {"search": {"random_starts": 0.25}}}
     plan = make_plan((LENS,), variants)
     assert len(plan.cells()) == 2 * len(plan.benches)
-    assert ("lens, random starts", "mean", "no") in values(run(laboratory, plan))
+    assert ("lens, random starts", "mean", "no") in values(plan.run(laboratory))
 
 
 def test_added_variant_computes_nothing_else_again(make_laboratory: MakeLaboratory, make_plan: MakePlan) -> None:
-    run(make_laboratory(), make_plan((LENS,)))
+    make_plan((LENS,)).run(make_laboratory())
     scorer = TableScorer()
     laboratory = make_laboratory(TableModels(lambda _: scorer))
     wider = make_plan((LENS,), {"narrow": {"search": {"temperature": 0.0}}})
-    new = [cell for cell in wider.cells() if not laboratory.is_done(cell)]
+    new = [cell for cell in wider.cells() if not is_stored(laboratory, cell)]
     assert {cell.config.search.temperature for cell in new} == {0.0}
-    run(laboratory, wider)
+    wider.run(laboratory)
     assert scorer.num_calls > 0
 
 
