@@ -1,4 +1,5 @@
-"""How fast and how exact scoring is, beside other ways to do the same work. Not installed; run from a checkout.
+"""Measures how fast and how exact scoring is, compared with other engines. Not installed; run it from a checkout.
 
-`make bench` runs all of it and writes docs/performance.md, `make bench-quick` a small part in minutes.
+`make bench` compares engines, times a search and writes docs/performance.md; `make bench-quick` takes two workloads;
+`make bench-studies` measures number formats, growth and memory.
 """

@@ -1,4 +1,4 @@
-"""Workloads on one model: which engines, in which number formats, and what is asked of them."""
+"""Every engine on the workloads of one model."""
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +10,7 @@ from benchmarks.engines.authors import AuthorsEngine, share_cut
 from benchmarks.engines.base import Engine, encode
 from benchmarks.engines.floor import AttentionFreeFloor
 from benchmarks.engines.harness import HarnessEngine, is_installed, tune
-from benchmarks.engines.lens import LensEngine
+from benchmarks.engines.lens import EXECUTORS, LensEngine
 from benchmarks.measuring.agreement import largest_delta
 from benchmarks.measuring.comparison import compare_engines
 from benchmarks.measuring.profiling import profile_run
@@ -18,10 +18,6 @@ from benchmarks.report.records import EngineRun, ProfileRow, WorkloadRun
 from benchmarks.workloads.models import LoadedModel, ModelFamily
 from benchmarks.workloads.work import Work, WorkloadSpec, part_of_pairs
 from lens_engine.errors import ModelError
-from lens_engine.scoring.executors import ExecutorName
-
-EXECUTORS: tuple[ExecutorName, ...] = ("packed", "cached", "plain")
-"""Ours, from fast to slow."""
 
 Say = Callable[[str], None]
 
@@ -32,10 +28,10 @@ _PROFILED_PAIRS = 112
 class Effort:
     """How long to measure."""
 
-    seconds: float  #: a repetition of an engine should take, about
+    seconds: float  #: of one repetition of an engine, about
     repetitions: int
-    checked_queries: int  #: log-probabilities are compared on two prefixes with so many queries
-    largest_batch: int  #: that the harness is tried with
+    checked_queries: int  #: queries on which log-probabilities are compared, with two prefixes
+    largest_batch: int  #: largest batch size that is tried with the harness
 
 
 class Bench:
@@ -47,7 +43,7 @@ class Bench:
         self.float32 = family.load(torch.float32)
         self.loaded = self.float32 if dtype == torch.float32 else family.load(dtype)
         self._exact = {engine.name: engine for engine in _lens_engines(self.float32, say)}
-        # Only in float32 can a wrong mask be told from rounding.
+        # A wrong mask differs from rounding only in float32.
         self._lens = [LensEngine.over(self.loaded, executor) for executor in EXECUTORS if executor in self._exact]
 
     def run(self, spec: WorkloadSpec, work: Work) -> WorkloadRun:
@@ -71,13 +67,13 @@ class Bench:
         )
 
     def profile(self, work: Work) -> tuple[ProfileRow, ...]:
-        """Where the time of our fastest executor goes, on a part of `work`."""
+        """Shares of the time of our fastest executor, on a part of `work`."""
         run = self._lens[0].prepare(part_of_pairs(work, _PROFILED_PAIRS, whole_prefixes=True))
         run()
         return profile_run(run, self.loaded.device)
 
     def _floor(self) -> list[Engine]:
-        """Only a model that looks up its attention function can go without one."""
+        """The floor, for a model that can run without attention: one that runs packed."""
         has_packed = self._lens[0].name == "packed"
         return [AttentionFreeFloor(self.loaded, self._lens[0].scorer.token_budget)] if has_packed else []
 
@@ -90,7 +86,7 @@ class Bench:
             yield AuthorsEngine(self.float32)
 
     def _with_deltas(self, engines: Sequence[Engine], runs: Sequence[EngineRun], work: Work) -> Iterator[EngineRun]:
-        """The runs, each with how far its engine's numbers are from plain ones in float32."""
+        """The runs, each with the largest difference of its engine from plain in float32."""
         part = work.part(2, self._effort.checked_queries)
         expected = self._exact["plain"].prepare(part)()
         for engine, run in zip(engines, runs, strict=True):
@@ -110,7 +106,7 @@ class Bench:
 
 
 def _lens_engines(loaded: LoadedModel, say: Say) -> Iterator[LensEngine]:
-    """Our executors, those the model is not right with left out."""
+    """Our executors, without those that are wrong for this model."""
     for executor in EXECUTORS:
         try:
             yield LensEngine.over(loaded, executor)

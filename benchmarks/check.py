@@ -1,8 +1,8 @@
-"""Fails when packed is slower than cached, or cached slower than plain: `python -m benchmarks.check`, in `make check`.
+"""Fails if packed is slower than cached, or cached slower than plain: `python -m benchmarks.check`, in `make check`.
 
 The work has the shape of stage 2: one permutation of eight demonstrations and many queries. The model
-has the layers of SmolLM2-135M, fewer of them, with random weights: nothing has to be fetched. Each
-executor's best CPU time of several, taken in turns, is compared; a failure has to repeat to count.
+has some layers of SmolLM2-135M with random weights, so nothing is downloaded. The executors take turns,
+and the best CPU time of each is compared. A failure counts only if it repeats.
 """
 
 import sys
@@ -14,13 +14,13 @@ from itertools import pairwise
 import numpy as np
 import torch
 
+from benchmarks.engines.lens import EXECUTORS
 from benchmarks.workloads.models import random_model, random_shape, read_dtype
 from lens_engine.language_model.loading.load import CausalLMScorer, scorer_from_model
 from lens_engine.scoring.base import Prefix
 from lens_engine.scoring.executors import ExecutorName
 from lens_engine.testing import tiny_causal_lm
 
-FROM_FAST_TO_SLOW: tuple[ExecutorName, ...] = ("packed", "cached", "plain")
 _LAYERS, _VOCABULARY, _QUERIES = 4, 8192, 32
 _ATTEMPTS, _REPETITIONS = 3, 4
 
@@ -45,15 +45,15 @@ def main() -> int:
 
 
 def make_runs() -> Mapping[ExecutorName, Callable[[], float]]:
-    """For each executor, what scores the work once and gives the CPU seconds it took."""
+    """For each executor, a function that scores the work once and returns its CPU seconds."""
     shape = random_shape("smollm2-135m", num_hidden_layers=_LAYERS, vocab_size=_VOCABULARY)
     model = random_model(shape, read_dtype("auto", torch.device("cpu")))
     tokenizer = tiny_causal_lm("llama").tokenizer
     prefix, queries = make_texts()
-    scorers = {name: scorer_from_model(model, tokenizer, executor=name) for name in FROM_FAST_TO_SLOW}
+    scorers = {name: scorer_from_model(model, tokenizer, executor=name) for name in EXECUTORS}
 
     def seconds(scorer: CausalLMScorer) -> float:
-        scorer.release()  # the prefix is fed each time
+        scorer.release()  # so that the prefix is fed each time
         start = time.process_time()
         scorer.score([prefix], queries, (" great", " terrible"))
         return time.process_time() - start
@@ -62,7 +62,7 @@ def make_runs() -> Mapping[ExecutorName, Callable[[], float]]:
 
 
 def make_texts() -> tuple[Prefix, tuple[str, ...]]:
-    """Random letters, a token each, in the lengths of SST-2: demonstrations of 28 tokens, queries of 25 in the mean."""
+    """Random letters, one token each, with the lengths of SST-2: 28 tokens a demonstration, 25 a query on average."""
     rng = np.random.default_rng(0)
 
     def draw(length: int) -> str:
@@ -73,8 +73,8 @@ def make_texts() -> tuple[Prefix, tuple[str, ...]]:
 
 
 def find_slower(seconds: Mapping[ExecutorName, float]) -> str | None:
-    """What is out of order, as a sentence; None if nothing is."""
-    for fast, slow in pairwise(FROM_FAST_TO_SLOW):
+    """A sentence on the executors that are out of order; None if there are none."""
+    for fast, slow in pairwise(EXECUTORS):
         if seconds[fast] > seconds[slow]:
             return f"{fast} took {seconds[fast]:.3f} s, more than {slow} with {seconds[slow]:.3f} s"
     return None

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.bench import EXECUTORS, Bench, Effort
+from benchmarks.bench import Bench, Effort
 from benchmarks.engines.harness import LARGEST_BATCH
+from benchmarks.engines.lens import EXECUTORS
 from benchmarks.measuring.agreement import compare_selections
 from benchmarks.measuring.seconds import matmul_rate
 from benchmarks.report.page import RESULTS

@@ -1,4 +1,4 @@
-"""Ways to score every prefix with every query; all on the same weights, and all from token ids.
+"""Engines that score every prefix with every query, from token ids and with the same weights.
 
 ours: packed, cached, plain. Others: lm-evaluation-harness, and the scheme of the paper's authors.
 """

@@ -1,4 +1,4 @@
-"""The scheme of the paper's authors, written anew from its description, to have their speed side by side.
+"""The scheme of the paper's authors, rewritten from its description, so that its speed can be compared.
 
 One row for each prefix, query and label word, padded or cut to a fixed length; logits over the whole
 vocabulary at every position; cross-entropy at every position, of which the label's is kept; one number
@@ -21,7 +21,7 @@ from lens_engine.types import LabelLogProbs
 ROWS_PER_BATCH = 16
 _SHORT, _LONG = 256, 512
 _LONG_QUERY = 45
-"""Mean tokens of a query from which the longer rows are used; the authors choose by task."""
+"""Rows are long if a query has at least this mean number of tokens. The authors choose by task."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class AuthorsEngine:
 
 
 def row_length(encoded: EncodedWork) -> int:
-    """Tokens of every row: by how long the queries are, whatever the number of demonstrations."""
+    """Tokens of every row. They depend on the lengths of the queries, not on the number of demonstrations."""
     return _SHORT if np.mean(encoded.workload.query_lengths) < _LONG_QUERY else _LONG
 
 
@@ -79,7 +79,7 @@ def _batches(rows: list[tuple[int, ...]], size: int) -> Iterator[list[tuple[int,
 def _pad_to(
     length: int, rows: list[tuple[int, ...]], encoded: EncodedWork, device: torch.device
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Token ids, and where a row has tokens and where its label  # [rows, length]"""
+    """Token ids, the mask of tokens, and the mask of label tokens  # each [rows, length]"""
     ids = np.zeros((len(rows), length), np.int64)
     attention, label = np.zeros_like(ids), np.zeros_like(ids)
     for index, (prefix, query, span) in enumerate(rows):

@@ -1,4 +1,4 @@
-"""The contract of an engine, and the token ids all of them start from."""
+"""The contract of an engine, and the token ids that every engine starts from."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from lens_engine.scoring.tokenization import Tokens
 from lens_engine.types import LabelLogProbs
 
 Run = Callable[[], LabelLogProbs]
-"""Scores a workload: `label_log_probs  # [prefixes, queries, labels]`. This is what is timed."""
+"""Scores a workload: `label_log_probs  # [prefixes, queries, labels]`. Only this is timed."""
 
 
 class Engine(Protocol):
@@ -31,16 +31,16 @@ class Engine(Protocol):
 
     @property
     def smallest_sample(self) -> int:
-        """Pairs below which its speed would not be told fairly: about what fills a forward."""
+        """Minimum number of pairs for a fair measurement: about the pairs of one forward."""
         ...
 
     @property
     def note(self) -> str:
-        """What a reader has to know of how it was run."""
+        """Settings of the engine, for the reader of a table."""
         ...
 
     def prepare(self, work: Work) -> Run:
-        """Tokenise; nothing of it is timed, for any engine."""
+        """Prepare a run, tokenisation included. The preparation is timed for no engine."""
         ...
 
 
@@ -59,7 +59,7 @@ class EncodedWork:
 
 
 def encode(work: Work, loaded: LoadedModel) -> EncodedWork:
-    """Token ids as `CausalLMScorer` has them. Every prefix must have a demonstration."""
+    """The same token ids as in `CausalLMScorer`. Every prefix must have a demonstration."""
     spans = loaded.segments.encode_spans(work.label_spans)
     workload = Workload(
         prefixes=tuple(loaded.segments.encode_prefixes(work.prefixes)),
@@ -70,7 +70,7 @@ def encode(work: Work, loaded: LoadedModel) -> EncodedWork:
 
 
 class FedTokens:
-    """Counts the tokens a model is given, whoever calls it; padding included."""
+    """Counts the tokens that are fed to a model, padding included."""
 
     def __init__(self, model: Any) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""What the work would take if attention were free: the same tokens through everything else of the model."""
+"""A lower bound of the time: the same tokens through the model without its attention."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ _NAME = "benchmark_no_attention"
 
 @dataclass(frozen=True)
 class AttentionFreeFloor:
-    """Feeds each prefix once and each suffix once, as few tokens as can be, in forwards of `budget` tokens.
+    """Feeds each prefix once and each suffix once, the minimum of tokens, in forwards of `budget` tokens.
 
     Projections, the head at the label positions and its log-sum-exp are done; the numbers mean nothing.
     """
@@ -61,7 +61,7 @@ class AttentionFreeFloor:
 
 
 def _no_attention(_module: Any, query: Tensor, *_: Any, **__: Any) -> tuple[Tensor, None]:
-    """A tensor of the right shape, for nothing  # [batch, tokens, heads, size]"""
+    """A tensor of the right shape, without attention  # [batch, tokens, heads, size]"""
     return query.transpose(1, 2), None
 
 

@@ -1,4 +1,4 @@
-"""lm-evaluation-harness's HFLM, given token ids and the very model the others use. An optional extra."""
+"""HFLM of lm-evaluation-harness, with token ids and the model of the other engines. An optional extra."""
 
 import importlib.util
 import logging
@@ -16,9 +16,9 @@ from lens_engine.types import LabelLogProbs
 
 SMALLEST_BATCH, LARGEST_BATCH = 4, 512
 _FEWEST_ROWS = 16
-"""Rows a batch size is tried on, at least."""
+"""Minimum number of rows that a batch size is tried on."""
 _LOGIT_BYTES = {"cpu": 3 << 30, "cuda": 12 << 30}
-"""What the logits of a batch may take; it holds them twice, as logits and as log-probabilities."""
+"""Maximum size of the logits of a batch (bytes). HFLM holds them twice, as logits and as log-probabilities."""
 
 
 def is_installed() -> bool:
@@ -27,7 +27,7 @@ def is_installed() -> bool:
 
 @dataclass(frozen=True)
 class HarnessEngine:
-    """HFLM at one batch size. It sorts by length; label words that differ in their last token only share a row."""
+    """HFLM with one batch size. It sorts by length. Label words that differ only in their last token share a row."""
 
     loaded: LoadedModel
     batch_size: int
@@ -94,7 +94,7 @@ def _batch_sizes(loaded: LoadedModel, work: Work, largest: int) -> Iterator[int]
 
 
 def _requests(encoded: EncodedWork) -> list[tuple[tuple[str, str], list[int], list[int]]]:
-    """One for each pair and label word: what identifies it, context tokens, continuation tokens."""
+    """A request for each pair and label word: identifier, context tokens, continuation tokens."""
     workload = encoded.workload
     return [
         ((f"{p} {q}", str(label)), [*prefix, *query], list(span))
@@ -111,7 +111,7 @@ def _score(model: Any, requests: list[Any], shape: tuple[int, int, int]) -> Labe
 
 
 def _hflm(loaded: LoadedModel, batch_size: int) -> Any:
-    logging.getLogger("lm_eval").setLevel(logging.ERROR)  # it warns of being given a model that is loaded already
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)  # it warns that the model is loaded already
     from lm_eval.models.huggingface import HFLM
 
     return HFLM(pretrained=loaded.model, tokenizer=loaded.tokenizer, batch_size=batch_size, max_length=loaded.context)

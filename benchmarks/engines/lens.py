@@ -1,4 +1,4 @@
-"""Our own executors, through the scorer that a selection uses."""
+"""Our executors, through the scorer that a selection uses."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,14 @@ from lens_engine.language_model.loading.load import CausalLMScorer, scorer_from_
 from lens_engine.scoring.executors import ExecutorName
 from lens_engine.types import LabelLogProbs
 
+EXECUTORS: tuple[ExecutorName, ...] = ("packed", "cached", "plain")
+"""Our executors, from fast to slow."""
+
 
 @dataclass(frozen=True)
 class LensEngine:
-    """`CausalLMScorer` with one executor. Plain is what others would write: whole prompts, sorted by length,
-    right-padded, and logits at the label positions only."""
+    """`CausalLMScorer` with one executor. Plain is the usual way: whole prompts, sorted by length, right-padded, and
+    logits at the label positions only."""
 
     loaded: LoadedModel
     scorer: CausalLMScorer
@@ -22,7 +25,7 @@ class LensEngine:
     def over(cls, loaded: LoadedModel, executor: ExecutorName) -> "LensEngine":
         """
         Raises:
-            ModelError: the model is not right with this executor.
+            ModelError: this executor is wrong for the model.
         """
         return cls(loaded, scorer_from_model(loaded.model, loaded.tokenizer, executor=executor))
 

@@ -1,0 +1,1 @@
+"""Measurements: seconds, memory, agreement of numbers, growth."""

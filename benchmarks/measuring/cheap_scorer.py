@@ -1,4 +1,4 @@
-"""A scorer that costs next to nothing, so that what is left is the engine's own cost."""
+"""A scorer of almost no cost, which leaves the engine's own cost."""
 
 import zlib
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from lens_engine.types import LabelLogProbs
 
 
 class CheapScorer:
-    """Answers with random numbers that depend on the texts of a call, and counts words.
+    """Answers with random numbers that depend on the texts of a call, and counts words as tokens.
 
-    Every `model_every`-th call is answered by `model`, if there is one: the memory of a run with a real
-    model shows without the time of one. All tokens are counted by it.
+    If there is a `model`, it answers every `model_every`-th call and counts all tokens. The memory of a run with a
+    real model then shows in a fraction of its time.
     """
 
     def __init__(self, model: LabelScorer | None = None, model_every: int = 1) -> None:

@@ -15,10 +15,10 @@ _MOST_GROWTH = 8.0
 def compare_engines(
     engines: Sequence[Engine], work: Work, *, seconds: float, repetitions: int, say: Callable[[str], None]
 ) -> list[EngineRun]:
-    """Run each engine on its sample of `work`, in turns, so that whatever else the machine does falls on all.
+    """Run each engine on its sample of `work`, in turns, so that other load on the machine affects all of them.
 
     Args:
-        seconds: what one repetition of one engine should take, about.
+        seconds: approximate duration of one repetition of one engine.
     """
     contestants = [_enter(engine, work, seconds, say) for engine in engines]
     for repetition in range(repetitions):
@@ -31,10 +31,10 @@ def compare_engines(
 def choose_sample(
     engine: Engine, work: Work, seconds: float, clock: Callable[[], float] = time.perf_counter
 ) -> tuple[Work, Run]:
-    """A part of `work` that takes the engine about `seconds`, and its run, done once already.
+    """A part of `work` that takes the engine about `seconds`, and its run, already done once.
 
-    Engines that share prefixes get fewer prefixes with all queries; the others, to whom all pairs are
-    alike, may get fewer queries too.
+    Engines that share prefixes get fewer prefixes with all queries. For the others all pairs cost the same, so they
+    may get fewer queries too.
     """
     pairs = float(engine.smallest_sample)
     while True:
@@ -50,15 +50,15 @@ def choose_sample(
     sample = part_of_pairs(work, pairs, whole_prefixes=engine.shares_prefixes)
     if sample != part:
         run = engine.prepare(sample)
-        run()  # what is made once for new shapes, or remembered, is not measured
+        run()  # so that one-time work for new shapes is not measured
     return sample, run
 
 
 def count_ideal_tokens(engine: Engine, sample: Work, work: Work) -> int:
-    """The least tokens for the pairs of `sample`.
+    """The minimum of tokens for the pairs of `sample`.
 
-    An engine that may get a few queries of a prefix is held to its share of the whole work all the
-    same: a prefix is there for all queries.
+    An engine that does not share prefixes may get a few queries of a prefix. It is compared with its share of the
+    minimum for the whole work, where a prefix serves all queries.
     """
     if engine.shares_prefixes:
         return encode(sample, engine.loaded).workload.ideal_tokens

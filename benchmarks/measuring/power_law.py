@@ -1,4 +1,4 @@
-"""How something grows with a size: y = c * size^exponent, by least squares on logarithms."""
+"""Growth with a size: y = factor * size^exponent, by least squares on logarithms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

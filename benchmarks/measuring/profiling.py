@@ -1,4 +1,4 @@
-"""Where the time of the packed executor goes."""
+"""Shares of the time of the packed executor, by kind of work."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _OTHER = "activations, norms, positions and the rest"
 
 
 def profile_run(run: Run, device: torch.device) -> tuple[ProfileRow, ...]:
-    """Shares of the time inside operators, by kind; the largest first. The interpreter's own time is not in it."""
+    """Shares of the time inside operators, by kind; the largest first. The interpreter's own time is left out."""
     activities = [ProfilerActivity.CPU]
     if device.type == "cuda":
         activities.append(ProfilerActivity.CUDA)
@@ -34,7 +34,7 @@ def profile_run(run: Run, device: torch.device) -> tuple[ProfileRow, ...]:
 
 
 def group_by_kind(times: Mapping[str, float]) -> tuple[ProfileRow, ...]:
-    """Times of operators, by the kind of work their names tell; shares add up to one."""
+    """Shares of the times of operators, by the kind of work that their names tell. The shares add up to one."""
     totals: dict[str, float] = defaultdict(float)
     for operator, microseconds in times.items():
         totals[kind_of(operator)] += microseconds

@@ -1,4 +1,4 @@
-"""Resident memory of this process: now, and the most since a moment. Linux; elsewhere the most since its start."""
+"""Resident memory of this process: now, and its peak since a moment (Linux) or since the start (elsewhere)."""
 
 import resource
 import sys
@@ -14,7 +14,7 @@ def resident_bytes() -> int:
 
 
 def forget_peak() -> bool:
-    """Begin anew to look for a peak; False where the system cannot."""
+    """Reset the peak to the memory in use; False if the system cannot."""
     try:
         Path("/proc/self/clear_refs").write_text(_PEAK_RESET)
     except OSError:
@@ -23,7 +23,7 @@ def forget_peak() -> bool:
 
 
 def peak_bytes() -> int:
-    """The most since `forget_peak`, or since the process began."""
+    """The peak since `forget_peak`, or since the process began."""
     status = Path("/proc/self/status")
     if status.exists():
         for line in status.read_text().splitlines():

@@ -2,18 +2,15 @@
 
 import ctypes
 import gc
-import re
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 import torch
 
-_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-_RESET_PEAK = "5"  # see proc(5)
+from benchmarks.measuring.resident_memory import forget_peak, peak_bytes, resident_bytes
 
 _Result = TypeVar("_Result")
 
@@ -24,11 +21,11 @@ class Measurement:
 
     wall: float  #: seconds
     cpu: float  #: seconds of all threads of this process
-    peak_bytes: int | None  #: above what was in use before; None where it cannot be told
+    peak_bytes: int | None  #: beyond the memory in use before; None if unknown
 
 
 def measure(run: Callable[[], _Result], device: torch.device) -> tuple[_Result, Measurement]:
-    """Run once. Work that the device has been given is finished before either clock is read."""
+    """Run once. The device finishes its work before either clock is read."""
     in_use = _start_peak(device)
     _synchronize(device)
     wall, cpu = time.perf_counter(), time.process_time()
@@ -40,7 +37,7 @@ def measure(run: Callable[[], _Result], device: torch.device) -> tuple[_Result, 
 
 
 def matmul_rate(dtype: torch.dtype, device: torch.device) -> float:
-    """Floating-point operations a second of the best square matrix product: the most a model can hope for."""
+    """Floating-point operations a second of the best square matrix product: an upper bound for a model."""
     sizes = (2048, 4096, 8192) if device.type == "cuda" else (512, 1024, 2048)
     return max(_multiply(size, dtype, device) for size in sizes)
 
@@ -66,26 +63,16 @@ def _synchronize(device: torch.device) -> None:
 
 
 def _start_peak(device: torch.device) -> int | None:
-    """Begin to watch; bytes in use now."""
+    """Reset the peak; return the bytes in use, or None if the peak cannot be reset."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(device)
         return torch.cuda.memory_allocated(device)
-    if sys.platform != "linux":
-        return None
-    ctypes.CDLL(None).malloc_trim(0)  # freed memory that the allocator holds back would hide what a run takes
-    try:
-        _CLEAR.write_text(_RESET_PEAK)
-    except OSError:
-        return None
-    return _read_status("VmRSS")
+    if sys.platform == "linux":
+        ctypes.CDLL(None).malloc_trim(0)  # memory that was freed but not returned would hide what a run takes
+    return resident_bytes() if forget_peak() else None
 
 
 def _read_peak(device: torch.device) -> int:
-    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else _read_status("VmHWM")
-
-
-def _read_status(field: str) -> int:
-    found = re.search(rf"^{field}:\s+(\d+) kB$", _STATUS.read_text(), re.MULTILINE)
-    return int(found[1]) * 1024 if found else 0
+    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else peak_bytes()

@@ -1,0 +1,1 @@
+"""Results: records in JSON, targets, tables, and the page they are written to."""

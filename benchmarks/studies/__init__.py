@@ -1,0 +1,1 @@
+"""Studies, one command each: a whole search, growth, memory, number formats."""

@@ -1,7 +1,7 @@
 """Does a run on 30,000 examples stay within the model and 1.5 GiB? python -m benchmarks.studies.memory
 
-Each scenario runs in a process of its own. Where a model takes part, it answers a call now and then,
-so that its working memory shows; the other calls get random numbers, so that the run takes minutes.
+Each scenario runs in its own process. A model answers some of the calls, so that its working memory shows.
+The other calls get random numbers, so that the run takes minutes.
 """
 
 import argparse
@@ -27,7 +27,7 @@ LIMIT_BYTES = int(1.5 * 2**30)
 
 _MIB = 2**20
 _LONG = 12
-"""Texts of the corpus in a long text: some 300 tokens."""
+"""Texts of the corpus in a long text of some 300 tokens."""
 
 
 def write_upload(examples: Sequence[Example], file: Path) -> str:
@@ -38,7 +38,7 @@ def write_upload(examples: Sequence[Example], file: Path) -> str:
 
 
 def lengthen(examples: Sequence[Example], times: int) -> list[Example]:
-    """As many examples, each of so many texts."""
+    """The same number of examples, each joined from `times` texts."""
     count = len(examples)
     return [
         Example(row, " ".join(examples[(row + step * step) % count].text for step in range(times)), example.label)
@@ -62,7 +62,7 @@ def scenarios(folder: Path, rows: int, model: str, model_every: int) -> list[Sce
 def measure(scenario: Scenario) -> Footprint:
     """
     Raises:
-        CalledProcessError: the scenario failed; it has said why on stderr.
+        CalledProcessError: the scenario failed; its reason is on stderr.
     """
     command = [sys.executable, "-m", "benchmarks.studies.memory_child", json.dumps(asdict(scenario))]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
@@ -87,7 +87,7 @@ def main() -> None:
     parser = argparse.ArgumentParser("python -m benchmarks.studies.memory", description=__doc__)
     parser.add_argument("--rows", type=int, default=30_000)
     parser.add_argument("--model", default="smollm2-135m-instruct")
-    parser.add_argument("--model-every", type=int, default=1000, help="calls of the scorer for one of the model")
+    parser.add_argument("--model-every", type=int, default=1000, help="calls of the scorer for each call of the model")
     options = parser.parse_args()
     torch.set_num_threads(1)  # as in the processes
     machine = describe_machine(torch.device("cpu"))

@@ -18,7 +18,7 @@ from lens_engine.scoring.base import LabelScorer
 
 _LIMITS = ParsingLimits(max_bytes=2**31)
 _HELD_TOKENS = 32_000
-"""Of prefixes held between calls; of the bundled model some 700 MiB of keys and values, more than is held at all."""
+"""Tokens of held prefixes: some 700 MiB of keys and values of the bundled model, more than an executor holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def run(scenario: Scenario) -> Footprint:
 
 
 def _fill_held_prefixes(model: LabelScorer, problem: Problem, num_demonstrations: int) -> None:
-    """An executor may hold prefixes between calls: give it as many as a search with this model would."""
+    """Let the executor hold as many prefixes between calls as in a search with this model."""
     task, examples = problem.task, problem.examples
     tokens = start = 0
     while tokens < _HELD_TOKENS:
@@ -73,7 +73,7 @@ def _fill_held_prefixes(model: LabelScorer, problem: Problem, num_demonstrations
 
 
 def _config() -> SelectionConfig:
-    """The paper's, and prompts too long for the context are left out; on all rows."""
+    """The preset "paper" on all rows, without prompts that are too long for the context."""
     return resolve_config("paper", {"too_long": "skip_example", "report": {"comparison_rows": 1000}})
 
 

@@ -34,12 +34,12 @@ _SYNTHETIC: tuple[Corpus, ...] = ("reviews", "news")
 _SYNTHETIC_ROWS = 1000
 _OTHER_EXECUTORS = ("cached", "plain")
 _PART = Sizes(candidates=12, score_examples=12, permutations=3, rows=12)
-"""Of the prompts, for the comparison of executors: `plain` feeds every prompt whole."""
+"""A part of the prompts, for the comparison of executors: `plain` feeds every prompt whole."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """What one format made of the prompts."""
+    """The scores of the prompts in one format."""
 
     zero_shot: LabelLogProbs  #: `[score_examples, labels]`
     one_shot: LabelLogProbs  #: `[candidates, score_examples, labels]`
@@ -54,12 +54,12 @@ class Scored:
 
 
 def score(prompts: Prompts, scorer: LabelScorer) -> Scored:
-    """All prompts; the clocks include everything `score` does."""
+    """Score all prompts. The clocks measure everything that `scorer.score` does."""
     task = prompts.task
     score_queries = [task.render_query(example.text) for example in prompts.score_set]
     row_queries = [task.render_query(example.text) for example in prompts.rows]
     one_shot = [task.render_prefix([candidate]) for candidate in prompts.candidates]
-    scorer.score(one_shot[:1], score_queries[:1], task.label_spans)  # the first call sets things up
+    scorer.score(one_shot[:1], score_queries[:1], task.label_spans)  # warm-up
     cpu, wall = time.process_time(), time.perf_counter()
     zero = scorer.score([()], score_queries, task.label_spans)[0]
     one = scorer.score(one_shot, score_queries, task.label_spans)
@@ -126,23 +126,23 @@ def _record(number_format: NumberFormat, executor: str, figures: dict[str, Any])
 
 
 def _score_in(number_format: NumberFormat, model: str, device: torch.device, executor: str, prompts: Prompts) -> Scored:
-    gc.collect()  # the model before this one
+    gc.collect()  # frees the previous model
     with scorer_in(number_format, model, device, executor) as scorer:
         return score(prompts, scorer)
 
 
 def read_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks.studies.precision", description=__doc__)
-    parser.add_argument("--model", default="smollm2-135m-instruct", help="as `lens select` takes it")
+    parser.add_argument("--model", default="smollm2-135m-instruct", help="model reference, as for `lens select`")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    parser.add_argument("--threads", type=int, default=1, help="of torch; CPU seconds are comparable with one")
-    parser.add_argument("--demonstrations", type=int, default=8, help="of a permutation")
+    parser.add_argument("--threads", type=int, default=1, help="number of torch threads (default: 1)")
+    parser.add_argument("--demonstrations", type=int, default=8, help="demonstrations in a permutation")
     for name, default in asdict(Sizes()).items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=default)
     parser.add_argument("--data", type=Path, help="JSON Lines with text and label, instead of synthetic texts")
-    parser.add_argument("--template", help="of --data, such as '{text} It was {label}.'")
-    parser.add_argument("--verbalizer", action="append", default=[], help="of --data, label=word; once for each label")
-    parser.add_argument("--separator", default="\n", help="of --data, between demonstrations")
+    parser.add_argument("--template", help="template for --data, such as '{text} It was {label}.'")
+    parser.add_argument("--verbalizer", action="append", default=[], help="label=word for --data; once for each label")
+    parser.add_argument("--separator", default="\n", help="text between demonstrations of --data")
     options = parser.parse_args(words)
     if options.data is not None and not (options.template and options.verbalizer):
         parser.error("--data needs --template and --verbalizer")
@@ -157,7 +157,7 @@ def read_problems(options: argparse.Namespace) -> dict[str, Problem]:
 
 
 def study_name(device: torch.device, *, has_rows: bool) -> str:
-    """One for each kind of device, and one for texts that nobody wrote: neither may take the other's place."""
+    """The name of the study, by device and kind of texts, so that no study overwrites another."""
     return f"precision-{device.type}{'' if has_rows else '-synthetic'}"
 
 

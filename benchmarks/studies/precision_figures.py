@@ -1,4 +1,4 @@
-"""What rounding does to scores: pure comparisons of two sets of label log-probabilities."""
+"""The effect of rounding on scores: comparisons of two sets of label log-probabilities."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
 
 @dataclass(frozen=True, slots=True)
 class ScoreFigures:
-    """How far label log-probabilities are from the reference's, over all (prefix, query) pairs."""
+    """Differences of label log-probabilities from the reference, over all (prefix, query) pairs."""
 
     pairs: int
     max_delta: float  #: largest |Δ log p|
@@ -24,7 +24,7 @@ class ScoreFigures:
 
 @dataclass(frozen=True, slots=True)
 class RankFigures:
-    """What became of an order."""
+    """The agreement of two orders."""
 
     spearman: float
     best_eighth_kept: float  #: share of the reference's best eighth that is in the best eighth here too

@@ -17,7 +17,7 @@ from lens_engine.types import Example, IndexArray
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is scored."""
+    """Numbers of examples and permutations to score."""
 
     candidates: int = 64
     score_examples: int = 32
@@ -27,7 +27,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Prompts:
-    """One-shot prompts as filtering asks them, permutations as the search does."""
+    """One-shot prompts as in filtering, and permutations as in the search."""
 
     task: Task
     candidates: tuple[Example, ...]
@@ -59,7 +59,7 @@ class Prompts:
         return cls(task, split.candidates, split.score_set, prefixes, split.validation)
 
     def part(self, sizes: Sizes) -> "Prompts":
-        """The first of everything."""
+        """The first prompts of each kind."""
         return Prompts(
             self.task,
             self.candidates[: sizes.candidates],

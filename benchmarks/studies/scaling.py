@@ -1,7 +1,7 @@
 """How does the cost of a run grow with the number of candidates?
 
-A tiny random model with the packed executor shows the whole, a scorer that costs nothing the engine
-alone and which part of it takes the time. python -m benchmarks.studies.scaling
+A tiny random model with the packed executor shows the cost of whole runs. A scorer of almost no cost shows the
+engine alone, by its parts. python -m benchmarks.studies.scaling
 """
 
 import argparse
@@ -48,7 +48,7 @@ _PLOTTED = {"filter_seconds": "CPU seconds of filtering", "tokens": "tokens of f
 _MEASURED = ("pairs", "tokens", "filter_seconds", "seconds")
 _ROWS_OF_OTHER_SPLITS = 1000
 _CHARACTERS = 40
-"""Of each text, so that tokens do not depend on which few texts are in the score set."""
+"""Characters of each text. Equal lengths make the tokens independent of the texts in a small score set."""
 _CONTEXT = 8192  # the tiny tokenizer makes a token of almost every letter
 
 _PARTS: dict[str, Callable[..., object]] = {
@@ -63,12 +63,12 @@ _PARTS: dict[str, Callable[..., object]] = {
     "checkpoints": RunState.to_checkpoint,
     "children": Neighbourhood.children,
 }
-"""Parts of the engine whose time is told apart; a part inside another counts in both."""
+"""Parts of the engine that are timed. A part inside another counts in both."""
 
 
 @dataclass
 class FilterClock:
-    """A listener that notes CPU seconds and tokens at the end of filtering."""
+    """A listener that notes CPU seconds, pairs and tokens at the end of filtering."""
 
     started: float = field(default_factory=time.process_time)
     seconds: float = 0.0
@@ -98,8 +98,8 @@ class Measurement:
 def make_run(candidates: int) -> tuple[Problem, SelectionConfig]:
     """Rounds and search are the same whatever the number of candidates.
 
-    With the number of rounds fixed, the score set grows by (N / keep)^(1/3) a round. Its limit is far off, so that
-    no size is measured with a smaller score set than the law asks for.
+    With the number of rounds fixed, the score set grows by (N / keep)^(1/3) a round. Its limit is large enough for
+    every size.
     """
     config = resolve_config(
         "quick",
@@ -142,7 +142,7 @@ def profile_engine(candidates: int) -> dict[str, float]:
 
 def study(sizes: Sequence[int], engine_sizes: Sequence[int], scorer: LabelScorer) -> dict[str, Any]:
     """Whole runs with this scorer, and the engine alone, as JSON holds them."""
-    measure(min(sizes), scorer)  # the first run sets things up
+    measure(min(sizes), scorer)  # warm-up
     profile_engine(min(engine_sizes))
     runs = [measure(size, scorer) for size in sizes]
     profiles = {size: profile_engine(size) for size in engine_sizes}
@@ -215,7 +215,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="candidates of whole runs")
     parser.add_argument("--engine-sizes", type=int, nargs="+", default=ENGINE_SIZES, help="candidates, engine alone")
     options = parser.parse_args()
-    torch.set_num_threads(1)  # CPU seconds of several threads hold their waiting too
+    torch.set_num_threads(1)  # CPU seconds of several threads include waiting
     machine = describe_machine(torch.device("cpu"))
     scorer = tiny_causal_lm("llama", max_position_embeddings=_CONTEXT).scorer("packed")
     measured = study(options.sizes, options.engine_sizes, scorer)

@@ -1,0 +1,1 @@
+"""Workloads: texts, prompts and models to measure with."""

@@ -1,8 +1,7 @@
 """Labelled texts to measure with: synthetic ones of realistic lengths, or the rows of a dataset.
 
-Speed depends on lengths, not on meaning, so the lengths are those of the paper's tasks. Each example
-shows its label more or less clearly, so that demonstrations differ in worth and a search has
-something to find.
+Speed depends on lengths, not on meaning, so the lengths are those of the paper's tasks. Examples show their
+labels more or less clearly, so that demonstrations differ in quality and a search can find good ones.
 """
 
 from collections.abc import Mapping
@@ -26,12 +25,12 @@ CORPORA: tuple[Corpus, ...] = get_args(Corpus)
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """How the texts of a corpus are made."""
+    """The ingredients of the texts of a corpus."""
 
-    paper_task: str  #: whose labels and template are used
+    paper_task: str  #: task of the paper with the labels and the template
     template: int
     clauses: tuple[str, ...]
-    signals: Mapping[str, tuple[str, ...]]  #: label -> words that tell it
+    signals: Mapping[str, tuple[str, ...]]  #: label -> its signal words
     mean_words: float
     spread: float  #: standard deviation of the words, as a share of their mean
 
@@ -50,13 +49,13 @@ _LIMITS = ParsingLimits(max_bytes=2**31, max_rows=2_000_000)
 
 
 def corpus_task(corpus: Corpus) -> Task:
-    """Template and label words of the paper's task that the corpus is modelled on."""
+    """Template and label words of the paper's task that the corpus imitates."""
     style = _STYLES[corpus]
     return PAPER_TASKS[style.paper_task].task(style.template)
 
 
 def generate_examples(corpus: Corpus, count: int, *, seed: int = 0) -> list[Example]:
-    """So many examples, no text twice, the labels in turn; the first rows do not depend on `count`."""
+    """`count` examples with different texts, the labels in turn. The first rows do not depend on `count`."""
     style = _STYLES[corpus]
     rng = np.random.default_rng([seed, CORPORA.index(corpus)])
     labels = corpus_task(corpus).labels
@@ -67,7 +66,7 @@ def generate_examples(corpus: Corpus, count: int, *, seed: int = 0) -> list[Exam
 
 
 def make_problem(corpus: Corpus, count: int, *, seed: int = 0) -> Problem:
-    """A problem of so many synthetic examples."""
+    """A problem of `count` synthetic examples."""
     return Problem(corpus_task(corpus), generate_examples(corpus, count, seed=seed))
 
 
@@ -86,7 +85,7 @@ def read_examples(path: Path, task: Task) -> list[Example]:
 
 
 def _write_text(style: _Style, label: str, rng: np.random.Generator) -> str:
-    """Clauses until the text is as long as it was drawn to be."""
+    """Clauses, until the text has the length that was drawn."""
     shape = style.spread**-2
     target = max(rng.gamma(shape, style.mean_words / shape), _FEWEST_WORDS)
     clarity = rng.uniform(0.4, 1.0)

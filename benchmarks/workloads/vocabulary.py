@@ -1,4 +1,4 @@
-"""What the synthetic texts are made of, written for this project. A label is told by its signal words."""
+"""Clauses and words of the synthetic texts, written for this project. Signal words tell the label."""
 
 from collections.abc import Mapping
 

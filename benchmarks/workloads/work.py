@@ -51,7 +51,7 @@ class Work:
         return len(self.prefixes) * len(self.queries)
 
     def part(self, num_prefixes: int, num_queries: int) -> "Work":
-        """So many of its prefixes and queries, the same ones each time, spread evenly over the lengths."""
+        """A part with these numbers of prefixes and queries, spread evenly over their lengths; always the same one."""
         return replace(
             self,
             prefixes=_spread(self.prefixes, [sum(map(len, prefix)) for prefix in self.prefixes], num_prefixes),
@@ -60,9 +60,9 @@ class Work:
 
 
 def build_work(spec: WorkloadSpec, *, seed: int = 0, data: Sequence[Example] | None = None) -> Work:
-    """The texts of a workload: synthetic, or rows of `data` as far as they go.
+    """The texts of a workload: synthetic, or the first rows of `data`.
 
-    Queries are other rows than demonstrations. A permutation is drawn anew for each prefix.
+    Queries and demonstrations are different rows. Each prefix has its own random permutation.
 
     Raises:
         ValueError: `data` has too few rows.
@@ -82,7 +82,7 @@ def build_work(spec: WorkloadSpec, *, seed: int = 0, data: Sequence[Example] | N
 
 
 def part_of_pairs(work: Work, pairs: float, *, whole_prefixes: bool) -> Work:
-    """About so many pairs: fewer prefixes with all queries, or if allowed and needed some queries of one prefix."""
+    """A part of about `pairs` pairs: fewer prefixes with all queries, or some queries of one prefix if allowed."""
     num_queries = len(work.queries)
     if whole_prefixes or pairs >= num_queries:
         return work.part(min(max(round(pairs / num_queries), 1), len(work.prefixes)), num_queries)

@@ -17,7 +17,7 @@ def test_same_call_same_numbers_and_other_texts_other_numbers() -> None:
     assert not np.array_equal(scorer.score(PREFIXES, ["five was", *QUERIES[1:]], SPANS), first)
 
 
-def test_model_answers_every_so_many_calls() -> None:
+def test_model_answers_every_third_call() -> None:
     model = TableScorer()
     scorer = CheapScorer(model, model_every=3)
 
