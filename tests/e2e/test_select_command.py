@@ -11,6 +11,7 @@ import pytest
 
 from lens_engine.result import SelectionResult
 from lens_engine.testing import tiny_causal_lm
+from tests.dispositions import default_signals
 from tests.e2e.processes import ROOT
 from tests.e2e.waiting import until
 
@@ -146,7 +147,9 @@ def test_interrupted_selection_resumes_from_its_checkpoint_to_the_same_digest(
     checkpoint, output = tmp_path / "run.checkpoint", tmp_path / "result.json"
     slow = "--no-pair-cache"
     arguments = command(reviews, model, slow, "--checkpoint", str(checkpoint), "--output", str(output))
-    with subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with default_signals():
+        process = subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with process:
         until(checkpoint.exists, "the first checkpoint")
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
