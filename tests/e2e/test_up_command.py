@@ -42,28 +42,34 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Empty at first; each `lens up` starts over what the one before left, a killed one too."""
+    return tmp_path_factory.mktemp("up") / "data"
+
+
 @pytest.fixture
-def up(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def up(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
     with default_signals():
-        process = start_up(tmp_path)
+        process = start_up(data_dir)
     with process:
         yield process
         process.kill()
 
 
 @pytest.fixture
-def background_up(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def background_up(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
     """As a shell starts a background job under nohup: SIGINT and SIGHUP are ignored."""
     with ignored_signals():
-        process = start_up(tmp_path)
+        process = start_up(data_dir)
     with process:
         yield process
         process.kill()
 
 
-def start_up(tmp_path: Path) -> subprocess.Popen[str]:
+def start_up(data_dir: Path) -> subprocess.Popen[str]:
     port = str(find_free_port())
-    arguments = [sys.executable, "-m", "lens_cli", "up", "--data-dir", str(tmp_path / "data"), "--port", port]
+    arguments = [sys.executable, "-m", "app.cli", "up", "--data-dir", str(data_dir), "--port", port]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(arguments, cwd=ROOT, text=True, env={**os.environ, "COLUMNS": "200"}, **pipes)
 
@@ -80,7 +86,7 @@ def children_of(up: subprocess.Popen[str]) -> list[psutil.Process]:
     return psutil.Process(up.pid).children(recursive=True)
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGHUP])
 def test_up_serves_until_it_is_told_to_stop(up: subprocess.Popen[str], end: signal.Signals) -> None:
     url = wait_for_address(up)
     assert httpx.get(f"{url}/readyz").json()["status"] == "ready"
