@@ -8,6 +8,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from app.cli.progress_bar import describe_seconds, selection_bar
+from app.cli.refusals import EXIT_INTERRUPTED, Refusal
+from app.cli.report_view import show_result
+from app.cli.signals import interruptible
+from app.cli.stack import Stack, StackSpec, find_free_port, running_stack
+from app.demo.client import SelectionClient
+from app.demo.curl_lines import list_curl_lines
+from app.demo.cuts import list_cut_lines
+from app.demo.footprint import MemoryWatch
+from app.demo.sample import DEMO_SPEC, NEW_INPUT, SAMPLE_FOLDER, check_sample
 from app.settings import BUNDLED_MODEL
 from lens_cli.demo.client import SelectionClient
 from lens_cli.demo.curl_lines import list_curl_lines
@@ -64,6 +74,9 @@ def tell_story(stack: Stack, console: Console) -> None:
             bar.finish("Done")
         console.print()
         show_result(client.read_result(selection_id), console)
+        console.print()
+        for line in list_cut_lines(DEMO_SPEC):
+            console.print(Text(line), soft_wrap=True)
         _heading("The prompt for a new input, from POST /selections/{id}/render", console)
         prompt = client.render(selection_id, NEW_INPUT)
         console.print(Text(prompt), soft_wrap=True)
