@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
-from lens_engine.config import SelectionConfig, resolve_config
+from lens_engine.config import SelectionConfig
+from lens_engine.presets import resolve_config
 
 _COUNTS = {
     "candidates": "filtering.candidates",
@@ -28,7 +29,7 @@ def list_cut_lines(spec: Mapping[str, Any]) -> list[str]:
     counts = [(name, _read(ours, path), _read(whole, path)) for name, path in _COUNTS.items()]
     smaller = ", ".join(f"{name} {count} ({at_most})" for name, count, at_most in counts if count != at_most)
     lines = [f"Smaller than the preset {preset} (in brackets), to fit four minutes on two slow cores: {smaller}."]
-    if whole.has_rival and not ours.has_rival:
+    if whole.report.random_and_validation and not ours.report.random_and_validation:
         lines.append(
             "Left out: random-and-validation, the best of as many random permutations as the budget of the search "
             "judges."

@@ -8,19 +8,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from app.cli.progress_bar import describe_seconds, selection_bar
-from app.cli.refusals import EXIT_INTERRUPTED, Refusal
-from app.cli.report_view import show_result
-from app.cli.signals import interruptible
-from app.cli.stack import Stack, StackSpec, find_free_port, running_stack
-from app.demo.client import SelectionClient
-from app.demo.curl_lines import list_curl_lines
-from app.demo.cuts import list_cut_lines
-from app.demo.footprint import MemoryWatch
-from app.demo.sample import DEMO_SPEC, NEW_INPUT, SAMPLE_FOLDER, check_sample
 from app.settings import BUNDLED_MODEL
 from lens_cli.demo.client import SelectionClient
 from lens_cli.demo.curl_lines import list_curl_lines
+from lens_cli.demo.cuts import list_cut_lines
 from lens_cli.demo.footprint import MemoryWatch
 from lens_cli.demo.sample import DEMO_SPEC, NEW_INPUT, SAMPLE_FOLDER, check_sample
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal

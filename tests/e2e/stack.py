@@ -14,7 +14,8 @@ from app.database import Database
 from app.selections.repository import load_submission
 from app.selections.states import TERMINAL, Status, can_move
 from app.settings import Settings
-from lens_engine.pipeline import Problem, select_support_examples
+from lens_engine.pipeline import select_support_examples
+from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.testing import TableScorer
 from tests.e2e.processes import Worker

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.application import main
-from lens_engine.report import SelectionResult
+from lens_cli.application import main
+from lens_engine.result import SelectionResult
 from lens_engine.testing import tiny_causal_lm
 from tests.dispositions import default_signals
 from tests.e2e.processes import ROOT
@@ -75,7 +75,7 @@ def command(reviews: Path, model: Path, *more: str) -> list[str]:
 
 def start(words: list[str]) -> subprocess.Popen[str]:
     """The command in a process of its own."""
-    arguments = [sys.executable, "-m", "app.cli", *words]
+    arguments = [sys.executable, "-m", "lens_cli", *words]
     return subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

@@ -69,7 +69,7 @@ def background_up(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
 
 def start_up(data_dir: Path) -> subprocess.Popen[str]:
     port = str(find_free_port())
-    arguments = [sys.executable, "-m", "app.cli", "up", "--data-dir", str(data_dir), "--port", port]
+    arguments = [sys.executable, "-m", "lens_cli", "up", "--data-dir", str(data_dir), "--port", port]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(arguments, cwd=ROOT, text=True, env={**os.environ, "COLUMNS": "200"}, **pipes)
 

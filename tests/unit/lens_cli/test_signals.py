@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from app.cli.signals import StopRequest, interruptible
+from lens_cli.signals import StopRequest, interruptible
 from tests.dispositions import default_signals, ignored_signals
 
 ALL = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]

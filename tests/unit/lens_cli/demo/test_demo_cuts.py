@@ -2,10 +2,10 @@
 
 import shlex
 
-from app.cli.select_options import read_words
-from app.demo.cuts import list_cut_lines, select_line
-from app.demo.sample import DEMO_SPEC
-from lens_engine.config import resolve_config
+from lens_cli.demo.cuts import list_cut_lines, select_line
+from lens_cli.demo.sample import DEMO_SPEC
+from lens_cli.select.options import read_words
+from lens_engine.presets import resolve_config
 
 
 def test_every_smaller_option_is_named_with_the_preset_s() -> None:
