@@ -30,7 +30,6 @@ OPTIONS: dict[str, Any] = {
         "substitutions": 2,
         "reorderings": 1,
         "iterations": 3,
-        "initial_starts": 4,
         "first_permutations": None,
         "halvings": 0,
         "random_starts": 0.0,

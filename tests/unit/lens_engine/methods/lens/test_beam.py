@@ -130,7 +130,7 @@ def test_full_iteration_makes_all_the_children_asked_for() -> None:
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_neighbourhood_of_one_set_ends_when_every_order_is_known(size: int) -> None:
     judge = Judge()
-    neighbourhood = make_neighbourhood(size=size, quotas=(size,), substitutions=4, reorderings=4)
+    neighbourhood = make_neighbourhood(size=size, quotas=(size,), substitutions=4, reorderings=4, reorder_by="shuffle")
 
     states = run_search(neighbourhood, judge, iterations=60)
 
