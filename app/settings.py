@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-BUNDLED_MODEL = "smollm2-135m-instruct"
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _KEY_HASH = re.compile(r"[0-9a-f]{64}")

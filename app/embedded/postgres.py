@@ -18,6 +18,7 @@ import psycopg
 from psycopg import sql
 
 from app.embedded.child import Child, ChildFailed, ChildSpec, find_wheel
+from app.embedded.server import EmbeddedServer
 
 _SUPERUSER = "lens"
 _DATABASE = "lens"
@@ -27,26 +28,15 @@ _RELAXED = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 _STOP_SIGNALS = ((signal.SIGINT, 20.0), (signal.SIGQUIT, 5.0))  # fast, then immediate
 
 
-class PostgresServer:
+class PostgresServer(EmbeddedServer):
     """One server over `data_dir` with one database; `durable` False trades crash safety for speed."""
 
-    def __init__(self, data_dir: Path, socket_dir: Path, log_path: Path, *, durable: bool) -> None:
-        self._data_dir = data_dir
-        self._socket_dir = socket_dir
-        self._log_path = log_path
-        self._durable = durable
-        self._child: Child | None = None
+    name = "Postgres"
 
     @property
     def url(self) -> str:
         """For SQLAlchemy, with the driver psycopg 3."""
         return f"postgresql+psycopg://{_SUPERUSER}@/{_DATABASE}?host={quote(str(self._socket_dir), safe='')}"
-
-    @property
-    def child(self) -> Child:
-        if self._child is None:
-            raise ChildFailed("Postgres has not been started")
-        return self._child
 
     def start(self) -> None:
         """
@@ -64,10 +54,6 @@ class PostgresServer:
         except BaseException:
             self._child.stop()
             raise
-
-    def stop(self) -> None:
-        if self._child is not None:
-            self._child.stop()
 
     def _initialise(self) -> None:
         if self._data_dir.exists():  # an initdb that was cut off

@@ -8,7 +8,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from app.settings import BUNDLED_MODEL
 from lens_cli.demo.client import SelectionClient
 from lens_cli.demo.curl_lines import list_curl_lines
 from lens_cli.demo.cuts import list_cut_lines
@@ -19,6 +18,7 @@ from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_sta
 from lens_cli.signals import interruptible
 from lens_cli.views.progress import describe_seconds, selection_bar
 from lens_cli.views.result import show_result
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 
 DEMO_ENVIRONMENT = {
     "LENS_API_KEYS": "null",

@@ -8,9 +8,8 @@ from rich.console import Console
 
 from lens_cli.refusals import EXIT_INTERRUPTED, refusing
 from lens_engine.config import MethodName, PresetName
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.types import StopReason
-
-_BUNDLED_MODEL = "smollm2-135m-instruct"
 
 
 def select(
@@ -26,7 +25,7 @@ def select(
     ] = None,
     model: Annotated[
         str, typer.Option(help="A bundled name, a folder, a .gguf file, or a Hugging Face hub id.")
-    ] = _BUNDLED_MODEL,
+    ] = BUNDLED_MODEL,
     method: Annotated[
         MethodName | None,
         typer.Option(

