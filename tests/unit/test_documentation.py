@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -128,9 +129,10 @@ def test_options_of_lens_select_in_readme_exist() -> None:
 def test_python_of_readme_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     (source,) = code_blocks(README, "python")
     monkeypatch.chdir(ROOT)
-    with_a_double = source.replace('load_scorer("smollm2-135m-instruct")', "TableScorer()")
+    with_a_double = source.replace('open_model("smollm2-135m-instruct")', "SimpleNamespace(scorer=TableScorer())")
     assert with_a_double != source
-    exec(compile(with_a_double, "README.md", "exec"), {"TableScorer": TableScorer})
+    names = {"SimpleNamespace": SimpleNamespace, "TableScorer": TableScorer}
+    exec(compile(with_a_double, "README.md", "exec"), names)
     assert capsys.readouterr().out.endswith("I was charged twice for the same order Topic:\n")
 
 
