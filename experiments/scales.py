@@ -149,7 +149,6 @@ TINY = Scale(
                 "substitutions": 1,
                 "reorderings": 1,
                 "iterations": 1,
-                "initial_starts": 4,
                 "first_permutations": 6,
                 "halvings": 1,
             },

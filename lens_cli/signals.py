@@ -1,4 +1,8 @@
-"""What Ctrl-C, `kill` and a closed terminal do."""
+"""What Ctrl-C, `kill` and a closed terminal do.
+
+A shell's background job is started with SIGINT ignored, and nohup ignores SIGHUP. A signal that was ignored
+at the start stays ignored. SIGTERM is always handled.
+"""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -46,9 +50,14 @@ class StopRequest:
 
 @contextmanager
 def _handling(handler: Handler) -> Iterator[None]:
-    before = {number: signal.signal(number, handler) for number in _STOP_SIGNALS}
+    handled = [number for number in _STOP_SIGNALS if number == signal.SIGTERM or not _is_ignored(number)]
+    before = {number: signal.signal(number, handler) for number in handled}
     try:
         yield
     finally:
         for number, old in before.items():
             signal.signal(number, old)
+
+
+def _is_ignored(number: signal.Signals) -> bool:
+    return signal.getsignal(number) is signal.SIG_IGN

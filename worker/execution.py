@@ -36,7 +36,7 @@ from lens_engine.types import StopReason
 from worker.checkpoints import PostgresCheckpointStore
 from worker.failures import describe_failure, describe_timeout
 from worker.heartbeat import Heartbeat, Rhythm
-from worker.model_loading import find_fine_tuner, load_model
+from worker.model_loading import load_model
 from worker.persistence import POSTGRES_AWAY, commit_with_patience
 from worker.progress import RunMonitor
 
@@ -121,14 +121,14 @@ class Attempt:
             return self._compute(submission, None)
 
     def _compute(self, submission: Submission, checkpoint: Checkpoint | None) -> SelectionResult:
-        scorer = load_model(self._settings, submission.spec.model, checkpoint.dtype if checkpoint else None)
+        model = load_model(self._settings, submission.spec.model, checkpoint.dtype if checkpoint else None)
         return select_support_examples(
             Problem(submission.spec.task, submission.examples, submission.test),
-            scorer,
+            model.scorer,
             submission.spec.config,
             listener=self._monitor,
             checkpoints=PostgresCheckpointStore(self._monitor, checkpoint),
-            fine_tuner=find_fine_tuner(self._settings, submission.spec.model, submission.spec.config),
+            fine_tuner=model.fine_tuner,
         )
 
     def _find_checkpoint(self) -> Checkpoint | None:

@@ -4,6 +4,8 @@ A script of its own, because what it does has to happen between fork and exec, w
 `preexec_fn` is not safe once the parent has threads. It imports nothing but the standard library.
 
 - Linux sends SIGNAL to the program when the parent dies in whatever way, kill -9 included.
+- SIGINT, SIGHUP, SIGPIPE and SIGTERM have their defaults in the program. A process inherits which signals its
+  parent ignores, and the program has to end on SIGNAL from its first moment.
 - USER is an account to become, or "-". Postgres refuses to run as root, so root starts it as
   `nobody`; that account keeps the one capability to pass through folders closed to it, since the
   virtual environment or the data directory may lie below /root.
@@ -12,6 +14,7 @@ A script of its own, because what it does has to happen between fork and exec, w
 import ctypes
 import os
 import pwd
+import signal
 import struct
 import sys
 
@@ -29,6 +32,8 @@ def main(arguments: list[str]) -> None:
     parent, signal_number, user, *command = arguments
     if user != "-":
         _become(user)
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
     _die_with(int(parent), int(signal_number))
     os.execv(command[0], command)
 

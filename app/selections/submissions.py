@@ -13,16 +13,16 @@ from typing import IO, Any, TypeVar
 from pydantic import ValidationError
 
 from app.errors import UnknownModelName, Unprocessable
-from app.selections.label_check import find_mismatches
 from app.selections.refusals import as_problem, invalid_inputs
 from app.selections.schemas import SelectionSpec, SubmissionBody
 from app.selections.spec import StoredSpec
 from app.settings import Settings
 from app.web.problems import error_items
+from app.web.strict_json import parse_json
 from lens_engine.errors import InvalidInput
 from lens_engine.presets import resolve_config
 from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset, parse_inline
-from lens_engine.reading.strict_json import parse_json
+from lens_engine.rows.label_words import find_mismatches
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.task.template import Task, Template, Verbalizer

@@ -31,7 +31,7 @@ class EvaluationRows:
     @cached_property
     def gold(self) -> IndexArray:
         """`[rows]`, index of each row's label."""
-        return np.array([self.task.label_indices[example.label] for example in self.examples], dtype=np.intp)
+        return self.task.index_labels(self.examples)
 
     @cached_property
     def spread_order(self) -> IndexArray:

@@ -18,12 +18,12 @@ from app.settings import Settings
 from lens_cli.application import create_application
 from lens_engine.config import Options, SelectionConfig
 from lens_engine.testing import TableScorer
+from tests.unit.lens_engine.test_wings import FLOORS
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 PACKAGES = ("lens_engine", "app", "lens_cli", "worker", "migrations", "experiments", "benchmarks")
-UPWARD_IMPORTS = {("scoring", "language_model")}  # as docs/architecture.md says
 
 
 def read(path: Path) -> str:
@@ -66,15 +66,6 @@ def packages() -> set[str]:
     paths = (path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if path.name != "__init__.py")
     found = {f"{path.parent.relative_to(ROOT)}/" for path in paths} - {"migrations/versions/"}
     return found | {f"{Path(folder).parent}/" for folder in found if folder.count("/") > 1}
-
-
-def imported_wings(wing: str) -> set[str]:
-    """Wings and modules of lens_engine that one of them imports, at the top of a file or inside a function."""
-    folder = ROOT / "lens_engine" / wing
-    paths = folder.rglob("*.py") if folder.is_dir() else [folder.with_suffix(".py")]
-    nodes = (node for path in paths for node in ast.walk(ast.parse(read(path))))
-    names = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
-    return {name.split(".")[1] for name in names if name.startswith("lens_engine.")} - {wing}
 
 
 def option_defaults(options: Options, prefix: str = "") -> dict[str, Any]:
@@ -145,19 +136,9 @@ def test_every_package_has_a_line_in_the_architecture() -> None:
     assert sorted(line.split()[0] for line in lines) == sorted(packages())
 
 
-def test_wings_of_the_engine_import_from_lower_floors_only() -> None:
-    floors = [line.split() for line in text_block(ROOT / "docs/architecture.md", "pipeline\n")]
-    drawn = {wing for floor in floors for wing in floor}
-    wings = {folder.split("/")[1] for folder in packages() if folder.startswith("lens_engine/")} - {""}
-    modules = {path.stem for path in (ROOT / "lens_engine").glob("*.py")} - {"__init__", "testing"}
-    upward = {
-        (wing, other)
-        for place, floor in enumerate(floors)
-        for wing in floor
-        for other in imported_wings(wing) - {below for lower in floors[place + 1 :] for below in lower}
-    }
-    assert drawn == wings | modules
-    assert upward <= UPWARD_IMPORTS
+def test_floors_of_the_architecture_are_those_of_the_engine() -> None:
+    lines = text_block(ROOT / "docs/architecture.md", "pipeline ")
+    assert [set(line.split()) for line in lines] == [set(floor) for floor in reversed(FLOORS)]
 
 
 def test_paths_that_docs_name_exist() -> None:

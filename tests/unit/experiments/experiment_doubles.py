@@ -29,7 +29,6 @@ TINY: dict[str, Any] = {
         "substitutions": 1,
         "reorderings": 1,
         "iterations": 1,
-        "initial_starts": 4,
         "first_permutations": None,
         "halvings": 0,
         "random_starts": 0.0,

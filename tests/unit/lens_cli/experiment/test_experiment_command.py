@@ -16,6 +16,7 @@ from lens_cli.experiment.command import STUDIES
 from lens_cli.experiment.options import read_given
 from lens_cli.experiment.session import Session, running
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
+from tests.dispositions import default_signals
 
 
 def invoke(*words: str) -> Result:
@@ -96,7 +97,7 @@ def test_stopped_session_says_how_to_go_on(
         session.observer.recalled = 4
         signal.raise_signal(number)
 
-    with pytest.raises(typer.Exit) as stopped, running(read_given(output=tmp_path)) as session:
+    with default_signals(), pytest.raises(typer.Exit) as stopped, running(read_given(output=tmp_path)) as session:
         stop(session)
     assert stopped.value.exit_code == EXIT_INTERRUPTED
     assert f"Stopped. 4 of 9 cells are done and kept in {tmp_path / 'store'}; the same command goes on from there." in (

@@ -1,12 +1,12 @@
-"""Whether label words and labels match: all that do not are named at once, not only the first."""
+"""Whether label words and labels match. All that do not match are named at once, not only the first."""
 
 from collections.abc import Sequence
 
-from lens_engine.errors import ClassTooSmall, InvalidDataset, InvalidInput, InvalidVerbalizer
+from lens_engine.errors import ClassTooSmall, InvalidInput, InvalidVerbalizer
+from lens_engine.task.template import missing_label_word, show_label
 from lens_engine.types import Example
 
 _MAX_LISTED = 10
-_MAX_SHOWN_CHARACTERS = 40
 
 
 def find_mismatches(labels: Sequence[str], examples: Sequence[Example], field: str) -> list[InvalidInput]:
@@ -16,31 +16,29 @@ def find_mismatches(labels: Sequence[str], examples: Sequence[Example], field: s
         first_rows.setdefault(example.label, example.row)
     without_word = [(label, row) for label, row in first_rows.items() if label not in set(labels)]
     without_example = [label for label in labels if label not in first_rows]
-    found: list[InvalidInput] = [_without_word(label, row, field) for label, row in without_word[:_MAX_LISTED]]
+    found: list[InvalidInput] = [missing_label_word(label, row, field) for label, row in without_word[:_MAX_LISTED]]
     return found + [_without_example(label, field) for label in without_example[:_MAX_LISTED]]
-
-
-def _without_word(label: str, row: int, field: str) -> InvalidInput:
-    return InvalidDataset(
-        f"row {row} has the label {_show(label)}, which has no label word; add it to the verbalizer",
-        field=f"{field}.label",
-        row=row,
-    )
 
 
 def _without_example(label: str, field: str) -> InvalidInput:
     if field.startswith("test"):  # the dataset has examples of it, or says itself that it has none
         return ClassTooSmall(
-            f"label {_show(label)} has no example in the {field} rows; add test rows of it, or leave the test rows "
-            "out to have some of the dataset held out",
+            f"label {show_label(label)} has no example in the {field} rows; add test rows of it, or "
+            "leave the test rows out to have some of the dataset held out",
             field=f"{field}.label",
         )
     return InvalidVerbalizer(
-        f"label {_show(label)} has a label word but no example in the {field} rows; "
+        f"label {show_label(label)} has a label word but no example in the {field} rows; "
         "add examples or take it out of the verbalizer",
         field=f"verbalizer.{label}",
     )
 
 
-def _show(label: str) -> str:
-    return repr(label if len(label) <= _MAX_SHOWN_CHARACTERS else f"{label[:_MAX_SHOWN_CHARACTERS]}…")
+def check_labels(labels: Sequence[str], examples: Sequence[Example], field: str) -> None:
+    """
+    Raises:
+        InvalidDataset: naming the first row whose label has no word.
+        InvalidVerbalizer, ClassTooSmall: naming the first label without an example, in the dataset or the test rows.
+    """
+    for mismatch in find_mismatches(labels, examples, field):
+        raise mismatch
