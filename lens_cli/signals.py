@@ -1,4 +1,4 @@
-"""What Ctrl-C, `kill` and a closed terminal do."""
+"""Handlers for Ctrl-C (SIGINT), `kill` (SIGTERM) and a closed terminal (SIGHUP)."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -12,9 +12,9 @@ Handler = Callable[[int, FrameType | None], None]
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let each of the stop signals end the block by KeyboardInterrupt.
+    """Raise KeyboardInterrupt in the block at the first stop signal.
 
-    Only the first one counts: what the block takes down on its way out is taken down in peace.
+    Later signals are ignored, so that the block's clean-up is not interrupted.
     """
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -27,7 +27,7 @@ def interruptible() -> Iterator[None]:
 
 
 class StopRequest:
-    """Set by the first stop signal; the second one is a KeyboardInterrupt."""
+    """A request to stop, made by the first stop signal. The second signal raises KeyboardInterrupt."""
 
     def __init__(self) -> None:
         self.is_made = False

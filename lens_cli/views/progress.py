@@ -1,4 +1,4 @@
-"""One live bar for one selection, fed by the engine directly or by what the API says."""
+"""The progress bar of one selection. The engine or the polled API supplies the progress."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,10 +20,10 @@ PHASE_NAMES = {
 
 
 class SelectionBar:
-    """Shows phase, pairs, pace, time left and the best accuracy so far.
+    """Shows phase, pairs, speed, time left and the best accuracy so far.
 
-    The bar's length goes by tokens, which is where the time goes; where the output is no terminal,
-    each step and each tenth of the whole is a line instead.
+    The bar's length follows tokens, because tokens take the time. If the output is not a terminal,
+    each step and each tenth of the total prints one line.
     """
 
     def __init__(self, bar: Bar, task_id: TaskID) -> None:
@@ -46,11 +46,11 @@ class SelectionBar:
                 self._bar.console.print(f"{describe_place(progress)}: {describe_facts(progress)}", soft_wrap=True)
 
     def wait(self, what: str) -> None:
-        """Say what is being waited for while there is no progress to show."""
+        """Show what the command waits for while there is no progress."""
         self._bar.update(self._task_id, description=what, total=None)
 
     def finish(self, what: str) -> None:
-        """Fill the bar: savings found on the way may have left it short of its end."""
+        """Fill the bar, which may be short of its end because repeated work was skipped."""
         total = self._bar.tasks[0].total or 1
         self._bar.update(self._task_id, description=what, completed=total, total=total)
 

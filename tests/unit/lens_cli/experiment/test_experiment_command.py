@@ -99,7 +99,7 @@ def test_stopped_session_says_how_to_go_on(
     with pytest.raises(typer.Exit) as stopped, running(read_given(output=tmp_path)) as session:
         stop(session)
     assert stopped.value.exit_code == EXIT_INTERRUPTED
-    assert f"Stopped. 4 of 9 cells are done and kept in {tmp_path / 'store'}; the same command goes on from there." in (
+    assert f"Stopped. 4 of 9 cells are stored in {tmp_path / 'store'}. Repeat the command to resume." in (
         capsys.readouterr().err
     )
 

@@ -122,7 +122,7 @@ def test_result_without_any_figure_can_be_shown() -> None:
         partial=True, stop_reason=StopReason.CANCELLED, validation=None, test=None, baselines=Baselines(),
         verdict=None, order=None, warnings=(),
     )  # fmt: skip
-    assert "Partial: it was stopped" in shown(bare)
+    assert "Partial: the run was stopped" in shown(bare)
 
 
 @pytest.mark.parametrize(
