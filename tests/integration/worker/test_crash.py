@@ -76,7 +76,7 @@ def test_an_absent_postgres_does_not_end_the_worker(
 
     handler(job_of(Claim("sel_1", 1), redis), 1, KILLED, None)
 
-    assert "its lease will run out" in caplog.text
+    assert "the lease will run out" in caplog.text
 
 
 @pytest.mark.parametrize("job_id", ["stranger", "no-number"])

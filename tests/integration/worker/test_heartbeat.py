@@ -131,7 +131,7 @@ def test_an_absent_postgres_only_delays_the_writing(
     with beating(database, claim) as monitor:
         with absent(settings):
             monitor.on_checkpoint(CHECKPOINT)
-            until(lambda: "Postgres is away" in caplog.text, "a write has failed")
+            until(lambda: "Postgres does not answer" in caplog.text, "a write has failed")
             assert monitor.stop_requested() is None
         until(lambda: not monitor.read_news(), "the write has been made up for")
 

@@ -18,4 +18,4 @@ def test_worker_on_a_migrated_database_begins(settings: Settings) -> None:
 def test_worker_begins_while_postgres_is_away(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
     away = "postgresql+psycopg://lens@/lens?host=/nonexistent"
     sweep_once(settings.model_copy(update={"database_url": away}))
-    assert "Postgres is away; the API will sweep" in caplog.text
+    assert "Postgres does not answer; the API will sweep later" in caplog.text

@@ -32,7 +32,7 @@ def restored_job(function: str, *, instance: str | None = None, **fields: str) -
 
 @pytest.mark.parametrize("function", ["os.system", "worker.execution.execute_selection", "builtins.eval", ""])
 def test_another_function_is_refused(function: str) -> None:
-    with pytest.raises(ForbiddenJobError, match="only worker\\.jobs\\.run_selection is run"):
+    with pytest.raises(ForbiddenJobError, match="only worker\\.jobs\\.run_selection is allowed"):
         _ = restored_job(function).func
 
 
