@@ -1,4 +1,4 @@
-"""The newest checkpoint of a selection, so that the next attempt goes on where the last one stopped."""
+"""The newest checkpoint of a selection, from which the next attempt resumes."""
 
 from sqlalchemy import ForeignKey, Integer, LargeBinary, String
 from sqlalchemy.orm import Mapped, mapped_column

@@ -1,4 +1,4 @@
-"""What happened to a selection, in order. Status and phase changes are written by a trigger."""
+"""The history of a selection. A database trigger writes status and phase changes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The whole result of a finished selection, as `lens_engine.result.SelectionResult` writes it."""
+"""The complete result of a finished selection: the JSON of `lens_engine.result.SelectionResult`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""One demonstration of a finished selection's permutation."""
+"""The support examples of finished selections, one row per demonstration."""
 
 from sqlalchemy import Double, ForeignKey, Integer, SmallInteger, Text
 from sqlalchemy.orm import Mapped, mapped_column

@@ -1,4 +1,4 @@
-"""From the bytes of POST /selections to a submission that can be run, or the reasons why not."""
+"""Validates the body of POST /selections and reports every error."""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ _Built = TypeVar("_Built")
 
 @dataclass(frozen=True, slots=True)
 class KnownDataset:
-    """A dataset that is here already."""
+    """A dataset that is already stored."""
 
     id: str
     examples: tuple[Example, ...]
@@ -41,12 +41,12 @@ class KnownDataset:
 
 Source = ParsedDataset | KnownDataset
 FindDataset = Callable[[str, str], KnownDataset]
-"""(dataset id, field) -> the owner's dataset; raises UnknownDataset."""
+"""(dataset id, field) -> dataset of the owner. Raises UnknownDataset."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValidSubmission:
-    """Everything checked: ready to be stored."""
+    """A validated submission, ready to store."""
 
     spec: StoredSpec
     name: str | None
@@ -57,7 +57,7 @@ class ValidSubmission:
 
 @dataclass(frozen=True, slots=True)
 class JsonSubmission:
-    """A JSON body, as it came."""
+    """A JSON body as received."""
 
     raw: bytes
 
@@ -84,7 +84,7 @@ class JsonSubmission:
 
 @dataclass(frozen=True, slots=True)
 class FormSubmission:
-    """A multipart body: the spec's JSON and one or two files, spooled."""
+    """A multipart body: the spec as JSON, and one or two spooled files."""
 
     raw_spec: bytes
     dataset: IO[bytes]
@@ -109,11 +109,16 @@ RawSubmission = JsonSubmission | FormSubmission
 
 
 def check_spec(spec: SelectionSpec, settings: Settings) -> StoredSpec:
-    """Template, label words, options and model: all that is wrong is named at once."""
+    """Check model, template, label words and options.
+
+    Raises:
+        UnknownModelName: the service does not offer the model.
+        RefusedInput: names all other errors at once.
+    """
     model = spec.model if spec.model is not None else settings.default_model
     if model not in settings.allowed_models:
         offered = ", ".join(settings.allowed_models)
-        detail = f"the model is not offered here; choose one of {offered}"
+        detail = f"the model is not offered; choose one of {offered}"
         raise UnknownModelName(detail, errors=[{"detail": detail, "pointer": "/spec/model"}])
     found: list[InvalidInput] = []
     template = _collect(found, lambda: Template(spec.template))
@@ -125,7 +130,11 @@ def check_spec(spec: SelectionSpec, settings: Settings) -> StoredSpec:
 
 
 def check_fit(submission: ValidSubmission) -> ValidSubmission:
-    """The dataset has the labels and the numbers that the spec needs."""
+    """Check that the dataset has the labels and the number of rows that the spec needs.
+
+    Raises:
+        RefusedInput: labels do not match the verbalizer, or there are too few rows.
+    """
     test = None if submission.test is None else submission.test.examples
     problem = Problem(submission.spec.task, submission.dataset.examples, test)
     mismatches = find_mismatches(problem.task.labels, problem.examples, "dataset")
@@ -160,7 +169,7 @@ def _model(kind: Any, value: Any, *prefix: str) -> Any:
         return kind.model_validate(value)
     except ValidationError as error:
         found = error.errors(include_input=False, include_url=False, include_context=False)
-        raise Unprocessable("the body is not valid", errors=error_items(found, prefix=prefix)) from error
+        raise Unprocessable("the body is invalid", errors=error_items(found, prefix=prefix)) from error
 
 
 def _parse_file(file: IO[bytes], settings: Settings, field: str) -> ParsedDataset:
@@ -170,7 +179,7 @@ def _parse_file(file: IO[bytes], settings: Settings, field: str) -> ParsedDatase
 
 @contextmanager
 def _on_disk(file: IO[bytes], settings: Settings) -> Iterator[Path]:
-    """The upload under a name of our own, for as long as the block lasts."""
+    """Copy the upload to a temporary file that exists until the block ends."""
     with tempfile.TemporaryDirectory(prefix="lens-upload-", dir=settings.spool_dir) as folder:
         path = Path(folder, "upload")
         file.seek(0)
