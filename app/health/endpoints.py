@@ -1,4 +1,4 @@
-"""Liveness and readiness, and the models on offer."""
+"""Routes /healthz, /readyz and /models."""
 
 from typing import Literal
 
@@ -34,13 +34,13 @@ class ModelList(BaseModel):
 
 @router.get("/healthz", tags=["health"])
 async def is_alive() -> Health:
-    """The process answers."""
+    """Liveness: the process answers."""
     return Health()
 
 
-@router.get("/readyz", tags=["health"], response_model=Readiness, responses={503: {"description": "Not ready."}})
+@router.get("/readyz", tags=["health"], response_model=Readiness, responses={503: {"description": "A check failed."}})
 def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
-    """The database and Redis answer, and the schema is this release's."""
+    """Readiness: Postgres and Redis answer, and the database schema matches this release."""
     checks = run_checks(services)
     failed = {name: fault for name, fault in checks.items() if fault is not None}
     if failed:
@@ -54,7 +54,7 @@ def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
 
 @router.get("/models", tags=["models"])
 def list_models(services: ServicesDep) -> ModelList:
-    """The names that a spec's `model` may have."""
+    """Models that a spec can name."""
     settings = services.settings
     return ModelList(
         items=[ModelOut(name=name, is_default=name == settings.default_model) for name in settings.allowed_models]
