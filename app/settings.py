@@ -31,15 +31,21 @@ class Settings(BaseSettings):
     database_pool_size: int = Field(
         10, ge=1, le=200, description="Number of connections that the API process keeps open."
     )
-    database_max_overflow: int = Field(5, ge=0, le=200)
-    statement_timeout_seconds: float = Field(10.0, gt=0)
+    database_max_overflow: int = Field(5, ge=0, le=200, description="Number of further connections at peak load.")
+    statement_timeout_seconds: float = Field(10.0, gt=0, description="Time limit of one SQL statement (seconds).")
     redis_url: str = Field("redis://localhost:6379/0", repr=False)
     queue_name: str = Field("lens", pattern=r"^[A-Za-z0-9_-]{1,64}$")
 
     # Liveness. A worker holds a selection by a lease that it renews. The sweep takes over expired leases.
-    lease_seconds: float = Field(60.0, gt=0)
-    lease_renew_seconds: float = Field(15.0, gt=0)
-    sweep_interval_seconds: float = Field(15.0, gt=0)
+    lease_seconds: float = Field(
+        60.0,
+        gt=0,
+        description="Time for which a silent worker keeps its selection before another may take it (seconds).",
+    )
+    lease_renew_seconds: float = Field(15.0, gt=0, description="Time between two renewals of a lease (seconds).")
+    sweep_interval_seconds: float = Field(
+        15.0, gt=0, description="Time between two sweeps of the API process (seconds)."
+    )
     doorbell_grace_seconds: float = Field(
         10.0, ge=0, description="Age from which the sweep enqueues a new selection (seconds)."
     )
@@ -65,10 +71,10 @@ class Settings(BaseSettings):
         50 * 2**20, ge=1024, description="Maximum size of the body of POST /selections (bytes)."
     )
     max_body_bytes: int = Field(2 * 2**20, ge=1024, description="Maximum size of any other body (bytes).")
-    max_rows: int = Field(100_000, ge=1)
-    max_labels: int = Field(200, ge=2)
-    max_text_characters: int = Field(20_000, ge=1, le=131_072)
-    max_label_characters: int = Field(200, ge=1, le=131_072)
+    max_rows: int = Field(100_000, ge=1, description="Maximum number of rows of a dataset.")
+    max_labels: int = Field(200, ge=2, description="Maximum number of labels of a dataset.")
+    max_text_characters: int = Field(20_000, ge=1, le=131_072, description="Maximum length of a text (characters).")
+    max_label_characters: int = Field(200, ge=1, le=131_072, description="Maximum length of a label (characters).")
     spool_dir: Path | None = Field(
         None, description="Folder for uploads while they are read; null for the system default."
     )
@@ -89,7 +95,9 @@ class Settings(BaseSettings):
         "https://lens.example", pattern=r"^https?://[^\s]+$", description="Base address of problem types."
     )
     retry_after_seconds: int = Field(2, ge=1, description="Time between two polls of a client (seconds).")
-    idempotency_hours: int = Field(24, ge=24)
+    idempotency_hours: int = Field(
+        24, ge=24, description="Time for which answers to idempotency keys are kept (hours)."
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
     @field_validator("database_url")

@@ -43,7 +43,7 @@ def hyperparameters(given: Given) -> None:
 
 
 def filtering(given: Given) -> None:
-    """What filtering adds: random permutations of the least, the most informative and any examples."""
+    """What filtering adds: random permutations of the least, the most informative and any examples, and LENS."""
     _perform("filtering", given)
 
 
