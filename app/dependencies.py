@@ -38,6 +38,11 @@ OwnerDep = Annotated[str, Depends(get_owner)]
 
 
 def get_selection_id(selection_id: Annotated[str, Path(examples=["sel_01jd5g9k2m7x8y4z0q3r6t1v5w"])]) -> str:
+    """Return the id in the path.
+
+    Raises:
+        NotFound: the id does not have the form of an id.
+    """
     if not is_id(selection_id):
         raise NotFound("there is no selection with this id")
     return selection_id
@@ -58,6 +63,11 @@ def get_page(
     limit: Annotated[int, Query(ge=1, le=200, description="Page size.")] = 50,
     cursor: Annotated[str | None, Query(max_length=100, description="Value of `next` in the previous page.")] = None,
 ) -> Page:
+    """Read the page parameters.
+
+    Raises:
+        InvalidCursor: the cursor is invalid.
+    """
     try:
         return Page(limit, None if cursor is None else decode_cursor(cursor))
     except ValueError as error:

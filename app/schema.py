@@ -18,6 +18,7 @@ def upgrade_schema(settings: Settings, revision: str = "head") -> None:
 
 
 def downgrade_schema(settings: Settings, revision: str) -> None:
+    """Revert migrations down to `revision`."""
     command.downgrade(alembic_config(settings), revision)
 
 
@@ -32,6 +33,7 @@ def current_revision(connection: Connection) -> str | None:
 
 
 def alembic_config(settings: Settings) -> Config:
+    """Build the Alembic configuration for the database of the settings."""
     config = _bare_config()
     config.attributes["settings"] = settings
     return config

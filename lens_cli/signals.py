@@ -34,6 +34,8 @@ class StopRequest:
 
     @contextmanager
     def listening(self, on_first: Callable[[], None]) -> Iterator[None]:
+        """Handle stop signals in the block. The first signal sets `is_made` and calls `on_first`."""
+
         def request(_number: int, _frame: FrameType | None) -> None:
             if self.is_made:
                 raise KeyboardInterrupt

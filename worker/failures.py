@@ -18,6 +18,7 @@ def describe_failure(error: LensError | MemoryError, settings: Settings, instanc
 
 
 def describe_timeout(settings: Settings, instance: str) -> dict[str, Any]:
+    """Describe a run that exceeded its time limit."""
     detail = "the run exceeded its time limit; set the budget max_seconds to stop earlier and keep the best so far"
     return problem("timeout", detail, settings=settings, instance=instance)
 

@@ -1,4 +1,4 @@
-"""The engine's observer: passes progress to the heartbeat and stop requests back to the engine."""
+"""The `SelectionListener` of a worker: passes progress to the heartbeat and stop requests to the engine."""
 
 import threading
 import time

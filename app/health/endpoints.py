@@ -3,7 +3,7 @@
 from typing import Literal
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from app.dependencies import ServicesDep
 from app.errors import Unavailable
@@ -15,20 +15,28 @@ router = APIRouter()
 
 
 class Health(BaseModel):
+    """Answer of a live process."""
+
     status: Literal["ok"] = "ok"
 
 
 class Readiness(BaseModel):
+    """Checks of a ready service by name."""
+
     status: Literal["ready"] = "ready"
     checks: dict[str, Literal["ok"]]
 
 
 class ModelOut(BaseModel):
-    name: str
-    is_default: bool
+    """A language model that the service offers."""
+
+    name: str = Field(description="Value for `model` in a spec.")
+    is_default: bool = Field(description="True if specs without `model` use this model.")
 
 
 class ModelList(BaseModel):
+    """All language models that the service offers."""
+
     items: list[ModelOut]
 
 

@@ -16,6 +16,8 @@ OwnerText = String(100)
 
 
 class Base(DeclarativeBase):
+    """Base of all tables, with one naming convention for constraints and indexes."""
+
     metadata = MetaData(
         naming_convention={
             "ix": "ix_%(table_name)s_%(column_0_N_name)s",

@@ -7,6 +7,8 @@ from app.models.base import Base, CreatedAt, IdText
 
 
 class StoredCheckpoint(Base):
+    """`data` holds the bytes of `Checkpoint.to_bytes`. There is one row per selection."""
+
     __tablename__ = "checkpoints"
 
     selection_id: Mapped[str] = mapped_column(IdText, ForeignKey("selections.id", ondelete="CASCADE"), primary_key=True)

@@ -10,6 +10,8 @@ from app.models.base import Base, CreatedAt, IdText
 
 
 class Event(Base):
+    """One event. Ids increase in order of insertion."""
+
     __tablename__ = "events"
     __table_args__ = (Index(None, "selection_id", "id"),)
 

@@ -10,6 +10,8 @@ from app.models.base import Base, CreatedAt, IdText
 
 
 class Report(Base):
+    """One result per selection."""
+
     __tablename__ = "reports"
 
     selection_id: Mapped[str] = mapped_column(IdText, ForeignKey("selections.id", ondelete="CASCADE"), primary_key=True)

@@ -7,6 +7,8 @@ from app.models.base import Base, IdText
 
 
 class StoredSupportExample(Base):
+    """One demonstration. `position` counts from 0 in prompt order."""
+
     __tablename__ = "support_examples"
 
     selection_id: Mapped[str] = mapped_column(IdText, ForeignKey("selections.id", ondelete="CASCADE"), primary_key=True)

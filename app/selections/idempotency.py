@@ -62,6 +62,7 @@ def hold_key(session: Session, request: RequestKey) -> None:
 
 
 def keep_answer(session: Session, request: RequestKey, answer: SelectionOut) -> None:
+    """Store the answer to a request under its key."""
     session.execute(
         insert(IdempotencyKey).values(
             owner_id=request.owner_id,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from app.selections.schemas import SelectionSpec, SubmissionBody
 
@@ -32,8 +32,10 @@ EXAMPLE_SUBMISSION: dict[str, Any] = {
 
 
 class ErrorItemOut(BaseModel):
+    """One error and its place in the request."""
+
     detail: str
-    pointer: str
+    pointer: str = Field(description="JSON pointer into the body, or `/dataset/rows/7/label` in a file.")
 
 
 class Problem(BaseModel):

@@ -79,15 +79,15 @@ class ProgressOut(Outgoing):
     """Progress of a run. A pair is one prefix (the demonstrations) and one query scored."""
 
     phase: Phase
-    step: int
-    steps: int
-    pairs_done: int
-    pairs_total: int
-    tokens_done: int
-    tokens_total: int
-    tokens_per_second: float | None
-    eta_seconds: float | None
-    best_validation_accuracy: float | None
+    step: int = Field(description="Number of the current step of the phase, counted from 1.")
+    steps: int = Field(description="Number of steps of the phase.")
+    pairs_done: int = Field(description="Number of pairs scored so far, over all phases.")
+    pairs_total: int = Field(description="Expected number of pairs of the run.")
+    tokens_done: int = Field(description="Number of tokens scored so far, over all phases.")
+    tokens_total: int = Field(description="Expected number of tokens of the run.")
+    tokens_per_second: float | None = Field(description="Speed of this attempt (tokens per second); null at first.")
+    eta_seconds: float | None = Field(description="Expected remaining time (seconds); null while the speed is unknown.")
+    best_validation_accuracy: float | None = Field(description="Best accuracy so far on validation rows.")
 
 
 class SpecOut(Outgoing):
@@ -130,6 +130,8 @@ class SelectionOut(Outgoing):
 
 
 class SelectionPage(Outgoing):
+    """One page of selections, newest first."""
+
     items: list[SelectionOut]
     next: str | None = Field(description="Cursor of the next page; null on the last page.")
 
@@ -144,6 +146,8 @@ class EventOut(Outgoing):
 
 
 class EventPage(Outgoing):
+    """One page of events, oldest first."""
+
     items: list[EventOut]
     next: str | None = Field(description="Cursor of the next page; null on the last page.")
 
@@ -183,9 +187,13 @@ class RenderedPrompt(Outgoing):
 
 
 class Rendered(RenderedPrompt):
+    """The prompt for one input."""
+
     selection_id: str
 
 
 class RenderedMany(Outgoing):
+    """The prompts for several inputs, in the order of the inputs."""
+
     selection_id: str
     prompts: list[RenderedPrompt]

@@ -30,4 +30,5 @@ LEASED = frozenset({Status.RUNNING, Status.CANCELLING})
 
 
 def can_move(current: Status, target: Status) -> bool:
+    """Whether the transition is allowed."""
     return target in TRANSITIONS[current]

@@ -62,10 +62,17 @@ class JsonSubmission:
     raw: bytes
 
     def digest(self) -> str:
+        """SHA-256 of the canonical JSON."""
         canonical = json.dumps(parse_json(self.raw), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def validate(self, settings: Settings, find_dataset: FindDataset) -> ValidSubmission:
+        """Parse and check the spec and the rows.
+
+        Raises:
+            Unprocessable: the body has another form, or names an unknown model or dataset.
+            RefusedInput: the engine or the parser refuses the spec or the rows.
+        """
         body = _model(SubmissionBody, parse_json(self.raw))
         spec = check_spec(body.spec, settings)
         limits = parsing_limits(settings)
@@ -91,12 +98,14 @@ class FormSubmission:
     test: IO[bytes] | None
 
     def digest(self) -> str:
+        """SHA-256 of the canonical spec and the bytes of the files."""
         spec = json.dumps(parse_json(self.raw_spec, "spec"), sort_keys=True, separators=(",", ":"))
         parts = [hashlib.sha256(spec.encode()).hexdigest()]
         parts += [_file_digest(file) for file in (self.dataset, self.test) if file is not None]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def validate(self, settings: Settings, find_dataset: FindDataset) -> ValidSubmission:  # noqa: ARG002
+        """Parse and check the spec and the files. Raises the same errors as `JsonSubmission.validate`."""
         body = _model(SelectionSpec, parse_json(self.raw_spec, "spec"), "spec")
         spec = check_spec(body, settings)
         with invalid_inputs(inline=False):
@@ -147,6 +156,7 @@ def check_fit(submission: ValidSubmission) -> ValidSubmission:
 
 
 def parsing_limits(settings: Settings) -> ParsingLimits:
+    """Limits of an upload according to the settings."""
     return ParsingLimits(
         max_bytes=settings.max_upload_bytes,
         max_rows=settings.max_rows,

@@ -57,6 +57,7 @@ class SelectionBar:
 
 @contextmanager
 def selection_bar(console: Console) -> Iterator[SelectionBar]:
+    """Show a bar on `console` until the block ends."""
     columns = (
         TextColumn("[bold]{task.description}"),
         BarColumn(bar_width=24),
@@ -68,11 +69,13 @@ def selection_bar(console: Console) -> Iterator[SelectionBar]:
 
 
 def describe_place(progress: Progress) -> str:
+    """Name the phase, with its step if it has several."""
     name = PHASE_NAMES[progress.phase]
     return f"{name} {progress.step}/{progress.steps}" if progress.steps > 1 else name
 
 
 def describe_facts(progress: Progress) -> str:
+    """List pairs, speed, time left and best accuracy, as far as known."""
     facts = [f"{progress.pairs_done:,}/{progress.pairs_total:,} pairs"]
     if progress.tokens_per_second is not None:
         facts.append(f"{progress.tokens_per_second:,.0f} tokens/s")
@@ -84,6 +87,7 @@ def describe_facts(progress: Progress) -> str:
 
 
 def describe_seconds(seconds: float) -> str:
+    """Format a duration as `h:mm:ss` or `m:ss`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

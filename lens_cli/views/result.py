@@ -29,6 +29,7 @@ class AccuracyRow:
 
 
 def show_result(result: SelectionResult, console: Console) -> None:
+    """Print the complete result."""
     console.print(build_examples_table(result))
     console.print()
     console.print(build_accuracy_table(result))
