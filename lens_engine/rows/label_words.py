@@ -1,4 +1,4 @@
-"""Whether label words and labels match. All that do not match are named at once, not only the first."""
+"""Checks that labels and label words match, and names all mismatches at once."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ _MAX_LISTED = 10
 
 
 def find_mismatches(labels: Sequence[str], examples: Sequence[Example], field: str) -> list[InvalidInput]:
-    """Labels of the examples without a label word, then label words that no example has."""
+    """Find labels of examples without a label word, then label words without an example."""
     first_rows: dict[str, int] = {}
     for example in examples:
         first_rows.setdefault(example.label, example.row)
@@ -21,15 +21,15 @@ def find_mismatches(labels: Sequence[str], examples: Sequence[Example], field: s
 
 
 def _without_example(label: str, field: str) -> InvalidInput:
-    if field.startswith("test"):  # the dataset has examples of it, or says itself that it has none
+    if field.startswith("test"):  # the check of the dataset reports a label that has no example at all
         return ClassTooSmall(
-            f"label {show_label(label)} has no example in the {field} rows; add test rows of it, or "
-            "leave the test rows out to have some of the dataset held out",
+            f"label {show_label(label)} has no example in the {field} rows; add test rows with this label, or send no "
+            "test rows to hold out a share of the dataset",
             field=f"{field}.label",
         )
     return InvalidVerbalizer(
         f"label {show_label(label)} has a label word but no example in the {field} rows; "
-        "add examples or take it out of the verbalizer",
+        "add examples or remove the label from the verbalizer",
         field=f"verbalizer.{label}",
     )
 

@@ -153,7 +153,7 @@ class Task:
 def missing_label_word(label: str, row: int, field: str) -> InvalidDataset:
     """The refusal of a row whose label has no label word; `field` is what the caller calls the dataset."""
     return InvalidDataset(
-        f"row {row} has the label {show_label(label)}, which has no label word; add it to the verbalizer",
+        f"row {row} has the label {show_label(label)}, which has no label word; add the label to the verbalizer",
         field=f"{field}.label",
         row=row,
     )
