@@ -304,10 +304,10 @@ def test_unknown_label_is_refused_with_its_row(
         (
             "dataset",
             InvalidVerbalizer,
-            "'c' has a label word but no example in the dataset rows; add examples or take it out of the verbalizer",
+            "'c' has a label word but no example in the dataset rows; add examples or remove the label from the verbalizer",
             "verbalizer.c",
         ),
-        ("test", ClassTooSmall, "'c' has no example in the test rows; add test rows of it", "test.label"),
+        ("test", ClassTooSmall, "'c' has no example in the test rows; add test rows with this label", "test.label"),
     ],
 )
 def test_label_without_an_example_is_refused_by_name(
