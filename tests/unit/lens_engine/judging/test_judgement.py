@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from sklearn.metrics import f1_score
 
-from lens_engine.judging.judgement import EvaluationRows, Judgement, judge
+from lens_engine.judging.judgement import EvaluationRows, Judgement, judge, spread
 from lens_engine.judging.score import Score, rank_key
-from lens_engine.judging.statistics import compare, interval, spread
+from lens_engine.judging.statistics import compare, interval
 from lens_engine.metering.meter import Meter
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer
