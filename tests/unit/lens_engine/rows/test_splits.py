@@ -304,7 +304,7 @@ def test_unknown_label_is_refused_with_its_row(
         (
             "dataset",
             InvalidVerbalizer,
-            "'c' has a label word but no example in the dataset rows; add examples or remove the label from the verbalizer",
+            "'c' has a label word but no example in the dataset rows; add examples or remove the label",
             "verbalizer.c",
         ),
         ("test", ClassTooSmall, "'c' has no example in the test rows; add test rows with this label", "test.label"),
