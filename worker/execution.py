@@ -41,7 +41,7 @@ from worker.persistence import POSTGRES_AWAY, commit_with_patience
 from worker.progress import RunMonitor
 
 Ending = Callable[[Session, Claim], bool]
-"""The last write of a run; False when the claim was lost."""
+"""The last write of a run. It returns False if the claim was lost."""
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 
 def execute_selection(selection_id: str, settings: Settings) -> None:
-    """Run a selection if it is to be had; return quietly if it was delivered twice."""
+    """Claim a selection and run it; return quietly if it is running already or finished."""
     database = create_database(settings, pool_size=2)  # the run and its heartbeat
     try:
         claim = commit_with_patience(
@@ -61,7 +61,7 @@ def execute_selection(selection_id: str, settings: Settings) -> None:
             _PATIENCE_SECONDS,
         )
         if claim is None:
-            _log.info("%s is not to be had; it was delivered twice, or has ended", selection_id)
+            _log.info("%s was not claimed: already running or finished", selection_id)
             return
         Attempt(database, claim, settings).run()
     finally:
@@ -79,7 +79,7 @@ class Attempt:
         self._heartbeat = Heartbeat(database, claim, self._monitor, Rhythm.of(settings))
 
     def run(self) -> None:
-        """Compute and persist. Whatever is raised, the selection is not left to wait for its lease."""
+        """Compute and persist. If anything is raised, the lease is given up at once, so that another worker can take over."""
         self._log("attempt %d begins", self._claim.attempt)
         ended = False
         try:
@@ -88,14 +88,14 @@ class Attempt:
         except ShutDownImminentException:
             self._heartbeat.stop()
             ended = self._hurry(claims.release)
-            self._log("released for a shutdown" if ended else "not released; its lease runs out")
+            self._log("released for a shutdown" if ended else "not released: the lease will run out")
         finally:
             self._heartbeat.stop()
             if not ended:
                 self._hurry(claims.expire_lease)
 
     def _conclude(self) -> Ending:
-        """Compute, and say how the selection is to end."""
+        """Compute, and return the last write of the run."""
         try:
             result = self._select()
         except NothingSelected as error:
