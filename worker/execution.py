@@ -79,7 +79,7 @@ class Attempt:
         self._heartbeat = Heartbeat(database, claim, self._monitor, Rhythm.of(settings))
 
     def run(self) -> None:
-        """Compute and persist. If anything is raised, the lease is given up at once, so that another worker can take over."""
+        """Compute and persist. On any error, give the lease up at once, so that another worker can take over."""
         self._log("attempt %d begins", self._claim.attempt)
         ended = False
         try:
