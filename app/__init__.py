@@ -1,1 +1,1 @@
-"""The service: HTTP in front, Postgres behind, a queue to the worker beside it."""
+"""The HTTP service. Postgres stores its state, and a Redis queue wakes the workers."""

@@ -1,4 +1,4 @@
-"""Engine and sessions: how the service talks to Postgres, and the only place that commits."""
+"""Connections to Postgres. Only this module commits."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,16 +12,16 @@ from app.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """An engine and its session factory. Make one per process, and after a fork, never before it."""
+    """An engine and its session factory. Create one per process, after any fork."""
 
     engine: Engine
     sessions: sessionmaker[Session]
 
     @contextmanager
     def session_scope(self) -> Iterator[Session]:
-        """One transaction: committed when the block ends, rolled back when it raises.
+        """Open one transaction. It commits when the block ends and rolls back when the block raises.
 
-        Keep it short; never compute or talk to Redis inside.
+        Keep the block short: no computation and no call to Redis inside.
         """
         with self.sessions() as session, session.begin():
             yield session
@@ -31,7 +31,7 @@ class Database:
 
 
 def create_database(settings: Settings, *, pool_size: int | None = None) -> Database:
-    """Connect lazily; `pool_size` for processes that need fewer connections than the API."""
+    """Create the engine, which connects lazily. `pool_size` is for processes with fewer connections than the API."""
     engine = create_engine(
         settings.database_url,
         pool_pre_ping=True,
@@ -46,7 +46,7 @@ def create_database(settings: Settings, *, pool_size: int | None = None) -> Data
 
 
 def _connect_args(settings: Settings) -> dict[str, str | int]:
-    """Limits that make a dead or hung server an error within seconds, not a hang."""
+    """Time limits that turn a dead or hung server into an error within seconds."""
     statement_ms = int(settings.statement_timeout_seconds * 1000)
     return {
         "connect_timeout": 3,

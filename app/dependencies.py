@@ -1,4 +1,4 @@
-"""What routes ask for, by name."""
+"""Dependencies of routes: services, session, owner, selection id, page."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ ServicesDep = Annotated[Services, Depends(get_services)]
 
 
 def get_session(services: ServicesDep) -> Iterator[Session]:
-    """One transaction, committed before the response is sent."""
+    """Open one transaction, which commits before the response is sent."""
     with services.database.session_scope() as session:
         yield session
 
@@ -38,8 +38,13 @@ OwnerDep = Annotated[str, Depends(get_owner)]
 
 
 def get_selection_id(selection_id: Annotated[str, Path(examples=["sel_01jd5g9k2m7x8y4z0q3r6t1v5w"])]) -> str:
+    """Return the id in the path.
+
+    Raises:
+        NotFound: the id does not have the form of an id.
+    """
     if not is_id(selection_id):
-        raise NotFound("there is no selection of this id")
+        raise NotFound("there is no selection with this id")
     return selection_id
 
 
@@ -48,20 +53,25 @@ SelectionIdDep = Annotated[str, Depends(get_selection_id)]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """How many, and after which id."""
+    """Page size, and the id after which the page starts."""
 
     limit: int
     last_id: str | None
 
 
 def get_page(
-    limit: Annotated[int, Query(ge=1, le=200, description="At most so many.")] = 50,
-    cursor: Annotated[str | None, Query(max_length=100, description="The `next` of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=200, description="Page size.")] = 50,
+    cursor: Annotated[str | None, Query(max_length=100, description="Value of `next` in the previous page.")] = None,
 ) -> Page:
+    """Read the page parameters.
+
+    Raises:
+        InvalidCursor: the cursor is invalid.
+    """
     try:
         return Page(limit, None if cursor is None else decode_cursor(cursor))
     except ValueError as error:
-        raise InvalidCursor("the cursor is not one of ours; leave it out to begin anew") from error
+        raise InvalidCursor("the cursor is invalid; omit it to start at the first page") from error
 
 
 PageDep = Annotated[Page, Depends(get_page)]

@@ -1,4 +1,4 @@
-"""What the service refuses: each class is one status and one stable code; its docstring is the title.
+"""Errors of the service. Each class has a status and a stable code, and its docstring is the title.
 
     AppError
     ├── BadRequest                      400  bad-request
@@ -13,7 +13,7 @@
     │   └── IdempotencyInFlight         409  idempotency-in-flight
     ├── ContentTooLarge                 413  content-too-large
     ├── UnsupportedMediaType            415  unsupported-media-type
-    ├── RefusedInput                    422  the engine's own code; 413 and 415 for two of the parser's
+    ├── RefusedInput                    422  the engine's code; 413 and 415 for two codes of the parser
     ├── Unprocessable                   422  invalid-request
     │   ├── UnknownModelName            422  unknown-model
     │   ├── UnknownDataset              422  unknown-dataset
@@ -21,7 +21,7 @@
     └── Unavailable                     503  unavailable
         └── StorageFull                 503  storage-full
 
-`error_handlers.py` turns all of them into bodies.
+`app/web/error_handlers.py` turns each error into a response.
 """
 
 import inspect
@@ -53,31 +53,31 @@ class AppError(Exception):
 
 
 class BadRequest(AppError):
-    """The request cannot be read."""
+    """The request is malformed."""
 
     status, code = 400, "bad-request"
 
 
 class InvalidCursor(BadRequest):
-    """The cursor is not one of ours."""
+    """The cursor is invalid."""
 
     code = "invalid-cursor"
 
 
 class Unauthorized(AppError):
-    """No API key, or one we do not know."""
+    """The API key is missing or unknown."""
 
     status, code = 401, "unauthorized"
 
 
 class NotFound(AppError):
-    """There is no such thing."""
+    """The resource does not exist."""
 
     status, code = 404, "not-found"
 
 
 class Conflict(AppError):
-    """The state of the selection does not allow it."""
+    """The state of the selection does not allow this request."""
 
     status, code = 409, "conflict"
 
@@ -95,19 +95,19 @@ class NoResult(Conflict):
 
 
 class AlreadyFinished(Conflict):
-    """The selection has ended; there is nothing to cancel."""
+    """The selection has already ended."""
 
     code = "already-finished"
 
 
 class StillRunning(Conflict):
-    """The selection has not ended; cancel it first."""
+    """The selection has not ended yet."""
 
     code = "still-running"
 
 
 class IdempotencyInFlight(Conflict):
-    """A request with this Idempotency-Key is being answered."""
+    """Another request with this Idempotency-Key is in progress."""
 
     code = "idempotency-in-flight"
 
@@ -119,49 +119,49 @@ class ContentTooLarge(AppError):
 
 
 class UnsupportedMediaType(AppError):
-    """The request body is of a type that is not read here."""
+    """The media type of the request body is not supported."""
 
     status, code = 415, "unsupported-media-type"
 
 
 class Unprocessable(AppError):
-    """The request can be read, but not carried out."""
+    """The request is well-formed but invalid."""
 
     status, code = 422, "invalid-request"
 
 
 class UnknownModelName(Unprocessable):
-    """No model of this name is offered."""
+    """The model is not offered."""
 
     code = "unknown-model"
 
 
 class UnknownDataset(Unprocessable):
-    """There is no such dataset."""
+    """The dataset does not exist."""
 
     code = "unknown-dataset"
 
 
 class IdempotencyMismatch(Unprocessable):
-    """This Idempotency-Key came with another body before."""
+    """This Idempotency-Key was used with a different body."""
 
     code = "idempotency-mismatch"
 
 
 class Unavailable(AppError):
-    """The service cannot answer now; try again."""
+    """The service is temporarily unavailable."""
 
     status, code = 503, "unavailable"
 
 
 class StorageFull(Unavailable):
-    """The service has run out of disk space; try again later."""
+    """The service has no disk space left."""
 
     code = "storage-full"
 
 
 class RefusedInput(AppError):
-    """Something the engine or the parser refuses, under its own code and title."""
+    """An input that the engine or the parser refused. Code and title are those of the engine's error."""
 
     def __init__(self, error: InvalidInput, errors: Sequence[ErrorItem]) -> None:
         super().__init__(str(error), errors=errors)
@@ -175,5 +175,5 @@ class RefusedInput(AppError):
 
 
 def title_of(error: Exception) -> str:
-    """The first sentence of the class's docstring."""
+    """Return the first line of the class's docstring without its full stop."""
     return (inspect.getdoc(type(error)) or type(error).__name__).splitlines()[0].rstrip(".")

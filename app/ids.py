@@ -1,4 +1,4 @@
-"""Opaque ids that sort by the time they were made, and the cursors that point between them."""
+"""Opaque ids that sort by creation time, and page cursors made from ids."""
 
 import base64
 import binascii
@@ -10,12 +10,12 @@ _ID = re.compile(r"[a-z]{2,3}_[0-9a-z]{26}")
 
 
 def new_id(prefix: str) -> str:
-    """For example `sel_01jd…`: a prefix and a ULID in lower case."""
+    """Create an id: a prefix and a ULID in lower case, e.g. `sel_01jd…`."""
     return f"{prefix}_{str(ULID()).lower()}"
 
 
 def is_id(value: str) -> bool:
-    """Whether it looks like one of ours; others need not be looked up."""
+    """Whether `value` has the form of an id. Other values need no look-up."""
     return _ID.fullmatch(value) is not None
 
 
@@ -24,10 +24,10 @@ def encode_cursor(last_id: str) -> str:
 
 
 def decode_cursor(cursor: str) -> str:
-    """The id that `encode_cursor` was given.
+    """Return the id inside a cursor made by `encode_cursor`.
 
     Raises:
-        ValueError: the cursor is not one of ours.
+        ValueError: the cursor is invalid.
     """
     try:
         decoded = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")

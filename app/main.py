@@ -1,4 +1,4 @@
-"""The application: settings in, routers in, done. Importing this builds nothing."""
+"""Builds the FastAPI application from settings, routers and middleware."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """For `uvicorn --factory app.main:create_app`. Connects to nothing before the first request."""
+    """Create the application, e.g. for `uvicorn --factory app.main:create_app`. This opens no connection."""
     settings = settings or Settings()
     app = FastAPI(
         title="Lens",
@@ -38,7 +38,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(selections_router)
     app.include_router(health_router)
     install_error_handlers(app, settings)
-    # The last added is the first to see a request.
+    # The middleware added last sees a request first.
     app.add_middleware(BodyLimitMiddleware, settings=settings)
     app.add_middleware(AuthenticationMiddleware, settings=settings)
     app.add_middleware(RequestIdMiddleware)
@@ -54,19 +54,21 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
     finally:
         stopping.set()
-        await sweeping  # a sweep under way holds a connection
+        await sweeping  # a running sweep holds a connection
         services.queue.close()
         services.database.dispose()
 
 
 async def sweep_until(stopping: asyncio.Event, services: Services) -> None:
-    """Sweep at every interval. It does not raise: nothing else tries crashed selections again."""
+    """Sweep at every interval. Never raises, because only the sweep retries crashed selections."""
     while not stopping.is_set():
         try:
             await asyncio.to_thread(sweep, services.database, services.queue, services.settings)
         except SQLAlchemyError as error:
-            _log.warning("the sweep could not reach the database (%s)", type(error).__name__)
-        except Exception:  # noqa: BLE001 - one row that cannot be handled must not end all retries
-            _log.exception("the sweep failed; the next one tries again", extra={"action": "sweep-failed"})
+            _log.warning(
+                "the sweep could not reach the database; the next sweep tries again (%s)", type(error).__name__
+            )
+        except Exception:  # noqa: BLE001 - one bad row must not end all retries
+            _log.exception("the sweep failed; the next sweep tries again", extra={"action": "sweep-failed"})
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopping.wait(), services.settings.sweep_interval_seconds)

@@ -1,7 +1,8 @@
-"""The doorbell: Redis tells a worker that a selection waits. Losing it costs delay, never data.
+"""The doorbell: a job in Redis that tells a worker that a selection waits.
 
-The only module of `app` that imports rq. Nothing here raises when Redis is away: the row in Postgres
-is the truth, and the sweep rings again.
+The row in Postgres is the source of truth. A lost job therefore delays a selection and loses no data:
+the sweep enqueues it again. Requests do not fail while Redis is down. Only this module of `app`
+imports rq.
 """
 
 import logging
@@ -22,7 +23,7 @@ from rq.job import Job, JobStatus
 from app.settings import Settings
 
 RUN_SELECTION = "worker.jobs.run_selection"
-"""Enqueued by name: the API process never imports the worker."""
+"""Name of the job function. The API process never imports the worker."""
 
 SERIALIZER = "json"
 _FAILURE_TTL_SECONDS = 7 * 86_400
@@ -33,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Doorbell:
-    """A queued selection and the attempt its next claim will be; `max_seconds` is its budget, if any."""
+    """A queued selection, the number of its next attempt, and its budget `max_seconds`, if any."""
 
     selection_id: str
     attempt: int
@@ -45,10 +46,10 @@ class Doorbell:
 
     @classmethod
     def from_job_id(cls, job_id: str) -> "Doorbell":
-        """Read back what `job_id` wrote.
+        """Parse a `job_id`.
 
         Raises:
-            ValueError: it is not the id of a selection's job.
+            ValueError: the id does not belong to a selection's job.
         """
         selection_id, _, attempt = job_id.rpartition("-")
         if not selection_id:
@@ -57,7 +58,7 @@ class Doorbell:
 
 
 class JobQueue:
-    """The one queue of selections, with short patience: a request must not wait for Redis."""
+    """The queue of selections. Its timeouts are short, because a request must not wait for Redis."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -67,14 +68,14 @@ class JobQueue:
         self._queue = Queue(settings.queue_name, connection=self._redis, serializer=SERIALIZER)
 
     def enqueue(self, doorbell: Doorbell) -> bool:
-        """Ring for a selection; False when it already rings or Redis is away."""
+        """Enqueue a selection. Returns False if it is enqueued already or Redis does not answer."""
         try:
             self._enqueue(doorbell)
         except DuplicateJobError:
             return False
         except RedisError as error:
             _log.warning(
-                "Redis is away; the sweep will enqueue %s (%s)",
+                "Redis does not answer; the sweep will enqueue %s (%s)",
                 doorbell.selection_id,
                 type(error).__name__,
                 extra={"action": "enqueue-postponed", "selection_id": doorbell.selection_id},
@@ -100,7 +101,11 @@ class JobQueue:
         return int(doorbell.max_seconds) + _TIMEOUT_MARGIN_SECONDS
 
     def enqueue_lost(self, doorbells: Iterable[Doorbell]) -> int:
-        """Ring for those that have no live job, and say how many there were. Raises RedisError."""
+        """Enqueue selections that have no live job, and return their number.
+
+        Raises:
+            RedisError: Redis does not answer.
+        """
         waiting = set(self._queue.get_job_ids())
         suspects = [doorbell for doorbell in doorbells if doorbell.job_id not in waiting]
         jobs = Job.fetch_many([doorbell.job_id for doorbell in suspects], self._redis, serializer=SERIALIZER)
@@ -112,7 +117,7 @@ class JobQueue:
         return len(lost)
 
     def _is_live(self, job: Job | None) -> bool:
-        """Whether a job that left the queue may still be on its way to claim its selection."""
+        """Whether a job that left the queue can still claim its selection."""
         if job is None or job.get_status(refresh=False) not in {JobStatus.QUEUED, JobStatus.STARTED}:
             return False
         signs = [stamp for stamp in (job.enqueued_at, job.started_at, job.last_heartbeat) if stamp is not None]
@@ -120,15 +125,19 @@ class JobQueue:
         return bool(signs) and max(_aware(stamp) for stamp in signs) > datetime.now(UTC) - patience
 
     def withdraw(self, doorbell: Doorbell) -> None:
-        """Take back the job of a selection that was cancelled while it waited. Best effort."""
+        """Delete the job of a selection that was cancelled in the queue (best effort)."""
         self._attempt(lambda: self._fetch(doorbell).delete(), doorbell)
 
     def stop(self, doorbell: Doorbell) -> None:
-        """Have the worker kill a job that does not heed its cancel flag. Best effort."""
+        """Tell the worker to kill a job that ignores its cancel request (best effort)."""
         self._attempt(lambda: send_stop_job_command(self._redis, doorbell.job_id, serializer=SERIALIZER), doorbell)
 
     def ping(self) -> None:
-        """Raises RedisError when Redis does not answer within its second."""
+        """Check that Redis answers.
+
+        Raises:
+            RedisError: Redis does not answer within one second.
+        """
         self._redis.ping()
 
     def close(self) -> None:
@@ -143,7 +152,9 @@ class JobQueue:
         except (NoSuchJobError, InvalidJobOperation):
             return
         except RedisError as error:
-            _log.warning("Redis is away; %s keeps its job (%s)", doorbell.selection_id, type(error).__name__)
+            _log.warning(
+                "Redis does not answer; the job of %s stays as it is (%s)", doorbell.selection_id, type(error).__name__
+            )
 
 
 def _aware(stamp: datetime) -> datetime:

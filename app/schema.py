@@ -1,4 +1,4 @@
-"""The database's schema: bring it up to date, and say whether it is."""
+"""The database schema: migrate it and report its revision."""
 
 from pathlib import Path
 
@@ -13,25 +13,27 @@ from app.settings import Settings
 
 
 def upgrade_schema(settings: Settings, revision: str = "head") -> None:
-    """Run the migrations that are missing. Safe to call from several processes at once."""
+    """Run the missing migrations. Several processes can call this at once."""
     command.upgrade(alembic_config(settings), revision)
 
 
 def downgrade_schema(settings: Settings, revision: str) -> None:
+    """Revert migrations down to `revision`."""
     command.downgrade(alembic_config(settings), revision)
 
 
 def head_revision() -> str | None:
-    """The newest migration this release knows."""
+    """Newest revision of this release."""
     return ScriptDirectory.from_config(_bare_config()).get_current_head()
 
 
 def current_revision(connection: Connection) -> str | None:
-    """The migration the database is at; None for an empty one."""
+    """Revision of the database; None for an empty database."""
     return MigrationContext.configure(connection).get_current_revision()
 
 
 def alembic_config(settings: Settings) -> Config:
+    """Build the Alembic configuration for the database of the settings."""
     config = _bare_config()
     config.attributes["settings"] = settings
     return config

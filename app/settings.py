@@ -1,4 +1,4 @@
-"""The one reader of the environment: every knob of the service, checked when the process starts."""
+"""Settings of the service, read from the environment and checked when a process starts."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-BUNDLED_MODEL = "smollm2-135m-instruct"
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _KEY_HASH = re.compile(r"[0-9a-f]{64}")
@@ -15,71 +15,95 @@ _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class Settings(BaseSettings):
-    """Read from `LENS_*` variables, then from `.env`. A bad value stops the process with its name."""
+    """Values of `LENS_*` variables, then of `.env`. An invalid value stops the process and is named."""
 
     model_config = SettingsConfigDict(
         env_prefix="LENS_",
         env_file=".env",
-        env_parse_none_str="null",  # so that a variable can take back what `.env` sets
+        env_parse_none_str="null",  # lets a variable unset a value of `.env`
         extra="ignore",
         frozen=True,
         hide_input_in_errors=True,
     )
 
-    # Stores. Addresses hold passwords, so they are left out of the repr.
+    # Stores. Addresses contain passwords and therefore stay out of the repr.
     database_url: str = Field("postgresql+psycopg://lens:lens@localhost:5432/lens", repr=False)
-    database_pool_size: int = Field(10, ge=1, le=200, description="Connections kept by the API process.")
-    database_max_overflow: int = Field(5, ge=0, le=200)
-    statement_timeout_seconds: float = Field(10.0, gt=0)
+    database_pool_size: int = Field(
+        10, ge=1, le=200, description="Number of connections that the API process keeps open."
+    )
+    database_max_overflow: int = Field(5, ge=0, le=200, description="Number of further connections at peak load.")
+    statement_timeout_seconds: float = Field(10.0, gt=0, description="Time limit of one SQL statement (seconds).")
     redis_url: str = Field("redis://localhost:6379/0", repr=False)
     queue_name: str = Field("lens", pattern=r"^[A-Za-z0-9_-]{1,64}$")
 
-    # Liveness: a worker holds a selection by a lease that it renews; the sweep takes over dead ones.
-    lease_seconds: float = Field(60.0, gt=0)
-    lease_renew_seconds: float = Field(15.0, gt=0)
-    sweep_interval_seconds: float = Field(15.0, gt=0)
-    doorbell_grace_seconds: float = Field(10.0, ge=0, description="A queued row younger than this is left alone.")
-    stall_seconds: float = Field(600.0, gt=0, description="Seconds without progress after which a run is given up.")
-    stop_grace_seconds: float = Field(60.0, gt=0, description="After so long in `cancelling`, the job is killed.")
-    max_attempts: int = Field(3, ge=1, le=100, description="Crashes after which a selection fails.")
+    # Liveness. A worker holds a selection by a lease that it renews. The sweep takes over expired leases.
+    lease_seconds: float = Field(
+        60.0,
+        gt=0,
+        description="Time for which a silent worker keeps its selection before another may take it (seconds).",
+    )
+    lease_renew_seconds: float = Field(15.0, gt=0, description="Time between two renewals of a lease (seconds).")
+    sweep_interval_seconds: float = Field(
+        15.0, gt=0, description="Time between two sweeps of the API process (seconds)."
+    )
+    doorbell_grace_seconds: float = Field(
+        10.0, ge=0, description="Age from which the sweep enqueues a new selection (seconds)."
+    )
+    stall_seconds: float = Field(
+        600.0, gt=0, description="Time without progress after which a run is killed (seconds)."
+    )
+    stop_grace_seconds: float = Field(
+        60.0, gt=0, description="Time in status `cancelling` after which the job is killed (seconds)."
+    )
+    max_attempts: int = Field(3, ge=1, le=100, description="Number of crashes after which a selection fails.")
     retry_backoff_seconds: float = Field(
-        5.0, ge=0, le=3600, description="Wait after the first crash; doubles with each, up to an hour."
+        5.0, ge=0, le=3600, description="Wait after the first crash; doubles with each crash up to one hour (seconds)."
     )
     job_timeout_seconds: int = Field(
-        86_400, ge=1, le=31_536_000, description="Hard limit of a run that has no `max_seconds`."
+        86_400, ge=1, le=31_536_000, description="Time limit of a run without a budget of `max_seconds` (seconds)."
     )
 
-    # Who may call. A JSON object: SHA-256 of the key in hex -> owner.
+    # Clients. A JSON object from the SHA-256 of an API key (hex) to the owner.
     api_keys: dict[str, str] | None = Field(None, repr=False)
 
-    # What an upload may be.
-    max_upload_bytes: int = Field(50 * 2**20, ge=1024, description="Request body of POST /selections.")
-    max_body_bytes: int = Field(2 * 2**20, ge=1024, description="Any other request body.")
-    max_rows: int = Field(100_000, ge=1)
-    max_labels: int = Field(200, ge=2)
-    max_text_characters: int = Field(20_000, ge=1, le=131_072)
-    max_label_characters: int = Field(200, ge=1, le=131_072)
-    spool_dir: Path | None = Field(None, description="Where uploads wait while they are read; null: system default.")
+    # Limits of an upload.
+    max_upload_bytes: int = Field(
+        50 * 2**20, ge=1024, description="Maximum size of the body of POST /selections (bytes)."
+    )
+    max_body_bytes: int = Field(2 * 2**20, ge=1024, description="Maximum size of any other body (bytes).")
+    max_rows: int = Field(100_000, ge=1, description="Maximum number of rows of a dataset.")
+    max_labels: int = Field(200, ge=2, description="Maximum number of labels of a dataset.")
+    max_text_characters: int = Field(20_000, ge=1, le=131_072, description="Maximum length of a text (characters).")
+    max_label_characters: int = Field(200, ge=1, le=131_072, description="Maximum length of a label (characters).")
+    spool_dir: Path | None = Field(
+        None, description="Folder for uploads while they are read; null for the system default."
+    )
 
-    # Models: the name a client gives -> what the worker loads.
+    # Models. A JSON object from the name that a client gives to the model that the worker loads.
     allowed_models: dict[str, str] = Field({BUNDLED_MODEL: BUNDLED_MODEL})
     default_model: str = BUNDLED_MODEL
-    allow_testing_models: bool = Field(False, description="Let `testing:module:function` make a model. Tests only.")
+    allow_testing_models: bool = Field(
+        False, description="Models of the form `testing:module:function` (for tests only)."
+    )
     device: str = Field("auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     cache_dir: Path = Field(default_factory=lambda: Path.home() / ".cache" / "lens")
-    pair_cache_mib: int = Field(256, ge=0, description="Scores kept for later selections, on disk; 0: none.")
+    pair_cache_mib: int = Field(256, ge=0, description="Size of the score cache on disk (MiB); 0 for no cache.")
 
     # HTTP.
-    public_url: str = Field("https://lens.example", pattern=r"^https?://[^\s]+$", description="Base of problem types.")
-    retry_after_seconds: int = Field(2, ge=1, description="How often a client should ask for progress.")
-    idempotency_hours: int = Field(24, ge=24)
+    public_url: str = Field(
+        "https://lens.example", pattern=r"^https?://[^\s]+$", description="Base address of problem types."
+    )
+    retry_after_seconds: int = Field(2, ge=1, description="Time between two polls of a client (seconds).")
+    idempotency_hours: int = Field(
+        24, ge=24, description="Time for which answers to idempotency keys are kept (hours)."
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
     @field_validator("database_url")
     @classmethod
     def uses_psycopg(cls, url: str) -> str:
-        """`postgres://` and `postgresql://` mean psycopg 3 here."""
+        """Use psycopg 3 for `postgres://` and `postgresql://`."""
         scheme, found, rest = url.partition("://")
         if not found or scheme not in {"postgres", "postgresql", "postgresql+psycopg"}:
             raise ValueError("must be a postgresql:// address")
@@ -97,9 +121,9 @@ class Settings(BaseSettings):
     def are_hashes(cls, keys: dict[str, str] | None) -> dict[str, str] | None:
         for digest, owner in (keys or {}).items():
             if not _KEY_HASH.fullmatch(digest):
-                raise ValueError("each key must be the SHA-256 of an API key, 64 lower-case hex digits")
+                raise ValueError("each key must be the SHA-256 of an API key (64 lower-case hex digits)")
             if not _OWNER.fullmatch(owner):
-                raise ValueError("an owner is up to 100 letters, digits, dots, dashes or underscores")
+                raise ValueError("an owner must have 1 to 100 letters, digits, dots, dashes or underscores")
         return keys
 
     @field_validator("allowed_models")
@@ -107,18 +131,20 @@ class Settings(BaseSettings):
     def have_plain_names(cls, models: dict[str, str]) -> dict[str, str]:
         for name in models:
             if not _MODEL_NAME.fullmatch(name):
-                raise ValueError("a model's name is up to 100 letters, digits, dots, dashes or underscores")
+                raise ValueError("a model name must have 1 to 100 letters, digits, dots, dashes or underscores")
         return models
 
     @model_validator(mode="after")
     def fits_together(self) -> Self:
         if self.lease_renew_seconds * 2 > self.lease_seconds:
-            raise ValueError("lease_renew_seconds must be at most half of lease_seconds, or one late renewal loses it")
+            raise ValueError(
+                "lease_renew_seconds must be at most half of lease_seconds, or one late renewal loses the lease"
+            )
         if self.stall_seconds <= self.lease_renew_seconds:
             raise ValueError("stall_seconds must exceed lease_renew_seconds")
         doubles = [name for name, reference in self.allowed_models.items() if reference.startswith("testing:")]
         if doubles and not self.allow_testing_models:
-            raise ValueError(f"allowed_models {', '.join(doubles)}: `testing:` needs allow_testing_models")
+            raise ValueError(f"allowed_models {', '.join(doubles)}: `testing:` requires allow_testing_models")
         if self.default_model not in self.allowed_models:
             raise ValueError("default_model must be one of allowed_models")
         return self

@@ -1,4 +1,4 @@
-"""The command `lens`. Its modules import torch, Postgres and the web framework only when a command needs them."""
+"""The command `lens`. Each command imports torch, Postgres and the web framework only when it needs them."""
 
 from lens_cli.application import main
 

@@ -1,4 +1,4 @@
-"""`python -m lens_cli`, the same as `lens`."""
+"""`python -m lens_cli` does the same as `lens`."""
 
 from lens_cli.application import main
 

@@ -1,4 +1,4 @@
-"""`lens` and its commands, one module each."""
+"""The Typer application `lens`: registers every command and shows refusals."""
 
 import sys
 from typing import Annotated
@@ -20,7 +20,7 @@ _ENGINE = "Without a service"
 
 
 def create_application() -> typer.Typer:
-    """The commands, ready to be run or tested."""
+    """Build the Typer application with every command."""
     application = typer.Typer(
         name="lens",
         help="Find the support examples of a text-classification task: the demonstrations, and their order, "
@@ -44,7 +44,7 @@ def create_application() -> typer.Typer:
 
 
 def main() -> None:
-    """Run the command line; a refusal becomes a message and an exit code, never a traceback."""
+    """Run the command line. A refusal ends as a message and an exit code, without a traceback."""
     try:
         create_application()()
     except Refusal as refusal:
@@ -63,4 +63,4 @@ def _root(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    del version  # the callback has dealt with it
+    del version  # the callback has handled it

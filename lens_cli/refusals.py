@@ -1,4 +1,4 @@
-"""What goes wrong at the command line: a message a person can act on, and an exit code."""
+"""Errors of the command line: a message that tells the user what to do, and an exit code."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +27,7 @@ EXIT_INTERRUPTED = 130
 
 
 class Refusal(Exception):
-    """The command cannot go on; `details` are further lines for the person who called it."""
+    """The command cannot continue. `details` are further lines for the user."""
 
     def __init__(self, message: str, *, details: tuple[str, ...] = (), exit_code: int = EXIT_FAILED) -> None:
         super().__init__(message)
@@ -37,7 +37,7 @@ class Refusal(Exception):
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Turn the errors that a person can understand into refusals; others stay tracebacks."""
+    """Turn errors that a user can understand into refusals. Other errors keep their traceback."""
     try:
         yield
     except InvalidInput as error:
@@ -45,7 +45,7 @@ def refusing() -> Iterator[None]:
     except (UnknownModel, UnsafeModel) as error:
         raise Refusal(str(error), details=("where: --model",), exit_code=EXIT_MENDABLE) from error
     except CheckpointError as error:
-        raise Refusal(str(error), details=("where: --checkpoint; remove the file, or name another",)) from error
+        raise Refusal(str(error), details=("where: --checkpoint; remove the file or name another",)) from error
     except NothingSelected as error:
         raise Refusal(str(error), exit_code=EXIT_INTERRUPTED) from error
     except (LensError, OSError) as error:
@@ -53,10 +53,10 @@ def refusing() -> Iterator[None]:
 
 
 def read_settings() -> "Settings":
-    """The service's settings from the environment.
+    """Read the service's settings from the environment.
 
     Raises:
-        Refusal: a variable has a bad value; each is named, none is shown.
+        Refusal: variables have invalid values. The refusal names the variables and hides the values.
     """
     from app.settings import Settings
 
@@ -64,10 +64,11 @@ def read_settings() -> "Settings":
         return Settings()
     except ValidationError as error:
         details = tuple(_describe_variable(item["loc"], item["msg"]) for item in error.errors())
-        raise Refusal("the settings are not usable", details=details, exit_code=EXIT_MENDABLE) from error
+        raise Refusal("the settings are invalid", details=details, exit_code=EXIT_MENDABLE) from error
 
 
 def show_refusal(refusal: Refusal, console: Console) -> None:
+    """Print the message and the details of a refusal."""
     console.print(Text("error: ", style="bold red") + Text(str(refusal)), soft_wrap=True)
     for detail in refusal.details:
         console.print(Text(f"  {detail}"), soft_wrap=True)

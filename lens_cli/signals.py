@@ -1,4 +1,8 @@
-"""What Ctrl-C, `kill` and a closed terminal do."""
+"""Handlers for Ctrl-C (SIGINT), `kill` (SIGTERM) and a closed terminal (SIGHUP).
+
+A shell starts a background job with SIGINT ignored, and nohup ignores SIGHUP. A signal that was ignored at the start
+stays ignored. SIGTERM is always handled.
+"""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -12,9 +16,9 @@ Handler = Callable[[int, FrameType | None], None]
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let each of the stop signals end the block by KeyboardInterrupt.
+    """Raise KeyboardInterrupt in the block at the first stop signal.
 
-    Only the first one counts: what the block takes down on its way out is taken down in peace.
+    Later signals are ignored, so that the block's clean-up is not interrupted.
     """
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -27,13 +31,15 @@ def interruptible() -> Iterator[None]:
 
 
 class StopRequest:
-    """Set by the first stop signal; the second one is a KeyboardInterrupt."""
+    """A request to stop, made by the first stop signal. The second signal raises KeyboardInterrupt."""
 
     def __init__(self) -> None:
         self.is_made = False
 
     @contextmanager
     def listening(self, on_first: Callable[[], None]) -> Iterator[None]:
+        """Handle stop signals in the block. The first signal sets `is_made` and calls `on_first`."""
+
         def request(_number: int, _frame: FrameType | None) -> None:
             if self.is_made:
                 raise KeyboardInterrupt
@@ -46,9 +52,14 @@ class StopRequest:
 
 @contextmanager
 def _handling(handler: Handler) -> Iterator[None]:
-    before = {number: signal.signal(number, handler) for number in _STOP_SIGNALS}
+    handled = [number for number in _STOP_SIGNALS if number == signal.SIGTERM or not _is_ignored(number)]
+    before = {number: signal.signal(number, handler) for number in handled}
     try:
         yield
     finally:
         for number, old in before.items():
             signal.signal(number, old)
+
+
+def _is_ignored(number: signal.Signals) -> bool:
+    return signal.getsignal(number) is signal.SIG_IGN

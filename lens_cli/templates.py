@@ -1,4 +1,4 @@
-"""`lens templates`: the paper's tasks, to be copied into a `lens select`."""
+"""`lens templates`: the paper's tasks as arguments of `lens select`."""
 
 import shlex
 from typing import Annotated
@@ -12,7 +12,7 @@ from lens_engine.task.paper_tasks import PAPER_TASKS, PaperTask
 
 
 def templates(
-    name: Annotated[str | None, typer.Argument(help="Only this task, such as sst-2.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Name of one task, e.g. sst-2; default: all tasks.")] = None,
 ) -> None:
     """List the paper's eight tasks: templates, label words and hyper-parameters."""
     console = Console()
@@ -24,7 +24,7 @@ def templates(
 
 
 def select_arguments(task: PaperTask) -> str:
-    """The part of a `lens select` that makes it the paper's, with its first template."""
+    """Arguments that make `lens select` repeat the paper's task with its first template."""
     arguments = ["--template", task.templates[0]]
     for label, word in task.words.items():
         arguments += ["--verbalizer", f"{label}={word}"]
@@ -44,5 +44,5 @@ def _chosen(name: str | None) -> dict[str, PaperTask]:
     if name is None:
         return PAPER_TASKS
     if name not in PAPER_TASKS:
-        raise Refusal(f"no task {name!r}; there are {', '.join(PAPER_TASKS)}", exit_code=EXIT_MENDABLE)
+        raise Refusal(f"unknown task {name!r}; the tasks are {', '.join(PAPER_TASKS)}", exit_code=EXIT_MENDABLE)
     return {name: PAPER_TASKS[name]}

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from lens_engine.config import SelectionConfig
     from lens_engine.errors import LensError
     from lens_engine.language_model.loading.load import load_scorer
+    from lens_engine.language_model.open_model import LanguageModel, open_model
     from lens_engine.pipeline import select_support_examples
     from lens_engine.presets import resolve_config
     from lens_engine.pricing.estimate import CostEstimate
+    from lens_engine.reading import read_examples
     from lens_engine.result import SelectionResult
     from lens_engine.rows.problem import Problem
     from lens_engine.run.preparation import estimate_cost
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CostEstimate",
     "Example",
+    "LanguageModel",
     "LensError",
     "Problem",
     "SelectionConfig",
@@ -35,6 +38,8 @@ __all__ = [
     "Verbalizer",
     "estimate_cost",
     "load_scorer",
+    "open_model",
+    "read_examples",
     "resolve_config",
     "select_support_examples",
 ]
@@ -42,6 +47,7 @@ __all__ = [
 _HOME = {
     "CostEstimate": "pricing.estimate",
     "Example": "types",
+    "LanguageModel": "language_model.open_model",
     "LensError": "errors",
     "Problem": "rows.problem",
     "SelectionConfig": "config",
@@ -51,6 +57,8 @@ _HOME = {
     "Verbalizer": "task.template",
     "estimate_cost": "run.preparation",
     "load_scorer": "language_model.loading.load",
+    "open_model": "language_model.open_model",
+    "read_examples": "reading",
     "resolve_config": "presets",
     "select_support_examples": "pipeline",
 }

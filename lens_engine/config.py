@@ -1,7 +1,7 @@
-"""Every option of a selection: its paper symbol, its default, its range.
+"""Options of a selection: defaults, ranges, and the paper's letters in brackets.
 
-The models are the wire format too: the service embeds them in a selection's spec, so an option's
-description here is what OpenAPI shows. Whole configurations are in presets.py.
+These models are also the wire format. The service embeds them in a selection's spec, so OpenAPI shows
+the descriptions written here. `presets.py` holds complete configurations.
 """
 
 from typing import Literal, get_args
@@ -30,78 +30,111 @@ CoresetMethod = Literal[
 MethodName = Literal["lens", "zero_shot", "random", "random_and_validation", CoresetMethod]
 
 CORESET_METHODS: tuple[CoresetMethod, ...] = get_args(CoresetMethod)
-"""In the order of the paper's table: geometry, uncertainty, training dynamics, gradients, submodular, bilevel."""
+"""Coreset methods in the order of the paper's table."""
 METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
 
 
 class Options(BaseModel):
-    """A group of options: frozen, and an unknown name is an error, not a surprise."""
+    """Base of every group of options. Groups are frozen; an unknown option name is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class SplitOptions(Options):
-    """How the upload is cut into rows that never meet."""
+    """How the rows of the dataset are split. No row is in two splits."""
 
-    validation: int = Field(100, ge=4, le=10_000, description="V: rows the search ranks permutations on.")
-    confirmation: int = Field(100, ge=0, le=10_000, description="Fresh rows on which the last beam is judged again.")
+    validation: int = Field(
+        100, ge=4, le=10_000, description="Number of validation rows, on which the search ranks permutations (V)."
+    )
+    confirmation: int = Field(
+        100, ge=0, le=10_000, description="Number of further rows on which the last beam is judged again; 0 for none."
+    )
     test: int | None = Field(
-        1000, ge=4, le=100_000, description="At most so many test rows, stratified; null for every one."
+        1000, ge=4, le=100_000, description="Maximum number of test rows (stratified sample); null for all."
     )
     held_out_share: float = Field(
-        0.25, gt=0.0, lt=0.9, description="Share of the upload held out for test when no test file is given."
+        0.25, gt=0.0, lt=0.9, description="Share of the dataset held out as test rows when no test rows are given."
     )
     leaked_rows: Literal["drop", "reject"] = Field(
-        "drop", description="Texts that are in the dataset and in the test rows: leave out of the dataset, or refuse."
+        "drop",
+        description="Treatment of texts that also occur in the test rows: drop from the dataset, or reject it.",
     )
 
 
 class FilteringOptions(Options):
-    """Stage 1, Algorithm 1: progressive example filtering."""
+    """Stage 1: progressive filtering of the candidates (Algorithm 1)."""
 
-    contribution: Contribution = Field("label", description="c(e, e'): how one demonstration helps one query.")
-    candidates: int | None = Field(None, ge=2, description="N: at most so many candidates, stratified; null for all.")
-    keep: int = Field(500, ge=2, le=5_000, description="m: examples left after filtering; stage 2 takes m x m memory.")
-    rho: float | None = Field(
-        None, ge=1.1, le=100.0, description="Progressive factor; null for (N/m)^(1/rounds), so that `rounds` rounds do."
+    contribution: Contribution = Field(
+        "label", description="Measure of how much one demonstration helps one query (c)."
     )
-    rounds: int = Field(4, ge=1, le=20, description="Rounds of filtering when rho is null.")
-    initial_score_size: int = Field(14, ge=1, le=10_000, description="l: score examples of the first round.")
-    max_score_size: int = Field(256, ge=1, le=100_000, description="The score set stops growing here.")
+    candidates: int | None = Field(
+        None, ge=2, description="Maximum number of candidates (stratified sample); null for all (N)."
+    )
+    keep: int = Field(
+        500,
+        ge=2,
+        le=5_000,
+        description="Number of examples left after filtering; memory of stage 2 grows with its square (m).",
+    )
+    rho: float | None = Field(
+        None,
+        ge=1.1,
+        le=100.0,
+        description="Factor by which candidates shrink and the score set grows; null: derived from `rounds` (rho).",
+    )
+    rounds: int = Field(4, ge=1, le=20, description="Number of filtering rounds; used only when rho is null.")
+    initial_score_size: int = Field(14, ge=1, le=10_000, description="Number of score examples in the first round (l).")
+    max_score_size: int = Field(256, ge=1, le=100_000, description="Maximum number of score examples in any round.")
     calibrated: bool = Field(
-        False, description="Contributions after contextual calibration; for `label`, at one query more a candidate."
+        False,
+        description="Contextual calibration of contributions (`label` only; one more query per candidate).",
     )
 
     @model_validator(mode="after")
     def calibrates_label_probabilities(self) -> "FilteringOptions":
         if self.calibrated and self.contribution != "label":
-            raise ValueError(f"calibrated goes with contribution label, not {self.contribution}")
+            raise ValueError(f"calibrated is only possible with contribution label, not {self.contribution}")
         return self
 
 
 class SearchOptions(Options):
-    """Stage 2, Algorithm 2: diversity-guided search."""
+    """Stage 2: diversity-guided search for a permutation (Algorithm 2)."""
 
-    beam_width: int = Field(8, ge=1, le=256, description="B: permutations kept after each iteration.")
-    substitutions: int = Field(6, ge=0, le=256, description="B': children by substitution, for each in the beam.")
-    reorderings: int = Field(2, ge=0, le=256, description="B - B': children by reordering, for each in the beam.")
-    reorder_by: Reordering = Field("swap", description="Two members change places, or all are shuffled.")
-    iterations: int = Field(10, ge=0, le=1000, description="I: rounds of the search.")
+    beam_width: int = Field(8, ge=1, le=256, description="Number of permutations kept after each iteration (B).")
+    substitutions: int = Field(
+        6, ge=0, le=256, description="Number of children by substitution per permutation in the beam (B')."
+    )
+    reorderings: int = Field(
+        2, ge=0, le=256, description="Number of children by reordering per permutation in the beam (B - B')."
+    )
+    reorder_by: Reordering = Field("swap", description="Kind of reordering: swap two demonstrations, or shuffle all.")
+    iterations: int = Field(10, ge=0, le=1000, description="Number of iterations of the search (I).")
     first_permutations: int | None = Field(
-        None, ge=1, le=10_000, description="Evaluated before the first iteration, the best B go on; null for B."
+        None,
+        ge=1,
+        le=10_000,
+        description="Number of permutations judged before the first iteration, which keeps the best B; null for B.",
     )
     halvings: int = Field(
         0,
         ge=0,
         le=10,
-        description="Times the worse half of new permutations is dropped, the others judged on twice as many rows.",
+        description="Number of halvings; each drops the worse half of new permutations and doubles the rows.",
     )
     random_starts: float = Field(
-        0.0, ge=0.0, le=1.0, description="Share of the first permutations drawn at random from the survivors."
+        0.0,
+        ge=0.0,
+        le=1.0,
+        description="Share of the first permutations that are drawn at random from the filtered examples.",
     )
-    diversity_weight: float = Field(1.0, ge=0.0, le=100.0, description="lambda: weight of similarity in s(e, E').")
+    diversity_weight: float = Field(
+        1.0, ge=0.0, le=100.0, description="Weight of similarity in the score of a replacement, s(e, E') (lambda)."
+    )
     temperature: float = Field(
-        0.3, ge=0.0, le=100.0, description="Softmax over the best replacements, in units of s; 0 takes the best."
+        0.3,
+        ge=0.0,
+        le=100.0,
+        description="Temperature of the softmax that draws a replacement (in units of s); 0 takes the best.",
     )
 
     @property
@@ -110,7 +143,7 @@ class SearchOptions(Options):
 
     @property
     def num_children(self) -> int:
-        """Of the whole beam in one iteration, at most."""
+        """Maximum number of children of the whole beam in one iteration."""
         return self.beam_width * (self.substitutions + self.reorderings)
 
     @model_validator(mode="after")
@@ -129,49 +162,60 @@ class SearchOptions(Options):
 
 
 class RandomSearchOptions(Options):
-    """The method random_and_validation."""
+    """Options of the method random_and_validation."""
 
     permutations: int | None = Field(
         None,
         ge=1,
         le=1_000_000,
-        description="Random permutations judged on the validation rows; null for as many as make the (permutation, "
-        "row) pairs LENS would be charged with, its confirmation counted.",
+        description="Number of random permutations judged on the validation rows; null to spend as many (permutation, "
+        "row) pairs as LENS would, confirmation included.",
     )
 
 
 class ReportOptions(Options):
-    """What the chosen permutation is compared with."""
+    """What the report compares the chosen permutation with."""
 
-    calibrated: bool = Field(True, description="Also report accuracies after contextual calibration.")
-    random_permutations: int = Field(10, ge=0, le=1000, description="Random permutations on the test rows.")
-    random_and_validation: bool = Field(True, description="The best of random permutations at equal budget.")
-    order_shuffles: int = Field(8, ge=0, le=1000, description="Orders of the support examples, on the test rows.")
+    calibrated: bool = Field(
+        True, description="Accuracies after contextual calibration, in addition to the plain ones."
+    )
+    random_permutations: int = Field(
+        10, ge=0, le=1000, description="Number of random permutations judged on the test rows."
+    )
+    random_and_validation: bool = Field(
+        True, description="Comparison with the best of random permutations at equal budget."
+    )
+    order_shuffles: int = Field(
+        8, ge=0, le=1000, description="Number of other orders of the support examples judged on the test rows."
+    )
     comparison_rows: int | None = Field(
-        None, ge=4, description="At most so many test rows for random permutations and orders; null for all."
+        None, ge=4, description="Maximum number of test rows for random permutations and other orders; null for all."
     )
 
 
 class BudgetOptions(Options):
-    """Where a run stops with the best it has. Null means no limit."""
+    """When a run stops and keeps the best permutation found so far. Null means no limit."""
 
     max_pairs: int | None = Field(
-        None, ge=1, description="Maximum number of pairs (one prefix and one query) scored, over all phases."
+        None, ge=1, description="Maximum number of pairs scored over all phases; a pair is one prefix and one query."
     )
     max_seconds: float | None = Field(
-        None, gt=0.0, le=31_536_000.0, description="Wall-clock seconds, at most a year; model loading not counted."
+        None,
+        gt=0.0,
+        le=31_536_000.0,
+        description="Maximum wall-clock time without loading the model (seconds; at most one year).",
     )
 
 
 class SelectionConfig(Options):
-    """All hyper-parameters of one selection."""
+    """All options of one selection."""
 
-    method: MethodName = Field("lens", description="How demonstrations are chosen.")
-    num_demonstrations: int = Field(8, ge=1, le=256, description="n: demonstrations in the prompt.")
-    balanced: bool = Field(True, description="The same quota of demonstrations for each label.")
-    calibrated_search: bool = Field(False, description="Rank permutations by contextually calibrated accuracy.")
-    too_long: TooLongPolicy = Field("reject", description="What to do with prompts longer than the context.")
-    seed: int = Field(0, ge=0, lt=2**63, description="The one source of randomness.")
+    method: MethodName = Field("lens", description="Method that chooses the demonstrations.")
+    num_demonstrations: int = Field(8, ge=1, le=256, description="Number of demonstrations in the prompt (n).")
+    balanced: bool = Field(True, description="Equal number of demonstrations for each label.")
+    calibrated_search: bool = Field(False, description="Ranking of permutations by contextually calibrated accuracy.")
+    too_long: TooLongPolicy = Field("reject", description="Treatment of prompts longer than the model's context.")
+    seed: int = Field(0, ge=0, lt=2**63, description="Seed of every random choice.")
     splits: SplitOptions = SplitOptions()
     filtering: FilteringOptions = FilteringOptions()
     search: SearchOptions = SearchOptions()

@@ -1,7 +1,6 @@
-"""What a selection returns: the support examples and how good they are, every figure with its n.
+"""The result of a selection: the support examples and how good they are, each figure with its n.
 
-Pydantic models, because the same JSON is stored by the service, served by the API and written by
-`lens select --output`.
+The service stores the JSON of these models, the API serves it, and `lens select --output` writes it.
 """
 
 import hashlib
@@ -14,7 +13,7 @@ from lens_engine.types import StopReason
 
 
 class Record(BaseModel):
-    """A piece of a result: frozen, unknown fields refused, no NaN or infinity."""
+    """Base of every part of a result: frozen, without unknown fields, without NaN or infinity."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -22,27 +21,31 @@ class Record(BaseModel):
 class SupportExample(Record):
     """One demonstration of the chosen permutation."""
 
-    position: int = Field(description="Place in the prompt, from 0.")
-    row: int = Field(description="Index of the example among the data rows of the upload, from 0.")
+    position: int = Field(description="Position in the prompt, counted from 0.")
+    row: int = Field(description="Number of the example's data row in the dataset, counted from 0.")
     text: str
     label: str
     label_word: str
-    info_score: float | None = Field(description="I(e, S): mean contribution on the score set.")
-    tokens: int = Field(description="Tokens of the rendered demonstration.")
+    info_score: float | None = Field(
+        description="InfoScore: mean contribution on the score set (I); null if the method computes none."
+    )
+    tokens: int = Field(description="Number of tokens of the rendered demonstration.")
 
 
 class Accuracy(Record):
-    """Share of rows whose highest-scored label is the gold one."""
+    """Share of rows whose most probable label is the gold label."""
 
     accuracy: float
-    n: int = Field(description="Rows judged.")
-    ci95: tuple[float, float] = Field(description="Wilson interval.")
-    macro_f1: float | None = Field(None, description="Null for the rows the search ranked by.")
-    calibrated_accuracy: float | None = Field(None, description="After contextual calibration (Zhao et al., 2021).")
+    n: int = Field(description="Number of rows judged.")
+    ci95: tuple[float, float] = Field(description="Wilson interval at 95 %: lower and upper bound.")
+    macro_f1: float | None = Field(None, description="Macro-averaged F1; null for validation and confirmation rows.")
+    calibrated_accuracy: float | None = Field(
+        None, description="Accuracy after contextual calibration (Zhao et al., 2021)."
+    )
 
 
 class Spread(Record):
-    """Accuracy over several permutations, each on the same n rows."""
+    """Distribution of accuracy over several permutations, all judged on the same n rows."""
 
     mean: float
     sd: float
@@ -54,19 +57,21 @@ class Spread(Record):
 
 
 class RandomAndValidation(Record):
-    """The best of random permutations by validation accuracy, at the budget LENS had."""
+    """The best of random permutations by validation accuracy, at the same budget as LENS."""
 
-    validation_accuracy: float = Field(description="Calibrated under `calibrated_search`.")
+    validation_accuracy: float = Field(
+        description="Accuracy of the chosen permutation; calibrated under `calibrated_search`."
+    )
     test: Accuracy
     permutations: int = Field(
-        description="Random permutations evaluated, in whole or in part: as many as make the (permutation, row) pairs "
-        "that LENS was charged with, its confirmation counted."
+        description="Number of random permutations judged, on all rows or on some. Together they use as many "
+        "(permutation, row) pairs as LENS did, confirmation included."
     )
-    rows: tuple[int, ...] = Field(description="The permutation it chose.")
+    rows: tuple[int, ...] = Field(description="Rows of the chosen permutation, in order.")
 
 
 class Baselines(Record):
-    """What one would do otherwise. Null: not asked for, or the budget ran out before it."""
+    """Accuracy without Lens. A baseline is null if it was not requested or the budget ended first."""
 
     zero_shot: Accuracy | None = None
     random: Spread | None = None
@@ -74,26 +79,31 @@ class Baselines(Record):
 
 
 class Verdict(Record):
-    """Paired comparison with random-and-validation on the same test rows.
+    """Paired comparison of LENS with random-and-validation on the same test rows.
 
-    Both are judged as the search ranked: by calibrated predictions under `calibrated_search`.
+    Under `calibrated_search`, the comparison uses calibrated predictions.
     """
 
     better_than_random_and_validation: bool
     only_lens_right: int
     only_rival_right: int
-    p_value: float = Field(description="Two-sided exact McNemar test.")
+    p_value: float = Field(description="p-value of the two-sided exact McNemar test.")
     test: str = "mcnemar-exact"
 
 
 class Lead(Record):
-    """How far the chosen permutation is ahead of the runner-up of the last beam, on the rows that decided:
-    validation and confirmation rows together, or validation alone where nothing was confirmed."""
+    """Lead of the chosen permutation over the runner-up of the last beam.
 
-    rows: int = Field(description="Rows the chosen one is right on, less those the runner-up is right on.")
-    n: int = Field(description="Rows both were ranked by.")
-    close_rows: int = Field(description="Rows that rounding could turn against the chosen one or for the runner-up.")
-    within_noise: bool = Field(description="Whether rounding alone could turn the order of the two.")
+    The lead is counted on the rows that decided: validation and confirmation rows together, or
+    validation rows alone if no row confirmed.
+    """
+
+    rows: int = Field(description="Correct rows of the chosen permutation minus correct rows of the runner-up.")
+    n: int = Field(description="Number of rows that ranked the two permutations.")
+    close_rows: int = Field(
+        description="Number of rows where rounding errors could decide against the chosen permutation."
+    )
+    within_noise: bool = Field(description="True if rounding errors alone could swap the two permutations.")
 
 
 class Provenance(Record):
@@ -112,7 +122,7 @@ class Provenance(Record):
 
 
 class Splits(Record):
-    """How many rows went where; no row is in two of them."""
+    """Number of rows in each split. No row is in two splits."""
 
     candidates: int
     score_set: int
@@ -121,59 +131,73 @@ class Splits(Record):
     test: int
     unused: int
     duplicates_dropped: int
-    conflicting_texts: int = Field(description="Texts that occurred with more than one label; all of them set aside.")
-    leaked_from_test: int = Field(description="Train rows dropped because the test rows hold the same text.")
+    conflicting_texts: int = Field(
+        description="Number of texts that occurred with more than one label; all their rows were dropped."
+    )
+    leaked_from_test: int = Field(
+        description="Number of dataset rows dropped because the test rows contain the same text."
+    )
     skipped_too_long: int = 0
     trimmed_too_long: int = 0
 
 
 class Spending(Record):
-    """What the run spent. `seconds` leaves out loading the model; earlier attempts of a resumed run count."""
+    """Cost of the run, with all attempts of a resumed run. `seconds` excludes loading the model."""
 
-    pairs: int = Field(description="Prefixes scored with queries: one prefix and one query are a pair.")
-    tokens: int = Field(description="Each prefix once a call, with each of its queries; held or cached ones count too.")
+    pairs: int = Field(description="Number of pairs scored; a pair is one prefix and one query.")
+    tokens: int = Field(
+        description="Number of tokens: per call, each prefix once and each query once per prefix; cached pairs count."
+    )
     seconds: float
-    pairs_from_cache: int = Field(0, description="Of the pairs, those that an earlier run had computed.")
-    permutations_judged: int = Field(description="By the search, in whole or in part.")
-    permutations_dropped: int = Field(0, description="Of these, dropped before the last validation row.")
+    pairs_from_cache: int = Field(0, description="Number of pairs whose scores came from an earlier run.")
+    permutations_judged: int = Field(
+        description="Number of permutations that the search judged, on all rows or on some."
+    )
+    permutations_dropped: int = Field(
+        0, description="Number of judged permutations that were dropped before the last validation row."
+    )
     token_budget: int | None = Field(
-        None, description="Tokens a forward could feed at the end; halved each time memory ran out."
+        None,
+        description="Maximum number of tokens of one forward at the end of the run; halved each time memory ran out.",
     )
 
 
 class SelectionResult(Record):
-    """The support examples of a task, and the evidence for them."""
+    """The support examples of a task, and how good they are."""
 
     partial: bool
     stop_reason: StopReason
     examples: tuple[SupportExample, ...]
     validation: Accuracy | None = Field(
-        description="Rows the search ranked by (calibrated under `calibrated_search`): overrates, as the best of many."
+        description="Accuracy on the validation rows (calibrated under `calibrated_search`). "
+        "Optimistic: the maximum over all permutations searched."
     )
-    confirmation: Accuracy | None = Field(description="Fresh rows that chose among the last beam.")
-    test: Accuracy | None = Field(description="Rows nothing before has seen.")
+    confirmation: Accuracy | None = Field(
+        description="Accuracy on the confirmation rows, which chose among the last beam."
+    )
+    test: Accuracy | None = Field(description="Accuracy on the test rows, which no earlier step used.")
     baselines: Baselines
     verdict: Verdict | None
-    order: Spread | None = Field(description="The same examples in other orders.")
+    order: Spread | None = Field(description="Accuracy of the same examples in other orders.")
     lead: Lead | None = Field(
-        None, description="Null where the last beam holds one permutation, or none was evaluated."
+        None, description="Lead over the runner-up; null if the last beam holds fewer than two judged permutations."
     )
-    truncated_prompts: int = Field(description="Texts that were trimmed to fit the context, in any split.")
+    truncated_prompts: int = Field(description="Number of texts trimmed to fit the model's context, in all splits.")
     splits: Splits
     cost: Spending
     warnings: tuple[str, ...] = ()
     provenance: Provenance
-    digest: str = Field("", description="SHA-256 of everything above but the cost.")
+    digest: str = Field("", description="SHA-256 of all other fields except `cost`.")
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """The chosen permutation."""
+        """Rows of the chosen permutation, in order."""
         return tuple(example.row for example in self.examples)
 
     def with_digest(self) -> "SelectionResult":
-        """A copy whose `digest` is the SHA-256 of its canonical JSON, cost and digest left out.
+        """Return a copy with `digest`: the SHA-256 of the canonical JSON without `cost` and `digest`.
 
-        A run resumed from any checkpoint gives the same digest as one that never stopped.
+        A resumed run gives the same digest as an uninterrupted one.
         """
         content = self.model_dump(mode="json", exclude={"cost", "digest"})
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -1,1 +1,1 @@
-"""Alembic's migrations; `app.schema` runs them."""
+"""Alembic migrations. `app.schema` runs them."""

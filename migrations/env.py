@@ -1,4 +1,4 @@
-"""Runs migrations on one connection, one process at a time, without waiting long for locks."""
+"""Runs the migrations: one process at a time, on one connection, with short waits for locks."""
 
 from alembic import context
 from sqlalchemy import Connection, create_engine, pool, text
@@ -19,7 +19,7 @@ def run_online(settings: Settings) -> None:
     engine = create_engine(settings.database_url, poolclass=pool.NullPool, hide_parameters=True)
     with engine.connect() as connection:
         connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _LOCK_KEY})
-        # A migration that cannot have its table lock at once must not queue up all other queries behind it.
+        # A migration that waits for a table lock blocks all later queries on the table, so the wait is short.
         connection.execute(text("SET lock_timeout = '2s'"))
         connection.commit()
         try:

@@ -1,1 +1,1 @@
-"""One job, made safe: the RQ worker that runs selections."""
+"""The RQ worker that runs selections and survives crashes, shutdowns and outages."""

@@ -1,4 +1,4 @@
-"""`python -m worker`: one process that runs selections, one at a time."""
+"""`python -m worker`: a process that runs selections, one at a time."""
 
 import logging
 

@@ -7,9 +7,9 @@ from worker.progress import RunMonitor
 class PostgresCheckpointStore:
     """The engine's `CheckpointStore` for one attempt.
 
-    `load` gives what an earlier attempt left, read before the model was loaded. `save` hands the
-    checkpoint to the heartbeat, which writes it in one transaction that is fenced by the attempt: the
-    old one or the new one is there, and a run that was taken over changes neither.
+    `load` returns the checkpoint of an earlier attempt, which was read before the model was loaded.
+    `save` hands a checkpoint to the heartbeat. The heartbeat replaces the old checkpoint in one
+    transaction, and only while this attempt holds the lease.
     """
 
     def __init__(self, monitor: RunMonitor, found: Checkpoint | None) -> None:

@@ -1,4 +1,4 @@
-"""What the parent does when a work-horse was killed: tell the sweep at once, so that it need not wait."""
+"""What the parent process does after a work-horse was killed: it expires the lease, so that the sweep acts at once."""
 
 import logging
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CrashHandler:
-    """RQ's `work_horse_killed_handler`. It never raises: RQ would end the worker.
+    """RQ's `work_horse_killed_handler`. It never raises, because RQ would then end the worker.
 
-    A selection whose work-horse died goes back to the queue by the sweep. One that the parent had to
-    kill, since it did not end at its time limit, fails: it would hang again.
+    If the work-horse died, the sweep queues the selection again. If the parent killed the work-horse
+    at the time limit, the selection fails, because another attempt would hang too.
     """
 
     settings: Settings
@@ -30,13 +30,13 @@ class CrashHandler:
         try:
             doorbell = Doorbell.from_job_id(job.id)
         except ValueError:
-            return  # not one of ours, and so it held no lease
+            return  # a foreign job, which holds no lease
         claim = Claim(doorbell.selection_id, doorbell.attempt)
         try:
             self._give_up(claim, hung=wait_status is None, timeout=job.timeout)
         except SQLAlchemyError as error:
             _log.warning(
-                "could not say that %s lost its work-horse; its lease will run out (%s)",
+                "could not expire the lease of %s after its work-horse was killed; the lease will run out (%s)",
                 claim.selection_id,
                 type(error).__name__,
                 extra={"action": "expire-lease-failed", "selection_id": claim.selection_id},
@@ -47,10 +47,10 @@ class CrashHandler:
         try:
             with database.session_scope() as session:
                 if hung:
-                    detail = f"the run did not end at its time limit of {timeout} s and was killed"
+                    detail = f"the run was killed at its time limit of {timeout} s"
                     instance = f"/selections/{claim.selection_id}"
                     fail(session, claim, problem("timeout", detail, settings=self.settings, instance=instance))
                 else:
                     expire_lease(session, claim)
         finally:
-            database.dispose()  # no connection may be open when the next work-horse is forked
+            database.dispose()  # the next fork must not inherit an open connection

@@ -36,12 +36,12 @@ from lens_engine.types import StopReason
 from worker.checkpoints import PostgresCheckpointStore
 from worker.failures import describe_failure, describe_timeout
 from worker.heartbeat import Heartbeat, Rhythm
-from worker.model_loading import find_fine_tuner, load_model
+from worker.model_loading import load_model
 from worker.persistence import POSTGRES_AWAY, commit_with_patience
 from worker.progress import RunMonitor
 
 Ending = Callable[[Session, Claim], bool]
-"""The last write of a run; False when the claim was lost."""
+"""The last write of a run. It returns False if the claim was lost."""
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 
 def execute_selection(selection_id: str, settings: Settings) -> None:
-    """Run a selection if it is to be had; return quietly if it was delivered twice."""
+    """Claim a selection and run it; return quietly if it is running already or finished."""
     database = create_database(settings, pool_size=2)  # the run and its heartbeat
     try:
         claim = commit_with_patience(
@@ -61,7 +61,7 @@ def execute_selection(selection_id: str, settings: Settings) -> None:
             _PATIENCE_SECONDS,
         )
         if claim is None:
-            _log.info("%s is not to be had; it was delivered twice, or has ended", selection_id)
+            _log.info("%s was not claimed: already running or finished", selection_id)
             return
         Attempt(database, claim, settings).run()
     finally:
@@ -79,7 +79,7 @@ class Attempt:
         self._heartbeat = Heartbeat(database, claim, self._monitor, Rhythm.of(settings))
 
     def run(self) -> None:
-        """Compute and persist. Whatever is raised, the selection is not left to wait for its lease."""
+        """Compute and persist. On any error, give the lease up at once, so that another worker can take over."""
         self._log("attempt %d begins", self._claim.attempt)
         ended = False
         try:
@@ -88,14 +88,14 @@ class Attempt:
         except ShutDownImminentException:
             self._heartbeat.stop()
             ended = self._hurry(claims.release)
-            self._log("released for a shutdown" if ended else "not released; its lease runs out")
+            self._log("released for a shutdown" if ended else "not released: the lease will run out")
         finally:
             self._heartbeat.stop()
             if not ended:
                 self._hurry(claims.expire_lease)
 
     def _conclude(self) -> Ending:
-        """Compute, and say how the selection is to end."""
+        """Compute, and return the last write of the run."""
         try:
             result = self._select()
         except NothingSelected as error:
@@ -121,14 +121,14 @@ class Attempt:
             return self._compute(submission, None)
 
     def _compute(self, submission: Submission, checkpoint: Checkpoint | None) -> SelectionResult:
-        scorer = load_model(self._settings, submission.spec.model, checkpoint.dtype if checkpoint else None)
+        model = load_model(self._settings, submission.spec.model, checkpoint.dtype if checkpoint else None)
         return select_support_examples(
             Problem(submission.spec.task, submission.examples, submission.test),
-            scorer,
+            model.scorer,
             submission.spec.config,
             listener=self._monitor,
             checkpoints=PostgresCheckpointStore(self._monitor, checkpoint),
-            fine_tuner=find_fine_tuner(self._settings, submission.spec.model, submission.spec.config),
+            fine_tuner=model.fine_tuner,
         )
 
     def _find_checkpoint(self) -> Checkpoint | None:

@@ -1,4 +1,4 @@
-"""What a failed run tells its owner: the same problem object that the API answers with."""
+"""The problem (RFC 9457) of a failed run, in the same form as the API's refusals."""
 
 from typing import Any
 
@@ -9,16 +9,17 @@ from lens_engine.errors import InvalidInput, LensError
 
 
 def describe_failure(error: LensError | MemoryError, settings: Settings, instance: str) -> dict[str, Any]:
-    """The problem for an error that another attempt would meet again."""
+    """Describe an error that another attempt would repeat."""
     if isinstance(error, MemoryError):
-        detail = "the machine has too little memory for this dataset and model"
+        detail = "the machine has not enough memory for this dataset and model"
         return problem("out-of-memory", detail, settings=settings, instance=instance)
     errors = [_locate(error)] if isinstance(error, InvalidInput) else []
     return problem(error.code, str(error), settings=settings, title=title_of(error), instance=instance, errors=errors)
 
 
 def describe_timeout(settings: Settings, instance: str) -> dict[str, Any]:
-    detail = "the run did not end within its time limit; set a budget (max_seconds) to stop with the best so far"
+    """Describe a run that exceeded its time limit."""
+    detail = "the run exceeded its time limit; set the budget max_seconds to stop earlier and keep the best so far"
     return problem("timeout", detail, settings=settings, instance=instance)
 
 

@@ -1,4 +1,4 @@
-"""The thread that holds a selection's lease and does all its writing while it is computed."""
+"""The thread that renews a selection's lease and writes its progress and checkpoints while the run computes."""
 
 import logging
 import os
@@ -20,7 +20,7 @@ _JOIN_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """How often a heartbeat looks and writes, and when it gives up; seconds."""
+    """Intervals and time limits of a heartbeat (seconds)."""
 
     lease: float
     renew: float
@@ -41,11 +41,11 @@ class Rhythm:
 
 
 class Heartbeat:
-    """Renews the lease, writes progress and checkpoints, and passes on a request to stop.
+    """Renews the lease, writes progress and checkpoints, and forwards a cancel request to the run.
 
-    It works from a thread and a connection of its own, so that neither a slow model nor an absent
-    Postgres holds up the other: what could not be written is tried again until it can, newest only.
-    Start it after the fork.
+    The heartbeat has its own thread and connection, so a slow model delays no write and an outage of
+    Postgres delays no computation. A failed write is repeated with the newest values until it
+    succeeds. Start the heartbeat after the fork.
     """
 
     def __init__(self, database: Database, claim: Claim, monitor: RunMonitor, rhythm: Rhythm) -> None:
@@ -62,7 +62,7 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """Write what is left, if Postgres takes it, and end the thread."""
+        """Try once to write the newest values, then end the thread."""
         self._stopping.set()
         self._monitor.wake()
         if self._thread.is_alive():
@@ -78,16 +78,16 @@ class Heartbeat:
             self._see_off()
 
     def _see_off(self) -> None:
-        """A run without a heartbeat holds no lease, so it must stop, whatever ended the heartbeat."""
+        """Stop the run when its heartbeat ends for any reason: without a heartbeat the lease runs out."""
         if self._stopping.is_set():
             self._beat()
             return
         self._monitor.lose()
         if not self._stopping.wait(self._rhythm.stop_grace):
-            _die("the run goes on although its lease is lost", self._claim)
+            _die("the run did not stop after its lease was lost", self._claim)
 
     def _check_stall(self) -> None:
-        """A run that no longer moves gives way: the parent sees the death and the sweep starts another."""
+        """Kill a run that makes no progress. The parent sees the crash, and the sweep starts another attempt."""
         if self._monitor.idle_seconds > self._rhythm.stall:
             _die(f"no progress in {self._rhythm.stall:.0f} s", self._claim)
 
@@ -99,7 +99,11 @@ class Heartbeat:
             lease = self._write(news)
         except POSTGRES_AWAY as error:
             self._pause = min(self._pause * 2, self._rhythm.longest_pause)
-            _log.warning("Postgres is away; %s goes on (%s)", self._claim.selection_id, type(error).__name__)
+            _log.warning(
+                "Postgres does not answer; %s continues and its writes wait (%s)",
+                self._claim.selection_id,
+                type(error).__name__,
+            )
             return
         self._pause = self._rhythm.look
         self._renewed_at = time.monotonic()
@@ -107,7 +111,7 @@ class Heartbeat:
         self._heed(lease)
 
     def _write(self, news: News) -> Lease:
-        """One short transaction, so that a lost lease writes nothing at all."""
+        """Write everything in one transaction, so that a run without the lease writes nothing."""
         with self._database.session_scope() as session:
             lease = renew_lease(session, self._claim, self._rhythm.lease)
             if lease is not Lease.LOST and news.checkpoint is not None:
@@ -119,7 +123,7 @@ class Heartbeat:
     def _heed(self, lease: Lease) -> None:
         if lease is Lease.LOST:
             _log.warning(
-                "%s was taken over; this run stops",
+                "%s was taken over by another attempt; this run stops",
                 self._claim.selection_id,
                 extra={
                     "action": "lease-lost",
@@ -133,6 +137,6 @@ class Heartbeat:
 
 
 def _die(reason: str, claim: Claim) -> None:
-    """End the work-horse as a crash would: its computing thread cannot be trusted to stop."""
-    _log.critical("%s, attempt %d, is killed: %s", claim.selection_id, claim.attempt, reason)
+    """Kill this work-horse as a crash would, because its computing thread may never stop."""
+    _log.critical("killing %s, attempt %d: %s", claim.selection_id, claim.attempt, reason)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -1,8 +1,8 @@
-"""The dotted name that the service enqueues."""
+"""The job function. The service enqueues it by its dotted name."""
 
 
 def run_selection(selection_id: str) -> None:
-    """Run one selection to its end, in a work-horse: torch must not be imported before the fork."""
+    """Run one selection in a work-horse. The imports are local because torch must load after the fork."""
     from app.settings import Settings
     from worker.execution import execute_selection
 

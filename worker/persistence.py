@@ -1,4 +1,4 @@
-"""Short transactions that outlast an absence of Postgres."""
+"""Transactions that are repeated during an outage of Postgres."""
 
 import logging
 import time
@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.database import Database
 
 POSTGRES_AWAY = (OperationalError, InterfaceError, TimeoutError)
-"""Down, restarting, out of connections or of disk: worth trying again."""
+"""Errors of an outage (down, restarting, no free connection, disk full), after which a retry can succeed."""
 
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
@@ -22,13 +22,13 @@ T = TypeVar("T")
 
 
 def commit_with_patience(database: Database, write: Callable[[Session], T], patience_seconds: float) -> T:
-    """Run `write` in a transaction of its own, again and again while Postgres is away.
+    """Run `write` in its own transaction and repeat it while Postgres does not answer.
 
-    A commit whose answer was lost may have happened: `write` must be fenced, so that its repetition
-    finds nothing to do.
+    A commit may succeed although its confirmation is lost. `write` must therefore be fenced, so that
+    the repetition changes nothing.
 
     Raises:
-        OperationalError, InterfaceError, TimeoutError: Postgres stayed away for `patience_seconds`.
+        OperationalError, InterfaceError, TimeoutError: Postgres did not answer for `patience_seconds`.
     """
     deadline = time.monotonic() + patience_seconds
     pause = _FIRST_PAUSE_SECONDS
@@ -39,6 +39,6 @@ def commit_with_patience(database: Database, write: Callable[[Session], T], pati
         except POSTGRES_AWAY as error:
             if time.monotonic() + pause > deadline:
                 raise
-            _log.warning("Postgres is away; trying again in %.1f s (%s)", pause, type(error).__name__)
+            _log.warning("Postgres does not answer; next attempt in %.1f s (%s)", pause, type(error).__name__)
         time.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)

@@ -1,8 +1,8 @@
-"""The worker process: a parent that waits for jobs, and a forked work-horse for each of them.
+"""The worker process: a parent that waits for jobs, and a forked work-horse for each job.
 
-The parent never imports torch, so that every work-horse starts clean and gives all its memory back
-when it exits. What RQ does is left alone but for three things: the work-horse dies with its parent,
-a shutdown reaches the job at once, and no job but a selection is run.
+The parent never imports torch, so every work-horse starts clean and returns all its memory at exit.
+Three things differ from plain RQ: the work-horse dies with its parent, a shutdown reaches the job at
+once, and the worker runs no job except selections.
 """
 
 import ctypes
@@ -26,20 +26,20 @@ _PR_SET_PDEATHSIG = 1
 
 
 class ForbiddenJobError(Exception):
-    """A job named a function other than the selection's, so somebody else writes to our Redis."""
+    """A job asks for a function other than `run_selection`. A foreign program writes to this Redis."""
 
 
 class SelectionJob(Job):
-    """A job that can be nothing but a selection.
+    """A job that can only run a selection.
 
-    Whoever can write to Redis can enqueue any dotted name, callback or webhook; a JSON serializer
-    does not prevent it, so what a job asks for beyond a selection's id is dropped or refused here.
+    Anyone who can write to Redis can enqueue any dotted name, callback or webhook. A JSON serializer
+    does not prevent this, so this class refuses other functions and drops callbacks and webhooks.
     """
 
     @property
     def func(self) -> Any:
         if self.func_name != RUN_SELECTION or self.instance is not None:
-            raise ForbiddenJobError(f"job {self.id} asks for {self.func_name!r}; only {RUN_SELECTION} is run")
+            raise ForbiddenJobError(f"job {self.id} asks for {self.func_name!r}; only {RUN_SELECTION} is allowed")
         return super().func
 
     def restore(self, raw_data: Any) -> Any:
@@ -48,15 +48,15 @@ class SelectionJob(Job):
         self._failure_callback_name = None
         self._stopped_callback_name = None
         self.webhooks = []
-        self.retries_left = None  # the sweep is the only retry authority
+        self.retries_left = None  # only the sweep retries
         self.repeats_left = None
 
 
 class SelectionWorker(HerokuWorker):
-    """RQ's worker for platforms that stop processes by SIGTERM.
+    """RQ's worker for platforms that stop processes with SIGTERM.
 
-    SIGTERM to the parent becomes a ShutDownImminentException inside the job, at once: the job
-    releases its selection and the worker is gone within seconds.
+    SIGTERM to the parent raises ShutDownImminentException inside the job at once. The job then
+    releases its selection, and the worker ends within seconds.
     """
 
     imminent_shutdown_delay = 0
@@ -68,17 +68,17 @@ class SelectionWorker(HerokuWorker):
 
     @property
     def was_asked_to_stop(self) -> bool:
-        """Whether the work loop ended by a signal, rather than by an error that RQ only logs."""
+        """Whether a signal ended the work loop. Otherwise an error did, which RQ only logs."""
         return self._shutdown_requested_date is not None
 
 
 def create_worker(settings: Settings) -> SelectionWorker:
-    """A worker on the one queue of selections.
+    """Create a worker on the queue of selections.
 
-    One queue and no more: only then does RQ move a job's id atomically, so that a crash between
-    taking it and starting it does not lose it.
+    With exactly one queue, RQ moves a job's id atomically, so a crash between taking and starting a
+    job does not lose the job.
     """
-    # Ten minutes of patience: a restart of Redis must not end a run.
+    # Retry for ten minutes, because a restart of Redis must not end a run.
     patience = Retry(ExponentialWithJitterBackoff(base=0.5, cap=5), 120)
     return SelectionWorker(
         [settings.queue_name],
@@ -93,10 +93,10 @@ def create_worker(settings: Settings) -> SelectionWorker:
 
 
 def die_with_parent(parent_id: int | None) -> None:
-    """Have the kernel kill this process when its parent dies, however the parent dies.
+    """Ask the kernel to kill this process when its parent dies for any reason (Linux).
 
-    A work-horse that outlived a killed parent would go on beside the attempt that replaces it and
-    hold the GPU's memory. The parent may have died before the request was made; then exit now.
+    A work-horse that outlived its parent would compete with the attempt that replaces it and keep the
+    GPU's memory. If the parent died before the request was made, this process exits now.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""The engine's listener: what the computing thread leaves for the heartbeat, and what it hears back."""
+"""The `SelectionListener` of a worker: passes progress to the heartbeat and stop requests to the engine."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ from lens_engine.types import StopReason
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What is to be written next; None where the last write is still the newest."""
+    """Values to write next. None means that the last write is still the newest."""
 
     progress: Progress | None
     checkpoint: Checkpoint | None
@@ -22,10 +22,10 @@ class News:
 
 
 class RunMonitor:
-    """The meeting point of the computing thread and the heartbeat thread.
+    """Shared state of the computing thread and the heartbeat thread.
 
-    The computing thread reports progress and checkpoints here and never waits for Postgres; only the
-    newest of each is kept, so an outage costs neither time nor memory.
+    The computing thread reports progress and checkpoints here and never waits for Postgres. The
+    monitor keeps only the newest of each, so an outage costs neither time nor memory.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -39,7 +39,7 @@ class RunMonitor:
         self._stop_reason: StopReason | None = None
         self._is_lost = False
 
-    # The computing thread.
+    # Called by the computing thread.
 
     def on_progress(self, progress: Progress) -> None:
         position = (progress.phase, progress.step, progress.pairs_done, progress.tokens_done)
@@ -49,7 +49,7 @@ class RunMonitor:
                 self._position, self._moved_at = position, self._clock()
 
     def on_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Have `checkpoint` written as soon as can be."""
+        """Wake the heartbeat to write `checkpoint`."""
         with self._lock:
             self._checkpoint = checkpoint
         self._wake.set()
@@ -59,13 +59,13 @@ class RunMonitor:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the claim is lost, or its heartbeat is: nothing may be written any more."""
+        """Whether the claim or the heartbeat is lost. The run must then write nothing."""
         return self._is_lost
 
-    # The heartbeat thread.
+    # Called by the heartbeat thread.
 
     def wait_for_news(self, seconds: float) -> None:
-        """Sleep for `seconds`, or until there is a checkpoint or `wake` is called."""
+        """Sleep until a checkpoint arrives, `wake` is called, or `seconds` have passed."""
         self._wake.wait(seconds)
         self._wake.clear()
 
@@ -77,7 +77,7 @@ class RunMonitor:
             return News(self._progress, self._checkpoint)
 
     def forget_news(self, written: News) -> None:
-        """Drop what has been written, unless something newer has come meanwhile."""
+        """Drop the values that were written, but keep newer ones."""
         with self._lock:
             if self._progress is written.progress:
                 self._progress = None
@@ -86,7 +86,7 @@ class RunMonitor:
 
     @property
     def idle_seconds(self) -> float:
-        """How long the run has not moved."""
+        """Time since the last progress (seconds)."""
         with self._lock:
             return self._clock() - self._moved_at
 

@@ -1,4 +1,4 @@
-"""What a worker does before it waits for work."""
+"""What a worker does before it waits for jobs."""
 
 import logging
 
@@ -10,16 +10,16 @@ from app.selections.sweep import sweep
 from app.settings import Settings
 from worker.persistence import POSTGRES_AWAY
 
-_NO_SUCH_THING = {"42P01", "42703"}  # SQLSTATE of an unknown table and an unknown column
+_NO_SUCH_THING = {"42P01", "42703"}  # SQLSTATE: unknown table, unknown column
 
 _log = logging.getLogger(__name__)
 
 
 def sweep_once(settings: Settings) -> None:
-    """Ring for what the last worker left, and close every connection: none may be open at a fork.
+    """Sweep once, so that selections of a dead worker continue, and close every connection before the first fork.
 
     Raises:
-        SystemExit: the database is not at this release's schema.
+        SystemExit: the database schema does not match this release.
     """
     database, queue = create_database(settings, pool_size=1), JobQueue(settings)
     try:
@@ -27,9 +27,9 @@ def sweep_once(settings: Settings) -> None:
     except ProgrammingError as error:
         if getattr(error.orig, "sqlstate", None) not in _NO_SUCH_THING:
             raise
-        raise SystemExit("the database's schema is missing or of another release; run `lens migrate`") from error
+        raise SystemExit("the database schema is missing or belongs to another release; run `lens migrate`") from error
     except POSTGRES_AWAY as error:
-        _log.warning("Postgres is away; the API will sweep (%s)", type(error).__name__)
+        _log.warning("Postgres does not answer; the API will sweep later (%s)", type(error).__name__)
     finally:
         queue.close()
         database.dispose()

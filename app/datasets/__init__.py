@@ -1,1 +1,1 @@
-"""Datasets: uploads to rows, and rows to tables."""
+"""Datasets: stored rows of uploaded examples."""

@@ -1,4 +1,4 @@
-"""All SQL of datasets. Every query names the owner."""
+"""All SQL of datasets. Queries on behalf of a client filter by owner."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from app.models import Example as StoredExample
 from lens_engine.reading import ParsedDataset
 from lens_engine.types import Example
 
-# Three arrays, unrolled by the server; in statements that stay far below the statement timeout.
+# The server unrolls three arrays into rows. The limit keeps each statement far below the timeout.
 _ROWS_PER_STATEMENT = 20_000
 _INSERT_EXAMPLES = text(
     "INSERT INTO examples (dataset_id, row, text, label) "
@@ -23,7 +23,7 @@ _INSERT_EXAMPLES = text(
 
 
 def insert_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> str:
-    """Store a dataset with its rows; returns its id."""
+    """Store a dataset with its rows and return its id."""
     dataset_id = new_id("ds")
     counts: dict[str, Any] = dict(Counter(example.label for example in parsed.examples))
     session.execute(
@@ -53,14 +53,18 @@ def _insert_examples(session: Session, dataset_id: str, examples: Sequence[Examp
 
 @dataclass(frozen=True, slots=True)
 class StoredRows:
-    """The rows of a dataset in the order of the upload, and the digest of its content."""
+    """The rows of a dataset in upload order, and the SHA-256 of its content."""
 
     examples: tuple[Example, ...]
     sha256: str
 
 
 def load_rows(session: Session, dataset_id: str) -> StoredRows:
-    """Raises NoResultFound when there is no such dataset."""
+    """Read all rows of a dataset.
+
+    Raises:
+        NoResultFound: there is no dataset with this id.
+    """
     sha256 = session.execute(select(Dataset.sha256).where(Dataset.id == dataset_id)).scalar_one()
     columns = select(StoredExample.row, StoredExample.text, StoredExample.label)
     rows = session.execute(columns.where(StoredExample.dataset_id == dataset_id).order_by(StoredExample.row))
@@ -68,21 +72,21 @@ def load_rows(session: Session, dataset_id: str) -> StoredRows:
 
 
 def load_warnings(session: Session, dataset_id: str) -> list[str]:
-    """What was taken but may surprise, when it was uploaded."""
+    """Warnings about accepted but unusual content, found at upload."""
     warnings: list[str] = session.execute(select(Dataset.warnings).where(Dataset.id == dataset_id)).scalar_one()
     return warnings
 
 
 def owns_dataset(session: Session, owner_id: str, dataset_id: str) -> bool:
-    """Whether it is there; it then stays until this transaction ends."""
+    """Whether the owner has this dataset. The dataset is locked against deletion until the transaction ends."""
     query = select(Dataset.id).where(Dataset.id == dataset_id, Dataset.owner_id == owner_id)
     return session.scalar(query.with_for_update(read=True, key_share=True)) is not None
 
 
 def delete_unused_datasets(session: Session, owner_id: str, dataset_ids: list[str]) -> None:
-    """Forget the rows of datasets that no selection refers to any more."""
+    """Delete those of the datasets that no selection uses."""
     named = (Dataset.id.in_(dataset_ids), Dataset.owner_id == owner_id)
-    # Held first: a submission that is about to use one of them is seen by the statement that follows.
+    # Lock the datasets first, so that the delete sees a concurrent submission that uses one of them.
     session.execute(select(Dataset.id).where(*named).order_by(Dataset.id).with_for_update())
     is_used = exists().where(or_(Selection.dataset_id == Dataset.id, Selection.test_dataset_id == Dataset.id))
     session.execute(delete(Dataset).where(*named, ~is_used))

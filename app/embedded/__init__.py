@@ -1,4 +1,4 @@
-"""Real Postgres and Redis for a machine that has neither: both come as wheels, both run from a folder."""
+"""Embedded Postgres and Redis: real servers, installed as wheels, that run over one data directory."""
 
 from app.embedded.child import Child, ChildFailed, ChildSpec
 from app.embedded.servers import DirectoryInUse, EmbeddedServers, embedded_servers

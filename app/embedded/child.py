@@ -1,4 +1,4 @@
-"""A child process that is stopped with us, however we end."""
+"""A child process that ends when this process ends."""
 
 import os
 import signal
@@ -15,15 +15,17 @@ _KILL_SECONDS = 10.0
 
 
 class ChildFailed(RuntimeError):
-    """A process that we started did not come up, or ended when it should not have."""
+    """A child process did not start, or ended unexpectedly."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChildSpec:
-    """What to start. `stop_signals` are tried in turn, each for so many seconds; SIGKILL comes last.
+    """What to start and how to stop it.
 
-    The first of them is also what Linux sends when this process dies without stopping the child
-    (elsewhere such a child lives on, and the next start in its directory stops it).
+    `stop_signals` are pairs of a signal and the time to wait for its effect (seconds). They are sent
+    in order, and SIGKILL follows. Linux also sends the first signal when this process dies without
+    stopping the child. On other systems the child keeps running until the next start in its directory
+    stops it.
     """
 
     name: str
@@ -35,10 +37,10 @@ class ChildSpec:
 
 
 class Child:
-    """A running program in a session of its own, so that Ctrl-C reaches only us and we decide the order.
+    """A running program in its own session, so that Ctrl-C reaches only this process.
 
-    Start it from a thread that lives as long as the child should: Linux counts the death of the
-    starting thread as the death of the parent.
+    Start the child from a thread that lives as long as the child should. Linux treats the death of
+    the starting thread as the death of the parent.
     """
 
     def __init__(self, spec: ChildSpec) -> None:
@@ -61,21 +63,22 @@ class Child:
 
     @property
     def exit_status(self) -> int | None:
-        """None while it runs; negative if a signal ended it."""
+        """Exit status: None while the child runs, negative if a signal ended the child."""
         return self._process.poll()
 
     def wait(self, seconds: float) -> int:
-        """Its exit status once it has ended by itself.
+        """Wait until the child ends by itself and return its exit status.
 
         Raises:
-            subprocess.TimeoutExpired: it still runs after so many seconds.
+            subprocess.TimeoutExpired: the child still runs after `seconds`.
         """
         return self._process.wait(seconds)
 
     def check_alive(self) -> None:
-        """
+        """Check that the child still runs.
+
         Raises:
-            ChildFailed: it has ended; the message says how and shows the end of its log.
+            ChildFailed: the child has ended. The message contains its exit status and the end of its log.
         """
         status = self.exit_status
         if status is not None:
@@ -85,7 +88,7 @@ class Child:
         return self.spec.log_path.read_text(errors="replace")[-_TAIL_CHARACTERS:].strip() or "(empty)"
 
     def stop(self) -> None:
-        """Ask, then insist; returns when it is gone."""
+        """Send the stop signals in order, then SIGKILL. Returns after the child has ended."""
         for signal_number, seconds in self.spec.stop_signals:
             if self.exit_status is not None:
                 return
@@ -101,15 +104,15 @@ class Child:
 
 def describe_exit(status: int) -> str:
     if status < 0:
-        return f"was ended by {signal.Signals(-status).name}"
+        return f"was killed by {signal.Signals(-status).name}"
     return f"ended with exit code {status}"
 
 
 def find_wheel(package: str) -> Path:
-    """The folder of an installed package whose binaries we run; its Python code is not imported.
+    """Return the folder of an installed package that contains binaries, without importing the package.
 
     Raises:
-        ChildFailed: it is not installed.
+        ChildFailed: the package is not installed.
     """
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:

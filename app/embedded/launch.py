@@ -1,17 +1,20 @@
-"""Becomes another program that does not outlive its parent: `python -I -S launch.py PARENT SIGNAL USER PROGRAM …`.
+"""Starts a program that ends with its parent: `python -I -S launch.py PARENT SIGNAL USER PROGRAM …`.
 
-A script of its own, because what it does has to happen between fork and exec, where a Python
-`preexec_fn` is not safe once the parent has threads. It imports nothing but the standard library.
+This is a separate script because its work has to happen between fork and exec. A Python `preexec_fn`
+is not safe there once the parent has threads. The script imports only the standard library.
 
-- Linux sends SIGNAL to the program when the parent dies in whatever way, kill -9 included.
-- USER is an account to become, or "-". Postgres refuses to run as root, so root starts it as
-  `nobody`; that account keeps the one capability to pass through folders closed to it, since the
-  virtual environment or the data directory may lie below /root.
+- Linux sends SIGNAL to the program when the parent dies in any way, including kill -9.
+- SIGINT, SIGHUP, SIGPIPE and SIGTERM have their defaults in the program. A process inherits which signals its
+  parent ignores, and the program has to end on SIGNAL from its first moment.
+- USER is the account that runs the program, or "-" for the current one. Postgres refuses to run as
+  root, so root starts Postgres as `nobody`. That account keeps one capability: to pass through closed
+  folders, because the virtual environment or the data directory may be below /root.
 """
 
 import ctypes
 import os
 import pwd
+import signal
 import struct
 import sys
 
@@ -29,6 +32,8 @@ def main(arguments: list[str]) -> None:
     parent, signal_number, user, *command = arguments
     if user != "-":
         _become(user)
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
     _die_with(int(parent), int(signal_number))
     os.execv(command[0], command)
 
@@ -45,14 +50,14 @@ def _become(user: str) -> None:
 
 
 def _keep_passage() -> None:
-    """Keep the weakest capability that lets `user` through closed folders; without any, go on as we are."""
+    """Keep the weakest capability that lets the account pass through closed folders, if one is available."""
     libc = _libc()
     header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
     for capability in (_CAP_DAC_READ_SEARCH, _CAP_DAC_OVERRIDE):
         if libc.prctl(_PR_CAPBSET_READ, capability, 0, 0, 0) != 1:
             continue
         mask = 1 << capability
-        # effective, permitted, inheritable: of capabilities 0 to 31, then of the rest
+        # effective, permitted, inheritable: for capabilities 0 to 31, then for the others
         data = struct.pack("=6I", mask, mask, mask, 0, 0, 0)
         if libc.capset(header, data) == 0:
             libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, capability, 0, 0)
@@ -63,7 +68,7 @@ def _die_with(parent: int, signal_number: int) -> None:
     if sys.platform != "linux":
         return
     _libc().prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
-    if os.getppid() != parent:  # it died before we had asked to be told
+    if os.getppid() != parent:  # the parent died before the request above
         raise SystemExit(0)
 
 

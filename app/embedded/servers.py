@@ -1,4 +1,4 @@
-"""Postgres and Redis together over one data directory."""
+"""Embedded Postgres and Redis over one data directory."""
 
 import fcntl
 import os
@@ -14,7 +14,7 @@ from app.embedded.postgres import PostgresServer
 from app.embedded.redis import RedisServer
 
 _MAX_SOCKET_PATH_BYTES = 100
-"""Unix sockets have paths of at most 107 bytes on Linux and 103 on macOS."""
+"""Below the system limits for Unix sockets: 107 bytes on Linux, 103 on macOS."""
 
 
 class DirectoryInUse(RuntimeError):
@@ -30,9 +30,10 @@ class EmbeddedServers:
     children: tuple[Child, ...]
 
     def check_alive(self) -> None:
-        """
+        """Check that both servers still run.
+
         Raises:
-            ChildFailed: one of them has ended; the message says which.
+            ChildFailed: a server has ended. The message names it.
         """
         for child in self.children:
             child.check_alive()
@@ -40,15 +41,15 @@ class EmbeddedServers:
 
 @contextmanager
 def embedded_servers(data_dir: Path, *, durable: bool = True) -> Iterator[EmbeddedServers]:
-    """Run a real Postgres and a real Redis over `data_dir`, which is made if need be, until the block ends.
+    """Run Postgres and Redis over `data_dir` until the block ends. A missing `data_dir` is created.
 
-    Both are children of this process, listen on Unix sockets only, and are stopped when the block is
-    left. On Linux they also end when this process is killed; elsewhere the next run over the same
-    directory ends them. With `durable` False nothing survives a crash: for tests and demonstrations.
+    Both servers are children of this process and listen only on Unix sockets. On Linux they also end
+    when this process is killed. On other systems the next run over the same directory stops them.
+    `durable=False` is for tests and demonstrations: a crash then loses all data.
 
     Raises:
-        DirectoryInUse: another process has servers over `data_dir`.
-        ChildFailed: a server did not start; the message holds the end of its log.
+        DirectoryInUse: another process runs servers over `data_dir`.
+        ChildFailed: a server did not start. The message contains the end of its log.
     """
     data_dir = data_dir.expanduser().resolve()
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -68,7 +69,7 @@ def embedded_servers(data_dir: Path, *, durable: bool = True) -> Iterator[Embedd
 
 @contextmanager
 def _hold(data_dir: Path) -> Iterator[None]:
-    """Keep others out; the kernel lets go of the lock when this process ends, however it does."""
+    """Lock the directory against other processes. The kernel releases the lock when this process ends."""
     with (data_dir / "lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -86,7 +87,7 @@ def _hold(data_dir: Path) -> Iterator[None]:
 
 @contextmanager
 def _socket_folders(data_dir: Path) -> Iterator[Path]:
-    """Fresh folders for the sockets: in the data directory, or in the system's where its path is too long."""
+    """Create empty folders for the sockets: in the data directory, or in the temporary one if paths get too long."""
     folder = data_dir / "run"
     if len(os.fsencode(folder / "postgres" / ".s.PGSQL.5432")) > _MAX_SOCKET_PATH_BYTES:
         folder = Path(tempfile.mkdtemp(prefix="lens-"))

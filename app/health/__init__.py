@@ -1,1 +1,1 @@
-"""Whether the process lives, and whether it can serve."""
+"""Liveness, readiness, and the list of models."""

@@ -1,9 +1,9 @@
-"""Liveness and readiness, and the models on offer."""
+"""Routes /healthz, /readyz and /models."""
 
 from typing import Literal
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from app.dependencies import ServicesDep
 from app.errors import Unavailable
@@ -15,32 +15,40 @@ router = APIRouter()
 
 
 class Health(BaseModel):
+    """Answer of a live process."""
+
     status: Literal["ok"] = "ok"
 
 
 class Readiness(BaseModel):
+    """Checks of a ready service by name."""
+
     status: Literal["ready"] = "ready"
     checks: dict[str, Literal["ok"]]
 
 
 class ModelOut(BaseModel):
-    name: str
-    is_default: bool
+    """A language model that the service offers."""
+
+    name: str = Field(description="Value for `model` in a spec.")
+    is_default: bool = Field(description="True if specs without `model` use this model.")
 
 
 class ModelList(BaseModel):
+    """All language models that the service offers."""
+
     items: list[ModelOut]
 
 
 @router.get("/healthz", tags=["health"])
 async def is_alive() -> Health:
-    """The process answers."""
+    """Liveness: the process answers."""
     return Health()
 
 
-@router.get("/readyz", tags=["health"], response_model=Readiness, responses={503: {"description": "Not ready."}})
+@router.get("/readyz", tags=["health"], response_model=Readiness, responses={503: {"description": "A check failed."}})
 def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
-    """The database and Redis answer, and the schema is this release's."""
+    """Readiness: Postgres and Redis answer, and the database schema matches this release."""
     checks = run_checks(services)
     failed = {name: fault for name, fault in checks.items() if fault is not None}
     if failed:
@@ -54,7 +62,7 @@ def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
 
 @router.get("/models", tags=["models"])
 def list_models(services: ServicesDep) -> ModelList:
-    """The names that a spec's `model` may have."""
+    """Models that a spec can name."""
     settings = services.settings
     return ModelList(
         items=[ModelOut(name=name, is_default=name == settings.default_model) for name in settings.allowed_models]

@@ -1,4 +1,4 @@
-"""The checks behind /readyz. A fault is named without the address of what failed."""
+"""The checks of /readyz. A fault never contains an address."""
 
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
@@ -8,7 +8,7 @@ from app.selections.service import Services
 
 
 def run_checks(services: Services) -> dict[str, str | None]:
-    """What is wrong with each part; None where nothing is."""
+    """Run every check. Returns the fault of each part by name, or None for a part without a fault."""
     database, migrations = _check_database(services)
     return {"database": database, "migrations": migrations, "redis": _check_redis(services)}
 
@@ -18,9 +18,9 @@ def _check_database(services: Services) -> tuple[str | None, str | None]:
         with services.database.session_scope() as session:
             found = current_revision(session.connection())
     except SQLAlchemyError:
-        return "does not answer", "not known"
+        return "does not answer", "unknown"
     head = head_revision()
-    return None, None if found == head else f"the schema is at {found}, this release needs {head}"
+    return None, None if found == head else f"the schema is at revision {found}; this release needs {head}"
 
 
 def _check_redis(services: Services) -> str | None:

@@ -1,4 +1,4 @@
-"""One table per file. Importing this package registers them all."""
+"""Tables, one per file. Importing this package registers every table."""
 
 from app.models.base import Base
 from app.models.checkpoint import StoredCheckpoint

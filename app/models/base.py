@@ -1,4 +1,4 @@
-"""What all tables share: constraint names from one convention, stamps from the database's clock."""
+"""What all tables share: naming of constraints, column types, and times from the database's clock."""
 
 from datetime import datetime
 from typing import Annotated
@@ -10,12 +10,14 @@ Stamp = Annotated[datetime, mapped_column(DateTime(timezone=True))]
 CreatedAt = Annotated[datetime, mapped_column(DateTime(timezone=True), server_default=func.now())]
 
 IdText = String(40, collation="C")
-"""Prefixed ULIDs. Byte order, so that an index walks them in the order they were made."""
+"""Prefixed ULIDs. The collation is byte order, so an index lists ids in order of creation."""
 
 OwnerText = String(100)
 
 
 class Base(DeclarativeBase):
+    """Base of all tables, with one naming convention for constraints and indexes."""
+
     metadata = MetaData(
         naming_convention={
             "ix": "ix_%(table_name)s_%(column_0_N_name)s",

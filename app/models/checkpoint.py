@@ -1,4 +1,4 @@
-"""The newest checkpoint of a selection, so that the next attempt goes on where the last one stopped."""
+"""The newest checkpoint of a selection, from which the next attempt resumes."""
 
 from sqlalchemy import ForeignKey, Integer, LargeBinary, String
 from sqlalchemy.orm import Mapped, mapped_column
@@ -7,6 +7,8 @@ from app.models.base import Base, CreatedAt, IdText
 
 
 class StoredCheckpoint(Base):
+    """`data` holds the bytes of `Checkpoint.to_bytes`. There is one row per selection."""
+
     __tablename__ = "checkpoints"
 
     selection_id: Mapped[str] = mapped_column(IdText, ForeignKey("selections.id", ondelete="CASCADE"), primary_key=True)

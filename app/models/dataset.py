@@ -10,7 +10,7 @@ from app.models.base import Base, CreatedAt, IdText, OwnerText
 
 
 class Dataset(Base):
-    """One uploaded file of labelled texts; its rows are in `examples`."""
+    """One uploaded set of labelled texts. Its rows are in the table `examples`."""
 
     __tablename__ = "datasets"
     __table_args__ = (
@@ -31,7 +31,7 @@ class Dataset(Base):
 
 
 class Example(Base):
-    """One row of a dataset, known by its 0-based index among the data rows of the upload."""
+    """One row of a dataset. `row` is the number of the data row in the upload, counted from 0."""
 
     __tablename__ = "examples"
     __table_args__ = (CheckConstraint("row >= 0", name="row_not_negative"),)

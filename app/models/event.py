@@ -1,4 +1,4 @@
-"""What happened to a selection, in order. Status and phase changes are written by a trigger."""
+"""The history of a selection. A database trigger writes status and phase changes."""
 
 from typing import Any
 
@@ -10,6 +10,8 @@ from app.models.base import Base, CreatedAt, IdText
 
 
 class Event(Base):
+    """One event. Ids increase in order of insertion."""
+
     __tablename__ = "events"
     __table_args__ = (Index(None, "selection_id", "id"),)
 

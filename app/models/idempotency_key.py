@@ -1,4 +1,4 @@
-"""Answers kept for a day, so that a client may repeat a POST without making a second selection."""
+"""Stored answers, so that a client can repeat a POST without creating a second selection."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from app.models.base import Base, CreatedAt, IdText, OwnerText
 
 
 class IdempotencyKey(Base):
-    """No foreign key to the selection: the answer is kept although the selection is deleted."""
+    """An answer by owner and key. It outlives its selection, so there is no foreign key."""
 
     __tablename__ = "idempotency_keys"
     __table_args__ = (Index(None, "created_at"),)
@@ -18,6 +18,6 @@ class IdempotencyKey(Base):
     key: Mapped[str] = mapped_column(String(255), primary_key=True)
     body_sha256: Mapped[str] = mapped_column(String(64))
     selection_id: Mapped[str] = mapped_column(IdText)
-    # Not jsonb, which forgets the order of keys: a replayed answer is the same to the byte.
+    # JSON instead of JSONB, because JSONB loses the order of keys and a replayed answer must be identical.
     answer: Mapped[dict[str, Any]] = mapped_column(JSON)
     created_at: Mapped[CreatedAt]

@@ -1,4 +1,4 @@
-"""The whole result of a finished selection, as `lens_engine.result.SelectionResult` writes it."""
+"""The complete result of a finished selection: the JSON of `lens_engine.result.SelectionResult`."""
 
 from typing import Any
 
@@ -10,6 +10,8 @@ from app.models.base import Base, CreatedAt, IdText
 
 
 class Report(Base):
+    """One result per selection."""
+
     __tablename__ = "reports"
 
     selection_id: Mapped[str] = mapped_column(IdText, ForeignKey("selections.id", ondelete="CASCADE"), primary_key=True)

@@ -1,4 +1,4 @@
-"""The selection: its spec, its state, and its lease. The row itself is the outbox of the queue."""
+"""Selections: spec, state and lease. A row with status queued is also the outbox of the queue."""
 
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ _PHASES = "'fine_tune', 'filter', 'initialise', 'search', 'evaluate'"
 
 
 class Selection(Base):
-    """A job and its outcome. `attempt` counts claims and is the fencing token: it only grows."""
+    """A job and its outcome. `attempt` counts claims and is the fencing token. It only grows."""
 
     __tablename__ = "selections"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""One demonstration of a finished selection's permutation."""
+"""The support examples of finished selections, one row per demonstration."""
 
 from sqlalchemy import Double, ForeignKey, Integer, SmallInteger, Text
 from sqlalchemy.orm import Mapped, mapped_column
@@ -7,6 +7,8 @@ from app.models.base import Base, IdText
 
 
 class StoredSupportExample(Base):
+    """One demonstration. `position` counts from 0 in prompt order."""
+
     __tablename__ = "support_examples"
 
     selection_id: Mapped[str] = mapped_column(IdText, ForeignKey("selections.id", ondelete="CASCADE"), primary_key=True)

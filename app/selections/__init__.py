@@ -1,1 +1,1 @@
-"""Selections: the job and its result."""
+"""Selections: submission, life cycle, result."""

@@ -1,8 +1,8 @@
-"""How a worker holds a selection: claim, lease, fence. All of the worker's SQL that changes one.
+"""How a worker holds a selection: claim, lease, fence. All SQL with which a worker changes a selection.
 
-A claim makes the worker the holder of one attempt. Every later write names that attempt and touches
-nothing when another has begun since (the fence): then the holder is a zombie, and must exit. Only
-the database's clock is used. Each function is one short transaction's worth; the caller commits.
+A claim makes the worker the holder of one attempt. Every later write names that attempt. If another
+attempt has begun, the write changes nothing (the fence), and the holder must exit. All times come
+from the database's clock. Each function fits in one short transaction, and the caller commits.
 """
 
 from dataclasses import asdict, dataclass
@@ -25,22 +25,22 @@ from lens_engine.types import StopReason
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to write to a selection, until another attempt begins."""
+    """The right to write to a selection until another attempt begins."""
 
     selection_id: str
     attempt: int
 
 
 class Lease(Enum):
-    """What renewing a lease found."""
+    """State of a lease after its renewal."""
 
     HELD = auto()
-    CANCEL_REQUESTED = auto()  #: still held; stop at the next chunk
-    LOST = auto()  #: another attempt began, or the sweep gave this one up; write nothing more
+    CANCEL_REQUESTED = auto()  #: held, but the owner wants the run to stop
+    LOST = auto()  #: another attempt began or the sweep ended this one; write nothing more
 
 
 def claim_selection(session: Session, selection_id: str, lease_seconds: float) -> Claim | None:
-    """Become the holder of a queued selection; None when it is not to be had (a duplicate delivery)."""
+    """Claim a queued selection. Returns None if it is running, finished, waiting, or has a newer spec."""
     attempt = session.scalar(
         update(Selection)
         .where(
@@ -61,7 +61,7 @@ def claim_selection(session: Session, selection_id: str, lease_seconds: float) -
 
 
 def renew_lease(session: Session, claim: Claim, lease_seconds: float) -> Lease:
-    """Hold on for `lease_seconds` more, and hear whether the owner wants it stopped."""
+    """Extend the lease to `lease_seconds` from now, and report a cancel request."""
     status = session.scalar(_fenced(claim).values(lease_until=_from_now(lease_seconds)).returning(Selection.status))
     if status is None:
         return Lease.LOST
@@ -69,12 +69,12 @@ def renew_lease(session: Session, claim: Claim, lease_seconds: float) -> Lease:
 
 
 def save_progress(session: Session, claim: Claim, progress: Progress) -> bool:
-    """Show where the run is; False when the claim is lost."""
+    """Store the progress. Returns False if the claim is lost."""
     return _touched(session, _fenced(claim).values(phase=progress.phase.value, progress=asdict(progress)))
 
 
 def save_checkpoint(session: Session, claim: Claim, checkpoint: Checkpoint) -> bool:
-    """Replace the selection's checkpoint; False, with nothing written, when the claim is lost."""
+    """Replace the selection's checkpoint. Writes nothing and returns False if the claim is lost."""
     if not _lock(session, claim):
         return False
     values = {
@@ -90,12 +90,12 @@ def save_checkpoint(session: Session, claim: Claim, checkpoint: Checkpoint) -> b
 
 
 def load_checkpoint(session: Session, claim: Claim) -> bytes | None:
-    """The bytes of the newest checkpoint (`Checkpoint.from_bytes` reads them), from whichever attempt."""
+    """Return the newest checkpoint of any attempt, as bytes for `Checkpoint.from_bytes`."""
     return session.scalar(select(StoredCheckpoint.data).where(StoredCheckpoint.selection_id == claim.selection_id))
 
 
 def drop_checkpoint(session: Session, claim: Claim) -> bool:
-    """Start afresh: the stored checkpoint is damaged or belongs to another release."""
+    """Delete a checkpoint that is damaged or foreign. Returns False if the claim is lost."""
     if not _lock(session, claim):
         return False
     _delete_checkpoint(session, claim)
@@ -103,7 +103,7 @@ def drop_checkpoint(session: Session, claim: Claim) -> bool:
 
 
 def record_event(session: Session, claim: Claim, type_: str, data: dict[str, Any]) -> bool:
-    """Add to the selection's history; False when the claim is lost."""
+    """Add an event to the selection's history. Returns False if the claim is lost."""
     if not _lock(session, claim):
         return False
     session.execute(insert(Event).values(selection_id=claim.selection_id, type=type_, data=data))
@@ -111,7 +111,7 @@ def record_event(session: Session, claim: Claim, type_: str, data: dict[str, Any
 
 
 def finish(session: Session, claim: Claim, result: SelectionResult) -> bool:
-    """Store a result and end the selection; False, with nothing written, when the claim is lost."""
+    """Store a result and end the selection. Writes nothing and returns False if the claim is lost."""
     status = Status.CANCELLED if result.stop_reason is StopReason.CANCELLED else Status.SUCCEEDED
     ending = _ending(claim, status).values(
         partial=result.partial,
@@ -128,7 +128,7 @@ def finish(session: Session, claim: Claim, result: SelectionResult) -> bool:
 
 
 def finish_cancelled(session: Session, claim: Claim) -> bool:
-    """End a selection that was stopped before it had a permutation."""
+    """End a selection that was cancelled before it had a permutation. Returns False if the claim is lost."""
     ending = _ending(claim, Status.CANCELLED).values(stop_reason=StopReason.CANCELLED.value, partial=False)
     if not _touched(session, ending):
         return False
@@ -137,7 +137,7 @@ def finish_cancelled(session: Session, claim: Claim) -> bool:
 
 
 def fail(session: Session, claim: Claim, problem: dict[str, Any]) -> bool:
-    """End a selection by an error that a further attempt would meet again. `problem` is RFC 9457."""
+    """End a selection with an error that another attempt would repeat. `problem` follows RFC 9457."""
     if not _touched(session, _ending(claim, Status.FAILED).values(error=problem)):
         return False
     _delete_checkpoint(session, claim)
@@ -145,9 +145,9 @@ def fail(session: Session, claim: Claim, problem: dict[str, Any]) -> bool:
 
 
 def release(session: Session, claim: Claim) -> bool:
-    """Give the selection back, for a shutdown: queued again at once, and not counted as a crash.
+    """Return the selection to the queue at a shutdown, without counting a crash.
 
-    One whose owner wants it stopped is cancelled instead.
+    A selection with a cancel request is cancelled instead. Returns False if the claim is lost.
     """
     if _touched(
         session,
@@ -165,12 +165,12 @@ def release(session: Session, claim: Claim) -> bool:
 
 
 def expire_lease(session: Session, claim: Claim) -> bool:
-    """Say that the holder is dead, so that the next sweep need not wait for its lease to run out."""
+    """End the lease of a dead holder now, so that the next sweep takes the selection over."""
     return _touched(session, _fenced(claim).values(lease_until=func.now()))
 
 
 def _is_held(claim: Claim) -> ColumnElement[bool]:
-    """The fence: the row is still this attempt's."""
+    """The fence: this attempt still holds the selection."""
     return and_(
         Selection.id == claim.selection_id,
         Selection.attempt == claim.attempt,
@@ -183,7 +183,7 @@ def _fenced(claim: Claim) -> Update:
 
 
 def _ending(claim: Claim, status: Status, only: Status | None = None) -> Update:
-    """An update to a terminal status, stamped in the column of that status."""
+    """Build an update to a terminal status, with the time in the column of that status."""
     statement = _fenced(claim)
     if only is not None:
         statement = statement.where(Selection.status == only)
@@ -191,7 +191,7 @@ def _ending(claim: Claim, status: Status, only: Status | None = None) -> Update:
 
 
 def _lock(session: Session, claim: Claim) -> bool:
-    """Keep the row ours for the rest of the transaction; False when it no longer is."""
+    """Lock the row until the transaction ends. Returns False if the claim is lost."""
     row = select(literal(1)).select_from(Selection).where(_is_held(claim)).with_for_update()
     return session.scalar(row) is not None
 

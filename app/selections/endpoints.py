@@ -1,4 +1,4 @@
-"""Routes of selections. No logic: read, decide elsewhere, answer."""
+"""Routes of /selections. Decisions are in `service.py`."""
 
 from typing import Annotated
 
@@ -35,7 +35,7 @@ router = APIRouter(prefix="/selections", tags=["selections"])
 def submit_selection(
     submission: SubmissionDep, services: ServicesDep, owner: OwnerDep, key: KeyDep, response: Response
 ) -> SelectionOut:
-    """Submit a labelled dataset and a task; a worker will look for its support examples."""
+    """Submit a dataset and a task. A worker then searches for the support examples."""
     accepted = service.submit(services, owner, submission, key)
     response.headers["Location"] = f"/selections/{accepted.selection.id}"
     response.headers["Retry-After"] = str(services.settings.retry_after_seconds)
@@ -49,9 +49,9 @@ def list_selections(
     session: SessionDep,
     owner: OwnerDep,
     page: PageDep,
-    status: Annotated[Status | None, Query(description="Only these.")] = None,
+    status: Annotated[Status | None, Query(description="Only selections with this status.")] = None,
 ) -> SelectionPage:
-    """Your selections, newest first."""
+    """List your selections, newest first."""
     query = repository.PageQuery(status, page.limit, _selection_id(page.last_id))
     found = repository.list_selections(session, owner, query)
     items = [present(selection) for selection in found[: page.limit]]
@@ -62,7 +62,7 @@ def list_selections(
 def get_selection(
     selection_id: SelectionIdDep, request: Request, session: SessionDep, owner: OwnerDep, services: ServicesDep
 ) -> Response:
-    """Status and progress. Ask again after `Retry-After`, with `If-None-Match`, until it has ended."""
+    """Return status and progress. Until the selection has ended, poll after `Retry-After` with `If-None-Match`."""
     selection = present(service.get(session, owner, selection_id))
     is_done = selection.status in TERMINAL
     headers = {} if is_done else {"Retry-After": str(services.settings.retry_after_seconds)}
@@ -71,7 +71,7 @@ def get_selection(
 
 @router.get("/{selection_id}/events", responses=openapi.refusals(400, 401, 404, 503))
 def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep, page: PageDep) -> EventPage:
-    """What happened so far, oldest first."""
+    """List the events of a selection, oldest first."""
     service.get(session, owner, selection_id)
     found = repository.list_events(session, selection_id, _event_id(page.last_id), page.limit)
     items = [EventOut.model_validate(event) for event in found[: page.limit]]
@@ -86,7 +86,7 @@ def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerD
 def get_support_examples(
     selection_id: SelectionIdDep, request: Request, session: SessionDep, owner: OwnerDep, services: ServicesDep
 ) -> Response:
-    """The chosen demonstrations in order, and how good they are."""
+    """Return the support examples in order, and how good they are."""
     report = service.get_report(services, session, owner, selection_id)
     result = SupportExamplesOut.model_validate({**report.result, "selection_id": selection_id})
     return answer_with_etag(request, result, {"Cache-Control": "private, max-age=31536000, immutable"})
@@ -96,7 +96,7 @@ def get_support_examples(
 def render_prompt(
     selection_id: SelectionIdDep, body: RenderBody, session: SessionDep, owner: OwnerDep, services: ServicesDep
 ) -> Rendered | RenderedMany:
-    """The prompt to send to the model for a new input."""
+    """Build the prompt to send to the model for each new input."""
     inputs = [body.input] if body.input is not None else body.inputs or []
     service.get_report(services, session, owner, selection_id)
     prompts = service.render(session, owner, selection_id, inputs)
@@ -109,7 +109,7 @@ def render_prompt(
 def cancel_selection(
     selection_id: SelectionIdDep, services: ServicesDep, owner: OwnerDep, response: Response
 ) -> SelectionOut:
-    """Stop it; the best permutation so far is kept. 200 when it was cancelled before."""
+    """Cancel a selection and keep its best permutation so far. Answers 200 if it was cancelled before."""
     selection, has_changed = service.cancel(services, owner, selection_id)
     response.status_code = status.HTTP_202_ACCEPTED if has_changed else status.HTTP_200_OK
     return selection
@@ -119,13 +119,13 @@ def cancel_selection(
     "/{selection_id}", status_code=204, response_class=Response, responses=openapi.refusals(401, 404, 409, 503)
 )
 def delete_selection(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep) -> None:
-    """Forget a selection that has ended, with its result and its data."""
+    """Delete an ended selection with its result and its data."""
     service.delete(session, owner, selection_id)
 
 
 def _selection_id(last_id: str | None) -> str | None:
     if last_id is not None and not last_id.startswith("sel_"):
-        raise InvalidCursor("the cursor is not one of selections")
+        raise InvalidCursor("the cursor does not belong to a list of selections")
     return last_id
 
 
@@ -133,5 +133,5 @@ def _event_id(last_id: str | None) -> int:
     if last_id is None:
         return 0
     if not last_id.isdigit() or len(last_id) > 18:
-        raise InvalidCursor("the cursor is not one of events")
+        raise InvalidCursor("the cursor does not belong to a list of events")
     return int(last_id)

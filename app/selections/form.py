@@ -1,4 +1,4 @@
-"""Reads the body of POST /selections, in either of its forms, without understanding it."""
+"""Reads the body of POST /selections, JSON or multipart, without validating its content."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Annotated
@@ -17,14 +17,15 @@ _PARTS = frozenset({"dataset", "test", "spec"})
 
 
 async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
-    """Spools files to disk, and forgets them when the response has been sent.
+    """Read a submission. Files are spooled to disk and deleted after the response.
 
     Raises:
-        UnsupportedMediaType: neither JSON nor a form, or compressed.
-        BadRequest: the form cannot be read, or breaks off.
+        UnsupportedMediaType: the body is neither JSON nor a form, or it is compressed.
+        BadRequest: the form is malformed or incomplete.
+        Unprocessable: a part of the form is missing, repeated or unknown.
     """
     if request.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise UnsupportedMediaType("a compressed body is not read; send it as it is")
+        raise UnsupportedMediaType("compressed bodies are not supported; send the body uncompressed")
     media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if media_type == "application/json":
         yield JsonSubmission(await request.body())
@@ -39,7 +40,7 @@ async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
 
 
 class _WholeFormParser(MultiPartParser):
-    """Refuses a form that breaks off: Starlette would leave out the file it breaks off in, and go on."""
+    """Refuses an incomplete form. Starlette would drop the incomplete file and continue."""
 
     def __init__(self, request: Request) -> None:
         chunks = self._read_to_the_end(request)
@@ -53,7 +54,7 @@ class _WholeFormParser(MultiPartParser):
         async for chunk in request.stream():
             yield chunk
         if not self._has_ended:
-            raise BadRequest("the form breaks off before its last boundary; send it again, whole")
+            raise BadRequest("the form ends before its last boundary; send the complete form")
 
 
 async def _parse_form(request: Request) -> FormData:
@@ -66,9 +67,9 @@ async def _parse_form(request: Request) -> FormData:
 async def _read_form(form: FormData) -> FormSubmission:
     for name, _ in form.multi_items():
         if name not in _PARTS:
-            raise _bad_part(name[:40], "is not a part we know; send dataset, spec and, if you like, test")
+            raise _bad_part(name[:40], "is not a known part; send dataset, spec and optionally test")
         if len(form.getlist(name)) > 1:
-            raise _bad_part(name, "is there more than once; send one")
+            raise _bad_part(name, "occurs more than once; send it once")
     dataset = _file(form, "dataset")
     if dataset is None:
         raise _bad_part("dataset", "is missing; send a file")
@@ -91,7 +92,7 @@ def _file(form: FormData, name: str) -> UploadFile | None:
     part = form.get(name)
     if part is None or isinstance(part, UploadFile):
         return part
-    raise _bad_part(name, "must be a file: give the part a file name")
+    raise _bad_part(name, "must be a file; give the part a file name")
 
 
 def _bad_part(name: str, detail: str) -> Unprocessable:
@@ -100,7 +101,8 @@ def _bad_part(name: str, detail: str) -> Unprocessable:
 
 def read_key(
     idempotency_key: Annotated[
-        str | None, Header(description="Repeat a request with its key to get one answer.")
+        str | None,
+        Header(description="Key of this request; a repeated request with the same key gets the first answer."),
     ] = None,
 ) -> str | None:
     return None if idempotency_key is None else check_key(idempotency_key)

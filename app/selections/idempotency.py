@@ -1,4 +1,4 @@
-"""Idempotency-Key: the same POST twice makes one selection and gets one answer."""
+"""Idempotency-Key: a repeated POST creates no second selection and gets the first answer."""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 @dataclass(frozen=True, slots=True)
 class RequestKey:
-    """Whose request it is, by its key and the digest of its canonical body."""
+    """Identity of a request: owner, key, and SHA-256 of the canonical body."""
 
     owner_id: str
     key: str
@@ -23,9 +23,10 @@ class RequestKey:
 
 
 def check_key(key: str) -> str:
-    """
+    """Return a valid key unchanged.
+
     Raises:
-        BadRequest: not 1 to 255 visible ASCII characters.
+        BadRequest: the key is not 1 to 255 visible ASCII characters.
     """
     if not _KEY.fullmatch(key):
         raise BadRequest("Idempotency-Key must be 1 to 255 visible ASCII characters, without spaces")
@@ -33,33 +34,35 @@ def check_key(key: str) -> str:
 
 
 def find_answer(session: Session, request: RequestKey) -> SelectionOut | None:
-    """The answer given before.
+    """Return the stored answer to this request, if any.
 
     Raises:
-        IdempotencyMismatch: the key came with another body.
+        IdempotencyMismatch: the key was used with a different body.
     """
     found = session.get(IdempotencyKey, (request.owner_id, request.key))
     if found is None:
         return None
     if found.body_sha256 != request.body_sha256:
-        raise IdempotencyMismatch("this Idempotency-Key came with another body before; use a new key")
+        raise IdempotencyMismatch("this Idempotency-Key was used with a different body; use a new key")
     return SelectionOut.model_validate(found.answer)
 
 
 def hold_key(session: Session, request: RequestKey) -> None:
-    """Keep other requests with this key out until the transaction ends.
+    """Lock the key until the transaction ends.
 
     Raises:
-        IdempotencyInFlight: one of them is in.
+        IdempotencyInFlight: another request holds the lock.
     """
     name = func.hashtextextended(f"{request.owner_id}\n{request.key}", 0)
     if not session.scalar(select(func.pg_try_advisory_xact_lock(name))):
         raise IdempotencyInFlight(
-            "a request with this Idempotency-Key is being answered; ask again", headers={"Retry-After": "1"}
+            "another request with this Idempotency-Key is in progress; repeat the request later",
+            headers={"Retry-After": "1"},
         )
 
 
 def keep_answer(session: Session, request: RequestKey, answer: SelectionOut) -> None:
+    """Store the answer to a request under its key."""
     session.execute(
         insert(IdempotencyKey).values(
             owner_id=request.owner_id,

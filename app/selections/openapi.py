@@ -1,8 +1,8 @@
-"""What OpenAPI says of selections beyond their types: the two bodies of POST, and the refusals."""
+"""Parts of the OpenAPI document that types cannot express: the two bodies of POST, and the refusals."""
 
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from app.selections.schemas import SelectionSpec, SubmissionBody
 
@@ -32,12 +32,14 @@ EXAMPLE_SUBMISSION: dict[str, Any] = {
 
 
 class ErrorItemOut(BaseModel):
+    """One error and its place in the request."""
+
     detail: str
-    pointer: str
+    pointer: str = Field(description="JSON pointer into the body, or `/dataset/rows/7/label` in a file.")
 
 
 class Problem(BaseModel):
-    """A refusal (RFC 9457)."""
+    """An error response (RFC 9457)."""
 
     type: str
     title: str
@@ -49,13 +51,13 @@ class Problem(BaseModel):
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """OpenAPI's entries for the refusals of a route."""
+    """Build the OpenAPI entries for the error responses of a route."""
     content = {"application/problem+json": {"schema": Problem.model_json_schema()}}
     return {status: {"description": _DESCRIPTIONS[status], "content": content} for status in statuses}
 
 
 def _inlined(model: type[BaseModel]) -> dict[str, Any]:
-    """A schema without references: it stands outside of OpenAPI's components."""
+    """Build a schema without references, because it is outside OpenAPI's components."""
     schema = model.model_json_schema()
     definitions = schema.pop("$defs", {})
 
@@ -73,17 +75,17 @@ def _inlined(model: type[BaseModel]) -> dict[str, Any]:
 
 
 _DESCRIPTIONS = {
-    400: "The request cannot be read.",
-    401: "No API key, or an unknown one.",
-    404: "There is no such selection of yours.",
-    409: "The state of things does not allow it.",
-    413: "The body is too large.",
-    415: "The body is of a type that is not read.",
-    422: "The request can be read, but not carried out; `errors` says where it is wrong.",
-    503: "The service cannot answer now; try again after `Retry-After`.",
+    400: "The request is malformed.",
+    401: "The API key is missing or unknown.",
+    404: "You have no selection with this id.",
+    409: "The state of the selection does not allow this request.",
+    413: "The request body is too large.",
+    415: "The media type of the request body is not supported.",
+    422: "The request is well-formed but invalid; `errors` names each place.",
+    503: "The service is temporarily unavailable; repeat the request after `Retry-After`.",
 }
 
-_FILE = {"type": "string", "format": "binary", "description": "CSV, JSONL or Parquet with `text` and `label`."}
+_FILE = {"type": "string", "format": "binary", "description": "CSV, JSONL or Parquet file with `text` and `label`."}
 
 SUBMISSION_BODY: dict[str, Any] = {
     "requestBody": {

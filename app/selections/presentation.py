@@ -1,4 +1,4 @@
-"""From rows to wire types."""
+"""Turns database rows into wire types."""
 
 from app.models import Selection
 from app.selections.schemas import ProgressOut, SelectionOut, SpecOut
@@ -12,7 +12,7 @@ _COPIED = (
 
 
 def present(selection: Selection) -> SelectionOut:
-    """A selection as its owner sees it."""
+    """Build the API's view of a selection."""
     return SelectionOut(
         spec=present_spec(StoredSpec.model_validate(selection.spec)),
         progress=None if selection.progress is None else ProgressOut.model_validate(selection.progress),

@@ -1,4 +1,4 @@
-"""The engine's and the parser's refusals in the words of the API: which field of the body is to blame."""
+"""Turns errors of the engine and the parser into API errors that point at a field of the body."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ _IDS = frozenset({"dataset_id", "test_dataset_id"})
 
 @contextmanager
 def invalid_inputs(*, inline: bool) -> Iterator[None]:
-    """Turn an `InvalidInput` of the block into a refusal; `inline` when the rows are in the JSON body."""
+    """Turn an `InvalidInput` of the block into `RefusedInput`. `inline`: the rows are in the JSON body."""
     try:
         yield
     except InvalidInput as error:
@@ -22,7 +22,7 @@ def invalid_inputs(*, inline: bool) -> Iterator[None]:
 
 
 def as_problem(found: Sequence[InvalidInput], *, inline: bool) -> RefusedInput:
-    """One refusal for all that was found; its code is the first one's."""
+    """Combine all errors into one. Its code is that of the first error."""
     return RefusedInput(found[0], [item for error in found for item in _items(error, inline)])
 
 
@@ -33,7 +33,7 @@ def _items(error: InvalidInput, inline: bool) -> list[ErrorItem]:
 
 
 def pointer(field: str, row: int | None, inline: bool) -> str:
-    """Where in the request: `/spec/...`, `/dataset/rows/7/label` for files, `/examples/7/label` inline."""
+    """Build the JSON pointer: `/spec/...`, `/dataset/rows/7/label` in a file, `/examples/7/label` inline."""
     root, _, rest = field.partition(".")
     if root in {*_INLINE_NAMES, *_INLINE}:
         name = _INLINE_NAMES.get(root, root) if inline else root
@@ -41,6 +41,6 @@ def pointer(field: str, row: int | None, inline: bool) -> str:
         return point(name, *rows, *([rest] if rest else []))
     if root in _IDS:
         return point(root)
-    # A label may hold dots: it is one part of the path.
+    # A label may contain dots and is one part of the path.
     parts = [rest] if root == "verbalizer" else rest.split(".")
     return point("spec", root, *(part for part in parts if part))

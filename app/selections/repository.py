@@ -1,4 +1,4 @@
-"""SQL of selections: the owner's side, and what a worker reads. `claims.py` has the worker's writes."""
+"""SQL of selections: what owners read and change, and what a worker reads. Worker writes are in `claims.py`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from lens_engine.types import Example, StopReason
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a worker needs to run a selection."""
+    """Everything that a worker needs to run a selection."""
 
     spec: StoredSpec
     examples: tuple[Example, ...]
@@ -25,7 +25,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class NewSelection:
-    """A selection to be stored, its datasets being there already."""
+    """A selection to store. Its datasets are already stored."""
 
     owner_id: str
     name: str | None
@@ -37,7 +37,7 @@ class NewSelection:
 
 @dataclass(frozen=True, slots=True)
 class PageQuery:
-    """Which selections to list, newest first; `before` is the last id of the page before."""
+    """Which selections to list, newest first. `before` is the last id of the previous page."""
 
     status: Status | None
     limit: int
@@ -45,7 +45,11 @@ class PageQuery:
 
 
 def load_submission(session: Session, selection_id: str) -> Submission:
-    """Everything a run starts from. Raises NoResultFound when the selection is gone."""
+    """Read everything that a worker needs.
+
+    Raises:
+        NoResultFound: the selection was deleted.
+    """
     selection = session.execute(select(Selection).where(Selection.id == selection_id)).scalar_one()
     rows = load_rows(session, selection.dataset_id)
     test = None if selection.test_dataset_id is None else load_rows(session, selection.test_dataset_id)
@@ -57,7 +61,7 @@ def load_submission(session: Session, selection_id: str) -> Submission:
 
 
 def insert_selection(session: Session, new: NewSelection) -> Selection:
-    """Store a queued selection: from the commit on, it will be run."""
+    """Store a queued selection. Workers run it once the transaction has committed."""
     statement = insert(Selection).values(
         id=new_id("sel"),
         owner_id=new.owner_id,
@@ -76,7 +80,7 @@ def find_selection(session: Session, owner_id: str, selection_id: str) -> Select
 
 
 def list_selections(session: Session, owner_id: str, query: PageQuery) -> Sequence[Selection]:
-    """At most one more than `limit`, which tells whether there is a next page."""
+    """Return up to `limit` + 1 selections. The extra one shows that there is a next page."""
     statement = select(Selection).where(Selection.owner_id == owner_id)
     if query.status is not None:
         statement = statement.where(Selection.status == query.status)
@@ -86,7 +90,7 @@ def list_selections(session: Session, owner_id: str, query: PageQuery) -> Sequen
 
 
 def list_events(session: Session, selection_id: str, after: int, limit: int) -> Sequence[Event]:
-    """At most one more than `limit`, oldest first."""
+    """Return up to `limit` + 1 events, oldest first. The extra one shows that there is a next page."""
     statement = select(Event).where(Event.selection_id == selection_id, Event.id > after)
     return session.scalars(statement.order_by(Event.id).limit(limit + 1)).all()
 
@@ -101,7 +105,7 @@ def list_support_examples(session: Session, selection_id: str) -> Sequence[Store
 
 
 def request_cancel(session: Session, owner_id: str, selection_id: str) -> bool:
-    """Cancel a queued selection at once, or ask the worker of a running one; False when neither it is."""
+    """Cancel a queued selection, or request the stop of a running one. Returns False in any other status."""
     status = session.scalar(_cancel(owner_id, selection_id).returning(Selection.status))
     if status == Status.CANCELLED:
         session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id == selection_id))
@@ -109,7 +113,7 @@ def request_cancel(session: Session, owner_id: str, selection_id: str) -> bool:
 
 
 def delete_selection(session: Session, owner_id: str, selection_id: str) -> bool:
-    """Forget an ended selection with all that hangs on it; False when it has not ended or is not there."""
+    """Delete an ended selection and its dependent rows. Returns False if it has not ended or does not exist."""
     statement = delete(Selection).where(
         Selection.id == selection_id,
         Selection.owner_id == owner_id,

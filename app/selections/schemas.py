@@ -1,4 +1,4 @@
-"""The wire types of selections. What comes in and what goes out differ by type."""
+"""Wire types of selections. Requests and responses have separate types."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -20,45 +20,51 @@ Input = Annotated[str, StringConstraints(max_length=100_000)]
 
 
 class Incoming(BaseModel):
-    """Unknown fields are refused: a misspelt option must not be ignored."""
+    """Base of request types. Unknown fields are errors, so that no misspelt option is ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class Outgoing(BaseModel):
+    """Base of response types."""
+
     model_config = ConfigDict(frozen=True, from_attributes=True)
 
 
 class SelectionSpec(Incoming):
-    """What is asked of the model, and how it is searched."""
+    """The task, the model and the options of a selection."""
 
     template: str = Field(
-        max_length=20_000, description="One `{text}` and, after it, one `{label}`.", examples=["{text} It was {label}."]
+        max_length=20_000,
+        description="Prompt with one `{text}` followed by one `{label}`.",
+        examples=["{text} It was {label}."],
     )
     verbalizer: dict[Label, LabelWord] = Field(
         max_length=1000,
-        description="A label word for each label of the dataset.",
+        description="Label word of each label of the dataset.",
         examples=[{"positive": "great", "negative": "terrible"}],
     )
-    separator: str = Field(default="\n", max_length=100, description="What ends a demonstration.")
-    model: ModelName | None = Field(default=None, description="A name from GET /models; null for the default.")
-    preset: PresetName = Field(default="standard", description="A whole configuration to start from.")
+    separator: str = Field(default="\n", max_length=100, description="Text that ends each demonstration.")
+    model: ModelName | None = Field(default=None, description="Model name from GET /models; null for the default.")
+    preset: PresetName = Field(default="standard", description="Complete configuration to start from.")
     options: dict[str, Any] = Field(
         default_factory=dict,
-        description="Laid over the preset; nested as the `config` in the answer is.",
+        description="Options that override the preset; nested like `config` in the response.",
         examples=[{"seed": 1, "search": {"beam_width": 4}}],
     )
-    name: Name | None = Field(default=None, description="For people.")
+    name: Name | None = Field(default=None, description="Display name.")
 
 
 class SubmissionBody(Incoming):
-    """The JSON form of POST /selections: inline examples, or a dataset that is already here."""
+    """The JSON body of POST /selections: inline examples, or the id of a stored dataset."""
 
     spec: SelectionSpec
-    examples: list[Any] | None = Field(default=None, description='Objects with "text" and "label".')
-    test_examples: list[Any] | None = Field(default=None, description="Rows for the report; null to hold some out.")
-    dataset_id: str | None = Field(default=None, max_length=40)
-    test_dataset_id: str | None = Field(default=None, max_length=40)
+    examples: list[Any] | None = Field(default=None, description='Dataset rows: objects with "text" and "label".')
+    test_examples: list[Any] | None = Field(
+        default=None, description="Test rows for the report; null to hold out a share of the dataset."
+    )
+    dataset_id: str | None = Field(default=None, max_length=40, description="Id of a stored dataset.")
+    test_dataset_id: str | None = Field(default=None, max_length=40, description="Id of a stored dataset of test rows.")
 
     @model_validator(mode="after")
     def has_one_source(self) -> "SubmissionBody":
@@ -70,22 +76,22 @@ class SubmissionBody(Incoming):
 
 
 class ProgressOut(Outgoing):
-    """Where a run is. A pair is one prefix (the demonstrations) and one query, scored."""
+    """Progress of a run. A pair is one prefix (the demonstrations) and one query scored."""
 
     phase: Phase
-    step: int
-    steps: int
-    pairs_done: int
-    pairs_total: int
-    tokens_done: int
-    tokens_total: int
-    tokens_per_second: float | None
-    eta_seconds: float | None
-    best_validation_accuracy: float | None
+    step: int = Field(description="Number of the current step of the phase, counted from 1.")
+    steps: int = Field(description="Number of steps of the phase.")
+    pairs_done: int = Field(description="Number of pairs scored so far, over all phases.")
+    pairs_total: int = Field(description="Expected number of pairs of the run.")
+    tokens_done: int = Field(description="Number of tokens scored so far, over all phases.")
+    tokens_total: int = Field(description="Expected number of tokens of the run.")
+    tokens_per_second: float | None = Field(description="Speed of this attempt (tokens per second); null at first.")
+    eta_seconds: float | None = Field(description="Expected remaining time (seconds); null while the speed is unknown.")
+    best_validation_accuracy: float | None = Field(description="Best accuracy so far on validation rows.")
 
 
 class SpecOut(Outgoing):
-    """The spec as it is run, every option resolved."""
+    """The spec with every option resolved."""
 
     template: str
     verbalizer: dict[str, str]
@@ -96,7 +102,7 @@ class SpecOut(Outgoing):
 
 
 class SelectionOut(Outgoing):
-    """A selection: its spec, its state and one time for each state it has been in."""
+    """A selection: its spec, its state, and the time of each state that it reached."""
 
     id: str
     name: str | None
@@ -105,15 +111,15 @@ class SelectionOut(Outgoing):
     dataset_id: str
     test_dataset_id: str | None
     warnings: list[str] = Field(
-        description="What was taken but may surprise, in the dataset and in the test rows.",
+        description="Warnings about accepted but unusual content of the dataset and the test rows.",
         examples=[["dataset: 2 blank rows were skipped and are not counted in row numbers"]],
     )
     progress: ProgressOut | None
-    attempt: int = Field(description="Times a worker began or resumed it.")
-    partial: bool | None = Field(description="Whether the result is the best of a run that was stopped.")
+    attempt: int = Field(description="Number of times a worker started or resumed the selection.")
+    partial: bool | None = Field(description="True if the run was stopped and the result is the best found until then.")
     stop_reason: StopReason | None
-    error: dict[str, Any] | None = Field(description="A problem (RFC 9457) when the selection failed.")
-    digest: str | None = Field(description="Of the result: equal for equal runs.")
+    error: dict[str, Any] | None = Field(description="Problem (RFC 9457) of a failed selection.")
+    digest: str | None = Field(description="SHA-256 of the result; equal runs have equal digests.")
     created_at: datetime
     queued_at: datetime
     started_at: datetime | None
@@ -124,12 +130,14 @@ class SelectionOut(Outgoing):
 
 
 class SelectionPage(Outgoing):
+    """One page of selections, newest first."""
+
     items: list[SelectionOut]
-    next: str | None = Field(description="Cursor of the next page; null on the last.")
+    next: str | None = Field(description="Cursor of the next page; null on the last page.")
 
 
 class EventOut(Outgoing):
-    """One thing that happened; ids grow."""
+    """An event in the history of a selection. Ids increase with time."""
 
     id: int
     at: datetime
@@ -138,18 +146,20 @@ class EventOut(Outgoing):
 
 
 class EventPage(Outgoing):
+    """One page of events, oldest first."""
+
     items: list[EventOut]
-    next: str | None
+    next: str | None = Field(description="Cursor of the next page; null on the last page.")
 
 
 class SupportExamplesOut(SelectionResult):
-    """The result of a selection, and whose it is."""
+    """The result of a selection, and the id of the selection."""
 
     selection_id: str
 
 
 class RenderBody(Incoming):
-    """One input, or several."""
+    """One input or several inputs."""
 
     input: Input | None = Field(default=None, examples=["The plot never gets going."])
     inputs: list[Input] | None = Field(default=None, min_length=1, max_length=MAX_INPUTS)
@@ -162,14 +172,14 @@ class RenderBody(Incoming):
 
 
 class TokenCounts(Outgoing):
-    """Tokens by the selection's model. The query's are not known to the API, which holds no model."""
+    """Number of tokens by the selection's model. `query` is null, because the API loads no model."""
 
     demonstrations: int
     query: int | None = None
 
 
 class RenderedPrompt(Outgoing):
-    """The prompt to send, byte for byte what was evaluated; the model's answer is the label word."""
+    """The prompt to send, byte for byte as it was evaluated. The model answers with a label word."""
 
     prompt: str
     characters: int
@@ -177,9 +187,13 @@ class RenderedPrompt(Outgoing):
 
 
 class Rendered(RenderedPrompt):
+    """The prompt for one input."""
+
     selection_id: str
 
 
 class RenderedMany(Outgoing):
+    """The prompts for several inputs, in the order of the inputs."""
+
     selection_id: str
     prompts: list[RenderedPrompt]

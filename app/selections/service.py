@@ -1,4 +1,4 @@
-"""What may be done with a selection. Decisions only: SQL is in the repositories, HTTP in the endpoints."""
+"""Decisions about selections. SQL is in the repositories, HTTP in the endpoints."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ from lens_engine.types import Example
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the decisions stand on; one per process."""
+    """Settings, database and queue of one process."""
 
     settings: Settings
     database: Database
@@ -30,14 +30,14 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The answer to a submission; `is_replayed` when it was given before."""
+    """The answer to a submission. `is_replayed`: an earlier request got the same answer."""
 
     selection: SelectionOut
     is_replayed: bool = False
 
 
 def submit(services: Services, owner_id: str, submission: RawSubmission, key: str | None) -> Accepted:
-    """Check a submission, store it with its datasets and its key in one transaction, then ring for a worker."""
+    """Validate a submission, store it with its datasets and its key in one transaction, then enqueue it."""
     request = None if key is None else idempotency.RequestKey(owner_id, key, submission.digest())
     if request is not None and (answer := _find_answer(services, request)) is not None:
         return Accepted(answer, is_replayed=True)
@@ -55,21 +55,23 @@ def submit(services: Services, owner_id: str, submission: RawSubmission, key: st
 
 
 def get(session: Session, owner_id: str, selection_id: str) -> Selection:
-    """
+    """Return a selection of this owner.
+
     Raises:
-        NotFound: there is no such selection of this owner.
+        NotFound: the owner has no selection with this id.
     """
     selection = repository.find_selection(session, owner_id, selection_id)
     if selection is None:
-        raise NotFound("there is no selection of this id")
+        raise NotFound("there is no selection with this id")
     return selection
 
 
 def get_report(services: Services, session: Session, owner_id: str, selection_id: str) -> Report:
-    """The result of a finished selection.
+    """Return the result of a finished selection.
 
     Raises:
-        NotFinished, NoResult: it has none yet, or never will.
+        NotFinished: the selection has no result yet.
+        NoResult: the selection ended without a result.
     """
     selection = get(session, owner_id, selection_id)
     report = repository.find_report(session, selection_id)
@@ -77,12 +79,14 @@ def get_report(services: Services, session: Session, owner_id: str, selection_id
         raise NoResult(f"the selection is {selection.status} and has no support examples")
     if report is None:
         headers = {"Retry-After": str(services.settings.retry_after_seconds)}
-        raise NotFinished(f"the selection is {selection.status}; ask again when it has succeeded", headers=headers)
+        raise NotFinished(
+            f"the selection is {selection.status}; repeat the request when it has succeeded", headers=headers
+        )
     return report
 
 
 def render(session: Session, owner_id: str, selection_id: str, inputs: list[str]) -> list[RenderedPrompt]:
-    """The prompts a production system would send for these inputs, by a selection that has a report."""
+    """Build the prompts for these inputs from the support examples of a finished selection."""
     task = StoredSpec.model_validate(get(session, owner_id, selection_id).spec).task
     stored = repository.list_support_examples(session, selection_id)
     demonstrations = [Example(example.row, example.text, example.label) for example in stored]
@@ -92,10 +96,10 @@ def render(session: Session, owner_id: str, selection_id: str, inputs: list[str]
 
 
 def cancel(services: Services, owner_id: str, selection_id: str) -> tuple[SelectionOut, bool]:
-    """Stop a selection; the flag says whether this call is what stops it.
+    """Cancel a selection. The flag is True if this call changed its status.
 
     Raises:
-        AlreadyFinished: it has ended in another way.
+        AlreadyFinished: the selection has succeeded or failed.
     """
     with services.database.session_scope() as session:
         has_changed = repository.request_cancel(session, owner_id, selection_id)
@@ -109,15 +113,15 @@ def cancel(services: Services, owner_id: str, selection_id: str) -> tuple[Select
 
 
 def delete(session: Session, owner_id: str, selection_id: str) -> None:
-    """Forget an ended selection, and its datasets where no other selection uses them.
+    """Delete an ended selection and those of its datasets that no other selection uses.
 
     Raises:
-        StillRunning: it has not ended.
+        StillRunning: the selection has not ended.
     """
     selection = get(session, owner_id, selection_id)
     datasets = [id_ for id_ in (selection.dataset_id, selection.test_dataset_id) if id_ is not None]
     if not repository.delete_selection(session, owner_id, selection_id):
-        raise StillRunning(f"the selection is {selection.status}; cancel it and wait until it has ended")
+        raise StillRunning(f"the selection is {selection.status}; cancel the selection and wait until it has ended")
     delete_unused_datasets(session, owner_id, datasets)
 
 
@@ -134,7 +138,7 @@ def _find_dataset(services: Services, owner_id: str, dataset_id: str, field: str
 
 def _check_dataset(session: Session, owner_id: str, dataset_id: str, field: str) -> None:
     if not owns_dataset(session, owner_id, dataset_id):
-        detail = "there is no dataset of this id"
+        detail = "there is no dataset with this id"
         raise UnknownDataset(detail, errors=[{"detail": detail, "pointer": f"/{field}"}])
 
 
@@ -154,6 +158,6 @@ def _store(session: Session, owner_id: str, valid: ValidSubmission) -> Selection
 
 def _store_source(session: Session, owner_id: str, source: Source, field: str) -> str:
     if isinstance(source, KnownDataset):
-        _check_dataset(session, owner_id, source.id, field)  # it may have gone since it was read
+        _check_dataset(session, owner_id, source.id, field)  # the dataset may have been deleted since it was read
         return source.id
     return insert_dataset(session, owner_id, source)

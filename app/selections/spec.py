@@ -1,4 +1,4 @@
-"""What is stored of a submission, whole and resolved, so that a later release runs it the same way."""
+"""The stored spec of a selection. Every option is resolved, so a later release runs it the same way."""
 
 from typing import Self
 
@@ -8,11 +8,11 @@ from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.task.template import Task, Template, Verbalizer
 
 SPEC_VERSION = 1
-"""Grows when a worker of the release before could not run the spec; claims skip newer ones."""
+"""Version of the stored spec. It grows when older workers cannot run the spec; they do not claim newer ones."""
 
 
 class StoredSpec(BaseModel):
-    """The `spec` column. The verbalizer is a list of pairs, since jsonb forgets the order of keys."""
+    """Content of the column `spec`. The verbalizer is a list of pairs, because JSONB loses the order of keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,15 +1,15 @@
-"""The statuses of a selection and the moves between them. Pure: no database, no clock."""
+"""Statuses of a selection and the transitions between them, without database or clock."""
 
 from enum import StrEnum
 
 
 class Status(StrEnum):
-    """Where a selection is in its life."""
+    """Status of a selection."""
 
-    QUEUED = "queued"  #: waits for a worker; also after a crash or a shutdown
+    QUEUED = "queued"  #: waits for a worker, also after a crash or a shutdown
     RUNNING = "running"  #: a worker holds its lease
     CANCELLING = "cancelling"  #: a worker holds its lease and has been asked to stop
-    CANCELLED = "cancelled"  #: stopped by its owner; may hold a partial result
+    CANCELLED = "cancelled"  #: cancelled by its owner; may have a partial result
     SUCCEEDED = "succeeded"  #: has its support examples
     FAILED = "failed"  #: `error` says why
 
@@ -17,7 +17,7 @@ class Status(StrEnum):
 TRANSITIONS: dict[Status, frozenset[Status]] = {
     Status.QUEUED: frozenset({Status.RUNNING, Status.CANCELLED, Status.FAILED}),
     Status.RUNNING: frozenset({Status.QUEUED, Status.CANCELLING, Status.SUCCEEDED, Status.CANCELLED, Status.FAILED}),
-    # A run may reach its end before it sees the request: then its result stands.
+    # A run may end before it sees the cancel request. Its result is then kept.
     Status.CANCELLING: frozenset({Status.CANCELLED, Status.SUCCEEDED, Status.FAILED}),
     Status.CANCELLED: frozenset(),
     Status.SUCCEEDED: frozenset(),
@@ -30,4 +30,5 @@ LEASED = frozenset({Status.RUNNING, Status.CANCELLING})
 
 
 def can_move(current: Status, target: Status) -> bool:
+    """Whether the transition is allowed."""
     return target in TRANSITIONS[current]

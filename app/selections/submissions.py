@@ -1,4 +1,4 @@
-"""From the bytes of POST /selections to a submission that can be run, or the reasons why not."""
+"""Validates the body of POST /selections and reports every error."""
 
 import hashlib
 import json
@@ -13,16 +13,16 @@ from typing import IO, Any, TypeVar
 from pydantic import ValidationError
 
 from app.errors import UnknownModelName, Unprocessable
-from app.selections.label_check import find_mismatches
 from app.selections.refusals import as_problem, invalid_inputs
 from app.selections.schemas import SelectionSpec, SubmissionBody
 from app.selections.spec import StoredSpec
 from app.settings import Settings
 from app.web.problems import error_items
+from app.web.strict_json import parse_json
 from lens_engine.errors import InvalidInput
 from lens_engine.presets import resolve_config
 from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset, parse_inline
-from lens_engine.reading.strict_json import parse_json
+from lens_engine.rows.label_words import find_mismatches
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.task.template import Task, Template, Verbalizer
@@ -33,7 +33,7 @@ _Built = TypeVar("_Built")
 
 @dataclass(frozen=True, slots=True)
 class KnownDataset:
-    """A dataset that is here already."""
+    """A dataset that is already stored."""
 
     id: str
     examples: tuple[Example, ...]
@@ -41,12 +41,12 @@ class KnownDataset:
 
 Source = ParsedDataset | KnownDataset
 FindDataset = Callable[[str, str], KnownDataset]
-"""(dataset id, field) -> the owner's dataset; raises UnknownDataset."""
+"""(dataset id, field) -> dataset of the owner. Raises UnknownDataset."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValidSubmission:
-    """Everything checked: ready to be stored."""
+    """A validated submission, ready to store."""
 
     spec: StoredSpec
     name: str | None
@@ -57,15 +57,22 @@ class ValidSubmission:
 
 @dataclass(frozen=True, slots=True)
 class JsonSubmission:
-    """A JSON body, as it came."""
+    """A JSON body as received."""
 
     raw: bytes
 
     def digest(self) -> str:
+        """SHA-256 of the canonical JSON."""
         canonical = json.dumps(parse_json(self.raw), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def validate(self, settings: Settings, find_dataset: FindDataset) -> ValidSubmission:
+        """Parse and check the spec and the rows.
+
+        Raises:
+            Unprocessable: the body has another form, or names an unknown model or dataset.
+            RefusedInput: the engine or the parser refuses the spec or the rows.
+        """
         body = _model(SubmissionBody, parse_json(self.raw))
         spec = check_spec(body.spec, settings)
         limits = parsing_limits(settings)
@@ -84,19 +91,21 @@ class JsonSubmission:
 
 @dataclass(frozen=True, slots=True)
 class FormSubmission:
-    """A multipart body: the spec's JSON and one or two files, spooled."""
+    """A multipart body: the spec as JSON, and one or two spooled files."""
 
     raw_spec: bytes
     dataset: IO[bytes]
     test: IO[bytes] | None
 
     def digest(self) -> str:
+        """SHA-256 of the canonical spec and the bytes of the files."""
         spec = json.dumps(parse_json(self.raw_spec, "spec"), sort_keys=True, separators=(",", ":"))
         parts = [hashlib.sha256(spec.encode()).hexdigest()]
         parts += [_file_digest(file) for file in (self.dataset, self.test) if file is not None]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def validate(self, settings: Settings, find_dataset: FindDataset) -> ValidSubmission:  # noqa: ARG002
+        """Parse and check the spec and the files. Raises the same errors as `JsonSubmission.validate`."""
         body = _model(SelectionSpec, parse_json(self.raw_spec, "spec"), "spec")
         spec = check_spec(body, settings)
         with invalid_inputs(inline=False):
@@ -109,11 +118,16 @@ RawSubmission = JsonSubmission | FormSubmission
 
 
 def check_spec(spec: SelectionSpec, settings: Settings) -> StoredSpec:
-    """Template, label words, options and model: all that is wrong is named at once."""
+    """Check model, template, label words and options.
+
+    Raises:
+        UnknownModelName: the service does not offer the model.
+        RefusedInput: names all other errors at once.
+    """
     model = spec.model if spec.model is not None else settings.default_model
     if model not in settings.allowed_models:
         offered = ", ".join(settings.allowed_models)
-        detail = f"the model is not offered here; choose one of {offered}"
+        detail = f"the model is not offered; choose one of {offered}"
         raise UnknownModelName(detail, errors=[{"detail": detail, "pointer": "/spec/model"}])
     found: list[InvalidInput] = []
     template = _collect(found, lambda: Template(spec.template))
@@ -125,7 +139,11 @@ def check_spec(spec: SelectionSpec, settings: Settings) -> StoredSpec:
 
 
 def check_fit(submission: ValidSubmission) -> ValidSubmission:
-    """The dataset has the labels and the numbers that the spec needs."""
+    """Check that the dataset has the labels and the number of rows that the spec needs.
+
+    Raises:
+        RefusedInput: labels do not match the verbalizer, or there are too few rows.
+    """
     test = None if submission.test is None else submission.test.examples
     problem = Problem(submission.spec.task, submission.dataset.examples, test)
     mismatches = find_mismatches(problem.task.labels, problem.examples, "dataset")
@@ -138,6 +156,7 @@ def check_fit(submission: ValidSubmission) -> ValidSubmission:
 
 
 def parsing_limits(settings: Settings) -> ParsingLimits:
+    """Limits of an upload according to the settings."""
     return ParsingLimits(
         max_bytes=settings.max_upload_bytes,
         max_rows=settings.max_rows,
@@ -160,7 +179,7 @@ def _model(kind: Any, value: Any, *prefix: str) -> Any:
         return kind.model_validate(value)
     except ValidationError as error:
         found = error.errors(include_input=False, include_url=False, include_context=False)
-        raise Unprocessable("the body is not valid", errors=error_items(found, prefix=prefix)) from error
+        raise Unprocessable("the body is invalid", errors=error_items(found, prefix=prefix)) from error
 
 
 def _parse_file(file: IO[bytes], settings: Settings, field: str) -> ParsedDataset:
@@ -170,7 +189,7 @@ def _parse_file(file: IO[bytes], settings: Settings, field: str) -> ParsedDatase
 
 @contextmanager
 def _on_disk(file: IO[bytes], settings: Settings) -> Iterator[Path]:
-    """The upload under a name of our own, for as long as the block lasts."""
+    """Copy the upload to a temporary file that exists until the block ends."""
     with tempfile.TemporaryDirectory(prefix="lens-upload-", dir=settings.spool_dir) as folder:
         path = Path(folder, "upload")
         file.seek(0)

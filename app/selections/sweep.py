@@ -1,7 +1,8 @@
-"""The one retry authority: finds dead leases and queued rows that nobody was told of.
+"""The sweep: takes over selections with expired leases and enqueues queued ones without a job.
 
-Run by the API every few seconds and once when a worker starts. Single flight by an advisory lock;
-rows that a worker is writing at the moment are skipped and seen next time.
+Only the sweep retries selections. The API sweeps every few seconds, and a worker sweeps once at its
+start. An advisory lock admits one sweep at a time. Rows that a worker is writing are left to the next
+sweep.
 """
 
 import logging
@@ -28,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SweepReport:
-    """What one sweep did. `skipped`: another process was sweeping."""
+    """Numbers of selections that one sweep changed. `skipped`: another process was sweeping."""
 
     rescued: int = 0
     failed: int = 0
@@ -45,14 +46,14 @@ class _Found:
 
 
 def decide_rescue(status: Status, crashes: int, max_attempts: int) -> Status:
-    """What becomes of a selection whose holder died; `crashes` counts this one."""
+    """Return the next status of a selection whose holder died. `crashes` includes this crash."""
     if status is Status.CANCELLING:
         return Status.CANCELLED
     return Status.FAILED if crashes >= max_attempts else Status.QUEUED
 
 
 def sweep(database: Database, queue: JobQueue, settings: Settings) -> SweepReport:
-    """Take over dead leases, then ring for queued rows without a live job."""
+    """Take over expired leases, then enqueue queued selections without a live job."""
     with database.session_scope() as session:
         if not session.scalar(select(func.pg_try_advisory_xact_lock(_LOCK_KEY))):
             return SweepReport(skipped=True)
@@ -84,7 +85,7 @@ def _dead(session: Session) -> list[Selection]:
 
 
 def _rescue(selection: Selection, settings: Settings) -> Status:
-    """Move one selection whose holder died. The attempt stays: the next claim makes it grow."""
+    """Update a selection whose holder died. The next claim, not this function, increments `attempt`."""
     selection.crashes += 1
     target = decide_rescue(Status(selection.status), selection.crashes, settings.max_attempts)
     now: Any = func.now()
@@ -104,17 +105,17 @@ def _rescue(selection: Selection, settings: Settings) -> Status:
 
 
 def backoff_seconds(crashes: int, settings: Settings) -> float:
-    """The wait after so many crashes: doubled by each, and never more than an hour."""
+    """Wait before the next attempt (seconds): doubles with each crash, up to one hour."""
     return min(settings.retry_backoff_seconds * 2.0 ** min(crashes - 1, 20), _LONGEST_BACKOFF_SECONDS)
 
 
 def _worker_crashed(selection: Selection, settings: Settings) -> dict[str, Any]:
-    detail = f"the worker died {selection.crashes} times while it ran this selection; it will not be tried again"
+    detail = f"the worker died {selection.crashes} times during this selection; there will be no further attempt"
     return problem("worker-crashed", detail, settings=settings, instance=f"/selections/{selection.id}")
 
 
 def _queued(session: Session, settings: Settings) -> list[Doorbell]:
-    """Rows that wait for a worker. A new one is left to the request that made it, for a moment."""
+    """Selections that wait for a worker. A new one is first left to the request that created it."""
     max_seconds = Selection.spec["config"]["budget"]["max_seconds"].astext.cast(Float)
     query = select(Selection.id, Selection.attempt, max_seconds).where(
         Selection.status == Status.QUEUED,
@@ -127,7 +128,7 @@ def _queued(session: Session, settings: Settings) -> list[Doorbell]:
 
 
 def _overdue(session: Session, settings: Settings) -> list[Doorbell]:
-    """Runs that have not heeded their cancel flag for too long."""
+    """Runs that have ignored their cancel request for too long."""
     query = select(Selection.id, Selection.attempt).where(
         Selection.status == Status.CANCELLING, Selection.cancel_requested_at < _ago(settings.stop_grace_seconds)
     )
@@ -144,7 +145,7 @@ def _ring(queue: JobQueue, found: _Found) -> int:
     try:
         return queue.enqueue_lost(found.doorbells) if found.doorbells else 0
     except RedisError as error:
-        _log.warning("Redis is away; the next sweep will enqueue (%s)", type(error).__name__)
+        _log.warning("Redis does not answer; the next sweep will enqueue (%s)", type(error).__name__)
         return 0
 
 

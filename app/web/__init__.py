@@ -1,0 +1,1 @@
+"""HTTP concerns of every route: authentication, limits, request ids, ETags, errors."""

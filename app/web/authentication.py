@@ -1,6 +1,6 @@
-"""Who is calling: `Authorization: Bearer`, answered before a byte of the body is read.
+"""Authentication by `Authorization: Bearer`, checked before any byte of the body is read.
 
-Without configured keys there is one owner, `local`.
+Without configured keys, every request belongs to the owner `local`.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ _PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/docs", "/redoc", "/openapi.j
 
 
 class AuthenticationMiddleware:
-    """Leaves the owner in `request.state.owner_id`."""
+    """Sets `request.state.owner_id`, or answers 401."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
@@ -47,7 +47,7 @@ class AuthenticationMiddleware:
 
 
 def find_owner(api_keys: Mapping[str, str], key: str) -> str | None:
-    """The owner of a key; every stored hash is compared, in constant time."""
+    """Return the owner of a key. All stored hashes are compared in constant time."""
     digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
     owners = [owner for known, owner in api_keys.items() if hmac.compare_digest(known, digest)]
     return owners[0] if owners else None

@@ -1,6 +1,6 @@
-"""Refuses a request body that is too large, by its declared length or as soon as it has grown too long.
+"""Refuses a request body that is too large, by its declared length or while it is read.
 
-FastAPI's `max_body_size` answers in plain text when a length is declared; refusals here are problems.
+FastAPI's `max_body_size` is not used because it answers a declared length in plain text.
 """
 
 from starlette.datastructures import Headers
@@ -13,6 +13,8 @@ from app.web.error_handlers import problem_response
 
 
 class BodyLimitMiddleware:
+    """Answers 413 for a body above the limit of its route."""
+
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._settings = settings
@@ -42,7 +44,7 @@ def _counting(receive: Receive, limit: int) -> Receive:
         received += len(message.get("body", b""))
         if received > limit:
             error = _too_large(limit)
-            # FastAPI turns every other exception of a body it reads into a 400.
+            # FastAPI turns any other exception raised while it reads a body into a 400.
             raise HTTPException(error.status, error.detail, error.headers)
         return message
 
@@ -50,4 +52,4 @@ def _counting(receive: Receive, limit: int) -> Receive:
 
 
 def _too_large(limit: int) -> ContentTooLarge:
-    return ContentTooLarge(f"the request body may have at most {limit} bytes", headers={"Connection": "close"})
+    return ContentTooLarge(f"the request body has more than {limit} bytes", headers={"Connection": "close"})

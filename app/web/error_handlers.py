@@ -1,6 +1,6 @@
-"""The only place where an exception becomes an HTTP body: problem+json (RFC 9457), the framework's too.
+"""Turns every exception, including the framework's, into a problem+json response (RFC 9457).
 
-What a client sent is never echoed.
+Responses never echo what a client sent.
 """
 
 import errno
@@ -26,10 +26,10 @@ from app.web.request_id import HEADER
 
 _DISK_FULL = "53100"
 _DATABASE_AWAY = (
-    "the database does not answer; the request may or may not have been carried out. Repeat it, "
+    "the database does not answer; the request may or may not have been carried out. Repeat the request, "
     "a submission with the same Idempotency-Key"
 )
-"""A connection that is cut during COMMIT leaves that open."""
+"""A connection cut during COMMIT leaves the outcome unknown."""
 _RETRY = {"Retry-After": "5"}
 _FRAMEWORK_CODES = {400: "bad-request", 404: "not-found", 405: "method-not-allowed", 413: "content-too-large"}
 _log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An HTTP answer that says no."""
+    """Content of an error response."""
 
     status: int
     code: str
@@ -48,7 +48,7 @@ class Refusal:
 
 
 def problem_response(scope: Scope, error: AppError | Refusal, settings: Settings) -> Response:
-    """The body and headers of a refusal."""
+    """Build the problem+json response of an error."""
     refusal = error if isinstance(error, Refusal) else _of_app_error(error)
     request_id = scope.get("state", {}).get("request_id", "")
     body = problem(
@@ -66,7 +66,7 @@ def problem_response(scope: Scope, error: AppError | Refusal, settings: Settings
 
 
 def install_error_handlers(app: FastAPI, settings: Settings) -> None:
-    """Answer every exception of a route with a problem."""
+    """Register handlers that answer every exception of a route with a problem."""
 
     def install(kind: type[Exception], describe: Any) -> None:
         async def handle(request: Request, error: Exception) -> Response:
@@ -77,7 +77,7 @@ def install_error_handlers(app: FastAPI, settings: Settings) -> None:
     install(AppError, _of_app_error)
     install(HTTPException, _of_framework)
     install(RequestValidationError, _of_validation)
-    install(ClientDisconnect, lambda _: BadRequest("the client went away before its body was read"))
+    install(ClientDisconnect, lambda _: BadRequest("the client disconnected before the body was read"))
     for kind in (OperationalError, InterfaceError, PoolTimeout, DBAPIError):
         install(kind, _of_database)
     install(OSError, _of_system)
@@ -96,11 +96,11 @@ def _of_framework(error: HTTPException) -> Refusal:
 
 
 def _of_validation(error: RequestValidationError) -> Refusal:
-    """Parameters and headers are 400, as they belong to the address; a body is 422."""
+    """Invalid parameters and headers give 400, an invalid body 422."""
     found = error.errors()
     if all(item["loc"][:1] in {("query",), ("path",), ("header",)} for item in found):
-        return _of_app_error(BadRequest("a parameter is not valid", errors=error_items(found)))
-    return _of_app_error(Unprocessable("the body is not valid", errors=error_items(found, skip=1)))
+        return _of_app_error(BadRequest("a parameter or header is invalid", errors=error_items(found)))
+    return _of_app_error(Unprocessable("the body is invalid", errors=error_items(found, skip=1)))
 
 
 def _of_database(error: DBAPIError | PoolTimeout) -> Refusal:
@@ -110,7 +110,7 @@ def _of_database(error: DBAPIError | PoolTimeout) -> Refusal:
     if isinstance(error, OperationalError | InterfaceError | PoolTimeout):
         _log.warning("database unavailable: %s", type(error).__name__, extra={"action": "database-unavailable"})
         return _of_app_error(Unavailable(_DATABASE_AWAY))
-    # Not the message: Postgres repeats the row that it refused.
+    # The message is not logged, because Postgres repeats the refused row in it.
     where = "".join(traceback.format_tb(error.__traceback__))
     _log.error("%s (SQLSTATE %s)\n%s", type(error).__name__, sqlstate, where, extra={"action": "internal-error"})
     return _internal_error()
@@ -118,23 +118,23 @@ def _of_database(error: DBAPIError | PoolTimeout) -> Refusal:
 
 def _of_system(error: OSError) -> Refusal:
     if error.errno == errno.ENOSPC:
-        return _of_app_error(StorageFull("there is no space left to spool the upload"))
+        return _of_app_error(StorageFull("the disk has no space left for the upload"))
     _log.error("unexpected system error", exc_info=error, extra={"action": "internal-error"})
     return _internal_error()
 
 
 def _of_anything(error: Exception) -> Refusal:
-    """The server logs the traceback: Starlette raises the error again after the answer."""
+    """The server logs the traceback, because Starlette raises the error again after the response."""
     _log.error("unexpected %s", type(error).__name__, extra={"action": "internal-error"})
     return _internal_error()
 
 
 def _internal_error() -> Refusal:
-    return _of_app_error(AppError("something went wrong on our side; the request id helps us to find it"))
+    return _of_app_error(AppError("the server failed unexpectedly; quote the request id when you report this"))
 
 
 def _encodable(value: Any) -> Any:
-    """Labels of a client may hold lone surrogates, which UTF-8 does not."""
+    """Replace lone surrogates, which labels may contain and UTF-8 cannot encode."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""ETag and If-None-Match: a poller that knows the answer gets 304 and no body."""
+"""ETag and If-None-Match: a client that has the current response gets 304 without a body."""
 
 import hashlib
 
@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 
 def answer_with_etag(request: Request, body: BaseModel, headers: dict[str, str]) -> Response:
-    """The body as JSON under a strong ETag of its bytes, or 304 when the client has it."""
+    """Return the body as JSON with a strong ETag, or 304 if the client has this body."""
     content = body.model_dump_json().encode()
     etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
     headers = {"ETag": etag, **headers}

@@ -1,4 +1,4 @@
-"""The one shape of a refusal: RFC 9457 problem details, on the wire and in a failed selection's `error`."""
+"""Problem details (RFC 9457): the form of error responses and of a failed selection's `error`."""
 
 from collections.abc import Sequence
 from typing import Any, TypedDict
@@ -7,7 +7,7 @@ from app.settings import Settings
 
 
 class ErrorItem(TypedDict, total=False):
-    """One thing that is wrong, and where: a JSON pointer into the body, or `/dataset/rows/7/label`."""
+    """One error and its place: a JSON pointer into the body, or `/dataset/rows/7/label` in a file."""
 
     detail: str
     pointer: str
@@ -23,9 +23,9 @@ def problem(
     instance: str | None = None,
     errors: Sequence[ErrorItem] = (),
 ) -> dict[str, Any]:
-    """A problem; without status as the `error` of a selection whose run failed.
+    """Build a problem. `status` is omitted in the `error` of a failed selection.
 
-    `code` is stable: the last part of `type`, an absolute URI.
+    `type` is an absolute URI that ends with `code`. Codes are stable.
     """
     body: dict[str, Any] = {
         "type": f"{settings.public_url.rstrip('/')}/problems/{code}",
@@ -39,10 +39,10 @@ def problem(
 
 
 def point(*parts: str | int) -> str:
-    """A JSON pointer (RFC 6901)."""
+    """Build a JSON pointer (RFC 6901)."""
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)
 
 
 def error_items(found: Sequence[Any], *, skip: int = 0, prefix: Sequence[str] = ()) -> list[ErrorItem]:
-    """Pydantic's findings without the input they were found in; the first ten."""
+    """Convert the first ten validation errors of Pydantic, without the invalid input."""
     return [{"detail": item["msg"], "pointer": point(*prefix, *item["loc"][skip:])} for item in found[:10]]

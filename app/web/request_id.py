@@ -1,4 +1,4 @@
-"""Gives every request an id, the client's own where it is harmless, and repeats it in the response."""
+"""Gives every request an id and returns the id in the response. A harmless id of the client is kept."""
 
 import re
 import secrets
@@ -11,6 +11,8 @@ _HARMLESS = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class RequestIdMiddleware:
+    """Sets `request.state.request_id` and the response header `X-Request-ID`."""
+
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.findings.finding import Finding, Plot, join_name
-from experiments.laboratory.store import replace_file
+from lens_engine.disk.replace_file import replace_file
 
 _STYLE: Any = {
     "svg.hashsalt": "lens",  # the same picture for the same numbers

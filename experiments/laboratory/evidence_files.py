@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.laboratory.store import replace_file
 from lens_engine import __version__
+from lens_engine.disk.replace_file import replace_file
 from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows
 from lens_engine.task.template import Task
 from lens_engine.types import Example

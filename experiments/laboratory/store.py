@@ -1,12 +1,11 @@
 """Finished cells on disk: one JSON file each, written atomically."""
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from experiments.laboratory.cells import Cell
+from lens_engine.disk.replace_file import replace_file
 from lens_engine.errors import LensError
 
 
@@ -64,21 +63,6 @@ class CellStore:
     def path(self, key: str) -> Path:
         """The file of a finished cell."""
         return self._cells / f"{key}.json"
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write a file atomically. Its folder must exist."""
-    descriptor, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(scratch, 0o644)
-        os.replace(scratch, path)
-    except BaseException:
-        Path(scratch).unlink(missing_ok=True)
-        raise
 
 
 def _make(folder: Path) -> Path:

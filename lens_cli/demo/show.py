@@ -8,9 +8,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from app.settings import BUNDLED_MODEL
 from lens_cli.demo.client import SelectionClient
 from lens_cli.demo.curl_lines import list_curl_lines
+from lens_cli.demo.cuts import list_cut_lines
 from lens_cli.demo.footprint import MemoryWatch
 from lens_cli.demo.sample import DEMO_SPEC, NEW_INPUT, SAMPLE_FOLDER, check_sample
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
@@ -18,6 +18,7 @@ from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_sta
 from lens_cli.signals import interruptible
 from lens_cli.views.progress import describe_seconds, selection_bar
 from lens_cli.views.result import show_result
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 
 DEMO_ENVIRONMENT = {
     "LENS_API_KEYS": "null",
@@ -64,6 +65,9 @@ def tell_story(stack: Stack, console: Console) -> None:
             bar.finish("Done")
         console.print()
         show_result(client.read_result(selection_id), console)
+        console.print()
+        for line in list_cut_lines(DEMO_SPEC):
+            console.print(Text(line), soft_wrap=True)
         _heading("The prompt for a new input, from POST /selections/{id}/render", console)
         prompt = client.render(selection_id, NEW_INPUT)
         console.print(Text(prompt), soft_wrap=True)

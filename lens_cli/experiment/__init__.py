@@ -1,1 +1,1 @@
-"""`lens experiment`: the paper's tables and figures from the command line."""
+"""`lens experiment`: the paper's tables and figures."""

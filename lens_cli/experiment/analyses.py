@@ -1,4 +1,4 @@
-"""The analyses of `lens experiment`, one command each."""
+"""The analyses of `lens experiment`: one command each. The main table is in `command.py`."""
 
 from typing import Annotated, Any
 
@@ -8,7 +8,7 @@ from lens_cli.experiment.options import Given, split_words
 
 
 def order(given: Given) -> None:
-    """Support examples and random examples, each set in several random orders.
+    """How much the order matters: support and random examples, each set in many random orders.
 
     Writes order.md, two CSV files and order.svg.
     """
@@ -19,10 +19,10 @@ def transfer(
     given: Given,
     to: Annotated[
         list[str] | None,
-        typer.Option(metavar="MODELS", help="Other models, as for --model; comma-separated, repeatable."),
+        typer.Option(metavar="MODELS", help="Other models, in the form of --model, separated by commas; repeatable."),
     ] = None,
 ) -> None:
-    """Support examples found with one model and judged with others, compared with random examples.
+    """Whether support examples transfer: found with one model, judged with others, beside random examples.
 
     Example:
 
@@ -33,27 +33,27 @@ def transfer(
 
 
 def labels(given: Given) -> None:
-    """Support and random examples, each with their gold labels and with random ones."""
+    """How much the labels matter: support and random examples with gold and with random labels."""
     _perform("labels", given)
 
 
 def hyperparameters(given: Given) -> None:
-    """LENS with other values of rho, m, lambda and B, one changed at a time."""
+    """How much the options matter: LENS with other values of rho, m, lambda and B, one at a time."""
     _perform("hyperparameters", given)
 
 
 def filtering(given: Given) -> None:
-    """Random permutations of the least informative, the most informative and all examples; the support examples."""
+    """What filtering adds: random permutations of the least, the most informative and any examples, and LENS."""
     _perform("filtering", given)
 
 
 def pairs(given: Given) -> None:
-    """Pairs of examples that classify well alone: one dataset, one template, one seed."""
+    """Whether two examples that are good alone are good together (one dataset, template and seed)."""
     _perform("pairs", given)
 
 
 def _perform(name: str, given: Given, **sizes: Any) -> None:
-    """Run an analysis. The options override its sizes for the preset."""
+    """Run an analysis at its size for the preset; `sizes` and given options override the preset."""
     from experiments.analyses.catalogue import ANALYSES
     from lens_cli.experiment.session import running
 

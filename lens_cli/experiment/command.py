@@ -12,14 +12,14 @@ from lens_cli.experiment.options import Given, read_variants, split_words, takin
 STUDIES: dict[str, Callable[..., None]] = {
     command.__name__: command for command in (order, transfer, labels, hyperparameters, filtering, pairs)
 }
-"""The commands of the analyses, by name."""
+"""Commands of the analyses by name."""
 
 
 def create_experiments() -> typer.Typer:
-    """The commands, ready to be added to `lens`."""
+    """Build the Typer group `lens experiment`."""
     group = typer.Typer(
-        help="Repeat the paper's tables and figures. Every finished cell is kept: a command that was stopped or "
-        "killed resumes where it was.",
+        help="Repeat the paper's tables and figures. Every finished cell is stored. A stopped or killed command "
+        "resumes from the stored cells.",
         no_args_is_help=True,
         rich_markup_mode="markdown",
     )
@@ -33,21 +33,25 @@ def table(
     given: Given,
     methods: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAMES", help="Rows of the table, such as zero_shot,random,herding,lens; default: all."),
+        typer.Option(
+            metavar="NAMES", help="Methods to show as rows, e.g. zero_shot,random,herding,lens; default: all."
+        ),
     ] = None,
     variant: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME:OPTION=VALUE,…",
-            help="Further row: LENS with other options, such as 'random starts:search.random_starts=0.5'; repeatable.",
+            help="Extra row: LENS with other options, e.g. 'random starts:search.random_starts=0.5'; repeatable.",
         ),
     ] = None,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Show the cost and stop.")] = False,
-    pace: Annotated[float | None, typer.Option(min=1.0, help="Tokens per second; --estimate then shows hours.")] = None,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Show the expected cost and exit.")] = False,
+    pace: Annotated[
+        float | None, typer.Option(min=1.0, help="Speed for --estimate (tokens per second); adds a column of hours.")
+    ] = None,
 ) -> None:
     """The main table: methods × datasets × templates × seeds, with and without calibration.
 
-    Writes table.md, table.csv and table.svg. --estimate computes nothing, and needs none of the paper's datasets.
+    Writes table.md, table.csv and table.svg. With --estimate, the command runs no model and needs no dataset.
 
     Examples:
 
@@ -62,8 +66,8 @@ def table(
     from lens_cli.experiment.session import running
 
     with running(given) as session:
-        has_placeholders = estimate and given.data is None
-        find_dataset = placeholder_dataset if has_placeholders else session.datasets.find
+        is_counted_without_rows = estimate and given.data is None
+        find_dataset = placeholder_dataset if is_counted_without_rows else session.datasets.find
         entries = pick_entries(session.scale, split_words(methods or []), read_variants(variant or []))
         plan = TablePlan(session.scale, entries, find_dataset)
         cells = plan.cells()

@@ -1,4 +1,4 @@
-"""`lens experiment table --estimate`: the cost of the cells, for a person to read."""
+"""The cost table of `lens experiment table --estimate`."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ _SECONDS_PER_HOUR = 3600.0
 
 
 def build_cost_table(lines: Sequence[Line], tokens_per_second: float | None) -> Table:
-    """A line for each row of the table, and the total below them; hours if the pace is known."""
+    """One line per row of the main table, and the total. Hours appear if `tokens_per_second` is given."""
     total = Line("total", sum(line.cells for line in lines), sum((line.cost for line in lines), Cost()))
     table = Table(
-        title="What the table would cost",
+        title="Expected cost of the table",
         title_justify="left",
         title_style="bold",
-        caption="upper bound: every permutation on every row, no cell in the store yet; rough lengths of texts",
+        caption="upper bound: every permutation on every row, nothing cached; text lengths are approximate",
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         show_footer=True,

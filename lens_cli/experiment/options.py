@@ -1,4 +1,4 @@
-"""The options that every `lens experiment` command takes."""
+"""The options that every `lens experiment` command shares."""
 
 import functools
 import inspect
@@ -20,7 +20,7 @@ _STORE = "store"
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The values of the common options."""
+    """Values of the common options, before presets are resolved."""
 
     preset: str
     data: Path | None
@@ -37,10 +37,10 @@ class Given:
     remembers: bool
 
     def scale(self, adapt: "Callable[[Scale], Scale]" = lambda scale: scale) -> "Scale":
-        """The scale of the preset, adapted to the experiment by `adapt`, with the given options laid over it.
+        """Return the preset, changed by `adapt`, then overridden by the given options.
 
         Raises:
-            InvalidConfig: there is no such preset, or an option is not NAME=VALUE.
+            InvalidConfig: the preset is unknown, or an option is not NAME=VALUE.
         """
         from experiments.scales import SCALES, overlay
 
@@ -60,41 +60,51 @@ class Given:
 
 def read_given(
     preset: Annotated[
-        str, typer.Option(help="Size: laptop, paper, or tiny (it shows only that the command works).")
+        str, typer.Option(help="Size: laptop, paper, or tiny (only shows that the command works).")
     ] = "laptop",
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder with NAME.train.jsonl, NAME.test.jsonl, … (or .csv, .parquet); default: the hub."),
+        typer.Option(
+            help="Folder with NAME.train.jsonl, NAME.test.jsonl, … (or .csv, .parquet); default: Hugging Face hub."
+        ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="Model: bundled name, folder, .gguf file, or hub id; default: the preset's.")
+        str | None,
+        typer.Option(help="Model: a bundled name, a folder, a .gguf file, or a hub id; default: the preset's."),
     ] = None,
     datasets: Annotated[
-        list[str] | None, typer.Option(metavar="NAMES", help="Datasets, such as sst-2,trec; default: the preset's.")
+        list[str] | None, typer.Option(metavar="NAMES", help="Datasets, e.g. sst-2,trec; default: the preset's.")
     ] = None,
-    seeds: Annotated[list[str] | None, typer.Option(metavar="NUMBERS", help="Seeds, such as 0,1,2.")] = None,
+    seeds: Annotated[
+        list[str] | None, typer.Option(metavar="NUMBERS", help="Seeds, e.g. 0,1,2; default: the preset's.")
+    ] = None,
     templates: Annotated[
-        list[str] | None, typer.Option(metavar="NUMBERS", help="Templates: indices into a dataset's list, from 0.")
+        list[str] | None,
+        typer.Option(metavar="NUMBERS", help="Numbers of templates in each dataset's list, counted from 0."),
     ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=VALUE", help="Option for all cells, such as search.iterations=2; it overrides the preset."
+            metavar="NAME=VALUE",
+            help="Option that overrides the preset in all cells, e.g. search.iterations=2; repeatable.",
         ),
     ] = None,
-    output: Annotated[Path, typer.Option(help="Folder for page, CSV files and plots.")] = Path("results"),
+    output: Annotated[Path, typer.Option(help="Folder for the page, the CSV files and the plot.")] = Path("results"),
     store: Annotated[
         Path | None,
-        typer.Option(help="Folder of finished cells; all experiments may share it.", show_default="OUTPUT/store"),
+        typer.Option(help="Folder of finished cells; experiments can share one.", show_default="OUTPUT/store"),
     ] = None,
     device: Annotated[str, typer.Option(help="Device: cpu, cuda, cuda:1, mps, or auto (CUDA if available).")] = "auto",
-    dtype: Annotated[str, typer.Option(help="Number format: float32, bfloat16, float16, or auto.")] = "auto",
+    dtype: Annotated[str, typer.Option(help="Precision: float32, bfloat16, float16, or auto.")] = "auto",
     threads: Annotated[int | None, typer.Option(min=1, help="Number of torch threads (CPU only).")] = None,
-    pair_cache: Annotated[bool, typer.Option(help="Cache of scores on disk: use it, and add new scores.")] = True,
+    pair_cache: Annotated[
+        bool, typer.Option(help="Cache of computed scores: read earlier scores and store new ones.")
+    ] = True,
 ) -> Given:
-    """
+    """Read the common options. Typer takes their names and help texts from this signature.
+
     Raises:
-        InvalidConfig: a seed or template is not a number.
+        InvalidConfig: `seeds` or `templates` contains a word that is not a whole number.
     """
     return Given(
         preset=preset,
@@ -114,7 +124,7 @@ def read_given(
 
 
 def taking_given(command: Callable[..., None]) -> Callable[..., None]:
-    """A command for Typer: the common options replace the first parameter of `command`, a `Given`."""
+    """Return a command for Typer that takes the common options in place of the first parameter of `command`."""
     common = inspect.signature(read_given).parameters
     _, *own = inspect.signature(command).parameters.values()
 
@@ -127,32 +137,32 @@ def taking_given(command: Callable[..., None]) -> Callable[..., None]:
         command(given, **words)
 
     run.__signature__ = inspect.Signature([*common.values(), *own])  # type: ignore[attr-defined]
-    run.__annotations__ = {}  # else Typer reads those of `command`, which lack the common options
+    run.__annotations__ = {}  # otherwise Typer reads the annotations of `command`
     return run
 
 
 def read_variants(words: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """`NAME:OPTION=VALUE,OPTION=VALUE` to options by name. A name may contain colons.
+    """Read words of the form `NAME:OPTION=VALUE,OPTION=VALUE` into options by name. NAME may contain colons.
 
     Raises:
-        InvalidConfig: there is no colon before the options, a name is given twice, or an option is not NAME=VALUE.
+        InvalidConfig: a word has no colon, a name is repeated, or an option is not NAME=VALUE.
     """
     variants: dict[str, dict[str, Any]] = {}
     for word in words:
         name, colon, options = word.rpartition(":")
         if not colon or not name.strip():
             raise InvalidConfig(
-                f"{word!r} is not NAME:OPTION=VALUE,…, such as 'lens, random starts:search.random_starts=0.5'",
+                f"{word!r} is not NAME:OPTION=VALUE,…, e.g. 'lens, random starts:search.random_starts=0.5'",
                 field="variant",
             )
         if name in variants:
-            raise InvalidConfig(f"there are two variants named {name!r}", field="variant")
+            raise InvalidConfig(f"variant {name!r} is given twice", field="variant")
         variants[name] = read_overlay(options.split(","))
     return variants
 
 
 def read_overlay(options: Sequence[str]) -> dict[str, Any]:
-    """As `read_options`, but spaces around an option are ignored.
+    """Like `read_options`, but ignores spaces around an option.
 
     Raises:
         InvalidConfig: as `read_options`.
@@ -161,7 +171,7 @@ def read_overlay(options: Sequence[str]) -> dict[str, Any]:
 
 
 def split_words(lists: Sequence[str]) -> tuple[str, ...]:
-    """The words of comma-separated lists, without repetitions."""
+    """Split the values of a repeatable option at commas. Each word is returned once, in order."""
     words = (word.strip() for text in lists for word in text.split(","))
     return tuple(dict.fromkeys(word for word in words if word))
 

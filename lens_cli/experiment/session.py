@@ -1,4 +1,4 @@
-"""One run of a `lens experiment` command: its data, its laboratory, its lines of progress and its files."""
+"""One run of a `lens experiment` command: its data, models, progress lines and output files."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,16 +30,17 @@ _LIMITS = ParsingLimits(max_bytes=2**31, max_rows=2_000_000)
 
 @dataclass
 class Session:
-    """Data, laboratory and output of a command. Nothing is written before `laboratory` is read for the first time."""
+    """Data, models and console of one command. Models load and files appear only when `laboratory` is used."""
 
     given: Given
     console: Console = field(default_factory=lambda: Console(stderr=True, highlight=False))
 
     @cached_property
     def scale(self) -> Scale:
-        """
+        """The scale that the options ask for.
+
         Raises:
-            InvalidConfig: as `Given.scale`.
+            InvalidConfig: as in `Given.scale`.
         """
         return self.given.scale()
 
@@ -53,18 +54,19 @@ class Session:
 
     @cached_property
     def laboratory(self) -> Laboratory:
-        """
+        """The laboratory over the store of finished cells.
+
         Raises:
-            OSError: the folder of the store cannot be made.
+            OSError: the folder of the store cannot be created.
         """
         models = LoadedModels(self.given.device, self.given.threads, self.given.remembers)
         return Laboratory(CellStore(self.given.store), self.datasets.find, models, self.observer)
 
     def publish(self, finding: Finding) -> None:
-        """Write the files of a finding, and a line for each.
+        """Write the files of a finding and print their paths.
 
         Raises:
-            OSError: the folder cannot be written to.
+            OSError: the output folder is not writable.
         """
         for path in write(finding, self.given.output):
             self._say(f"wrote {path}")
@@ -72,7 +74,7 @@ class Session:
     def say_how_to_go_on(self) -> None:
         done, total = self.observer.done, self.observer.total
         of_all = f"{done} cells" if total is None else f"{done} of {total} cells"
-        self._say(f"Stopped. {of_all} are done and kept in {self.given.store}; the same command goes on from there.")
+        self._say(f"Stopped. {of_all} are stored in {self.given.store}. Repeat the command to resume.")
 
     def _say(self, line: str) -> None:
         self.console.print(Text(line), soft_wrap=True)
@@ -80,16 +82,16 @@ class Session:
 
 @contextmanager
 def running(given: Given) -> Iterator[Session]:
-    """A session that turns errors into refusals. When a signal stops it, it says how to resume.
+    """Open a session. Errors become refusals; a stop signal prints how to resume.
 
     Raises:
-        Refusal: as `refusing`.
-        typer.Exit: stopped.
+        Refusal: matplotlib is missing, or as in `refusing`.
+        typer.Exit: a signal stopped the session.
     """
     session = Session(given)
     if find_spec("matplotlib") is None:
         raise Refusal(
-            "the plots are drawn with matplotlib, which is not installed; run: pip install 'lens-icl[experiments]'",
+            "matplotlib, which draws the plots, is not installed; run: pip install 'lens-icl[experiments]'",
             exit_code=EXIT_MENDABLE,
         )
     try:
@@ -101,8 +103,9 @@ def running(given: Given) -> Iterator[Session]:
 
 
 def read_rows(path: Path) -> tuple[Example, ...]:
-    """
+    """Read the labelled rows of one file.
+
     Raises:
-        InvalidDataset, OSError: as `parse_dataset`.
+        InvalidDataset, OSError: as in `parse_dataset`.
     """
     return parse_dataset(path, _LIMITS, field=path.name).examples

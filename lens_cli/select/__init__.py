@@ -1,0 +1,1 @@
+"""`lens select`: one selection in this process."""

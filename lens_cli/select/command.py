@@ -1,4 +1,4 @@
-"""`lens select`: one selection in this process, with no service around it."""
+"""`lens select`: one selection in this process, without a service."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,62 +8,68 @@ from rich.console import Console
 
 from lens_cli.refusals import EXIT_INTERRUPTED, refusing
 from lens_engine.config import MethodName, PresetName
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.types import StopReason
-
-_BUNDLED_MODEL = "smollm2-135m-instruct"
 
 
 def select(
-    train: Annotated[Path, typer.Argument(help="Labelled examples: CSV, JSONL or Parquet with `text` and `label`.")],
+    train: Annotated[
+        Path, typer.Argument(help="Labelled examples: a CSV, JSONL or Parquet file with `text` and `label`.")
+    ],
     template: Annotated[
-        str, typer.Option(help="A prompt with one {text} and, after it, one {label}, as in '{text} It was {label}.'")
+        str, typer.Option(help="Prompt with one {text} followed by one {label}, e.g. '{text} It was {label}.'")
     ],
     verbalizer: Annotated[
-        list[str], typer.Option(metavar="LABEL=WORD", help="A label's word in the prompt; once for each label.")
+        list[str], typer.Option(metavar="LABEL=WORD", help="Label word of one label; repeat for each label.")
     ],
     test: Annotated[
-        Path | None, typer.Option(help="Rows for the report; without it, a share of TRAIN is held out.")
+        Path | None, typer.Option(help="Test rows for the report; default: a share of TRAIN is held out.")
     ] = None,
     model: Annotated[
-        str, typer.Option(help="A bundled name, a folder, a .gguf file, or a Hugging Face hub id.")
-    ] = _BUNDLED_MODEL,
+        str, typer.Option(help="Model: a bundled name, a folder, a .gguf file, or a Hugging Face hub id.")
+    ] = BUNDLED_MODEL,
     method: Annotated[
         MethodName | None,
         typer.Option(
-            help="LENS, or a rival of the paper's table to compare with; coreset methods fine-tune the model first.",
+            help="Method that chooses the demonstrations. Coreset methods fine-tune the model first.",
             show_default="lens",
         ),
     ] = None,
-    preset: Annotated[PresetName, typer.Option(help="A whole configuration to start from.")] = "standard",
-    seed: Annotated[int | None, typer.Option(min=0, help="The one source of randomness.", show_default="0")] = None,
+    preset: Annotated[PresetName, typer.Option(help="Complete configuration to start from.")] = "standard",
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random choice.", show_default="0")] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Laid over the preset, as in search.beam_width=8; repeatable."),
+        typer.Option(
+            metavar="NAME=VALUE", help="Option that overrides the preset, e.g. search.beam_width=8; repeatable."
+        ),
     ] = None,
-    separator: Annotated[str, typer.Option(help="What ends a demonstration.", show_default="a line break")] = "\n",
+    separator: Annotated[
+        str, typer.Option(help="Text that ends each demonstration.", show_default="a line break")
+    ] = "\n",
     dtype: Annotated[
-        str, typer.Option(help="float32, bfloat16, float16, or auto: the most precise of the fast ones.")
+        str, typer.Option(help="Precision: float32, bfloat16, float16, or auto (the most precise fast one).")
     ] = "auto",
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps, or auto for CUDA where there is one.")] = "auto",
+    device: Annotated[str, typer.Option(help="Device: cpu, cuda, cuda:1, mps, or auto (CUDA if available).")] = "auto",
     actors: Annotated[
-        int, typer.Option(min=1, help="Processes that share the run, a GPU for each where there are GPUs.")
+        int, typer.Option(min=1, help="Number of processes that share the run; each takes one GPU if there are GPUs.")
     ] = 1,
     ray_address: Annotated[
-        str | None, typer.Option(help="A running Ray cluster to start them on: HOST:PORT, or auto.")
+        str | None, typer.Option(help="Address of a running Ray cluster for these processes: HOST:PORT, or auto.")
     ] = None,
     pair_cache: Annotated[
-        bool, typer.Option(help="Use scores that an earlier run computed, and keep those of this one for later runs.")
+        bool, typer.Option(help="Cache of computed scores: read scores of earlier runs and store new ones.")
     ] = True,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Kept up to date on the way; a run that finds its own goes on from it.")
+        Path | None,
+        typer.Option(help="Checkpoint file. If it exists and belongs to this run, the run resumes from it."),
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="Where to write the whole result as JSON.")] = None,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Show what the run would cost, and stop.")] = False,
+    output: Annotated[Path | None, typer.Option(help="File for the complete result as JSON.")] = None,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Show the expected cost of the run and exit.")] = False,
 ) -> None:
-    """Find the support examples of a dataset, here and now, without any service.
+    """Find the support examples of a dataset in this process, without a service.
 
-    Ctrl-C stops at the next convenient point and keeps the best permutation found so far; a second
-    one gives up at once.
+    Ctrl-C stops the run at the next safe point and keeps the best permutation found so far. A second
+    Ctrl-C stops at once, without a result.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""From words on the command line to a task and a configuration."""
+"""Turns words of the command line into a task and a configuration."""
 
 import json
 from collections.abc import Sequence
@@ -11,18 +11,19 @@ from lens_engine.task.template import Task, Template, Verbalizer
 
 
 def read_task(template: str, verbalizer: Sequence[str], separator: str) -> Task:
-    """
+    """Build the task from template, label words and separator.
+
     Raises:
-        InvalidTemplate, InvalidVerbalizer: the message says how to mend them.
+        InvalidTemplate, InvalidVerbalizer: the message says how to correct the input.
     """
     return Task(Template(template), Verbalizer(read_words(verbalizer)), separator)
 
 
 def read_words(pairs: Sequence[str]) -> dict[str, str]:
-    """`label=word` pairs in the order given, or one JSON object for labels that hold "=".
+    """Read `label=word` pairs in order, or one JSON object (needed for labels that contain "=").
 
     Raises:
-        InvalidVerbalizer: a pair has no "=", a label is repeated, or the JSON is not label to word.
+        InvalidVerbalizer: a pair has no "=", a label is repeated, or the JSON does not map labels to words.
     """
     if len(pairs) == 1 and pairs[0].lstrip().startswith("{"):
         return _read_words_json(pairs[0])
@@ -30,7 +31,7 @@ def read_words(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         label, equals, word = pair.partition("=")
         if not equals:
-            raise InvalidVerbalizer(f"{pair!r} is not label=word, such as positive=great", field="verbalizer")
+            raise InvalidVerbalizer(f"{pair!r} is not label=word, e.g. positive=great", field="verbalizer")
         if label in words:
             raise InvalidVerbalizer(f"label {label!r} is given twice; give it one word", field=f"verbalizer.{label}")
         words[label] = word
@@ -40,7 +41,7 @@ def read_words(pairs: Sequence[str]) -> dict[str, str]:
 def read_config(
     preset: PresetName, seed: int | None, method: MethodName | None, options: Sequence[str]
 ) -> SelectionConfig:
-    """A preset with `group.name=value` options laid over it; values are JSON, or else plain words.
+    """Return a preset overridden by `group.name=value` options. A value is JSON, or else a plain word.
 
     Raises:
         InvalidConfig: an option is unknown, out of range, or not `name=value`.
@@ -51,16 +52,16 @@ def read_config(
 
 
 def read_options(options: Sequence[str], tree: dict[str, Any] | None = None) -> dict[str, Any]:
-    """`group.name=value` options put into a tree, or into a new one; values are JSON, or else plain words.
+    """Put `group.name=value` options into `tree` (a new one by default). A value is JSON, or else a plain word.
 
     Raises:
-        InvalidConfig: an option is not `name=value`, or takes a value for a group.
+        InvalidConfig: an option is not `name=value`, or uses a value as a group.
     """
     tree = {} if tree is None else tree
     for option in options:
         path, equals, value = option.partition("=")
         if not equals or not path:
-            raise InvalidConfig(f"{option!r} is not name=value, such as search.beam_width=8", field="options")
+            raise InvalidConfig(f"{option!r} is not name=value, e.g. search.beam_width=8", field="options")
         _put(tree, path, _read_value(value))
     return tree
 

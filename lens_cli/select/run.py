@@ -1,7 +1,6 @@
 """A selection in this process: files in, model loaded, bar shown, result written."""
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,8 +12,9 @@ from rich.text import Text
 from lens_cli.refusals import EXIT_MENDABLE, Refusal
 from lens_cli.signals import StopRequest
 from lens_cli.views.progress import SelectionBar, selection_bar
-from lens_engine.config import CORESET_METHODS, SelectionConfig
-from lens_engine.language_model.fine_tuning.evidence import FineTuner
+from lens_engine.config import SelectionConfig
+from lens_engine.disk.replace_file import replace_file
+from lens_engine.language_model.open_model import LanguageModel, open_model
 from lens_engine.metering.progress import Progress
 from lens_engine.pipeline import select_support_examples
 from lens_engine.pricing.estimate import CostEstimate
@@ -24,13 +24,9 @@ from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import FileCheckpointStore
 from lens_engine.run.preparation import estimate_cost
-from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.cache.scorer import remember_pairs
+from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES, remember_pairs
 from lens_engine.task.template import Task
 from lens_engine.types import StopReason
-
-_LIMITS = ParsingLimits(max_bytes=2**31, max_rows=2_000_000)
-"""A person's own files on a person's own machine: more than the service takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +64,9 @@ class SelectionRun:
             InvalidInput: with the field, and the row if one is to blame.
             OSError: a file cannot be read.
         """
-        test = None if sources.test is None else parse_dataset(sources.test, _LIMITS, field="test")
-        dataset = parse_dataset(sources.train, _LIMITS, field="dataset")
+        limits = ParsingLimits.of_own_files()
+        test = None if sources.test is None else parse_dataset(sources.test, limits, field="test")
+        dataset = parse_dataset(sources.train, limits, field="dataset")
         problem = Problem(task, dataset.examples, None if test is None else test.examples)
         split_examples(problem, config)
         notes = [f"dataset: {warning}" for warning in dataset.warnings]
@@ -98,14 +95,14 @@ class SelectionRun:
         with selection_bar(console) as bar, request.listening(lambda: bar.wait("Stopping at the next point")):
             bar.wait(f"Loading {model.reference}")
             dtype = earlier.dtype if earlier is not None else model.dtype
-            with _loaded(model, dtype) as scorer:
+            with _opened(model, dtype, remembers=remembers) as opened:
                 result = select_support_examples(
                     self.problem,
-                    remember_pairs(scorer) if remembers else scorer,
+                    opened.scorer,
                     self.config,
                     listener=BarListener(bar, request),
                     checkpoints=store,
-                    fine_tuner=_fine_tuner(model, self.config),
+                    fine_tuner=opened.fine_tuner,
                 )
             bar.finish("Done" if not result.partial else "Stopped")
         return result
@@ -118,9 +115,9 @@ class SelectionRun:
         """
         with selection_bar(console) as bar:
             bar.wait(f"Loading {model.reference}")
-            with _loaded(model, model.dtype) as scorer:
+            with _opened(model, model.dtype, remembers=False) as opened:
                 bar.wait("Measuring its pace")
-                return estimate_cost(self.problem, scorer, self.config)
+                return estimate_cost(self.problem, opened.scorer, self.config)
 
 
 class BarListener:
@@ -151,37 +148,22 @@ def check_output(path: Path | None) -> None:
 
 def write_result(result: SelectionResult, path: Path) -> None:
     """Write it as JSON, whole or not at all."""
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as scratch:
-        try:
-            scratch.write(result.model_dump_json(indent=2) + "\n")
-            scratch.flush()
-            os.fsync(scratch.fileno())
-            os.replace(scratch.name, path)
-        except BaseException:
-            Path(scratch.name).unlink(missing_ok=True)
-            raise
-
-
-def _fine_tuner(model: ModelChoice, config: SelectionConfig) -> FineTuner | None:
-    """In this process, whatever the actors are."""
-    if config.method not in CORESET_METHODS:
-        return None
-    from lens_engine.language_model.fine_tuning.fine_tune import FineTunedModel
-
-    return FineTunedModel(model.reference, model.device)
+    replace_file(path, (result.model_dump_json(indent=2) + "\n").encode())
 
 
 @contextmanager
-def _loaded(model: ModelChoice, dtype: str) -> Iterator[LabelScorer]:
-    """The model in this process, or in actors that end with the block."""
+def _opened(model: ModelChoice, dtype: str, *, remembers: bool) -> Iterator[LanguageModel]:
+    """The model in this process, or in actors that end with the block. Fine-tuning is always in this process."""
     if model.actors == 1 and model.ray_address is None:
-        from lens_engine.language_model.loading.load import load_scorer
-
-        yield load_scorer(model.reference, dtype=dtype, device=model.device)
+        cache_bytes = DEFAULT_MAX_BYTES if remembers else None
+        yield open_model(model.reference, dtype=dtype, device=model.device, pair_cache_bytes=cache_bytes)
         return
+    from lens_engine.language_model.fine_tuning.fine_tune import FineTunedModel
     from lens_engine.language_model.ray.scorer import RayScorer
 
     with RayScorer.start(
         model.reference, actors=model.actors, address=model.ray_address, dtype=dtype, device=model.device
     ) as scorer:
-        yield scorer
+        yield LanguageModel(
+            remember_pairs(scorer) if remembers else scorer, FineTunedModel(model.reference, model.device)
+        )

@@ -1,4 +1,4 @@
-"""`lens serve`, `lens worker` and `lens migrate`: the parts of the service, one process each."""
+"""`lens serve`, `lens worker` and `lens migrate`: the service's processes, one command each."""
 
 import os
 import sys
@@ -10,20 +10,20 @@ from rich.console import Console
 from lens_cli.refusals import Refusal, read_settings
 
 KEEP_ALIVE_SECONDS = 75
-"""Longer than a client's pause between two polls: at the usual 5 s, polls are cut off midway."""
+"""Longer than the pause between two polls of a client. Uvicorn's default of 5 s cuts off polls."""
 GRACEFUL_SHUTDOWN_SECONDS = 20
 MAX_CONNECTIONS = 2500
-"""Above it a request is answered 503 at once, instead of all becoming slow."""
+"""Further requests get 503 at once, so that the accepted ones stay fast."""
 
 
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
     max_connections: Annotated[
-        int, typer.Option(min=1, help="Connections beyond so many are answered 503.")
+        int, typer.Option(min=1, help="Maximum number of connections; further ones get 503.")
     ] = MAX_CONNECTIONS,
 ) -> None:
-    """Serve the HTTP API. Postgres and Redis are named by LENS_DATABASE_URL and LENS_REDIS_URL."""
+    """Serve the HTTP API. LENS_DATABASE_URL and LENS_REDIS_URL name Postgres and Redis."""
     import uvicorn
 
     settings = read_settings()
@@ -41,13 +41,13 @@ def serve(
 
 
 def work() -> None:
-    """Run selections, one at a time, until stopped. Start one worker for each GPU."""
+    """Run selections, one at a time, until stopped. Start one worker per GPU."""
     read_settings()
     os.execv(sys.executable, [sys.executable, "-m", "worker"])
 
 
 def migrate() -> None:
-    """Bring the database's schema up to date. Safe to run again, and by several at once."""
+    """Update the database schema. Repeated and simultaneous runs are safe."""
     from sqlalchemy.exc import OperationalError
 
     from app.schema import upgrade_schema

@@ -1,0 +1,1 @@
+"""How results, costs and progress look on a terminal."""

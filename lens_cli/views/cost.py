@@ -1,4 +1,4 @@
-"""What a run would cost, for a person to read."""
+"""The expected cost of a run as a table."""
 
 from rich import box
 from rich.console import Console
@@ -16,12 +16,12 @@ def show_estimate(estimate: CostEstimate, console: Console) -> None:
 
 
 def build_cost_table(estimate: CostEstimate) -> Table:
-    """A line for each phase, and the total below them."""
+    """One line per phase, and the total below."""
     table = Table(
-        title="What the run would cost",
+        title="Expected cost of the run",
         title_justify="left",
         title_style="bold",
-        caption="at the pace of a small sample; permutations that come up twice are scored once",
+        caption="speed measured on a small sample; repeated permutations are scored once",
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         show_footer=True,

@@ -1,4 +1,4 @@
-"""One live bar for one selection, fed by the engine directly or by what the API says."""
+"""The progress bar of one selection. The engine or the polled API supplies the progress."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,10 +20,10 @@ PHASE_NAMES = {
 
 
 class SelectionBar:
-    """Shows phase, pairs, pace, time left and the best accuracy so far.
+    """Shows phase, pairs, speed, time left and the best accuracy so far.
 
-    The bar's length goes by tokens, which is where the time goes; where the output is no terminal,
-    each step and each tenth of the whole is a line instead.
+    The bar's length follows tokens, because tokens take the time. If the output is not a terminal,
+    each step and each tenth of the total prints one line.
     """
 
     def __init__(self, bar: Bar, task_id: TaskID) -> None:
@@ -46,17 +46,18 @@ class SelectionBar:
                 self._bar.console.print(f"{describe_place(progress)}: {describe_facts(progress)}", soft_wrap=True)
 
     def wait(self, what: str) -> None:
-        """Say what is being waited for while there is no progress to show."""
+        """Show what the command waits for while there is no progress."""
         self._bar.update(self._task_id, description=what, total=None)
 
     def finish(self, what: str) -> None:
-        """Fill the bar: savings found on the way may have left it short of its end."""
+        """Fill the bar, which may be short of its end because repeated work was skipped."""
         total = self._bar.tasks[0].total or 1
         self._bar.update(self._task_id, description=what, completed=total, total=total)
 
 
 @contextmanager
 def selection_bar(console: Console) -> Iterator[SelectionBar]:
+    """Show a bar on `console` until the block ends."""
     columns = (
         TextColumn("[bold]{task.description}"),
         BarColumn(bar_width=24),
@@ -68,11 +69,13 @@ def selection_bar(console: Console) -> Iterator[SelectionBar]:
 
 
 def describe_place(progress: Progress) -> str:
+    """Name the phase, with its step if it has several."""
     name = PHASE_NAMES[progress.phase]
     return f"{name} {progress.step}/{progress.steps}" if progress.steps > 1 else name
 
 
 def describe_facts(progress: Progress) -> str:
+    """List pairs, speed, time left and best accuracy, as far as known."""
     facts = [f"{progress.pairs_done:,}/{progress.pairs_total:,} pairs"]
     if progress.tokens_per_second is not None:
         facts.append(f"{progress.tokens_per_second:,.0f} tokens/s")
@@ -84,6 +87,7 @@ def describe_facts(progress: Progress) -> str:
 
 
 def describe_seconds(seconds: float) -> str:
+    """Format a duration as `h:mm:ss` or `m:ss`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

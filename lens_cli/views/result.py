@@ -1,4 +1,4 @@
-"""A result for a person to read: the support examples, the accuracy table, the verdict, the cost."""
+"""A result as text and tables: support examples, accuracies, verdict, cost."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _NOTHING = "–"
 
 @dataclass(frozen=True, slots=True)
 class AccuracyRow:
-    """One line of the table, as it is shown."""
+    """One line of the accuracy table, as text."""
 
     name: str
     accuracy: str
@@ -29,6 +29,7 @@ class AccuracyRow:
 
 
 def show_result(result: SelectionResult, console: Console) -> None:
+    """Print the complete result."""
     console.print(build_examples_table(result))
     console.print()
     console.print(build_accuracy_table(result))
@@ -42,7 +43,7 @@ def show_result(result: SelectionResult, console: Console) -> None:
 
 
 def name_choice(result: SelectionResult) -> str:
-    """What the chosen demonstrations are called: support examples are what LENS finds."""
+    """Name of the chosen demonstrations. Only those of LENS are called support examples."""
     method = str(result.provenance.config.get("method", "lens"))
     names = {"lens": "support examples", "zero_shot": "zero-shot prompt"}
     return names.get(method, f"{method.replace('_', '-')} examples")
@@ -69,7 +70,7 @@ def build_accuracy_table(result: SelectionResult) -> Table:
         title="Accuracy on the test rows",
         title_justify="left",
         title_style="bold",
-        caption="in brackets: the lowest and the highest of several permutations",
+        caption="in brackets: lowest and highest accuracy of several permutations",
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
@@ -84,7 +85,7 @@ def build_accuracy_table(result: SelectionResult) -> Table:
 
 
 def list_accuracy_rows(result: SelectionResult) -> list[AccuracyRow]:
-    """The support examples first, then what one would do without Lens."""
+    """The support examples first, then the baselines."""
     return list(_accuracy_rows(result))
 
 
@@ -116,7 +117,7 @@ def _judged(name: str, accuracy: Accuracy) -> AccuracyRow:
 
 
 def _spread(name: str, spread: Spread) -> AccuracyRow:
-    """Several permutations have a range, not an interval; n counts rows, not permutations."""
+    """Several permutations show a range instead of an interval. n counts rows, not permutations."""
     return AccuracyRow(
         name=name,
         accuracy=f"{spread.mean:.3f}±{spread.sd:.3f}",
@@ -132,10 +133,10 @@ def _show(share: float | None) -> str:
 
 
 def describe_verdict(result: SelectionResult) -> str:
-    """One sentence, as strong as the evidence and no stronger."""
+    """One sentence that claims a difference only if it is significant."""
     if result.partial:
-        reason = "the budget ran out" if result.stop_reason is StopReason.BUDGET else "it was stopped"
-        return f"Partial: {reason}, so these are the best examples found until then. {_judge(result.verdict)}".rstrip()
+        reason = "the budget ran out" if result.stop_reason is StopReason.BUDGET else "the run was stopped"
+        return f"Partial: {reason}; these are the best examples found until then. {_judge(result.verdict)}".rstrip()
     return _judge(result.verdict) or "Not compared with random-and-validation."
 
 
@@ -157,14 +158,13 @@ def _judge(verdict: Verdict | None) -> str:
 
 
 def describe_ranking_rows(result: SelectionResult) -> str:
-    """Where the choice was made, beside the test rows that had no part in it."""
+    """Accuracies on the rows that decided the choice. Test rows had no part in the choice."""
     parts = []
     if result.validation is not None:
-        parts.append(
-            f"{result.validation.accuracy:.3f} on the {result.validation.n} validation rows it was searched on"
-        )
+        optimistic = "optimistic: the maximum over all permutations searched"
+        parts.append(f"{result.validation.accuracy:.3f} on the {result.validation.n} validation rows ({optimistic})")
     if result.confirmation is not None:
-        parts.append(f"{result.confirmation.accuracy:.3f} on {result.confirmation.n} fresh confirmation rows")
+        parts.append(f"{result.confirmation.accuracy:.3f} on {result.confirmation.n} confirmation rows")
     return f"The {name_choice(result)} reached {' and '.join(parts)}." if parts else ""
 
 

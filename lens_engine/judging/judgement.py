@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from lens_engine.judging.calibration import calibrate
 from lens_engine.judging.statistics import interval
 from lens_engine.metering.meter import Meter
-from lens_engine.result import Accuracy
+from lens_engine.result import Accuracy, Spread
 from lens_engine.rows.quotas import spread_evenly
 from lens_engine.scoring.base import Prefix
 from lens_engine.task.template import CONTENT_FREE_TEXT, Task
@@ -31,7 +31,7 @@ class EvaluationRows:
     @cached_property
     def gold(self) -> IndexArray:
         """`[rows]`, index of each row's label."""
-        return np.array([self.task.label_indices[example.label] for example in self.examples], dtype=np.intp)
+        return self.task.index_labels(self.examples)
 
     @cached_property
     def spread_order(self) -> IndexArray:
@@ -128,3 +128,18 @@ def judge(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows, *, cal
     queries = [*rows.queries, rows.task.render_query(CONTENT_FREE_TEXT)] if calibrated else rows.queries
     scores = meter.score(prefixes, queries)
     return [Judgement(one[: len(rows)], rows.gold, one[-1] if calibrated else None) for one in scores]
+
+
+def spread(judgements: Sequence[Judgement]) -> Spread:
+    """Mean, standard deviation (of a sample) and range of the accuracies of several permutations."""
+    accuracies = np.array([judgement.correct.mean() for judgement in judgements])
+    calibrated = [accuracy for j in judgements if (accuracy := j.calibrated_accuracy) is not None]
+    return Spread(
+        mean=float(accuracies.mean()),
+        sd=float(accuracies.std(ddof=1)) if len(accuracies) > 1 else 0.0,
+        min=float(accuracies.min()),
+        max=float(accuracies.max()),
+        permutations=len(accuracies),
+        n=len(judgements[0].gold),
+        calibrated_mean=float(np.mean(calibrated)) if calibrated else None,
+    )

@@ -1,15 +1,9 @@
-"""Statistics of accuracies: intervals, spreads over permutations, paired comparisons."""
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+"""Statistics of accuracies: intervals and paired comparisons."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lens_engine.result import Spread, Verdict
-
-if TYPE_CHECKING:
-    from lens_engine.judging.judgement import Judgement
+from lens_engine.result import Verdict
 
 
 def interval(hits: int, n: int) -> tuple[float, float]:
@@ -18,21 +12,6 @@ def interval(hits: int, n: int) -> tuple[float, float]:
 
     found = binomtest(hits, n).proportion_ci(confidence_level=0.95, method="wilson")
     return float(found.low), float(found.high)
-
-
-def spread(judgements: "Sequence[Judgement]") -> Spread:
-    """Mean, standard deviation (of a sample) and range of the accuracies of several permutations."""
-    accuracies = np.array([judgement.correct.mean() for judgement in judgements])
-    calibrated = [accuracy for j in judgements if (accuracy := j.calibrated_accuracy) is not None]
-    return Spread(
-        mean=float(accuracies.mean()),
-        sd=float(accuracies.std(ddof=1)) if len(accuracies) > 1 else 0.0,
-        min=float(accuracies.min()),
-        max=float(accuracies.max()),
-        permutations=len(accuracies),
-        n=len(judgements[0].gold),
-        calibrated_mean=float(np.mean(calibrated)) if calibrated else None,
-    )
 
 
 def compare(lens: NDArray[np.bool_], rival: NDArray[np.bool_]) -> Verdict:

@@ -1,0 +1,1 @@
+"""Language models: loaded, fine-tuned, or spread over several devices."""

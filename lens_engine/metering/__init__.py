@@ -1,0 +1,1 @@
+"""A scorer that counts: cost, progress, budget."""

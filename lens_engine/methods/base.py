@@ -114,7 +114,7 @@ class Method(ABC, Generic[S]):
 
     @abstractmethod
     def steps(self, state: S, meter: Meter) -> Iterator[S]:
-        """Go on from a state, scoring by the meter. Each value is worth a checkpoint; the last holds the finished choice.
+        """Go on from a state; `meter` scores. Each value is worth a checkpoint, and the last holds the finished choice.
 
         Raises:
             Stopped: from the meter; the last value given holds.

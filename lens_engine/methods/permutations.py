@@ -21,7 +21,7 @@ def group_by_label(
     quotas = demonstration_quotas(config, dict.fromkeys(task.labels, len(examples)))
     if quotas is None:
         return np.zeros(len(examples), dtype=np.intp), (config.num_demonstrations,)
-    groups = np.array([task.label_indices[example.label] for example in examples], dtype=np.intp)
+    groups = task.index_labels(examples)
     return groups, tuple(quotas[label] for label in task.labels)
 
 

@@ -1,0 +1,1 @@
+"""Pure arithmetic, known before a run: the rounds of filtering, the rungs of halving."""

@@ -1,9 +1,10 @@
-"""Uploads to labelled texts: CSV, JSONL, Parquet and inline examples, refused with row and field.
+"""Files to labelled texts: CSV, JSONL, Parquet and inline examples; what is wrong is refused with row and field.
 
 content_format   which format the bytes are in
 csv_rows  jsonl_rows  parquet_rows (+ parquet_child)   one reader a format
 columns  value_checks  text_checks   what a header, a JSON value and a string may be
-row_collector    the one gate every row passes: caps, problems, digest, warnings
+row_collector    the one gate every row passes: limits, problems, digest, warnings
+strict_json      JSON that means the same to every reader
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from lens_engine.reading.parquet_rows import read_parquet_rows
 from lens_engine.reading.parsed_dataset import DatasetFormat, ParsedDataset
 from lens_engine.reading.row_collector import RowCollector
 from lens_engine.reading.value_checks import add_value
+from lens_engine.types import Example
 
 __all__ = [
     "DatasetEmpty",
@@ -32,6 +34,7 @@ __all__ = [
     "UnsupportedDatasetFormat",
     "parse_dataset",
     "parse_inline",
+    "read_examples",
 ]
 
 _READERS: dict[FileFormat, Callable[[BufferedReader, RowCollector], None]] = {
@@ -54,6 +57,18 @@ def parse_dataset(path: Path, limits: ParsingLimits, *, field: str = "dataset") 
         rows = RowCollector(limits, field)
         _READERS[file_format](file, rows)
     return rows.finish(file_format)
+
+
+def read_examples(path: str | Path) -> list[Example]:
+    """The labelled texts of a CSV, JSONL or Parquet file of one's own, with columns `text` and `label`.
+
+    The content decides the format, never the name. Blank rows are left out. `parse_dataset` also gives the warnings.
+
+    Raises:
+        InvalidDataset: a column is missing, or a row is bad; the error lists the first bad rows.
+        OSError: the file cannot be read.
+    """
+    return list(parse_dataset(Path(path), ParsingLimits.of_own_files()).examples)
 
 
 def parse_inline(

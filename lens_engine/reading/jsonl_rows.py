@@ -4,17 +4,12 @@ import codecs
 import io
 import json
 from collections.abc import Iterator
-from typing import Never
 
 from lens_engine.reading.row_collector import RowCollector
-from lens_engine.reading.text_checks import show_name
-from lens_engine.reading.value_checks import MAX_DIGITS, add_value
+from lens_engine.reading.strict_json import LooseJson, load_strict_json
+from lens_engine.reading.value_checks import add_value
 
 _BLANKS = b" \t\r\n"
-
-
-class _LooseJsonError(ValueError):
-    """JSON that Python would take, but that means different things to different readers."""
 
 
 def read_jsonl_rows(file: io.BufferedReader, rows: RowCollector) -> None:
@@ -24,7 +19,7 @@ def read_jsonl_rows(file: io.BufferedReader, rows: RowCollector) -> None:
             rows.skip_blank()
             continue
         try:
-            item = parse_strict_json(line)
+            item = load_strict_json(line.decode("utf-8"))
         except UnicodeDecodeError as error:
             fault = f"is not UTF-8 at byte {offset + error.start:,} of the file; save the file as UTF-8"
             rows.note(None, fault, line=number)
@@ -32,11 +27,6 @@ def read_jsonl_rows(file: io.BufferedReader, rows: RowCollector) -> None:
             rows.note(None, _explain(error), line=number)
         else:
             add_value(item, rows, line=number)
-
-
-def parse_strict_json(line: bytes) -> object:
-    """One JSON value; raises ValueError or RecursionError for what is not strict, unambiguous JSON."""
-    return _DECODER.decode(line.decode("utf-8"))
 
 
 def _read_lines(file: io.BufferedReader, rows: RowCollector) -> Iterator[tuple[int, int, bytes]]:
@@ -54,7 +44,7 @@ def _read_lines(file: io.BufferedReader, rows: RowCollector) -> Iterator[tuple[i
 
 
 def _explain(error: ValueError | RecursionError) -> str:
-    if isinstance(error, _LooseJsonError):
+    if isinstance(error, LooseJson):
         return str(error)
     if isinstance(error, RecursionError):
         return "is nested too deeply; keep the keys text and label only"
@@ -62,27 +52,3 @@ def _explain(error: ValueError | RecursionError) -> str:
         # The parser's own words ("Expecting ',' delimiter") hold nothing of the line.
         return f"is not valid JSON ({error.msg} at column {error.colno:,}); write one object a line"
     return "is not valid JSON; write one object a line"
-
-
-def _refuse_constant(name: str) -> Never:
-    raise _LooseJsonError(f"holds {name}, which JSON does not have; use a string or null")
-
-
-def _parse_integer(digits: str) -> int:
-    if len(digits) > MAX_DIGITS:
-        raise _LooseJsonError(f"holds a number of more than {MAX_DIGITS} digits; put it in quotes")
-    return int(digits)
-
-
-def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    item: dict[str, object] = {}
-    for key, value in pairs:
-        if key in item:
-            raise _LooseJsonError(f"has the key {show_name(key)} more than once; keep one of them")
-        item[key] = value
-    return item
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_refuse_repeated_keys, parse_int=_parse_integer, parse_constant=_refuse_constant
-)

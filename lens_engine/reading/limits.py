@@ -22,6 +22,11 @@ class ParsingLimits:
     parquet_memory_bytes: int = 1024 * _MIB  #: address space of the child process; pyarrow alone takes 350 MiB
     parquet_seconds: float = 20.0  #: life of the child process
 
+    @classmethod
+    def of_own_files(cls) -> "ParsingLimits":
+        """Limits for a person's own files on a person's own machine: wider than those of the service."""
+        return cls(max_bytes=2**31, max_rows=2_000_000)
+
     def __post_init__(self) -> None:
         for field in fields(self):
             if getattr(self, field.name) <= 0:

@@ -1,7 +1,6 @@
 """The one gate that every row passes, whatever format it came in."""
 
 import hashlib
-import json
 from collections.abc import Sequence
 from typing import Never
 
@@ -20,6 +19,7 @@ from lens_engine.reading.text_checks import (
     show_name,
     show_names,
 )
+from lens_engine.rows.problem import example_bytes
 from lens_engine.types import Example
 
 _MAX_UNUSED_KEPT = 100
@@ -117,7 +117,7 @@ class RowCollector:
         self._count_bytes(example)
         self._count_label(example)
         self._examples.append(example)
-        self._digest.update(json.dumps([example.text, example.label]).encode("ascii") + b"\n")
+        self._digest.update(example_bytes(example))
         both = f"{example.text}\n{example.label}"
         if not both.isascii():
             if BIDI_CONTROLS.search(both):

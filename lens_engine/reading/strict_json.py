@@ -1,69 +1,51 @@
-"""JSON as the wire should be: no NaN, no repeated names, no text that cannot be stored."""
+"""JSON that means the same to every reader: no NaN, no repeated keys, no number that only Python could read."""
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any, Never
 
-from app.errors import BadRequest, Unprocessable
-from app.web.problems import point
+from lens_engine.reading.text_checks import show_name
+
+MAX_DIGITS = 640
+"""Of a whole number: the smallest limit that Python itself may be set to."""
 
 
-def parse_json(raw: bytes | str, *within: str) -> Any:
-    """Read one JSON document; `within` is where it stands in the request, for pointers.
+class LooseJson(ValueError):
+    """JSON that Python would take, but that means different things to different readers.
+
+    The message goes on from a subject: "holds NaN, which JSON does not have; use a string or null".
+    """
+
+
+def load_strict_json(text: str) -> Any:
+    """One JSON value (RFC 8259).
 
     Raises:
-        BadRequest: it is not JSON (RFC 8259) in UTF-8; the byte's place is given where it is known.
-        Unprocessable: a string holds NUL or half a surrogate pair, which no store keeps.
+        LooseJson: see there.
+        json.JSONDecodeError: the text is not JSON.
+        RecursionError: the value is nested too deeply.
     """
-    try:
-        text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
-        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
-        unstorable = next(_find_unstorable(value, ()), None)
-    except UnicodeDecodeError as error:
-        raise _unreadable(f"the JSON is not UTF-8 (byte {error.start})", within) from error
-    except json.JSONDecodeError as error:
-        raise _unreadable(f"the JSON ends or breaks at line {error.lineno}, column {error.colno}", within) from error
-    except RecursionError as error:
-        raise _unreadable("the JSON is nested too deeply", within) from error
-    except ValueError as error:
-        raise _unreadable(f"the JSON holds {error}", within) from error
-    if unstorable is not None:
-        detail = "a string holds NUL or half a surrogate pair; take it out"
-        raise Unprocessable(detail, errors=[{"detail": detail, "pointer": point(*within, *unstorable)}])
-    return value
+    return _DECODER.decode(text)
 
 
-def _unreadable(detail: str, within: Sequence[str]) -> BadRequest:
-    return BadRequest(detail, errors=[{"detail": detail, "pointer": point(*within)}] if within else [])
+def _refuse_constant(name: str) -> Never:
+    raise LooseJson(f"holds {name}, which JSON does not have; use a string or null")
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name}, which JSON does not have")
+def _parse_integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise LooseJson(f"holds a number of more than {MAX_DIGITS} digits; put it in quotes")
+    return int(digits)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        raise ValueError("the same name twice in one object")
-    return value
+def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    item: dict[str, object] = {}
+    for key, value in pairs:
+        if key in item:
+            raise LooseJson(f"has the key {show_name(key)} more than once; keep one of them")
+        item[key] = value
+    return item
 
 
-def _find_unstorable(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
-    if isinstance(value, str):
-        if "\x00" in value or not _is_encodable(value):
-            yield path
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _find_unstorable(item, (*path, index))
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            yield from _find_unstorable(name, path)
-            yield from _find_unstorable(item, (*path, name))
-
-
-def _is_encodable(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_refuse_repeated_keys, parse_int=_parse_integer, parse_constant=_refuse_constant
+)

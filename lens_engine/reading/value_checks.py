@@ -4,10 +4,8 @@ from collections.abc import Mapping
 
 from lens_engine.reading.columns import LABEL, TEXT
 from lens_engine.reading.row_collector import RowCollector
+from lens_engine.reading.strict_json import MAX_DIGITS
 from lens_engine.reading.text_checks import show_names
-
-MAX_DIGITS = 640
-"""Of a whole number: the smallest limit that Python itself may be set to."""
 
 _KINDS: tuple[tuple[type, str], ...] = (
     (bool, "true or false"),

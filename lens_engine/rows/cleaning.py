@@ -1,12 +1,11 @@
-"""Examples fit to be judged on: every label has a word, every text occurs once and has one label."""
+"""Examples fit to be judged on: every text occurs once and has one label."""
 
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lens_engine.config import SelectionConfig
-from lens_engine.errors import ClassTooSmall, InvalidDataset
-from lens_engine.rows.quotas import count_labels
+from lens_engine.errors import InvalidDataset
 from lens_engine.types import Example
 
 _MAX_LISTED = 10
@@ -19,32 +18,6 @@ class CleanExamples:
     examples: list[Example]
     duplicates: int
     conflicts: list[int]  #: a row of each text that has more than one label
-
-
-def check_labels(examples: Sequence[Example], labels: Sequence[str], field: str) -> None:
-    """Every example's label has a label word, and every label word an example.
-
-    Raises:
-        InvalidDataset: naming the first row whose label has no word.
-        ClassTooSmall: naming the first label without an example.
-    """
-    known = set(labels)
-    for example in examples:
-        if example.label not in known:
-            shown = ", ".join(repr(label) for label in labels[:_MAX_LISTED])
-            raise InvalidDataset(
-                f"row {example.row} has the label {example.label[:40]!r}, which has no label word; "
-                f"add it to the verbalizer (it has {shown})",
-                field=f"{field}.label",
-                row=example.row,
-            )
-    missing = [label for label, count in count_labels(examples, labels).items() if not count]
-    if missing:
-        raise ClassTooSmall(
-            f"label {missing[0]!r} has a label word but no example in the {field} rows; "
-            "add examples or take it out of the verbalizer",
-            field=f"{field}.label",
-        )
 
 
 def clean_examples(examples: Sequence[Example]) -> CleanExamples:

@@ -25,6 +25,10 @@ def digest_examples(examples: Iterable[Example]) -> str:
     """SHA-256 of the (text, label) rows in order; the same for the same rows in any file format."""
     digest = hashlib.sha256()
     for example in examples:
-        line = json.dumps([example.text, example.label], ensure_ascii=False, separators=(",", ":"))
-        digest.update(line.encode() + b"\n")
+        digest.update(example_bytes(example))
     return digest.hexdigest()
+
+
+def example_bytes(example: Example) -> bytes:
+    """The bytes of one row that `digest_examples` digests."""
+    return json.dumps([example.text, example.label], ensure_ascii=False, separators=(",", ":")).encode() + b"\n"

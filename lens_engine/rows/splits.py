@@ -15,7 +15,8 @@ from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset
 from lens_engine.plan.rounds import plan_rounds
 from lens_engine.randomness import make_generator
-from lens_engine.rows.cleaning import CleanExamples, check_labels, clean_examples, drop_leaks, list_rows
+from lens_engine.rows.cleaning import CleanExamples, clean_examples, drop_leaks, list_rows
+from lens_engine.rows.label_words import check_labels
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.quotas import (
     count_labels,
@@ -55,6 +56,7 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     """Cut a problem's examples into splits; the same seed gives the same rows.
 
     Raises:
+        InvalidVerbalizer: a label word whose label no example has.
         InvalidDataset: a label without a label word, or, where `splits.leaked_rows` is "reject", a
             text in both dataset and test rows.
         ClassTooSmall: a label has fewer examples than the splits and its quota need; the message
@@ -64,11 +66,11 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     """
     labels = problem.task.labels
     _check_keep(labels, config)
-    check_labels(problem.examples, labels, "dataset")
+    check_labels(labels, problem.examples, "dataset")
     train = clean_examples(problem.examples)
     test, leaked = CleanExamples([], 0, []), 0
     if problem.test is not None:
-        check_labels(problem.test, labels, "test")
+        check_labels(labels, problem.test, "test")
         test = clean_examples(problem.test)
         train, leaked = drop_leaks(train, test, config)
     shuffled = _shuffle(train.examples, config.seed, "splits")

@@ -7,7 +7,6 @@ Random generators need no state here: each step derives its own from the seed (r
 import hashlib
 import io
 import json
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from lens_engine.disk.replace_file import replace_file
 from lens_engine.errors import CheckpointDamaged
 from lens_engine.types import Phase
 
@@ -104,6 +104,4 @@ class FileCheckpointStore:
         return Checkpoint.from_bytes(self._path.read_bytes()) if self._path.exists() else None
 
     def save(self, checkpoint: Checkpoint) -> None:
-        scratch = self._path.with_name(self._path.name + ".partial")
-        scratch.write_bytes(checkpoint.to_bytes())
-        os.replace(scratch, self._path)
+        replace_file(self._path, checkpoint.to_bytes())

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from lens_engine.judging.judgement import EvaluationRows, Judgement, judge
+from lens_engine.judging.judgement import EvaluationRows, Judgement, judge, spread
 from lens_engine.judging.score import Score, pool, rank_key
-from lens_engine.judging.statistics import compare, spread
+from lens_engine.judging.statistics import compare
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter, Stopped
 from lens_engine.methods.base import Findings, Method, Run

@@ -12,14 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from lens_engine.errors import InvalidTemplate, InvalidVerbalizer
-from lens_engine.types import Example, Permutation
+import numpy as np
+
+from lens_engine.errors import InvalidDataset, InvalidTemplate, InvalidVerbalizer
+from lens_engine.types import Example, IndexArray, Permutation
 
 SLOTS = ("text", "label")
 CONTENT_FREE_TEXT = "N/A"
 """The content-free input of contextual calibration (Zhao et al., 2021)."""
 
 _MAX_PATTERN_CHARACTERS = 20_000
+_MAX_SHOWN_CHARACTERS = 40
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,17 @@ class Task:
     def label_indices(self) -> dict[str, int]:
         return {label: index for index, label in enumerate(self.labels)}
 
+    def index_labels(self, examples: Sequence[Example], field: str = "dataset") -> IndexArray:
+        """Index of each example's label among `labels`  # [examples].
+
+        Raises:
+            InvalidDataset: an example's label has no label word.
+        """
+        for example in examples:
+            if example.label not in self.label_indices:
+                raise missing_label_word(example.label, example.row, field)
+        return np.array([self.label_indices[example.label] for example in examples], dtype=np.intp)
+
     def render_query(self, text: str) -> str:
         return self.template.render_query(text)
 
@@ -134,6 +148,20 @@ class Task:
     def render_prompt(self, demonstrations: Sequence[Example], text: str) -> str:
         """The prompt a production system sends: byte for byte what was scored."""
         return "".join(self.render_prefix(demonstrations)) + self.render_query(text)
+
+
+def missing_label_word(label: str, row: int, field: str) -> InvalidDataset:
+    """The refusal of a row whose label has no label word; `field` is what the caller calls the dataset."""
+    return InvalidDataset(
+        f"row {row} has the label {show_label(label)}, which has no label word; add the label to the verbalizer",
+        field=f"{field}.label",
+        row=row,
+    )
+
+
+def show_label(label: str) -> str:
+    """A label for a message, cut if it is long."""
+    return repr(label if len(label) <= _MAX_SHOWN_CHARACTERS else f"{label[:_MAX_SHOWN_CHARACTERS]}…")
 
 
 def _parse_pattern(pattern: str) -> tuple[str, str, str]:

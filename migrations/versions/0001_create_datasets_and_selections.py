@@ -1,4 +1,4 @@
-"""Create datasets, selections and everything that hangs on them.
+"""Create datasets, selections and their dependent tables.
 
 Revision: 0001, the first
 """
@@ -12,7 +12,7 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-# The history is written by the database itself, so that no code path can forget it.
+# A trigger writes the history, so that no code path can forget an event.
 _RECORD_CHANGE = """
 CREATE FUNCTION record_selection_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

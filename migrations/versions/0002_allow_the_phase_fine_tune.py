@@ -1,4 +1,4 @@
-"""Allow the phase fine_tune: methods that choose by a fine-tuned model begin with it.
+"""Allow the phase fine_tune, with which methods based on a fine-tuned model begin.
 
 Revision: 0002, after 0001
 """

@@ -19,9 +19,9 @@ from tests.e2e.stack import Stack, environment_of
 from tests.e2e.waiting import until
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """The API with short leases, so that a fault is noticed in a second or two."""
+    """The API with short leases, so that a fault is noticed in a second or two. It ends with this ring of tests."""
     folder = tmp_path_factory.mktemp("service")
     values: dict[str, object] = {
         "database_url": servers.database_url,

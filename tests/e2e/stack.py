@@ -14,7 +14,9 @@ from app.database import Database
 from app.selections.repository import load_submission
 from app.selections.states import TERMINAL, Status, can_move
 from app.settings import Settings
-from lens_engine.pipeline import Problem, select_support_examples
+from lens_engine.pipeline import select_support_examples
+from lens_engine.rows.problem import Problem
+from lens_engine.scoring.base import LabelScorer
 from lens_engine.testing import TableScorer
 from tests.e2e.processes import Worker
 from tests.e2e.waiting import until
@@ -28,7 +30,6 @@ OPTIONS: dict[str, Any] = {
         "substitutions": 2,
         "reorderings": 1,
         "iterations": 3,
-        "initial_starts": 4,
         "first_permutations": None,
         "halvings": 0,
         "random_starts": 0.0,
@@ -139,12 +140,12 @@ class Stack:
         value: int = self.scalar("SELECT crashes FROM selections WHERE id = :id", id=selection_id)
         return value
 
-    def undisturbed_digest(self, selection_id: str) -> str:
-        """What the selection's run gives when nothing happens to it."""
+    def undisturbed_digest(self, selection_id: str, scorer: LabelScorer | None = None) -> str:
+        """What the selection's run gives when nothing happens to it; without `scorer`, by the double."""
         with self.database.session_scope() as session:
             submission = load_submission(session, selection_id)
         problem = Problem(submission.spec.task, submission.examples, submission.test)
-        return select_support_examples(problem, TableScorer(), submission.spec.config).digest
+        return select_support_examples(problem, scorer or TableScorer(), submission.spec.config).digest
 
     def check_invariants(self) -> None:
         """What must hold of every selection after every fault."""

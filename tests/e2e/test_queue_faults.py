@@ -26,7 +26,7 @@ def test_an_id_delivered_twice_runs_once(lens: Stack) -> None:
     for _ in range(2):
         lens.start_worker()
 
-    until(lambda: jobs.count == 0 and _is_not_had(lens), "the other deliveries are taken and turned down")
+    until(lambda: jobs.count == 0 and _is_not_claimed(lens), "the other deliveries are taken and turned down")
     lens.let_go()
     selection = lens.wait_until_done(selection_id)
 
@@ -79,8 +79,8 @@ def test_a_stranger_s_job_is_not_run(lens: Stack, tmp_path: Path) -> None:
     assert worker.exit_status is None
 
 
-def _is_not_had(lens: Stack) -> bool:
-    return sum(worker.log().count("is not to be had") for worker in lens.workers) >= 2
+def _is_not_claimed(lens: Stack) -> bool:
+    return sum(worker.log().count("was not claimed") for worker in lens.workers) >= 2
 
 
 @contextmanager

@@ -1,16 +1,24 @@
-"""`lens select` as a real process with a real, tiny language model."""
+"""`lens select` with a real, tiny language model.
+
+One run and the interrupted one are processes of their own. The others are called in this process, which has
+imported torch already: that takes a process longer than its selection.
+"""
 
 import json
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
+from lens_cli.application import main
 from lens_engine.result import SelectionResult
 from lens_engine.testing import tiny_causal_lm
+from tests.dispositions import default_signals
 from tests.e2e.processes import ROOT
 from tests.e2e.waiting import until
 
@@ -62,11 +70,25 @@ def command(reviews: Path, model: Path, *more: str) -> list[str]:
     words = ["--verbalizer", "positive=great", "--verbalizer", "negative=terrible"]
     task = ["--template", "{text} It was {label}.", *words]
     how = ["--model", str(model), "--preset", "quick", "--dtype", "float32", "--device", "cpu"]
-    return [sys.executable, "-m", "lens_cli", "select", str(reviews), *task, *how, *options, *more]
+    return ["select", str(reviews), *task, *how, *options, *more]
 
 
-def run(arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+def start(words: list[str]) -> subprocess.Popen[str]:
+    """The command in a process of its own."""
+    arguments = [sys.executable, "-m", "lens_cli", *words]
+    return subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def run(words: list[str]) -> subprocess.CompletedProcess[str]:
+    """The command in this process."""
+    status, out, err = 0, StringIO(), StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["lens", *words])
+        try:
+            main()
+        except SystemExit as end:
+            status = int(end.code or 0)
+    return subprocess.CompletedProcess(words, status, out.getvalue(), err.getvalue())
 
 
 def read_result(path: Path) -> SelectionResult:
@@ -75,11 +97,12 @@ def read_result(path: Path) -> SelectionResult:
 
 @pytest.fixture(scope="module")
 def finished(reviews: Path, model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """What an undisturbed run printed, and the result it wrote."""
+    """What an undisturbed process printed, and the result it wrote."""
     output = tmp_path_factory.mktemp("result") / "result.json"
-    done = run(command(reviews, model, "--output", str(output)))
-    assert done.returncode == 0, done.stderr
-    yield done.stdout, output
+    with start(command(reviews, model, "--output", str(output))) as process:
+        printed, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    yield printed, output
     assert [path.name for path in output.parent.iterdir()] == ["result.json"]
 
 
@@ -146,8 +169,10 @@ def test_interrupted_selection_resumes_from_its_checkpoint_to_the_same_digest(
     checkpoint, output = tmp_path / "run.checkpoint", tmp_path / "result.json"
     slow = "--no-pair-cache"
     arguments = command(reviews, model, slow, "--checkpoint", str(checkpoint), "--output", str(output))
-    with subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        until(checkpoint.exists, "the first checkpoint")
+    with default_signals():
+        process = start(arguments)
+    with process:
+        until(checkpoint.exists, "the first checkpoint", seconds=120)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors

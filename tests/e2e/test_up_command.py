@@ -19,6 +19,7 @@ from lens_cli.demo.sample import NEW_INPUT, SAMPLE_FOLDER, SAMPLE_SPEC
 from lens_cli.demo.show import tell_story
 from lens_cli.refusals import Refusal
 from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_stack
+from tests.dispositions import default_signals, ignored_signals
 from tests.e2e.processes import ROOT, is_gone
 from tests.e2e.stack import environment_of
 from tests.e2e.waiting import until
@@ -41,14 +42,36 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Empty at first; each `lens up` starts over what the one before left, a killed one too."""
+    return tmp_path_factory.mktemp("up") / "data"
+
+
 @pytest.fixture
-def up(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    port = str(find_free_port())
-    arguments = [sys.executable, "-m", "lens_cli", "up", "--data-dir", str(tmp_path / "data"), "--port", port]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(arguments, cwd=ROOT, text=True, env={**os.environ, "COLUMNS": "200"}, **pipes) as process:
+def up(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
+    with default_signals():
+        process = start_up(data_dir)
+    with process:
         yield process
         process.kill()
+
+
+@pytest.fixture
+def background_up(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
+    """As a shell starts a background job under nohup: SIGINT and SIGHUP are ignored."""
+    with ignored_signals():
+        process = start_up(data_dir)
+    with process:
+        yield process
+        process.kill()
+
+
+def start_up(data_dir: Path) -> subprocess.Popen[str]:
+    port = str(find_free_port())
+    arguments = [sys.executable, "-m", "lens_cli", "up", "--data-dir", str(data_dir), "--port", port]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(arguments, cwd=ROOT, text=True, env={**os.environ, "COLUMNS": "200"}, **pipes)
 
 
 def wait_for_address(up: subprocess.Popen[str]) -> str:
@@ -63,7 +86,7 @@ def children_of(up: subprocess.Popen[str]) -> list[psutil.Process]:
     return psutil.Process(up.pid).children(recursive=True)
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGHUP])
 def test_up_serves_until_it_is_told_to_stop(up: subprocess.Popen[str], end: signal.Signals) -> None:
     url = wait_for_address(up)
     assert httpx.get(f"{url}/readyz").json()["status"] == "ready"
@@ -71,6 +94,19 @@ def test_up_serves_until_it_is_told_to_stop(up: subprocess.Popen[str], end: sign
     up.send_signal(end)
     printed, errors = up.communicate(timeout=60)
     assert (up.returncode, errors) == (0, "")
+    assert printed.endswith("Stopped.\n")
+    assert all(is_gone(child) for child in children)
+
+
+def test_up_started_with_signals_ignored_stops_on_sigterm(background_up: subprocess.Popen[str]) -> None:
+    url = wait_for_address(background_up)
+    children = children_of(background_up)
+    for ignored in (signal.SIGINT, signal.SIGHUP):
+        background_up.send_signal(ignored)
+    assert httpx.get(f"{url}/readyz").json()["status"] == "ready"
+    background_up.terminate()
+    printed, errors = background_up.communicate(timeout=60)
+    assert (background_up.returncode, errors) == (0, "")
     assert printed.endswith("Stopped.\n")
     assert all(is_gone(child) for child in children)
 

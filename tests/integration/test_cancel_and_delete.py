@@ -45,7 +45,7 @@ def test_cancelled_in_the_queue_leaves_redis(selections: Selections, settings: S
         assert redis.keys("rq:job:*") == []
 
 
-def test_cancelled_selection_is_not_to_be_claimed(selections: Selections, database: Database) -> None:
+def test_cancelled_selection_cannot_be_claimed(selections: Selections, database: Database) -> None:
     selection_id = selections.cancelled()
     with database.session_scope() as session:
         assert claims.claim_selection(session, selection_id, 60) is None

@@ -81,7 +81,7 @@ def test_nobody_writes_to_what_nobody_holds(
 
 
 @pytest.mark.parametrize("status", ["running", "cancelling", "succeeded", "failed", "cancelled"])
-def test_only_a_queued_selection_is_to_be_had(selections: Selections, database: Database, status: str) -> None:
+def test_only_queued_selection_can_be_claimed(selections: Selections, database: Database, status: str) -> None:
     selection_id = selections.in_state(status)
     with database.session_scope() as session:
         assert claims.claim_selection(session, selection_id, 60) is None
@@ -115,7 +115,7 @@ def test_spec_of_a_later_release_is_left_alone(selections: Selections, database:
         assert claims.claim_selection(session, selection_id, 60) is None
 
 
-def test_unknown_selection_is_not_to_be_had(database: Database) -> None:
+def test_unknown_selection_cannot_be_claimed(database: Database) -> None:
     with database.session_scope() as session:
         assert claims.claim_selection(session, "sel_nowhere", 60) is None
 

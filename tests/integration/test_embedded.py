@@ -13,7 +13,8 @@ import pytest
 from redis import Redis
 from sqlalchemy import create_engine, make_url, pool, text
 
-from app.embedded import ChildFailed, DirectoryInUse, EmbeddedServers, embedded_servers
+from app.embedded import Child, ChildFailed, ChildSpec, DirectoryInUse, EmbeddedServers, embedded_servers
+from tests.dispositions import default_signals, ignored_signals
 from tests.e2e.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +30,9 @@ HOLDER = (
 def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A process that runs servers over `tmp_path / "data"`; their pids are its first line."""
     command = [sys.executable, "-c", HOLDER, str(tmp_path / "data")]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with default_signals():
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    with process:
         yield process
         process.kill()
 
@@ -137,6 +140,14 @@ def test_directory_of_a_killed_process_can_be_used_at_once(holder: subprocess.Po
     holder.wait(30)
     with embedded_servers(tmp_path / "data", durable=False) as servers:
         store(servers, "again")
+
+
+def test_child_does_not_inherit_ignored_signals(tmp_path: Path) -> None:
+    script = "import signal as s; print(*(s.getsignal(n) is s.SIG_IGN for n in (s.SIGINT, s.SIGHUP, s.SIGTERM)))"
+    with ignored_signals():
+        child = Child(ChildSpec("script", [sys.executable, "-c", script], tmp_path / "log"))
+    assert child.wait(30) == 0
+    assert child.read_log_tail() == "False False False"
 
 
 def test_pid_file_that_names_another_process_is_no_obstacle(tmp_path: Path) -> None:

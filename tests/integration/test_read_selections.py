@@ -13,7 +13,7 @@ from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_result, problem_of
 
-PROGRESS = Progress(Phase.SEARCH, 2, 4, 120_000, 410_000, 9_000_000, 30_000_000, 2400.5, 610.0, 0.83, "beam 2")
+PROGRESS = Progress(Phase.SEARCH, 2, 4, 120_000, 410_000, 9_000_000, 30_000_000, 2400.5, 610.0, 0.83)
 
 
 def test_list_is_empty_at_first(client: TestClient) -> None:
@@ -85,7 +85,6 @@ def test_progress_is_shown_while_it_runs(client: TestClient, selections: Selecti
         "tokens_per_second": 2400.5,
         "eta_seconds": 610.0,
         "best_validation_accuracy": 0.83,
-        "message": "beam 2",
     }
 
 

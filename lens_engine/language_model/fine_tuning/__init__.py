@@ -1,0 +1,1 @@
+"""A language model fine-tuned on examples, and what it then makes of them."""

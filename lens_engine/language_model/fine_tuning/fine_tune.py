@@ -9,6 +9,7 @@ forgetting events are counted from (Toneva et al., 2019).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,7 @@ from lens_engine.language_model.fine_tuning.training import OnBatch, Pace, Token
 from lens_engine.scoring.scorer import is_out_of_memory
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.task.template import Task
-from lens_engine.types import Example, FloatArray, IndexArray
+from lens_engine.types import Example, FloatArray
 
 if TYPE_CHECKING:
     from lens_engine.language_model.loading.load import TrainableLM
@@ -75,6 +76,7 @@ class FineTunedModel:
 
     reference: str  #: as `load_scorer` takes it
     device: str = "auto"
+    cache_dir: Path | None = None  #: as `load_scorer` takes it
 
     def __call__(
         self,
@@ -93,7 +95,7 @@ class FineTunedModel:
         # Here, since the file imports transformers, and `fine_tune` needs none.
         from lens_engine.language_model.loading.load import load_for_training
 
-        model = load_for_training(self.reference, device=self.device)
+        model = load_for_training(self.reference, device=self.device, cache_dir=self.cache_dir)
         return fine_tune(model, task, pool, validation=validation, seed=seed, on_batch=on_batch)
 
 
@@ -128,7 +130,7 @@ def _fine_tune(
 
 def _read(language_model: "TrainableLM", task: Task, examples: Sequence[Example], most_tokens: int) -> TokenRows:
     """Tokens of the rendered queries; too long a one keeps its end, where it is read from."""
-    groups = _index_labels(task, examples)
+    groups = task.index_labels(examples)
     tokenizer = language_model.tokenizer
     tokens = tokenizer.encode_prefixes([(task.render_query(example.text),) for example in examples])
     for example, row in zip(examples, tokens, strict=True):
@@ -138,19 +140,6 @@ def _read(language_model: "TrainableLM", task: Task, examples: Sequence[Example]
             )
     leading = tokenizer.leading_tokens
     return TokenRows([_keep_end(row, len(leading), most_tokens) for row in tokens], groups)
-
-
-def _index_labels(task: Task, examples: Sequence[Example]) -> IndexArray:
-    """Index of each example's label among the task's  # [examples]."""
-    for example in examples:
-        if example.label not in task.label_indices:
-            raise InvalidDataset(
-                f"row {example.row} has the label {example.label[:40]!r}, which has no label word; "
-                "add it to the verbalizer, or leave the row out",
-                field="examples.label",
-                row=example.row,
-            )
-    return np.array([task.label_indices[example.label] for example in examples], dtype=np.intp)
 
 
 def _keep_end(row: Tokens, num_leading: int, most: int) -> Tokens:

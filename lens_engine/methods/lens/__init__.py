@@ -1,0 +1,1 @@
+"""LENS: progressive filtering and diversity-guided search."""

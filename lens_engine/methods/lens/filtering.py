@@ -89,7 +89,7 @@ class Filter:
         prefixes = [(self.task.render_demonstration(self.candidates[index]),) for index in survivors]
         zero_shot = self._ask([()], queries, meter)[0]
         one_shot = self._ask(prefixes, queries, meter)
-        gold = np.array([self.task.label_indices[example.label] for example in new], dtype=np.intp)
+        gold = self.task.index_labels(new)
         span_tokens = [meter.count_tokens(span) for span in self.task.label_spans]
         return contributions(self.options.contribution, one_shot, zero_shot, gold, span_tokens)
 

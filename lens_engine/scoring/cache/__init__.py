@@ -1,0 +1,1 @@
+"""Scores kept on disk between runs."""

@@ -12,9 +12,10 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from lens_engine.language_model.loading.disk_cache import cache_folder
+from lens_engine.disk.cache_folder import cache_folder
 from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, Prefix, ScorerIdentity, score_blocks
 from lens_engine.scoring.cache.environment import describe_surroundings
 from lens_engine.scoring.cache.file import PairCache
@@ -144,13 +145,15 @@ def count_pairs_found(scorer: LabelScorer) -> int:
     return scorer.pairs_found if isinstance(scorer, RememberingScorer) else 0
 
 
-def remember_pairs(scorer: LabelScorer, max_bytes: int = DEFAULT_MAX_BYTES) -> RememberingScorer:
+def remember_pairs(
+    scorer: LabelScorer, max_bytes: int = DEFAULT_MAX_BYTES, cache_dir: Path | None = None
+) -> RememberingScorer:
     """The scorer with a pair cache of at most `max_bytes` in the cache folder, which all processes share.
 
     Raises:
         ValueError: `max_bytes` is too small; see `PairCache`.
     """
-    cache = PairCache(cache_folder() / _FILE, max_bytes)
+    cache = PairCache(cache_folder(cache_dir) / _FILE, max_bytes)
     if isinstance(scorer, SituatedScorer):
         return RememberingScorer(scorer, cache, scorer.surroundings)
     return RememberingScorer(scorer, cache, describe_surroundings(scorer.identity.device))

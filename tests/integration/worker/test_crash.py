@@ -1,4 +1,4 @@
-"""What the parent says when a work-horse was killed."""
+"""What the parent does after a work-horse was killed."""
 
 from collections.abc import Iterator
 
@@ -35,7 +35,7 @@ def is_expired(database: Database, claim: Claim) -> bool:
         return bool(session.execute(query, {"id": claim.selection_id}).scalar())
 
 
-def test_a_killed_work_horse_s_lease_ends(
+def test_lease_of_a_killed_work_horse_expires(
     selections: Selections, settings: Settings, database: Database, redis: Redis
 ) -> None:
     claim = selections.running()
@@ -45,7 +45,7 @@ def test_a_killed_work_horse_s_lease_ends(
     assert is_expired(database, claim)
 
 
-def test_a_zombie_s_death_does_not_end_its_successor_s_lease(
+def test_death_of_a_zombie_keeps_the_next_lease(
     selections: Selections, settings: Settings, database: Database, redis: Redis
 ) -> None:
     successor = selections.running()
@@ -56,9 +56,7 @@ def test_a_zombie_s_death_does_not_end_its_successor_s_lease(
     assert not is_expired(database, successor)
 
 
-def test_a_run_that_the_parent_killed_for_its_time_limit_fails(
-    selections: Selections, settings: Settings, redis: Redis
-) -> None:
+def test_run_killed_at_its_time_limit_fails(selections: Selections, settings: Settings, redis: Redis) -> None:
     claim = selections.running()
 
     CrashHandler(settings)(job_of(claim, redis), None, None, None)
@@ -69,16 +67,16 @@ def test_a_run_that_the_parent_killed_for_its_time_limit_fails(
     assert selection["error"]["instance"] == f"/selections/{claim.selection_id}"
 
 
-def test_an_absent_postgres_does_not_end_the_worker(
+def test_outage_of_postgres_does_not_end_the_worker(
     settings: Settings, redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     handler = CrashHandler(settings.model_copy(update={"database_url": UNREACHABLE}))
 
     handler(job_of(Claim("sel_1", 1), redis), 1, KILLED, None)
 
-    assert "its lease will run out" in caplog.text
+    assert "the lease will run out" in caplog.text
 
 
 @pytest.mark.parametrize("job_id", ["stranger", "no-number"])
-def test_another_s_job_is_none_of_ours(settings: Settings, redis: Redis, job_id: str) -> None:
+def test_foreign_job_is_ignored(settings: Settings, redis: Redis, job_id: str) -> None:
     CrashHandler(settings)(Job.create("os.system", id=job_id, connection=redis), 1, KILLED, None)

@@ -1,4 +1,4 @@
-"""The thread that holds the lease, against a real Postgres that is sometimes away."""
+"""The heartbeat with a real Postgres and during its outages."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -79,7 +79,7 @@ def test_progress_and_checkpoint_are_written(selections: Selections, database: D
         assert Checkpoint.from_bytes(claims.load_checkpoint(session, claim) or b"") == CHECKPOINT
 
 
-def test_what_came_last_is_written_when_it_stops(selections: Selections, database: Database) -> None:
+def test_newest_values_are_written_at_the_stop(selections: Selections, database: Database) -> None:
     claim = selections.running()
 
     with beating(database, claim) as monitor:
@@ -88,7 +88,7 @@ def test_what_came_last_is_written_when_it_stops(selections: Selections, databas
     assert checkpoints(database, claim) == 1
 
 
-def test_the_lease_is_renewed_without_news(selections: Selections, database: Database) -> None:
+def test_lease_is_renewed_without_news(selections: Selections, database: Database) -> None:
     claim = selections.running(lease_seconds=1)
 
     with beating(database, claim):
@@ -96,7 +96,7 @@ def test_the_lease_is_renewed_without_news(selections: Selections, database: Dat
         until(lambda: read(database, remaining, claim), "the lease is longer")
 
 
-def test_a_cancelled_selection_stops_its_run(selections: Selections, database: Database) -> None:
+def test_cancelled_selection_stops_its_run(selections: Selections, database: Database) -> None:
     claim = selections.running()
 
     with beating(database, claim) as monitor:
@@ -107,7 +107,7 @@ def test_a_cancelled_selection_stops_its_run(selections: Selections, database: D
     assert not monitor.is_lost
 
 
-def test_a_run_that_was_taken_over_stops_and_writes_nothing(selections: Selections, database: Database) -> None:
+def test_run_taken_over_stops_and_writes_nothing(selections: Selections, database: Database) -> None:
     stale = selections.running()
     with database.session_scope() as session:
         assert claims.release(session, stale)
@@ -123,7 +123,7 @@ def test_a_run_that_was_taken_over_stops_and_writes_nothing(selections: Selectio
     assert selections.client.get(f"/selections/{stale.selection_id}").json()["progress"] is None
 
 
-def test_an_absent_postgres_only_delays_the_writing(
+def test_outage_of_postgres_only_delays_writes(
     selections: Selections, database: Database, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     claim = selections.running()
@@ -131,7 +131,7 @@ def test_an_absent_postgres_only_delays_the_writing(
     with beating(database, claim) as monitor:
         with absent(settings):
             monitor.on_checkpoint(CHECKPOINT)
-            until(lambda: "Postgres is away" in caplog.text, "a write has failed")
+            until(lambda: "Postgres does not answer" in caplog.text, "a write has failed")
             assert monitor.stop_requested() is None
         until(lambda: not monitor.read_news(), "the write has been made up for")
 

@@ -8,25 +8,25 @@ from app.ids import decode_cursor, encode_cursor, is_id, new_id
 from app.queue import Doorbell
 
 
-def test_new_ids_are_ours_and_differ() -> None:
+def test_new_ids_are_valid_and_unique() -> None:
     made = {new_id("sel") for _ in range(1000)}
     assert len(made) == 1000
     assert all(is_id(id_) and id_.startswith("sel_") for id_ in made)
 
 
 @pytest.mark.parametrize("value", ["", "sel_", "sel_1", "SEL_" + "0" * 26, "sel_" + "0" * 27, "sel_" + "0" * 25 + "\n"])
-def test_other_strings_are_not_ids(value: str) -> None:
+def test_other_string_is_not_an_id(value: str) -> None:
     assert not is_id(value)
 
 
-def test_cursor_comes_back() -> None:
+def test_cursor_decodes_to_its_id() -> None:
     id_ = new_id("sel")
     assert decode_cursor(encode_cursor(id_)) == id_
     assert decode_cursor(encode_cursor("42")) == "42"
 
 
 @given(st.text(max_size=50))
-def test_any_cursor_is_read_or_refused(cursor: str) -> None:
+def test_any_text_as_cursor_decodes_or_is_refused(cursor: str) -> None:
     try:
         decoded = decode_cursor(cursor)
     except ValueError:
@@ -34,12 +34,12 @@ def test_any_cursor_is_read_or_refused(cursor: str) -> None:
     assert is_id(decoded) or decoded.isdigit()
 
 
-def test_job_id_comes_back() -> None:
+def test_job_id_decodes_to_its_doorbell() -> None:
     doorbell = Doorbell(new_id("sel"), 12)
     assert Doorbell.from_job_id(doorbell.job_id) == doorbell
 
 
 @pytest.mark.parametrize("job_id", ["", "1", "-1", "sel_1", "sel_1-x", "b6f5d7a0-0d6c-4a57-9f0e-aaaaaaaaaaaa"])
-def test_job_of_another_kind_is_refused(job_id: str) -> None:
+def test_foreign_job_id_is_refused(job_id: str) -> None:
     with pytest.raises(ValueError, match=r".*"):
         Doorbell.from_job_id(job_id)

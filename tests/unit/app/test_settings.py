@@ -1,23 +1,24 @@
-"""Settings are checked when the process starts, and secrets stay out of sight."""
+"""Validation of settings, and secrecy of their values."""
 
 import pytest
 from pydantic import ValidationError
 
-from app.settings import BUNDLED_MODEL, Settings
+from app.settings import Settings
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 
 
 def make(**values: object) -> Settings:
     return Settings.model_validate(values)
 
 
-def test_defaults_fit_together() -> None:
+def test_defaults_are_valid() -> None:
     settings = make()
     assert settings.allowed_models == {BUNDLED_MODEL: BUNDLED_MODEL}
     assert (settings.lease_seconds, settings.lease_renew_seconds, settings.max_attempts) == (60, 15, 3)
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
-def test_any_postgres_address_means_psycopg(scheme: str) -> None:
+def test_postgres_address_uses_psycopg(scheme: str) -> None:
     assert make(database_url=f"{scheme}://u@h/d").database_url == "postgresql+psycopg://u@h/d"
 
 
@@ -46,7 +47,7 @@ def test_any_postgres_address_means_psycopg(scheme: str) -> None:
         ("log_level", "LOUD"),
     ],
 )
-def test_bad_value_stops_the_start(name: str, value: object) -> None:
+def test_invalid_value_is_refused(name: str, value: object) -> None:
     with pytest.raises(ValidationError):
         make(**{name: value})
 
@@ -60,18 +61,18 @@ def test_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.api_keys == {"a" * 64: "alice"}
 
 
-def test_secrets_are_not_shown() -> None:
+def test_repr_hides_secrets() -> None:
     settings = make(database_url="postgresql://u:canary@h/d", redis_url="redis://:canary@h", api_keys={"c" * 64: "a"})
     assert "canary" not in repr(settings)
     assert "c" * 64 not in repr(settings)
 
 
-def test_refused_value_is_not_shown() -> None:
+def test_error_hides_the_refused_value() -> None:
     with pytest.raises(ValidationError) as caught:
         make(database_url="mysql://u:canary@h/d")
     assert "canary" not in str(caught.value)
 
 
-def test_settings_do_not_change() -> None:
+def test_settings_are_frozen() -> None:
     with pytest.raises(ValidationError):
         make().queue_name = "other"  # type: ignore[misc]

@@ -1,12 +1,12 @@
-"""The state machine: every status can be reached and left, and the end is the end."""
+"""The state machine of selections."""
 
 import pytest
 
-from app.selections.states import LEASED, TERMINAL, TRANSITIONS, Status, can_move
+from app.selections.states import TERMINAL, TRANSITIONS, Status, can_move
 
 
 @pytest.mark.parametrize("status", TERMINAL)
-def test_terminal_status_has_no_way_out(status: Status) -> None:
+def test_terminal_status_has_no_transition(status: Status) -> None:
     assert not any(can_move(status, target) for target in Status)
 
 
@@ -18,7 +18,7 @@ def test_every_status_has_its_transitions() -> None:
     assert set(TRANSITIONS) == set(Status)
 
 
-def test_every_other_status_leads_to_each_end() -> None:
+def test_every_other_status_reaches_each_terminal_one() -> None:
     for start in set(Status) - TERMINAL:
         reached = {start}
         while new := {target for status in reached for target in TRANSITIONS[status]} - reached:
@@ -26,13 +26,9 @@ def test_every_other_status_leads_to_each_end() -> None:
         assert reached >= TERMINAL
 
 
-def test_only_a_queued_selection_starts_to_run() -> None:
+def test_only_queued_selection_can_start() -> None:
     assert [status for status in Status if can_move(status, Status.RUNNING)] == [Status.QUEUED]
 
 
-def test_a_cancelled_run_never_goes_back_to_the_queue() -> None:
+def test_cancelling_selection_is_never_queued_again() -> None:
     assert not can_move(Status.CANCELLING, Status.QUEUED)
-
-
-def test_leases_are_held_while_a_worker_works() -> None:
-    assert {Status.RUNNING, Status.CANCELLING} == LEASED

@@ -1,4 +1,4 @@
-"""`lens` as a person meets it: help, and refusals that can be acted on."""
+"""`lens`: help, and refusals that tell the user what to do."""
 
 import subprocess
 import sys
@@ -36,7 +36,7 @@ def reviews(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_a_command_says_what_it_does(command: str) -> None:
+def test_help_of_a_command_is_shown(command: str) -> None:
     result = CliRunner().invoke(create_application(), [command, "--help"], env={"COLUMNS": "200"})
     assert result.exit_code == 0
     assert f"Usage: lens {command}" in result.output
@@ -52,7 +52,7 @@ def test_version_is_shown() -> None:
     assert CliRunner().invoke(create_application(), ["--version"]).output == f"lens {__version__}\n"
 
 
-def test_help_loads_neither_torch_nor_the_servers() -> None:
+def test_help_imports_no_heavy_package() -> None:
     script = (
         "import sys\nfrom lens_cli.application import create_application\n"
         f"for command in ([], *([name] for name in {COMMANDS!r})):\n"
@@ -65,28 +65,28 @@ def test_help_loads_neither_torch_nor_the_servers() -> None:
     assert done.stdout.splitlines()[-1].strip() == "loaded:"
 
 
-def test_select_names_the_option_that_is_wrong(reviews: Path) -> None:
+def test_select_names_the_bad_option(reviews: Path) -> None:
     done = lens("select", str(reviews), *TASK, "--option", "search.beam_width=0")
     assert done.returncode == 2
     assert "where: options.search.beam_width" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_select_names_the_row_that_is_wrong(reviews: Path) -> None:
+def test_select_names_the_bad_row(reviews: Path) -> None:
     reviews.write_text(reviews.read_text() + "\na last one,")
     done = lens("select", str(reviews), *TASK)
     assert done.returncode == 2
     assert "row: 80 (data rows are counted from 0)" in done.stderr
 
 
-def test_select_names_a_label_without_label_word(reviews: Path) -> None:
+def test_select_names_the_label_without_label_word(reviews: Path) -> None:
     reviews.write_text(reviews.read_text() + "\na last one,mixed")
     done = lens("select", str(reviews), *TASK)
     assert done.returncode == 2
     assert "'mixed'" in done.stderr
 
 
-def test_select_notes_what_may_surprise_in_the_files_on_stderr(reviews: Path) -> None:
+def test_select_prints_dataset_warnings_on_stderr(reviews: Path) -> None:
     reviews.write_text(reviews.read_text().replace("text,label", "text,label\n\n"))
     test = reviews.with_name("test.csv")
     test.write_text(reviews.read_text().replace("film", "play"))
@@ -101,7 +101,7 @@ def test_select_notes_what_may_surprise_in_the_files_on_stderr(reviews: Path) ->
     assert "note:" not in done.stdout
 
 
-def test_select_names_the_model_it_does_not_know(reviews: Path) -> None:
+def test_select_names_the_unknown_model(reviews: Path) -> None:
     small = ("--option", "splits.validation=4", "--option", "splits.test=4", "--option", "filtering.keep=16")
     done = lens("select", str(reviews), *TASK, "--preset", "quick", *small, "--model", "./nothing-here")
     assert done.returncode == 2
@@ -109,34 +109,34 @@ def test_select_names_the_model_it_does_not_know(reviews: Path) -> None:
     assert "where: --model" in done.stderr
 
 
-def test_select_of_a_missing_file_says_so(tmp_path: Path) -> None:
+def test_select_names_the_missing_file(tmp_path: Path) -> None:
     done = lens("select", str(tmp_path / "none.csv"), *TASK)
     assert done.returncode == 1
     assert "No such file" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_bad_setting_is_named_and_its_value_is_not_shown() -> None:
+def test_bad_setting_is_named_without_its_value() -> None:
     done = lens("migrate", LENS_DATABASE_URL="mysql://me:secret@host/lens")
     assert done.returncode == 2
     assert "LENS_DATABASE_URL" in done.stderr
     assert "secret" not in done.stderr
 
 
-def test_migrating_an_absent_database_says_so(tmp_path: Path) -> None:
+def test_migrate_without_database_says_so(tmp_path: Path) -> None:
     done = lens("migrate", LENS_DATABASE_URL=f"postgresql://lens@/lens?host={tmp_path}")
     assert done.returncode == 1
     assert "the database does not answer" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_templates_of_an_unknown_task_lists_those_there_are() -> None:
+def test_templates_of_unknown_task_lists_known_tasks() -> None:
     done = lens("templates", "sst-3")
     assert done.returncode == 2
     assert "sst-2" in done.stderr
 
 
-def test_templates_can_be_pasted_into_select() -> None:
+def test_templates_prints_arguments_of_select() -> None:
     done = lens("templates", "sst-2")
     assert done.returncode == 0
     assert (

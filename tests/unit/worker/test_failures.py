@@ -23,7 +23,7 @@ INSTANCE = "/selections/sel_1"
         (InvalidVerbalizer("same word", field="verbalizer.a"), "invalid-verbalizer", "/verbalizer/a"),
     ],
 )
-def test_an_input_to_mend_is_pointed_at(error: LensError, code: str, pointer: str) -> None:
+def test_invalid_input_has_a_pointer(error: LensError, code: str, pointer: str) -> None:
     problem = describe_failure(error, SETTINGS, INSTANCE)
 
     assert problem["type"] == f"https://lens.test/problems/{code}"
@@ -42,7 +42,7 @@ def test_an_input_to_mend_is_pointed_at(error: LensError, code: str, pointer: st
         (MemoryError(), "out-of-memory"),
     ],
 )
-def test_a_failure_of_the_run_has_a_code_and_no_pointer(error: LensError | MemoryError, code: str) -> None:
+def test_failed_run_has_a_code_and_no_pointer(error: LensError | MemoryError, code: str) -> None:
     problem = describe_failure(error, SETTINGS, INSTANCE)
 
     assert problem["type"] == f"https://lens.test/problems/{code}"
@@ -50,12 +50,12 @@ def test_a_failure_of_the_run_has_a_code_and_no_pointer(error: LensError | Memor
     assert problem["errors"] == []
 
 
-def test_the_title_is_a_sentence_of_the_error_s_own() -> None:
+def test_title_is_the_first_line_of_the_docstring() -> None:
     problem = describe_failure(OutOfMemory("x"), SETTINGS, INSTANCE)
-    assert problem["title"] == "The device has too little memory even for the smallest batch"
+    assert problem["title"] == (OutOfMemory.__doc__ or "").splitlines()[0].rstrip(".")
 
 
-def test_a_timeout_says_how_to_mend_it() -> None:
+def test_timeout_names_the_budget_option() -> None:
     problem = describe_timeout(SETTINGS, INSTANCE)
     assert problem["type"] == "https://lens.test/problems/timeout"
     assert "max_seconds" in problem["detail"]

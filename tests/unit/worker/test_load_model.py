@@ -5,19 +5,18 @@ from pathlib import Path
 import pytest
 
 from app.settings import Settings
-from lens_engine.config import SelectionConfig
 from lens_engine.errors import UnknownModel
 from lens_engine.language_model.fine_tuning.fine_tune import FineTunedModel
 from lens_engine.scoring.cache.scorer import count_pairs_found
-from lens_engine.testing import tiny_causal_lm
-from worker.model_loading import find_fine_tuner, load_model
+from lens_engine.testing import TableScorer, tiny_causal_lm
+from worker.model_loading import load_model
 
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     folder = tmp_path / "weights"
     tiny_causal_lm("gpt2").save(folder)
-    monkeypatch.setenv("LENS_CACHE_DIR", str(tmp_path / "replaced"))  # so that it is put back afterwards
+    monkeypatch.setenv("LENS_CACHE_DIR", str(tmp_path / "elsewhere"))
     return Settings(
         allowed_models={"house-model": str(folder)},
         default_model="house-model",
@@ -28,26 +27,27 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def test_allowed_model_is_known_by_its_public_name(settings: Settings) -> None:
-    identity = load_model(settings, "house-model", None).identity
+    identity = load_model(settings, "house-model", None).scorer.identity
 
     assert (identity.model, identity.dtype) == ("house-model", "float32")
 
 
 def test_resumed_run_keeps_the_precision_of_its_checkpoint(settings: Settings) -> None:
-    assert load_model(settings, "house-model", "bfloat16").identity.dtype == "bfloat16"
+    assert load_model(settings, "house-model", "bfloat16").scorer.identity.dtype == "bfloat16"
 
 
 def test_cache_of_the_settings_is_the_one_used(settings: Settings) -> None:
     load_model(settings, "house-model", None)
 
     assert (settings.cache_dir / "digests").is_dir()
+    assert not (settings.cache_dir.parent / "elsewhere").exists()
 
 
 def test_scores_of_a_worker_are_found_by_the_next(settings: Settings) -> None:
     asked = (["film, "], [" great", " terrible"])
-    first = load_model(settings, "house-model", None).score([()], *asked)
+    first = load_model(settings, "house-model", None).scorer.score([()], *asked)
 
-    second = load_model(settings, "house-model", None)
+    second = load_model(settings, "house-model", None).scorer
 
     assert second.score([()], *asked).tobytes() == first.tobytes()
     assert count_pairs_found(second) == 1
@@ -65,15 +65,16 @@ def test_model_no_longer_allowed_is_named_with_those_that_are(settings: Settings
         load_model(settings, "gone", None)
 
 
-def test_coreset_method_fine_tunes_the_model_of_the_selection(settings: Settings) -> None:
-    found = find_fine_tuner(settings, "house-model", SelectionConfig(method="herding"))
+def test_model_of_the_selection_is_the_one_fine_tuned(settings: Settings) -> None:
+    found = load_model(settings, "house-model", None).fine_tuner
 
-    assert found == FineTunedModel(settings.allowed_models["house-model"], "cpu")
+    assert found == FineTunedModel(settings.allowed_models["house-model"], "cpu", settings.cache_dir)
 
 
-def test_only_coreset_methods_and_models_with_weights_are_fine_tuned(settings: Settings) -> None:
-    doubles = settings.model_copy(update={"allowed_models": {"double": "testing:some.module:make"}})
+def test_double_without_weights_is_not_fine_tuned(settings: Settings) -> None:
+    double = settings.model_copy(update={"allowed_models": {"double": "testing:lens_engine.testing:TableScorer"}})
 
-    assert find_fine_tuner(settings, "house-model", SelectionConfig()) is None
-    assert find_fine_tuner(settings, "house-model", SelectionConfig(method="random")) is None
-    assert find_fine_tuner(doubles, "double", SelectionConfig(method="herding")) is None
+    model = load_model(double, "double", None)
+
+    assert isinstance(model.scorer, TableScorer)
+    assert model.fine_tuner is None

@@ -1,4 +1,4 @@
-"""The parts of the worker process that need no Redis: what a job may be, and how a work-horse dies."""
+"""Parts of the worker process that need no Redis: allowed jobs, and the death of a work-horse."""
 
 import json
 import os
@@ -22,7 +22,7 @@ UNREACHABLE = Redis(unix_socket_path="/nonexistent")
 
 
 def restored_job(function: str, *, instance: str | None = None, **fields: str) -> SelectionJob:
-    """A job as the worker reads it from Redis, with whatever a stranger wrote there."""
+    """A job as the worker reads it from Redis, with fields that a foreign program wrote."""
     job = SelectionJob("sel_1-1", connection=UNREACHABLE, serializer=JSONSerializer)
     data = zlib.compress(json.dumps([function, instance, ["sel_1"], {}]).encode())
     raw: dict[bytes, bytes] = {name.encode(): value.encode() for name, value in fields.items()}
@@ -31,24 +31,24 @@ def restored_job(function: str, *, instance: str | None = None, **fields: str) -
 
 
 @pytest.mark.parametrize("function", ["os.system", "worker.execution.execute_selection", "builtins.eval", ""])
-def test_another_function_is_refused(function: str) -> None:
-    with pytest.raises(ForbiddenJobError, match="only worker\\.jobs\\.run_selection is run"):
+def test_other_function_is_refused(function: str) -> None:
+    with pytest.raises(ForbiddenJobError, match="only worker\\.jobs\\.run_selection is allowed"):
         _ = restored_job(function).func
 
 
-def test_a_method_of_an_instance_is_refused() -> None:
+def test_method_of_an_instance_is_refused() -> None:
     with pytest.raises(ForbiddenJobError):
         _ = restored_job(RUN_SELECTION, instance="text").func
 
 
-def test_the_selection_s_function_is_run() -> None:
+def test_run_selection_is_allowed() -> None:
     from worker.jobs import run_selection
 
     assert restored_job(RUN_SELECTION).func is run_selection
 
 
 @pytest.mark.parametrize("kind", ["success", "failure", "stopped"])
-def test_a_callback_is_dropped(kind: str) -> None:
+def test_callback_is_dropped(kind: str) -> None:
     job = restored_job(RUN_SELECTION, **{f"{kind}_callback_name": "os.system"})
     callback: Any = getattr(job, f"{kind}_callback")
     assert callback is None
@@ -88,17 +88,17 @@ def running(script: str) -> Iterator["subprocess.Popen[bytes]"]:
         process.stdout.close()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's parent-death signal is Linux's")
-def test_a_killed_parent_takes_its_work_horse_along() -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a parent-death signal")
+def test_work_horse_dies_with_its_killed_parent() -> None:
     with running(PARENT) as parent:
         assert parent.stdout is not None
         horse = psutil.Process(int(parent.stdout.readline()))
 
         os.kill(parent.pid, signal.SIGKILL)
 
-        horse.wait(10)  # raises when it lives on
+        horse.wait(10)  # raises if the work-horse still runs
 
 
-def test_a_work_horse_whose_parent_is_gone_already_exits() -> None:
+def test_work_horse_of_a_dead_parent_exits() -> None:
     script = "from worker.process import die_with_parent; die_with_parent(1 << 30); raise SystemExit(0)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 1

@@ -35,7 +35,7 @@ def checkpoint(step: int) -> Checkpoint:
     return Checkpoint(fingerprint="run", phase=Phase.FILTER, step=step, dtype="float32")
 
 
-def test_several_reports_leave_only_the_newest() -> None:
+def test_only_the_newest_report_is_kept() -> None:
     monitor = RunMonitor()
     for step in (1, 2):
         monitor.on_progress(progress(step))
@@ -47,7 +47,7 @@ def test_several_reports_leave_only_the_newest() -> None:
     assert news.checkpoint == checkpoint(2)
 
 
-def test_written_news_are_not_news_again() -> None:
+def test_written_news_are_dropped() -> None:
     monitor = RunMonitor()
     monitor.on_progress(progress(1))
     monitor.on_checkpoint(checkpoint(1))
@@ -57,7 +57,7 @@ def test_written_news_are_not_news_again() -> None:
     assert not monitor.read_news()
 
 
-def test_news_that_came_during_the_write_are_kept() -> None:
+def test_news_during_a_write_are_kept() -> None:
     monitor = RunMonitor()
     monitor.on_progress(progress(1))
     written = monitor.read_news()
@@ -78,7 +78,7 @@ def test_news_that_came_during_the_write_are_kept() -> None:
         pytest.param(progress(1, step=2), 0.0, id="next-step"),
     ],
 )
-def test_only_movement_ends_idleness(second: Progress, idle_seconds: float) -> None:
+def test_only_progress_resets_idle_time(second: Progress, idle_seconds: float) -> None:
     clock = Clock()
     monitor = RunMonitor(clock)
     monitor.on_progress(progress(1))
@@ -89,25 +89,25 @@ def test_only_movement_ends_idleness(second: Progress, idle_seconds: float) -> N
     assert monitor.idle_seconds == idle_seconds
 
 
-def test_a_run_that_nobody_stops_goes_on() -> None:
+def test_run_without_request_has_no_stop_reason() -> None:
     assert RunMonitor().stop_requested() is None
 
 
-def test_a_cancelled_run_is_asked_to_stop_and_is_still_ours() -> None:
+def test_cancelled_run_stops_and_keeps_its_claim() -> None:
     monitor = RunMonitor()
     monitor.cancel()
     assert monitor.stop_requested() is StopReason.CANCELLED
     assert not monitor.is_lost
 
 
-def test_a_lost_run_is_asked_to_stop() -> None:
+def test_lost_run_stops() -> None:
     monitor = RunMonitor()
     monitor.lose()
     assert monitor.stop_requested() is StopReason.CANCELLED
     assert monitor.is_lost
 
 
-def test_a_checkpoint_wakes_the_heartbeat() -> None:
+def test_checkpoint_wakes_the_heartbeat() -> None:
     monitor = RunMonitor()
     woken = threading.Event()
 

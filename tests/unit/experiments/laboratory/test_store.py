@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 
 from experiments.laboratory.cells import Bench, SelectionCell
-from experiments.laboratory.store import CellDamaged, CellStore, replace_file
+from experiments.laboratory.store import CellDamaged, CellStore
 from lens_engine.config import SelectionConfig
+from lens_engine.disk.replace_file import replace_file
 
 
 @pytest.fixture

@@ -25,7 +25,6 @@ PROGRESS = {
     "tokens_per_second": None,
     "eta_seconds": None,
     "best_validation_accuracy": 0.83,
-    "message": "",
 }
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import BUNDLED_MODEL, Settings
+from app.settings import Settings
 from lens_cli.demo.show import DEMO_ENVIRONMENT
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 
 HOSTILE = f"""
 LENS_API_KEYS={json.dumps({"a" * 64: "alice"})}

@@ -1,4 +1,4 @@
-"""The analyses from the command line, with a random model of a few thousand weights."""
+"""The analyses from the command line, with tiny random models."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ WORDS = ("fine", "poor", "long", "dull", "warm", "loud", "slow", "odd", "rich", 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Rows of a dataset, and two models."""
+    """Folder with the rows of a dataset and two models."""
     folder = tmp_path_factory.mktemp("analyses")
     rows = [
         {"text": f"{first} {second}", "label": ("positive", "negative")[row % 2]}
@@ -43,7 +43,7 @@ def test_every_analysis_has_a_command() -> None:
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_command_writes_page_tables_and_picture(name: str, folder: Path, tmp_path: Path) -> None:
+def test_command_writes_page_tables_and_plot(name: str, folder: Path, tmp_path: Path) -> None:
     words = ("--to", str(folder / "model-1")) if name == "transfer" else ()
 
     result = invoke(name, folder, tmp_path, *words)
@@ -54,7 +54,7 @@ def test_command_writes_page_tables_and_picture(name: str, folder: Path, tmp_pat
     assert list(tmp_path.glob(f"{name}*.csv"))
 
 
-def test_second_run_takes_every_cell_from_the_store(folder: Path, tmp_path: Path) -> None:
+def test_second_run_reads_every_cell_from_the_store(folder: Path, tmp_path: Path) -> None:
     invoke("order", folder, tmp_path)
     pages = {path: path.read_bytes() for path in tmp_path.glob("order*")}
     cells = {path: path.stat().st_mtime_ns for path in (tmp_path / "store" / "cells").iterdir()}
@@ -65,7 +65,7 @@ def test_second_run_takes_every_cell_from_the_store(folder: Path, tmp_path: Path
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "store" / "cells").iterdir()} == cells
 
 
-def test_analyses_share_the_selections_of_a_store(folder: Path, tmp_path: Path) -> None:
+def test_analyses_share_selections_in_a_store(folder: Path, tmp_path: Path) -> None:
     invoke("order", folder, tmp_path)
     before = _count_selections(tmp_path)
 
@@ -74,14 +74,14 @@ def test_analyses_share_the_selections_of_a_store(folder: Path, tmp_path: Path) 
     assert _count_selections(tmp_path) == before == 1
 
 
-def test_transfer_to_nobody_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_transfer_without_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
     result = invoke("transfer", folder, tmp_path)
 
     assert isinstance(result.exception, Refusal)
     assert "no other model was named" in str(result.exception)
 
 
-def test_options_go_before_the_size_of_the_preset(folder: Path, tmp_path: Path) -> None:
+def test_options_override_the_size_of_an_analysis(folder: Path, tmp_path: Path) -> None:
     result = invoke("pairs", folder, tmp_path, "--seeds", "0,1")
 
     assert isinstance(result.exception, Refusal)

@@ -1,4 +1,4 @@
-"""`lens experiment` as a person meets it: help, refusals, prices."""
+"""`lens experiment`: help, refusals, estimates."""
 
 import json
 import signal
@@ -16,6 +16,7 @@ from lens_cli.experiment.command import STUDIES
 from lens_cli.experiment.options import read_given
 from lens_cli.experiment.session import Session, running
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
+from tests.dispositions import default_signals
 
 
 def invoke(*words: str) -> Result:
@@ -31,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["table", *STUDIES])
-def test_help_of_an_experiment_says_what_it_does(name: str) -> None:
+def test_help_of_an_experiment_is_shown(name: str) -> None:
     result = invoke(name, "--help")
     assert result.exit_code == 0
     assert f"Usage: lens experiment {name}" in result.output
@@ -43,7 +44,7 @@ def test_help_lists_the_experiments() -> None:
     assert [name for name in ("table", *STUDIES) if f" {name} " not in output] == []
 
 
-def test_papers_table_is_priced_without_its_data() -> None:
+def test_estimate_of_paper_table_needs_no_data() -> None:
     result = invoke("table", "--preset", "paper", "--datasets", "sst-2,trec", "--estimate", "--pace", "1000")
     assert result.exit_code == 0
     for entry in make_entries(PAPER).values():
@@ -56,7 +57,7 @@ def test_papers_table_is_priced_without_its_data() -> None:
     assert hours == pytest.approx(tokens / 1000 / 3600, abs=0.01)
 
 
-def test_table_of_files_is_priced_by_their_rows(folder: Path) -> None:
+def test_estimate_of_files_counts_their_rows(folder: Path) -> None:
     words = ("table", "--preset", "tiny", "--datasets", "mr", "--data", str(folder), "--estimate", "--methods", "lens")
     result = invoke(*words)
     assert result.exit_code == 0, result.output
@@ -74,13 +75,13 @@ def test_table_of_files_is_priced_by_their_rows(folder: Path) -> None:
         (("--templates", "7"), "has 4 templates, counted from 0"),
     ],
 )
-def test_what_cannot_be_computed_is_refused_before_anything_is(words: tuple[str, ...], message: str) -> None:
+def test_bad_option_is_refused_before_the_run(words: tuple[str, ...], message: str) -> None:
     result = invoke("table", "--estimate", *words)
     assert isinstance(result.exception, Refusal)
     assert message in str(result.exception)
 
 
-def test_finding_is_published_in_the_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_finding_is_written_to_the_output_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with running(read_given(output=tmp_path)) as session:
         session.publish(Finding("study", "A study", (Table(("x",), ((1,),)),)))
     assert (tmp_path / "study.md").read_text().startswith("# A study")
@@ -88,7 +89,7 @@ def test_finding_is_published_in_the_output(tmp_path: Path, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_stopped_session_says_how_to_go_on(
+def test_stopped_session_says_how_to_resume(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals
 ) -> None:
     def stop(session: Session) -> None:
@@ -96,15 +97,15 @@ def test_stopped_session_says_how_to_go_on(
         session.observer.recalled = 4
         signal.raise_signal(number)
 
-    with pytest.raises(typer.Exit) as stopped, running(read_given(output=tmp_path)) as session:
+    with default_signals(), pytest.raises(typer.Exit) as stopped, running(read_given(output=tmp_path)) as session:
         stop(session)
     assert stopped.value.exit_code == EXIT_INTERRUPTED
-    assert f"Stopped. 4 of 9 cells are done and kept in {tmp_path / 'store'}; the same command goes on from there." in (
+    assert f"Stopped. 4 of 9 cells are stored in {tmp_path / 'store'}. Repeat the command to resume." in (
         capsys.readouterr().err
     )
 
 
-def test_session_writes_nothing_before_it_computes(tmp_path: Path) -> None:
+def test_session_writes_nothing_before_the_run(tmp_path: Path) -> None:
     session = Session(read_given(output=tmp_path / "results"))
     assert session.scale == LAPTOP
     assert list(tmp_path.iterdir()) == []

@@ -12,11 +12,11 @@ from lens_cli.refusals import Refusal
 from lens_engine.errors import InvalidConfig
 
 
-def test_without_options_the_scale_is_the_presets() -> None:
+def test_scale_without_options_is_the_preset() -> None:
     assert read_given(preset="laptop").scale() == LAPTOP
 
 
-def test_options_are_laid_over_the_preset() -> None:
+def test_options_override_the_preset() -> None:
     given = read_given(
         model="other",
         datasets=["trec,sst-2", "trec"],
@@ -32,7 +32,7 @@ def test_options_are_laid_over_the_preset() -> None:
     assert (scale.options["splits"], scale.dtype) == (LAPTOP.options["splits"], "float32")
 
 
-def test_store_lies_in_the_output_unless_given() -> None:
+def test_default_store_is_in_the_output_folder() -> None:
     assert read_given(output=Path("there")).store == Path("there/store")
     assert read_given(output=Path("there"), store=Path("elsewhere")).store == Path("elsewhere")
 
@@ -45,19 +45,19 @@ def test_store_lies_in_the_output_unless_given() -> None:
         ({"option": ["=2"]}, "options"),
     ],
 )
-def test_unusable_option_is_refused_with_its_field(given: dict[str, Any], field: str) -> None:
+def test_bad_option_is_refused_with_its_field(given: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidConfig) as refused:
         read_given(**given).scale()
     assert refused.value.field == field
 
 
 @pytest.mark.parametrize("words", ["a", "-1", "0,x", "1.5"])
-def test_seed_that_is_no_number_is_refused(words: str) -> None:
+def test_seed_that_is_not_a_number_is_refused(words: str) -> None:
     with pytest.raises(InvalidConfig, match="not a whole number"):
         read_given(seeds=[words])
 
 
-def test_variants_are_options_by_name() -> None:
+def test_variants_are_read_into_options_by_name() -> None:
     words = ["lens, random starts:search.random_starts=0.5", "a: b:filtering.contribution=loss_ratio,balanced=false"]
     assert read_variants(words) == {
         "lens, random starts": {"search": {"random_starts": 0.5}},
@@ -66,12 +66,12 @@ def test_variants_are_options_by_name() -> None:
 
 
 @pytest.mark.parametrize("words", [["x"], [":search.beam_width=1"], ["x:search"], ["x:a=1", "x:a=2"]])
-def test_unusable_variant_is_refused(words: list[str]) -> None:
+def test_bad_variant_is_refused(words: list[str]) -> None:
     with pytest.raises(InvalidConfig):
         read_variants(words)
 
 
-def test_values_are_json_or_words() -> None:
+def test_option_values_are_json_or_words() -> None:
     options = ["a=null", "b.c=1.5", "b.d=true", "e=great", " f.g.h = 2"]
     assert read_overlay([option.replace(" = ", "=") for option in options]) == {
         "a": None,
@@ -81,7 +81,7 @@ def test_values_are_json_or_words() -> None:
     }
 
 
-def test_words_stand_between_commas() -> None:
+def test_words_are_split_at_commas() -> None:
     assert split_words(["a, b", "c,,a"]) == ("a", "b", "c")
 
 
@@ -101,7 +101,7 @@ def test_command_has_the_common_options_and_its_own() -> None:
     assert list(names) == [*inspect.signature(read_given).parameters, "more"]
 
 
-def test_unreadable_common_option_becomes_a_refusal() -> None:
+def test_bad_common_option_becomes_a_refusal() -> None:
     def command(given: Given) -> None:
         raise AssertionError(given)
 

@@ -1,4 +1,4 @@
-"""Words on the command line to a task and a configuration."""
+"""Words of the command line become a task and a configuration."""
 
 import pytest
 
@@ -7,14 +7,14 @@ from lens_engine.errors import InvalidConfig, InvalidTemplate, InvalidVerbalizer
 from lens_engine.presets import PRESETS
 
 
-def test_pairs_become_words_in_the_order_given() -> None:
+def test_label_words_keep_their_order() -> None:
     assert list(read_words(["positive=great", "negative=not = good"]).items()) == [
         ("positive", "great"),
         ("negative", "not = good"),
     ]
 
 
-def test_json_object_gives_labels_that_hold_an_equals_sign() -> None:
+def test_json_object_allows_labels_with_equals_sign() -> None:
     assert read_words(['{"a=b": "yes", "c": "no"}']) == {"a=b": "yes", "c": "no"}
 
 
@@ -27,7 +27,7 @@ def test_json_object_gives_labels_that_hold_an_equals_sign() -> None:
         (['{"positive": '], "verbalizer"),
     ],
 )
-def test_bad_words_are_refused_with_their_field(pairs: list[str], field: str) -> None:
+def test_bad_label_words_are_refused_with_their_field(pairs: list[str], field: str) -> None:
     with pytest.raises(InvalidVerbalizer) as caught:
         read_words(pairs)
     assert caught.value.field == field
@@ -47,11 +47,11 @@ def test_template_without_slot_is_refused() -> None:
         read_task("{text} It was great.", ["positive=great", "negative=terrible"], "\n")
 
 
-def test_no_options_give_the_preset() -> None:
+def test_config_without_options_is_the_preset() -> None:
     assert read_config("quick", None, None, []) == PRESETS["quick"]
 
 
-def test_options_are_laid_over_the_preset() -> None:
+def test_options_override_the_preset() -> None:
     options = ["search.beam_width=3", "splits.test=null", "balanced=false", "filtering.contribution=vocabulary"]
     config = read_config("quick", 7, None, options)
     assert (config.seed, config.search.beam_width, config.splits.test, config.balanced) == (7, 3, None, False)
@@ -75,6 +75,6 @@ def test_bad_option_is_refused_with_its_path(option: str, field: str) -> None:
     assert caught.value.field == field
 
 
-def test_option_below_a_value_is_refused() -> None:
+def test_value_used_as_a_group_is_refused() -> None:
     with pytest.raises(InvalidConfig, match="seed is a value"):
         read_config("quick", 3, None, ["seed.x=1"])

@@ -1,4 +1,4 @@
-"""What a person reads of an estimate."""
+"""The table of an estimate."""
 
 from io import StringIO
 
@@ -16,10 +16,10 @@ PHASES = {Phase.FILTER: Cost(1_200, 30_000), Phase.SEARCH: Cost(4_000, 60_000), 
 @pytest.mark.parametrize(
     ("seconds", "times"), [(1_000.0, ["5:00", "10:00", "1:40", "16:40"]), (None, ["–", "–", "–", "–"])]
 )
-def test_each_phase_and_the_total_have_a_line(seconds: float | None, times: list[str]) -> None:
+def test_cost_table_lists_each_phase_and_the_total(seconds: float | None, times: list[str]) -> None:
     console = Console(file=StringIO(), width=100)
 
-    show_estimate(CostEstimate(PHASES, permutations_judged=40, seconds=seconds), console)
+    show_estimate(CostEstimate(PHASES, seconds), console)
 
     lines = [line.split() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
     costs = [["filter", "1,200", "30,000"], ["search", "4,000", "60,000"], ["evaluate", "800", "10,000"]]

@@ -1,4 +1,4 @@
-"""The live bar, on a terminal and elsewhere."""
+"""The progress bar, with and without a terminal."""
 
 from dataclasses import replace
 from io import StringIO
@@ -24,26 +24,26 @@ PROGRESS = Progress(
 )
 
 
-def test_facts_name_forwards_pace_time_left_and_best_accuracy() -> None:
+def test_facts_name_pairs_speed_time_left_and_accuracy() -> None:
     assert describe_facts(PROGRESS) == "1,200/25,541 pairs · 1,850 tokens/s · 1:15 left · best 0.830"
 
 
-def test_facts_leave_out_what_is_not_known_yet() -> None:
+def test_facts_omit_unknown_values() -> None:
     early = replace(PROGRESS, tokens_per_second=None, eta_seconds=None, best_validation_accuracy=None)
     assert describe_facts(early) == "1,200/25,541 pairs"
 
 
-def test_place_counts_steps_where_there_are_several() -> None:
+def test_place_counts_steps_if_there_are_several() -> None:
     assert describe_place(PROGRESS) == "Search 2/4"
     assert describe_place(replace(PROGRESS, phase=Phase.INITIALISE, step=1, steps=1)) == "First permutations"
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (59.6, "1:00"), (3599, "59:59"), (3661, "1:01:01")])
-def test_seconds_read_like_a_clock(seconds: float, text: str) -> None:
+def test_seconds_are_shown_as_a_clock(seconds: float, text: str) -> None:
     assert describe_seconds(seconds) == text
 
 
-def test_without_a_terminal_each_new_step_and_each_tenth_is_one_line() -> None:
+def test_without_terminal_each_step_and_tenth_prints_a_line() -> None:
     console = Console(file=StringIO(), width=200)
     with selection_bar(console) as bar:
         bar.wait("Loading")
@@ -57,7 +57,7 @@ def test_without_a_terminal_each_new_step_and_each_tenth_is_one_line() -> None:
     ]
 
 
-def test_on_a_terminal_the_bar_shows_the_facts_and_ends_full() -> None:
+def test_bar_on_terminal_shows_facts_and_ends_full() -> None:
     console = Console(file=StringIO(), width=200, force_terminal=True)
     with selection_bar(console) as bar:
         bar.show(PROGRESS)

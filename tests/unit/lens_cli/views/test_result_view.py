@@ -1,4 +1,4 @@
-"""What a person reads of a result."""
+"""Tables and sentences about a result."""
 
 from io import StringIO
 
@@ -77,7 +77,7 @@ def shown(result: SelectionResult) -> str:
     return console.file.getvalue()
 
 
-def test_table_has_the_support_examples_first_and_every_rival() -> None:
+def test_accuracy_table_lists_support_examples_first() -> None:
     rows = list_accuracy_rows(make_result())
     assert [row.name for row in rows] == [
         "support examples",
@@ -90,16 +90,16 @@ def test_table_has_the_support_examples_first_and_every_rival() -> None:
     assert rows[2] == AccuracyRow(rows[2].name, "0.655±0.143", "(0.500–0.830)", "0.700", "–", "60")
 
 
-def test_table_leaves_out_what_was_not_measured() -> None:
+def test_accuracy_table_omits_missing_baselines() -> None:
     rows = list_accuracy_rows(make_result(baselines=Baselines(), order=None))
     assert [row.name for row in rows] == ["support examples"]
 
 
-def test_texts_are_shown_as_they_are_not_as_markup() -> None:
+def test_markup_in_texts_is_shown_literally() -> None:
     assert "[red]loved[/red] it" in shown(make_result())
 
 
-def test_result_is_shown_with_its_cost_digest_and_warnings() -> None:
+def test_result_shows_cost_digest_and_warnings() -> None:
     text = shown(make_result())
     assert "25,541 pairs, 714,216 tokens and 68 permutations in 5:12, by smollm2 (float32, cpu, seed 3)" in text
     assert "digest feed" in text
@@ -107,22 +107,22 @@ def test_result_is_shown_with_its_cost_digest_and_warnings() -> None:
     assert "0.910 on the 100 validation rows" in text
 
 
-def test_forwards_that_were_not_computed_are_told_apart() -> None:
+def test_cached_pairs_are_shown_separately() -> None:
     cost = Spending(pairs=2000, tokens=9, seconds=1.0, permutations_judged=1, pairs_from_cache=1234)
     assert "2,000 pairs (1,234 from the pair cache), 9 tokens" in shown(make_result(cost=cost))
 
 
-def test_permutations_judged_in_part_are_told_apart() -> None:
+def test_dropped_permutations_are_shown_separately() -> None:
     cost = Spending(pairs=2000, tokens=9, seconds=1.0, permutations_judged=68, permutations_dropped=23)
     assert "9 tokens and 68 permutations (23 of them in part) in 0:01" in shown(make_result(cost=cost))
 
 
-def test_result_without_any_figure_can_be_shown() -> None:
+def test_result_without_accuracies_is_shown() -> None:
     bare = make_result(
         partial=True, stop_reason=StopReason.CANCELLED, validation=None, test=None, baselines=Baselines(),
         verdict=None, order=None, warnings=(),
     )  # fmt: skip
-    assert "Partial: it was stopped" in shown(bare)
+    assert "Partial: the run was stopped" in shown(bare)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_result_without_any_figure_can_be_shown() -> None:
         (8, 24, 0.007, "Worse than random-and-validation"),
     ],
 )
-def test_verdict_is_as_strong_as_the_evidence(ours: int, rivals: int, p_value: float, opening: str) -> None:
+def test_verdict_follows_counts_and_p_value(ours: int, rivals: int, p_value: float, opening: str) -> None:
     verdict = Verdict(
         better_than_random_and_validation=ours > rivals,
         only_lens_right=ours,
@@ -145,5 +145,5 @@ def test_verdict_is_as_strong_as_the_evidence(ours: int, rivals: int, p_value: f
     assert describe_verdict(make_result(verdict=verdict)).startswith(opening)
 
 
-def test_verdict_of_a_run_without_rival_claims_nothing() -> None:
+def test_verdict_without_comparison_says_so() -> None:
     assert describe_verdict(make_result(verdict=None)) == "Not compared with random-and-validation."

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from sklearn.metrics import f1_score
 
-from lens_engine.judging.judgement import EvaluationRows, Judgement, judge
-from lens_engine.judging.score import Score, rank_key, stand
-from lens_engine.judging.statistics import compare, interval, spread
+from lens_engine.judging.judgement import EvaluationRows, Judgement, judge, spread
+from lens_engine.judging.score import Score, rank_key
+from lens_engine.judging.statistics import compare, interval
 from lens_engine.metering.meter import Meter
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer
@@ -68,22 +68,22 @@ def test_interval_is_wilsons(hits: int, n: int, low: float, high: float) -> None
     assert interval(hits, n) == pytest.approx((low, high), abs=1e-4)
 
 
-def test_standing_counts_hits_and_averages_margins() -> None:
-    standing = stand(make_judgement())
+def test_score_counts_hits_and_averages_margins() -> None:
+    score = Score.of(make_judgement())
 
     ratios = [0.6 / 0.2, 0.3 / 0.1, 0.25 / 0.5, 0.4 / 0.1]
-    assert (standing.correct, standing.n, standing.accuracy) == (3, 4, 0.75)
-    assert standing.margin == pytest.approx(np.log(ratios).mean(), abs=1e-6)
+    assert (score.correct, score.n, score.accuracy) == (3, 4, 0.75)
+    assert score.margin == pytest.approx(np.log(ratios).mean(), abs=1e-6)
 
 
 def test_margin_is_against_the_best_other_label() -> None:
     log_probs = np.log(np.array([[0.2, 0.5, 0.1]], dtype=np.float32))
 
-    assert stand(Judgement(log_probs, np.array([0]))).margin == pytest.approx(np.log(0.2 / 0.5), abs=1e-6)
+    assert Score.of(Judgement(log_probs, np.array([0]))).margin == pytest.approx(np.log(0.2 / 0.5), abs=1e-6)
 
 
-def test_standing_follows_calibrated_scores_where_there_are_some() -> None:
-    assert stand(make_judgement(content_free=[0.85, 0.15])).correct == 2
+def test_score_follows_calibrated_scores_where_there_are_some() -> None:
+    assert Score.of(make_judgement(content_free=[0.85, 0.15])).correct == 2
 
 
 def test_ranking_is_by_accuracy_then_margin_then_rows() -> None:
@@ -99,7 +99,7 @@ def test_ranking_is_by_accuracy_then_margin_then_rows() -> None:
     assert sorted(shuffled, key=lambda pair: rank_key(*pair)) == ranked
 
 
-def test_standings_of_different_sizes_rank_by_share() -> None:
+def test_scores_of_different_sizes_rank_by_share() -> None:
     assert rank_key((0,), Score(3, 4, 0.0)) < rank_key((0,), Score(7, 10, 0.0))
 
 

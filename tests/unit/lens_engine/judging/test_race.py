@@ -1,4 +1,4 @@
-"""The race through the real functions: the same best, with the same standings, for fewer pairs."""
+"""The race through the real functions: the same best, with the same scores, for fewer pairs."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lens_engine.judging.judgement import Judgement
+from lens_engine.judging.outcome import Dropped, Finished
 from lens_engine.judging.race import Incumbents, Race
-from lens_engine.judging.score import Score, rank_key, stand
+from lens_engine.judging.score import Score, rank_key
 from lens_engine.types import IndexArray
 
 
@@ -60,11 +61,11 @@ def make_judge(
 
 
 def hold_race(judge: Judge, num_incumbents: int, places: int, least_block: int = 4) -> dict[int, Score]:
-    """The standings of the best by a race in which the first contenders of the table are the incumbents."""
+    """The scores of the best by a race in which the first contenders of the table are the incumbents."""
     total, rows = judge.log_probs.shape[:2]
     known = [judge.whole(one) for one in range(num_incumbents)]
     incumbents = Incumbents(
-        tuple(stand(one).correct for one in known), np.array([one.margins for one in known]).reshape(-1, rows)
+        tuple(Score.of(one).correct for one in known), np.array([one.margins for one in known]).reshape(-1, rows)
     )
 
     def ask(numbers: Sequence[int], places: IndexArray, is_first: bool) -> list[Judgement]:
@@ -72,25 +73,26 @@ def hold_race(judge: Judge, num_incumbents: int, places: int, least_block: int =
 
     race = Race(ask, incumbents.order_rows(rows), least_block, incumbents.correct, places)
     outcomes = race.run(total - num_incumbents)
-    standings = {one: stand(judgement) for one, judgement in enumerate(known)}
+    scores = {one: Score.of(judgement) for one, judgement in enumerate(known)}
     for number, outcome in enumerate(outcomes, start=num_incumbents):
-        truth = stand(judge.whole(number))
-        if isinstance(outcome, int):
-            assert truth.correct <= outcome < rows
+        truth = Score.of(judge.whole(number))
+        if isinstance(outcome, Dropped):
+            assert truth.correct <= outcome.most_correct < rows
+            assert outcome.charged_rows == rows
             assert judge.pairs[number].sum() < rows
         else:
-            standings[number] = stand(outcome)
+            scores[number] = outcome.score
             assert (judge.pairs[number] == 1).all()
-    return best_of(standings, places)
+    return best_of(scores, places)
 
 
-def best_of(standings: dict[int, Score], places: int) -> dict[int, Score]:
-    ranked = sorted(standings, key=lambda one: rank_key((one,), standings[one]))
-    return {one: standings[one] for one in ranked[:places]}
+def best_of(scores: dict[int, Score], places: int) -> dict[int, Score]:
+    ranked = sorted(scores, key=lambda one: rank_key((one,), scores[one]))
+    return {one: scores[one] for one in ranked[:places]}
 
 
 def judge_all(judge: Judge, places: int) -> dict[int, Score]:
-    return best_of({one: stand(judge.whole(one)) for one in range(len(judge.log_probs))}, places)
+    return best_of({one: Score.of(judge.whole(one)) for one in range(len(judge.log_probs))}, places)
 
 
 @settings(deadline=None, max_examples=150)
@@ -105,7 +107,7 @@ def judge_all(judge: Judge, places: int) -> dict[int, Score]:
     calibrated=st.booleans(),
     least_block=st.integers(1, 20),
 )
-def test_best_and_their_standings_are_those_of_judging_everything(
+def test_best_and_their_scores_are_those_of_judging_everything(
     seed: int,
     incumbents: int,
     contenders: int,
@@ -130,7 +132,7 @@ def test_best_and_their_standings_are_those_of_judging_everything(
 def make_generation(rng: np.random.Generator, parents: int, children: int, *, calibrated: bool) -> Judge:
     """The best of three times as many are the parents; each child lies between its parent and another permutation."""
     pool = make_judge(rng, 3 * parents + children, rows=100, labels=2, calibrated=calibrated)
-    ranked = sorted(range(3 * parents), key=lambda one: rank_key((one,), stand(pool.whole(one))))
+    ranked = sorted(range(3 * parents), key=lambda one: rank_key((one,), Score.of(pool.whole(one))))
     beam, others = pool.log_probs[ranked[:parents]], pool.log_probs[3 * parents :]
     born = 0.4 * beam[np.arange(children) % parents] + 0.6 * others
     free = pool.content_free
@@ -170,7 +172,7 @@ def test_one_row_short_is_dropped_at_the_row_that_settles_it() -> None:
 
     outcomes = Race(judge, np.arange(8), least_block=1, incumbents=(6,), places=1).run(1)
 
-    assert outcomes == [5]
+    assert outcomes == [Dropped(5, charged_rows=8)]
     assert judge.pairs.sum() < 8
 
 
@@ -183,7 +185,7 @@ def test_leaders_drop_the_rest_where_no_incumbent_is_known() -> None:
 
     outcomes = Race(judge, np.arange(rows), least_block=8, incumbents=(), places=1).run(20)
 
-    assert [number for number, outcome in enumerate(outcomes) if isinstance(outcome, Judgement)] == [skilled]
+    assert [number for number, outcome in enumerate(outcomes) if isinstance(outcome, Finished)] == [skilled]
     assert judge.pairs[skilled].sum() == rows
     assert judge.calls == 2
 
@@ -194,7 +196,7 @@ def test_short_rows_are_judged_in_one_block() -> None:
     outcomes = Race(judge, np.arange(20), least_block=16, incumbents=(20,), places=1).run(6)
 
     assert judge.calls == 1
-    assert all(isinstance(outcome, Judgement) for outcome in outcomes)
+    assert all(isinstance(outcome, Finished) for outcome in outcomes)
 
 
 def test_rows_are_ordered_by_misses_then_mean_margin_then_place() -> None:
@@ -210,6 +212,6 @@ def test_judgement_of_a_finisher_is_in_the_rows_own_order(make_order: Callable[[
 
     (outcome,) = Race(judge, make_order(30), least_block=7, incumbents=(0,), places=1).run(1)
 
-    assert isinstance(outcome, Judgement)
-    assert outcome.label_log_probs.tobytes() == judge.log_probs[0].tobytes()
-    assert (outcome.gold == judge.gold).all()
+    assert isinstance(outcome, Finished)
+    assert outcome.judgement.label_log_probs.tobytes() == judge.log_probs[0].tobytes()
+    assert (outcome.judgement.gold == judge.gold).all()

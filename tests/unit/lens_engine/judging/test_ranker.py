@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lens_engine.judging.judgement import EvaluationRows, judge
+from lens_engine.judging.judgement import EvaluationRows, Judgement, judge
+from lens_engine.judging.outcome import Dropped, Finished, Outcome
 from lens_engine.judging.race import Incumbents
-from lens_engine.judging.ranker import Placing, Ranker
-from lens_engine.judging.score import rank_key, stand
-from lens_engine.methods.permutations import render_permutations
+from lens_engine.judging.ranker import Ranker
+from lens_engine.judging.score import Score, rank_key
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer, hashed_log_prob
 from lens_engine.types import Permutation
@@ -26,56 +26,64 @@ def skilled_log_prob(prefix: tuple[str, ...], query: str, span: str) -> float:
 
 
 @pytest.fixture
-def rank(task: Task, make_examples: Callable[..., Any], make_meter: Callable[..., Any]) -> Callable[..., Any]:
-    """Places permutations of 12 examples on 60 rows; returns the ranker, its scorer and the placings."""
+def ranker(task: Task, make_examples: Callable[..., Any], make_meter: Callable[..., Any]) -> Callable[..., Ranker]:
+    """A ranker of permutations of 12 examples on 60 rows."""
     demonstrations = make_examples({"negative": 6, "positive": 6}, stem="demonstration")
     rows = EvaluationRows(task, tuple(make_examples({"negative": 30, "positive": 30}, first_row=12)))
 
-    def run(
-        permutations: list[Permutation], places: int, *, calibrated: bool = False, elimination: bool = True
-    ) -> tuple[Ranker, TableScorer, list[Placing]]:
-        scorer = TableScorer(skilled_log_prob)
-        ranker = Ranker(make_meter(scorer), demonstrations, rows, calibrated, elimination)
-        return ranker, scorer, ranker.place(permutations, Incumbents(), places)
+    def make(*, calibrated: bool = False) -> Ranker:
+        return Ranker(make_meter(TableScorer(skilled_log_prob)), demonstrations, rows, calibrated)
 
-    return run
+    return make
+
+
+def judge_all(ranker: Ranker) -> list[Judgement]:
+    prefixes = ranker.rows.task.render_permutations(ranker.examples, PERMUTATIONS)
+    return judge(ranker.meter, prefixes, ranker.rows, calibrated=ranker.calibrated)
+
+
+def find_finished(outcomes: list[Outcome]) -> dict[int, Finished]:
+    return {number: outcome for number, outcome in enumerate(outcomes) if isinstance(outcome, Finished)}
 
 
 @pytest.mark.parametrize("calibrated", [False, True])
 @pytest.mark.parametrize("places", [1, 3])
-def test_best_are_placed_as_when_all_are_judged_and_for_fewer_pairs(places: int, calibrated: bool, rank: Any) -> None:
-    _, raced, placings = rank(PERMUTATIONS, places, calibrated=calibrated)
-    _, whole, all_placings = rank(PERMUTATIONS, places, calibrated=calibrated, elimination=False)
+def test_race_finds_the_best_for_fewer_pairs(places: int, calibrated: bool, ranker: Any) -> None:
+    raced, whole = ranker(calibrated=calibrated), ranker(calibrated=calibrated)
 
-    ranked = sorted(range(len(PERMUTATIONS)), key=lambda one: rank_key(PERMUTATIONS[one], all_placings[one].standing))
+    finished = find_finished(raced.race(PERMUTATIONS, Incumbents(), places))
+
+    judgements = judge_all(whole)
+    scores = [Score.of(judgement) for judgement in judgements]
+    ranked = sorted(range(len(PERMUTATIONS)), key=lambda one: rank_key(PERMUTATIONS[one], scores[one]))
     for one in ranked[:places]:
-        assert placings[one].standing == all_placings[one].standing
-        assert placings[one].margins.tobytes() == all_placings[one].margins.tobytes()
-    assert whole.num_pairs == len(PERMUTATIONS) * (60 + calibrated)
-    assert raced.num_pairs < whole.num_pairs
+        assert finished[one].score == scores[one]
+        assert finished[one].judgement.margins.tobytes() == judgements[one].margins.tobytes()
+    assert whole.meter.scorer.num_pairs == len(PERMUTATIONS) * (60 + calibrated)
+    assert raced.meter.scorer.num_pairs < whole.meter.scorer.num_pairs
 
 
-def test_dropped_permutation_has_no_standing_but_what_it_could_have_had(rank: Any) -> None:
-    ranker, _, placings = rank(PERMUTATIONS, 1)
-    dropped = [number for number, placing in enumerate(placings) if placing.standing is None]
+def test_dropped_permutation_could_not_have_been_the_best(ranker: Any) -> None:
+    outcomes = ranker().race(PERMUTATIONS, Incumbents(), 1)
+    dropped = {number: outcome for number, outcome in enumerate(outcomes) if isinstance(outcome, Dropped)}
 
     assert dropped
-    best = max(placing.standing.correct for placing in placings if placing.standing)
-    for number in dropped:
-        prefixes = render_permutations(ranker.rows.task, ranker.examples, [PERMUTATIONS[number]])
-        (judgement,) = judge(ranker.meter, prefixes, ranker.rows, calibrated=False)
-        assert stand(judgement).correct <= placings[number].most_correct < best
-        assert placings[number].margins.shape == (0,)
+    best = max(outcome.score.correct for outcome in find_finished(outcomes).values())
+    judgements = judge_all(ranker())
+    for number, outcome in dropped.items():
+        assert Score.of(judgements[number]).correct <= outcome.most_correct < best
+        assert outcome.charged_rows == 60
 
 
-@pytest.mark.parametrize("elimination", [False, True])
-def test_all_are_judged_at_once_where_there_is_a_place_for_each(elimination: bool, rank: Any) -> None:
-    _, scorer, placings = rank(PERMUTATIONS[:4], 4, elimination=elimination)
+def test_all_are_judged_at_once_where_there_is_a_place_for_each(ranker: Any) -> None:
+    made = ranker()
 
-    assert scorer.calls == [(4, 60, 2)]
-    assert [placing.most_correct for placing in placings] == [placing.standing.correct for placing in placings]
-    assert np.array([placing.margins for placing in placings]).shape == (4, 60)
+    finished = find_finished(made.race(PERMUTATIONS[:4], Incumbents(), 4))
+
+    assert made.meter.scorer.calls == [(4, 60, 2)]
+    assert [outcome.charged_rows for outcome in finished.values()] == [60] * 4
+    assert np.array([outcome.judgement.margins for outcome in finished.values()]).shape == (4, 60)
 
 
-def test_no_permutations_have_no_placings(rank: Any) -> None:
-    assert rank([], 1)[2] == []
+def test_no_permutations_have_no_outcomes(ranker: Any) -> None:
+    assert ranker().race([], Incumbents(), 1) == []

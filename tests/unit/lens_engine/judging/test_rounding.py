@@ -5,7 +5,7 @@ import pytest
 
 from lens_engine.judging.judgement import Judgement
 from lens_engine.judging.rounding import ROUNDING_NATS, rounding_nats
-from lens_engine.judging.score import Score, measure_lead, pool, stand
+from lens_engine.judging.score import Score, measure_lead, pool
 
 
 def make_judgement(margins: list[float], content_free: float | None = None) -> Judgement:
@@ -26,21 +26,21 @@ def test_coarser_formats_round_more_and_an_unknown_one_counts_as_the_coarsest() 
 
 @pytest.mark.parametrize(("dtype", "close"), [("float32", (1, 0)), ("float16", (2, 1)), ("bfloat16", (3, 3))])
 def test_close_rows_are_those_nearer_than_the_rounding(dtype: str, close: tuple[int, int]) -> None:
-    standing = stand(make_judgement([5e-5, 0.02, 0.2, 0.3, -0.01, -0.1, -0.2, -2.0]), dtype)
+    score = Score.of(make_judgement([5e-5, 0.02, 0.2, 0.3, -0.01, -0.1, -0.2, -2.0]), dtype)
 
-    assert (standing.correct, standing.n) == (4, 8)
-    assert (standing.close_hits, standing.close_misses) == close
+    assert (score.correct, score.n) == (4, 8)
+    assert (score.close_hits, score.close_misses) == close
 
 
 def test_calibrated_rows_are_close_by_their_calibrated_margins() -> None:
     judgement = make_judgement([1.01, 1.10, 3.0], content_free=1.0)
 
     assert judgement.margins == pytest.approx([0.01, 0.10, 2.0], abs=1e-5)
-    assert stand(judgement, "float16").close_hits == 1
-    assert stand(judgement, "bfloat16").close_hits == 2
+    assert Score.of(judgement, "float16").close_hits == 1
+    assert Score.of(judgement, "bfloat16").close_hits == 2
 
 
-def test_pooled_standing_counts_close_rows_of_both_sets() -> None:
+def test_pooled_score_counts_close_rows_of_both_sets() -> None:
     pooled = pool(Score(3, 4, 0.5, 1, 1), Score(6, 12, 0.1, 2, 3))
 
     assert pooled == Score(9, 16, pytest.approx(0.2), 3, 4)
@@ -75,7 +75,9 @@ def test_no_error_below_the_rounding_turns_a_lead_that_is_not_within_it(seed: in
     rng = np.random.default_rng(seed)
     margins = rng.normal(0.3, 0.5, size=(2, 12))
     rounding = ROUNDING_NATS["float16"] * 0.99
-    first, second = sorted((stand(make_judgement(list(one)), "float16") for one in margins), key=lambda s: -s.correct)
+    first, second = sorted(
+        (Score.of(make_judgement(list(one)), "float16") for one in margins), key=lambda s: -s.correct
+    )
     lead = measure_lead(first, second, ROUNDING_NATS["float16"])
     order = np.argsort([-int((one > 0).sum()) for one in margins], kind="stable")
 

@@ -20,8 +20,10 @@ from lens_engine.types import LabelLogProbs
 MakeConfig = Callable[..., SelectionConfig]
 MakeProblem = Callable[..., Problem]
 NO_CHILD_REPEATS: dict[str, Any] = {
-    "search": {"substitutions": 3, "reorderings": 1, "initial_starts": 64, "elimination": False}
+    "search": {"substitutions": 3, "reorderings": 1, "halvings": 1},
+    "report": {"random_and_validation": False},
 }
+"""And nothing races: halving judges as many pairs as are planned."""
 
 
 class Clock:
@@ -44,7 +46,6 @@ def test_run_spends_what_was_estimated(
     result = select_support_examples(problem, make_planted_scorer(), config)
     assert estimate.total.pairs == result.cost.pairs
     assert estimate.total.tokens == pytest.approx(result.cost.tokens, rel=0.02)
-    assert estimate.permutations_judged == result.cost.permutations_judged
 
 
 def test_estimate_is_of_the_rows_that_fit(

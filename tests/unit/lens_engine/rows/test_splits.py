@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lens_engine.config import SelectionConfig
-from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset
+from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset, InvalidInput, InvalidVerbalizer
 from lens_engine.presets import resolve_config
 from lens_engine.rows.problem import Problem, digest_examples
 from lens_engine.rows.splits import SplitRows, split_examples
@@ -293,22 +293,39 @@ def test_unknown_label_is_refused_with_its_row(
     examples, test = (make_examples({"negative": 60, "positive": 60}, stem=stem) for stem in ("text", "test"))
     (examples if where == "dataset" else test)[17] = Example(17, "odd", "mixed")
 
-    with pytest.raises(InvalidDataset, match=r"row 17 has the label 'mixed'.*'negative', 'positive'") as refusal:
+    with pytest.raises(InvalidDataset, match=r"row 17 has the label 'mixed', which has no label word") as refusal:
         split_examples(Problem(task, examples, test), make_config())
     assert (refusal.value.field, refusal.value.row) == (f"{where}.label", 17)
 
 
-@pytest.mark.parametrize("where", ["dataset", "test"])
+@pytest.mark.parametrize(
+    ("where", "error", "message", "field"),
+    [
+        (
+            "dataset",
+            InvalidVerbalizer,
+            "'c' has a label word but no example in the dataset rows; add examples or remove the label",
+            "verbalizer.c",
+        ),
+        ("test", ClassTooSmall, "'c' has no example in the test rows; add test rows with this label", "test.label"),
+    ],
+)
 def test_label_without_an_example_is_refused_by_name(
-    where: str, make_task: Callable[..., Task], make_examples: MakeExamples, make_config: MakeConfig
+    where: str,
+    error: type[InvalidInput],
+    message: str,
+    field: str,
+    make_task: Callable[..., Task],
+    make_examples: MakeExamples,
+    make_config: MakeConfig,
 ) -> None:
     full = make_examples({"a": 60, "b": 60, "c": 60})
     lacking = make_examples({"a": 60, "b": 60}, stem="other")
     examples, test = (lacking, full) if where == "dataset" else (full, lacking)
 
-    with pytest.raises(ClassTooSmall, match=f"'c' has a label word but no example in the {where} rows") as refusal:
+    with pytest.raises(error, match=message) as refusal:
         split_examples(Problem(make_task("a", "b", "c"), examples, test), make_config())
-    assert refusal.value.field == f"{where}.label"
+    assert refusal.value.field == field
 
 
 def test_rare_label_is_refused_with_its_name_and_number(
@@ -350,7 +367,7 @@ def test_too_few_candidates_are_refused_with_both_numbers(
 
 
 def test_empty_dataset_is_refused(task: Task, make_config: MakeConfig) -> None:
-    with pytest.raises(ClassTooSmall, match="'negative' has a label word but no example"):
+    with pytest.raises(InvalidVerbalizer, match="'negative' has a label word but no example"):
         split_examples(Problem(task, []), make_config())
 
 

@@ -7,7 +7,8 @@ import pytest
 from lens_engine.config import BudgetOptions, SelectionConfig
 from lens_engine.judging.score import Score
 from lens_engine.metering.meter import Meter
-from lens_engine.methods.lens.beam import SearchState
+from lens_engine.methods.base import Findings, Run
+from lens_engine.methods.catalogue import make_method
 from lens_engine.pricing.prices import Prices, TokenLengths
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
@@ -21,12 +22,12 @@ SECOND: Permutation = (4, 5, 6, 7)
 
 
 @pytest.fixture(scope="module")
-def assess(
+def evaluate(
     make_planted_problem: Callable[..., Problem],
     make_config: Callable[..., SelectionConfig],
     make_meter: Callable[..., Meter],
 ) -> Callable[..., list[Evaluation]]:
-    """Every assessment saved for a beam of two, with so many of 20 validation and 16 confirmation rows right."""
+    """Every evaluation saved for two finalists, by their hits on 20 validation and 16 confirmation rows."""
 
     def run(
         validation: tuple[int, int] = (10, 5), confirmation: tuple[int, int] = (8, 4), **budget: Any
@@ -42,24 +43,23 @@ def assess(
             is_right = places.get(query, 99) < hits
             return -1.0 if is_right == (span.strip().lower() == labels.get(query)) else -2.0
 
-        planner = Prices(rows, config, TokenLengths(6.0, 5.0))
+        run = Run(task, config, rows, Prices(rows, config, TokenLengths(6.0, 5.0)))
         meter = make_meter(TableScorer(answer), budget=BudgetOptions(**budget))
-        standings = {chosen: Score(hits, 20, 0.0) for chosen, hits in zip((FIRST, SECOND), validation, strict=True)}
+        scores = tuple(Score(hits, 20, 0.0) for hits in validation)
+        findings = Findings((FIRST, SECOND), scores, np.zeros((2, 20)))
         saved = list[Evaluation]()
-        search = SearchState(3, (FIRST, SECOND), standings, np.zeros((2, 20)))
-        Evaluator(task, config, planner, meter, rows.candidates, search).run(
-            Evaluation(), lambda assessment, _: saved.append(assessment)
-        )
+        evaluator = Evaluator(run, meter, make_method(run), findings, FIRST)
+        evaluator.evaluate(Evaluation(), lambda evaluation, _: saved.append(evaluation))
         return saved
 
     return run
 
 
-def test_steps_are_done_in_order_of_importance_and_saved_one_by_one(assess: Callable[..., list[Evaluation]]) -> None:
-    saved = assess()
+def test_steps_are_done_in_order_of_importance_and_saved_one_by_one(evaluate: Callable[..., list[Evaluation]]) -> None:
+    saved = evaluate()
 
     steps = ("confirmation", "test", "zero_shot", "random", "order")
-    assert [assessment.done for assessment in saved] == [steps[: count + 1] for count in range(5)]
+    assert [evaluation.done for evaluation in saved] == [steps[: count + 1] for count in range(5)]
     assert saved[-1].skipped == ()
 
 
@@ -72,28 +72,28 @@ def test_steps_are_done_in_order_of_importance_and_saved_one_by_one(assess: Call
     ],
 )
 def test_best_on_validation_and_confirmation_together_is_chosen(
-    validation: tuple[int, int], confirmation: tuple[int, int], chosen: Permutation, assess: Any
+    validation: tuple[int, int], confirmation: tuple[int, int], chosen: Permutation, evaluate: Any
 ) -> None:
-    first = assess(validation, confirmation)[0]
+    first = evaluate(validation, confirmation)[0]
 
     hits = confirmation[(FIRST, SECOND).index(chosen)]
     assert first.chosen == chosen
-    assert (first.confirmation.accuracy, first.confirmation.n, first.confirmed) == (hits / 16, 16, 2)
+    assert (first.confirmation.accuracy, first.confirmation.n, first.num_confirmed) == (hits / 16, 16, 2)
 
 
-def test_confirmation_that_would_eat_the_test_rows_is_skipped(assess: Callable[..., list[Evaluation]]) -> None:
+def test_confirmation_that_would_eat_the_test_rows_is_skipped(evaluate: Callable[..., list[Evaluation]]) -> None:
     with_confirmation = 61 + 4 * 16  # test rows with the content-free input, and a beam of four on 16 rows
 
-    last = assess(max_pairs=with_confirmation - 1)[-1]
+    last = evaluate(max_pairs=with_confirmation - 1)[-1]
 
     assert "confirmation" in last.skipped
     assert last.chosen == FIRST
     assert last.test is not None
-    assert assess(max_pairs=with_confirmation)[-1].confirmation is not None
+    assert evaluate(max_pairs=with_confirmation)[-1].confirmation is not None
 
 
-def test_first_step_too_dear_does_not_stop_cheaper_ones(assess: Callable[..., list[Evaluation]]) -> None:
-    last = assess(max_pairs=61 + 4 * 16 + 61 + 3 * 61)[-1]
+def test_first_step_too_dear_does_not_stop_cheaper_ones(evaluate: Callable[..., list[Evaluation]]) -> None:
+    last = evaluate(max_pairs=61 + 4 * 16 + 61 + 3 * 61)[-1]
 
     # after the 2 confirmed, the test rows and zero-shot, 4 random permutations do not fit, 3 orders do
     assert last.skipped == ("random",)

@@ -1,62 +1,78 @@
-import numpy as np
+from collections.abc import Callable
 
+import numpy as np
+import pytest
+
+from lens_engine.config import SelectionConfig
 from lens_engine.judging.score import Score
 from lens_engine.metering.cost import Cost
 from lens_engine.methods.lens.beam import SearchState
 from lens_engine.methods.lens.filtering import FilterState
+from lens_engine.methods.lens.method import Lens, LensState
 from lens_engine.methods.random import RandomTally
 from lens_engine.result import Accuracy, Baselines, Spread, Verdict
+from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.preparation import prepare_run
 from lens_engine.run.state import Evaluation, RunState
-from lens_engine.types import Permutation, Phase
+from lens_engine.testing import TableScorer
+from lens_engine.types import Permutation, Phase, StopReason
 
 
-def round_trip(state: RunState) -> RunState:
-    checkpoint = state.to_checkpoint("print", "bfloat16", Phase.SEARCH, 4)
+@pytest.fixture(scope="module")
+def lens(make_planted_problem: Callable[..., Problem], make_config: Callable[..., SelectionConfig]) -> Lens:
+    method = prepare_run(make_planted_problem(), TableScorer(), make_config()).method
+    assert isinstance(method, Lens)
+    return method
+
+
+def round_trip(lens: Lens, state: RunState[LensState]) -> RunState[LensState]:
+    checkpoint = state.to_checkpoint(lens, "print", "bfloat16", Phase.SEARCH, 4)
     read = Checkpoint.from_bytes(checkpoint.to_bytes())
     assert (read.fingerprint, read.dtype, read.phase, read.step) == ("print", "bfloat16", Phase.SEARCH, 4)
-    return RunState.from_checkpoint(read)
+    return RunState.from_checkpoint(lens, read)
 
 
-def assert_same(one: RunState, other: RunState) -> None:
-    assert one.filtering.rounds_done == other.filtering.rounds_done
-    assert np.array_equal(one.filtering.survivors, other.filtering.survivors)
-    assert one.filtering.contributions.tobytes() == other.filtering.contributions.tobytes()
-    assert (one.search, one.assessment, one.spent, one.seconds) == (
-        other.search,
-        other.assessment,
-        other.spent,
-        other.seconds,
-    )
+def assert_same(one: RunState[LensState], other: RunState[LensState]) -> None:
+    assert one.method.filtering.rounds_done == other.method.filtering.rounds_done
+    assert np.array_equal(one.method.filtering.survivors, other.method.filtering.survivors)
+    assert one.method.filtering.contributions.tobytes() == other.method.filtering.contributions.tobytes()
+    assert one.method.search == other.method.search
+    assert (one.chosen, one.ended, one.evaluation) == (other.chosen, other.ended, other.evaluation)
+    assert (one.spent, one.seconds) == (other.spent, other.seconds)
 
 
-def test_fresh_state_survives_a_checkpoint() -> None:
-    fresh = RunState.start(5)
+def test_fresh_state_survives_a_checkpoint(lens: Lens) -> None:
+    fresh = RunState(lens.start())
 
-    assert fresh.filtering.survivors.tolist() == [0, 1, 2, 3, 4]
-    assert_same(round_trip(fresh), fresh)
+    assert fresh.method.filtering.survivors.tolist() == list(range(len(lens.run.rows.candidates)))
+    assert_same(round_trip(lens, fresh), fresh)
 
 
-def test_everything_found_survives_a_checkpoint_to_the_last_bit() -> None:
-    standings: dict[Permutation, Score] = {
-        (3, 1): Score(7, 9, 1 / 3),
-        (1, 3): Score(8, 9, -1e-17),
+def test_everything_found_survives_a_checkpoint_to_the_last_bit(lens: Lens) -> None:
+    scores: dict[Permutation, Score] = {
+        (2, 1): Score(7, 9, 1 / 3),
+        (1, 2): Score(8, 9, -1e-17),
         (0, 2): Score(0, 9, -800.125, close_hits=1, close_misses=2),
     }
     accuracy = Accuracy(accuracy=2 / 3, n=9, ci95=(0.1, 0.9), macro_f1=0.1 + 0.2, calibrated_accuracy=None)
     state = RunState(
-        FilterState(2, np.array([1, 4, 7]), np.array([[1 / 3, 0.1], [1e-300, -0.0], [0.2, 0.7]])),
-        SearchState(3, ((1, 3), (3, 1)), standings, np.array([[1 / 3, -0.0], [1e-300, 0.1]]), {(2, 3): 6}),
+        LensState(
+            FilterState(2, np.array([1, 4, 7]), np.array([[1 / 3, 0.1], [1e-300, -0.0], [0.2, 0.7]])),
+            SearchState(3, ((1, 2), (2, 1)), scores, np.array([[1 / 3, -0.0], [1e-300, 0.1]]), {(2, 0): 6}),
+        ),
+        (4, 7),
+        StopReason.BUDGET,
         Evaluation(
             done=("confirmation", "test"),
             skipped=("zero_shot",),
-            chosen=(1, 3),
+            chosen=(4, 7),
             confirmation=accuracy,
-            pooled_standings=(Score(8, 18, 0.1), Score(9, 18, 0.1, close_hits=3)),
+            pooled_scores=(Score(8, 18, 0.1), Score(9, 18, 0.1, close_hits=3)),
             test=accuracy,
             test_correct=(True, False),
             baselines=Baselines(zero_shot=accuracy),
-            rivals=RandomTally(drawn=8, best=3, standing=Score(3, 9, 0.1)),
+            rival=RandomTally(drawn=8, best=3, score=Score(3, 9, 0.1)),
             verdict=Verdict(better_than_random_and_validation=True, only_lens_right=3, only_rival_right=1, p_value=0.6),
             order=Spread(mean=0.1, sd=0.2, min=0.0, max=1.0, permutations=3, n=9),
         ),
@@ -64,12 +80,12 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit() -> None:
         seconds=1.1,
     )
 
-    again = round_trip(state)
+    again = round_trip(lens, state)
 
     assert_same(again, state)
-    assert again.search is not None
-    assert list(again.search.standings) == list(standings)
-    assert again.search.best == (1, 3)
-    assert state.search is not None
-    assert again.search.margins.tobytes() == state.search.margins.tobytes()
-    assert again.assessment.confirmed == 2
+    assert again.method.search is not None
+    assert list(again.method.search.scores) == list(scores)
+    assert lens.choice(again.method) == (4, 7)
+    assert state.method.search is not None
+    assert again.method.search.margins.tobytes() == state.method.search.margins.tobytes()
+    assert again.evaluation.num_confirmed == 2

@@ -231,7 +231,7 @@ def test_a_label_that_is_not_the_tasks_is_refused_by_its_row(task: Task, given: 
     with pytest.raises(InvalidDataset, match="row 9 has the label 'neutral', which has no label word") as caught:
         run(task, **{given: rows})
     assert caught.value.row == 9
-    assert caught.value.field == "examples.label"
+    assert caught.value.field == "dataset.label"
 
 
 def test_a_query_without_tokens_is_refused_by_its_row(make_task: Callable[..., Task]) -> None:

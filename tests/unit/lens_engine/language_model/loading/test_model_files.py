@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from lens_engine.disk.cache_folder import make_once
 from lens_engine.errors import InvalidConfig, ModelError, UnknownModel, UnsafeModel
-from lens_engine.language_model.loading.disk_cache import make_once
 from lens_engine.language_model.loading.load import load_scorer, prepare_model
 from lens_engine.language_model.loading.model_files import list_bundled_models, resolve_model
 from lens_engine.testing import tiny_causal_lm

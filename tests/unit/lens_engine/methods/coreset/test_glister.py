@@ -13,11 +13,6 @@ MakeEvidence = Callable[..., Evidence]
 Matrix = NDArray[np.float64]
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
-
-
 def classified(features: Matrix, groups: NDArray[np.intp], layer: Matrix) -> LabelledRows:
     return LabelledRows(groups, features, softmax(features @ layer.T, axis=1))
 
@@ -52,18 +47,18 @@ def gradient_of(evidence: Evidence, row: int) -> Matrix:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_first_pick_lowers_the_validation_loss_most(
-    make_trained: Callable[[int], tuple[Evidence, Matrix]], rng: np.random.Generator, seed: int
+    make_trained: Callable[[int], tuple[Evidence, Matrix]], seed: int
 ) -> None:
     evidence, layer = make_trained(seed)
     tiny = 1e-5
     losses = [validation_loss(evidence, layer - tiny * gradient_of(evidence, row)) for row in range(12)]
 
-    assert glister(evidence, (1,), rng) == [int(np.argmin(losses))]
+    assert glister(evidence, (1,)) == [int(np.argmin(losses))]
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_later_picks_start_from_the_layer_that_took_the_steps_before(
-    make_trained: Callable[[int], tuple[Evidence, Matrix]], rng: np.random.Generator, seed: int
+    make_trained: Callable[[int], tuple[Evidence, Matrix]], seed: int
 ) -> None:
     evidence, layer = make_trained(seed)
     tiny, step = 1e-5, step_size(evidence.features)
@@ -74,19 +69,17 @@ def test_later_picks_start_from_the_layer_that_took_the_steps_before(
         expected.append(others[int(np.argmin(losses))])
         layer = layer - step * gradient_of(evidence, expected[-1])
 
-    assert glister(evidence, (4,), rng) == expected
+    assert glister(evidence, (4,)) == expected
 
 
-def test_steps_change_what_is_picked(
-    make_trained: Callable[[int], tuple[Evidence, Matrix]], rng: np.random.Generator
-) -> None:
+def test_steps_change_what_is_picked(make_trained: Callable[[int], tuple[Evidence, Matrix]]) -> None:
     def by_first_gradient(evidence: Evidence) -> list[int]:
         assert evidence.validation is not None
         return np.argsort(-evidence.gradients.products_with(evidence.validation.gradients.total()))[:4].tolist()
 
     trained = [make_trained(seed)[0] for seed in range(5)]
 
-    assert any(glister(evidence, (4,), rng) != by_first_gradient(evidence) for evidence in trained)
+    assert any(glister(evidence, (4,)) != by_first_gradient(evidence) for evidence in trained)
 
 
 def test_step_is_one_over_the_mean_squared_norm() -> None:
@@ -94,12 +87,10 @@ def test_step_is_one_over_the_mean_squared_norm() -> None:
     assert step_size(np.zeros((2, 2))) == 0.0
 
 
-def test_full_groups_are_closed(
-    make_trained: Callable[[int], tuple[Evidence, Matrix]], rng: np.random.Generator
-) -> None:
+def test_full_groups_are_closed(make_trained: Callable[[int], tuple[Evidence, Matrix]]) -> None:
     evidence, _ = make_trained(0)
 
-    chosen = glister(evidence, (2, 0, 3), rng)
+    chosen = glister(evidence, (2, 0, 3))
 
     assert np.bincount(evidence.groups[chosen], minlength=3).tolist() == [2, 0, 3]
     assert len(set(chosen)) == 5
@@ -109,7 +100,6 @@ def test_full_groups_are_closed(
 @pytest.mark.parametrize("quotas", [(1, 3, 2), (2, 0, 3)])
 def test_groups_are_descended_together_until_each_is_full(
     make_trained: Callable[[int], tuple[Evidence, Matrix]],
-    rng: np.random.Generator,
     quotas: tuple[int, ...],
     seed: int,
 ) -> None:
@@ -127,20 +117,20 @@ def test_groups_are_descended_together_until_each_is_full(
         left[expected[-1] % 3] -= 1
         layer = layer - step_size(evidence.features) * gradient_of(evidence, expected[-1])
 
-    assert glister(evidence, quotas, rng) == expected
+    assert glister(evidence, quotas) == expected
 
 
-def test_probability_that_vanished_still_pulls(make_evidence: MakeEvidence, rng: np.random.Generator) -> None:
+def test_probability_that_vanished_still_pulls(make_evidence: MakeEvidence) -> None:
     # Both validation rows are surely wrong, and each is mended by the pool row along its axis. Row 1 is longer.
     validation = LabelledRows(np.array([1, 0]), np.eye(2), np.eye(2))
     evidence = make_evidence(
         groups=[1, 0], features=[[1.0, 0.0], [0.0, 2.0]], probabilities=[[0.9, 0.1], [0.1, 0.9]], validation=validation
     )
 
-    assert glister(evidence, (2,), rng) == [1, 0]
+    assert glister(evidence, (2,)) == [1, 0]
 
 
-def test_without_validation_rows_it_is_refused(make_evidence: MakeEvidence, rng: np.random.Generator) -> None:
+def test_without_validation_rows_it_is_refused(make_evidence: MakeEvidence) -> None:
     with pytest.raises(InvalidConfig, match="glister chooses by validation rows") as caught:
-        glister(make_evidence(), (1, 1), rng)
+        glister(make_evidence(), (1, 1))
     assert caught.value.field == "options.splits.validation"

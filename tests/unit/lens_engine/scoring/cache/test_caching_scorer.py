@@ -288,11 +288,11 @@ def test_run_counts_what_it_found_and_measures_the_pace_of_the_rest(remember: Ma
     meter = make_meter(scorer, clock=lambda: seconds[0])
 
     meter.score([()], ["six words that are known already"])
-    assert (meter.spent.forwards, meter.spent.tokens, meter.pairs_from_cache) == (1, 6, 1)
+    assert (meter.spent.pairs, meter.spent.tokens, meter.pairs_from_cache) == (1, 6, 1)
     assert meter.tokens_per_second is None
 
     meter.score([()], ["four words to compute"])
-    assert (meter.spent.forwards, meter.spent.tokens, meter.pairs_from_cache) == (2, 10, 1)
+    assert (meter.spent.pairs, meter.spent.tokens, meter.pairs_from_cache) == (2, 10, 1)
     assert meter.tokens_per_second == 4 / 2.0
 
 
@@ -314,8 +314,8 @@ def test_second_selection_computes_nothing_and_has_the_same_digest(
 
     assert scorer.num_pairs == 0
     assert second.digest == first.digest == select(make_planted_scorer()).digest
-    assert (first.cost.pairs_from_cache, second.cost.pairs_from_cache) == (0, first.cost.forwards)
-    assert second.cost.forwards == first.cost.forwards
+    assert (first.cost.pairs_from_cache, second.cost.pairs_from_cache) == (0, first.cost.pairs)
+    assert second.cost.pairs == first.cost.pairs
 
 
 @pytest.mark.parametrize(
@@ -333,10 +333,10 @@ def test_selections_of_a_sweep_share_stage_one(
 
     alone = select(make_planted_scorer(), search=change)
     assert swept.digest == alone.digest
-    assert swept.cost.forwards == alone.cost.forwards
+    assert swept.cost.pairs == alone.cost.pairs
     assert first.demonstrations == {0, 1, 4}
     assert second.demonstrations <= {0, 4}, "one demonstration is what stage 1 scores"
-    assert second.scorer.num_pairs == swept.cost.forwards - swept.cost.pairs_from_cache
+    assert second.scorer.num_pairs == swept.cost.pairs - swept.cost.pairs_from_cache
 
 
 def test_resumed_run_counts_what_its_attempts_found(
@@ -348,7 +348,7 @@ def test_resumed_run_counts_what_its_attempts_found(
     for saved in store.saved:
         resumed = select(remember(make_planted_scorer()), checkpoints=make_store(saved))
         assert resumed.digest == whole.digest
-        assert resumed.cost.pairs_from_cache == resumed.cost.forwards == whole.cost.forwards
+        assert resumed.cost.pairs_from_cache == resumed.cost.pairs == whole.cost.pairs
 
 
 def test_damage_between_runs_changes_no_result(select: Make, make_planted_scorer: Make, tmp_path: Path) -> None:
@@ -384,8 +384,8 @@ def test_second_selection_with_a_language_model_asks_it_nothing(select: Make, re
     first, again, swept = results
     assert first.digest == again.digest
     assert swept.digest == select(loaded, **options).digest
-    assert asked[1] == asked[2] == first.cost.forwards
-    assert asked[3] - asked[2] == swept.cost.forwards - swept.cost.pairs_from_cache < asked[1]
+    assert asked[1] == asked[2] == first.cost.pairs
+    assert asked[3] - asked[2] == swept.cost.pairs - swept.cost.pairs_from_cache < asked[1]
 
 
 def test_pairs_are_remembered_in_the_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
-"""Where converted models and the digests of large files are kept between runs. No torch here.
+"""The cache folder: converted models, digests of large files and scores, kept between runs.
 
-The folder is `LENS_CACHE_DIR`, or ~/.cache/lens. It may be deleted at any time: everything in it can
-be made again. Entries are written to one side and moved into place, so that a killed process leaves
-no half of one, and processes that make the same entry at once do not disturb each other.
+The folder is the one given, or else `LENS_CACHE_DIR`, or ~/.cache/lens. It may be deleted at any time: everything in it
+can be made again. An entry is written to one side and moved into place. So a killed process leaves no half of an entry,
+and processes that make the same entry at once do not disturb each other.
 """
 
 import hashlib
@@ -13,28 +13,31 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from lens_engine.disk.replace_file import replace_file
+
 _FORMAT = "v1"
 
 
-def cache_folder() -> Path:
-    return Path(os.environ.get("LENS_CACHE_DIR") or "~/.cache/lens").expanduser()
+def cache_folder(given: Path | None = None) -> Path:
+    """The folder given, or the default one."""
+    return given or Path(os.environ.get("LENS_CACHE_DIR") or "~/.cache/lens").expanduser()
 
 
-def digest_files(files: Sequence[Path]) -> str:
+def digest_files(files: Sequence[Path], cache_dir: Path | None = None) -> str:
     """SHA-256 of one file, or over the names and SHA-256s of several.
 
     A file's digest is remembered by its path, size and time of change.
     """
-    digests = [_digest_file(file) for file in files]
+    digests = [_digest_file(file, cache_folder(cache_dir)) for file in files]
     if len(digests) == 1:
         return digests[0]
     lines = (f"{file.name} {digest}\n" for file, digest in zip(files, digests, strict=True))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def make_once(key: str, make: Callable[[Path], None]) -> Path:
+def make_once(key: str, make: Callable[[Path], None], cache_dir: Path | None = None) -> Path:
     """The folder of cache entry `key`; if there is none, `make` fills an empty folder that becomes it."""
-    entry = cache_folder() / "models" / f"{_FORMAT}-{key}"
+    entry = cache_folder(cache_dir) / "models" / f"{_FORMAT}-{key}"
     if entry.is_dir():
         return entry
     entry.parent.mkdir(parents=True, exist_ok=True)
@@ -55,10 +58,10 @@ def _move_into_place(draft: Path, entry: Path) -> None:
             raise
 
 
-def _digest_file(file: Path) -> str:
+def _digest_file(file: Path, folder: Path) -> str:
     status = file.stat()
     key = hashlib.sha256(json.dumps([str(file), status.st_size, status.st_mtime_ns]).encode()).hexdigest()
-    remembered = cache_folder() / "digests" / key
+    remembered = folder / "digests" / key
     if remembered.is_file():
         return remembered.read_text("ascii")
     with file.open("rb") as stream:
@@ -71,8 +74,6 @@ def _remember(path: Path, digest: str) -> None:
     """Write atomically; a cache that cannot be written only costs time."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as stream:
-            stream.write(digest)
-        os.replace(stream.name, path)
+        replace_file(path, digest.encode("ascii"))
     except OSError:
         return

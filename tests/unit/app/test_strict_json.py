@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import AppError, BadRequest, Unprocessable
-from lens_engine.reading.strict_json import parse_json
+from app.web.strict_json import parse_json
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
 VALUES = st.recursive(

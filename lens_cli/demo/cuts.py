@@ -1,0 +1,50 @@
+"""What the demonstration leaves out of its preset, and the command that leaves nothing out."""
+
+import shlex
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+from lens_engine.config import SelectionConfig
+from lens_engine.presets import resolve_config
+
+_COUNTS = {
+    "candidates": "filtering.candidates",
+    "candidates kept": "filtering.keep",
+    "score examples of the first round": "filtering.initial_score_size",
+    "first permutations": "search.first_permutations",
+    "validation rows": "splits.validation",
+    "confirmation rows": "splits.confirmation",
+    "test rows": "splits.test",
+    "test rows for random permutations and other orders": "report.comparison_rows",
+    "random permutations": "report.random_permutations",
+    "other orders": "report.order_shuffles",
+}
+
+
+def list_cut_lines(spec: Mapping[str, Any]) -> list[str]:
+    """The smaller counts, the comparison left out, and the command for the whole preset."""
+    preset = spec["preset"]
+    ours, whole = resolve_config(preset, spec.get("options")), resolve_config(preset)
+    counts = [(name, _read(ours, path), _read(whole, path)) for name, path in _COUNTS.items()]
+    smaller = ", ".join(f"{name} {count} ({at_most})" for name, count, at_most in counts if count != at_most)
+    lines = [f"Smaller than the preset {preset} (in brackets), to fit four minutes on two slow cores: {smaller}."]
+    if whole.report.random_and_validation and not ours.report.random_and_validation:
+        lines.append(
+            "Left out: random-and-validation, the best of as many random permutations as the budget of the search "
+            "judges."
+        )
+    return [*lines, f"The whole preset: {select_line(spec)}"]
+
+
+def select_line(spec: Mapping[str, Any]) -> str:
+    """The selection on this machine, without a service and with the whole preset."""
+    words = [f"--verbalizer {shlex.quote(f'{label}={word}')}" for label, word in spec["verbalizer"].items()]
+    return (
+        "lens select examples/support_desk/train.csv --test examples/support_desk/test.csv "
+        f"--template {shlex.quote(spec['template'])} {' '.join(words)} --preset {spec['preset']}"
+    )
+
+
+def _read(config: SelectionConfig, path: str) -> Any:
+    return reduce(getattr, path.split("."), config)

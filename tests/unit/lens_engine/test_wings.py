@@ -1,0 +1,91 @@
+"""The engine's wings import one way: each only from the floors below its own."""
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import lens_engine
+
+ROOT = Path(lens_engine.__file__).parent
+FLOORS = (
+    ("types", "errors", "randomness", "disk"),
+    ("task", "config", "result"),
+    ("presets", "plan", "scoring"),
+    ("language_model", "metering", "rows"),
+    ("reading", "judging", "pricing"),
+    ("methods",),
+    ("run",),
+    ("pipeline", "testing"),
+)
+"""From the ground up; wings and loose modules."""
+FLOOR_OF = {wing: number for number, floor in enumerate(FLOORS) for wing in floor}
+MODULES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+
+
+def name_of(path: Path) -> str:
+    parts = ("lens_engine", *path.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def imports_of(path: Path, *, at_top_level: bool = False) -> Iterator[tuple[str, str]]:
+    """Modules of the engine that a file imports, each with the name it takes."""
+    tree = ast.parse(path.read_text("utf-8"))
+    for node in tree.body if at_top_level else ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("lens_engine."):
+            for alias in node.names:
+                yield node.module, alias.name
+
+
+def wing_of(module: str) -> str:
+    return module.split(".")[1]
+
+
+def test_every_wing_and_loose_module_has_its_floor() -> None:
+    assert {wing_of(name_of(path)) for path in MODULES} == set(FLOOR_OF)
+
+
+@pytest.mark.parametrize("wing", FLOOR_OF)
+def test_wing_imports_only_from_the_floors_below(wing: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)} imports {module}"
+        for path in MODULES
+        if wing_of(name_of(path)) == wing
+        for module, _ in imports_of(path)
+        if wing_of(module) != wing and FLOOR_OF[wing_of(module)] >= FLOOR_OF[wing]
+    ]
+    assert found == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    names = {name_of(path) for path in MODULES}
+    graph = {
+        name_of(path): {
+            target
+            for module, name in imports_of(path, at_top_level=True)
+            for target in (f"{module}.{name}", module)
+            if target in names
+        }
+        for path in MODULES
+    }
+    assert len(list(TopologicalSorter(graph).static_order())) == len(names)
+
+
+def test_few_modules_lie_loose() -> None:
+    assert len([path for path in MODULES if path.parent == ROOT]) <= 8
+
+
+def test_the_method_is_asked_for_in_one_module() -> None:
+    readers = {
+        str(path.relative_to(ROOT))
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute) and ast.unparse(node).endswith("config.method")
+    }
+    assert readers == {"methods/catalogue.py"}
+
+
+def test_pipeline_fits_on_a_page() -> None:
+    assert len((ROOT / "pipeline.py").read_text("utf-8").splitlines()) < 80
