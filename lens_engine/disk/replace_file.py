@@ -5,22 +5,31 @@ import tempfile
 from pathlib import Path
 
 
-def replace_file(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes, *, is_only_writer: bool = False) -> None:
     """Write `content` to a scratch file beside `path`, and move it there; the folder must exist.
 
     A reader sees the old file or the new one, and a killed process leaves the old one.
 
+    Args:
+        is_only_writer: no other process writes `path`. The scratch file then always has the same name, so that killed
+            processes leave one scratch file at most.
+
     Raises:
         OSError: the folder cannot be written to, or the disk is full; the old file stays.
     """
-    descriptor, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    if is_only_writer:
+        scratch = path.with_name(f".{path.name}.partial")
+        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    else:
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        scratch = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(scratch, 0o644)
-        os.replace(scratch, path)
+        scratch.chmod(0o644)
+        scratch.replace(path)
     except BaseException:
-        Path(scratch).unlink(missing_ok=True)
+        scratch.unlink(missing_ok=True)
         raise

@@ -104,4 +104,4 @@ class FileCheckpointStore:
         return Checkpoint.from_bytes(self._path.read_bytes()) if self._path.exists() else None
 
     def save(self, checkpoint: Checkpoint) -> None:
-        replace_file(self._path, checkpoint.to_bytes())
+        replace_file(self._path, checkpoint.to_bytes(), is_only_writer=True)

@@ -113,7 +113,7 @@ def test_torn_write_leaves_the_old_file(tmp_path: Path) -> None:
 def test_half_written_scratch_is_not_taken_for_a_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "run.ckpt"
     FileCheckpointStore(path).save(make_checkpoint(1))
-    (tmp_path / ".run.ckpt.killed").write_bytes(DATA[:40])
+    (tmp_path / ".run.ckpt.partial").write_bytes(DATA[:40])
 
     store = FileCheckpointStore(path)
 
@@ -121,7 +121,7 @@ def test_half_written_scratch_is_not_taken_for_a_checkpoint(tmp_path: Path) -> N
     assert found is not None
     assert found.step == 1
     store.save(make_checkpoint(2))
-    assert {entry.name for entry in tmp_path.iterdir()} == {"run.ckpt", ".run.ckpt.killed"}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.ckpt"]
 
 
 def test_runs_side_by_side_do_not_share_a_scratch_file(tmp_path: Path) -> None:
