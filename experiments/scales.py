@@ -9,7 +9,7 @@ from experiments.data.tasks import Dataset, FindDataset, TaskSettings
 from experiments.laboratory.cells import Bench, SelectionCell
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import InvalidConfig
-from lens_engine.presets import resolve_config
+from lens_engine.presets import overlay_options, resolve_config
 from lens_engine.result import Record
 from lens_engine.task.paper_tasks import PAPER_TASKS
 
@@ -38,7 +38,7 @@ class Scale(Record):
         Raises:
             InvalidConfig: an option is unknown, out of range, or in conflict with another.
         """
-        return resolve_config(self.preset, overlay(self.options, self._of_task(settings), options or {}))
+        return resolve_config(self.preset, overlay_options(self.options, self._of_task(settings), options or {}))
 
     def benches(self, find_dataset: FindDataset) -> list[Bench]:
         """A bench for every seed, dataset and template, seed by seed, so that each finished seed is a small table.
@@ -84,16 +84,6 @@ class Scale(Record):
         return [dataset.templates[place] for place in self.templates]
 
 
-def overlay(*trees: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge trees of options, group by group; a later value overrides an earlier one."""
-    merged: dict[str, Any] = {}
-    for tree in trees:
-        for name, value in tree.items():
-            below = merged.get(name)
-            merged[name] = overlay(below, value) if isinstance(below, dict) and isinstance(value, Mapping) else value
-    return merged
-
-
 PAPER = Scale(
     name="paper",
     note="The size of the paper: all of a dataset's rows are candidates (30,000 at most, as its l for the large "
@@ -103,7 +93,7 @@ PAPER = Scale(
     templates=(0, 1, 2, 3),
     seeds=tuple(range(10)),
     preset="paper",
-    options=overlay(
+    options=overlay_options(
         LEAN,
         {
             "filtering": {"candidates": 30_000},
@@ -121,7 +111,7 @@ LAPTOP = Scale(
     datasets=("sst-2", "sst-5", "trec"),
     seeds=(0, 1, 2),
     preset="quick",
-    options=overlay(
+    options=overlay_options(
         LEAN,
         {
             "splits": {"test": 200},
@@ -137,7 +127,7 @@ TINY = Scale(
     datasets=("sst-2",),
     seeds=(0,),
     preset="quick",
-    options=overlay(
+    options=overlay_options(
         LEAN,
         {
             "splits": {"validation": 8, "confirmation": 8, "test": 20},

@@ -52,7 +52,7 @@ def resolve_config(preset: PresetName = "standard", options: Mapping[str, Any] |
     """
     if preset not in PRESETS:
         raise InvalidConfig(f"preset {preset!r} is not one of {', '.join(PRESETS)}", field="preset")
-    merged = merge_options(PRESETS[preset].model_dump(), options or {})
+    merged = overlay_options(PRESETS[preset].model_dump(), options or {})
     try:
         return SelectionConfig.model_validate(merged)
     except ValidationError as error:
@@ -61,11 +61,13 @@ def resolve_config(preset: PresetName = "standard", options: Mapping[str, Any] |
         raise InvalidConfig(f"{path}: {first['msg']}", field=f"options.{path}") from error
 
 
-def merge_options(base: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for name, value in overrides.items():
-        if isinstance(value, Mapping) and isinstance(merged.get(name), dict):
-            merged[name] = merge_options(merged[name], value)
-        else:
+def overlay_options(*trees: Mapping[str, Any]) -> dict[str, Any]:
+    """One tree of options from several. The later tree wins, group by group."""
+    merged: dict[str, Any] = {}
+    for tree in trees:
+        for name, value in tree.items():
+            below = merged.get(name)
+            if isinstance(below, dict) and isinstance(value, Mapping):
+                value = overlay_options(below, value)
             merged[name] = value
     return merged

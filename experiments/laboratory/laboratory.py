@@ -15,7 +15,7 @@ from experiments.laboratory.evidence_files import RememberingFineTuner
 from experiments.laboratory.models import Models
 from experiments.laboratory.progress import Observer, SilentObserver
 from experiments.laboratory.store import CellDamaged, CellStore
-from lens_engine.config import CORESET_METHODS, BudgetOptions, SelectionConfig
+from lens_engine.config import BudgetOptions, SelectionConfig
 from lens_engine.errors import CheckpointError
 from lens_engine.judging.judgement import EvaluationRows, judge
 from lens_engine.metering.cost import Cost
@@ -89,7 +89,7 @@ class Laboratory:
         return self._newest_rows[1]
 
     def scorer(self, cell: Cell) -> LabelScorer:
-        return self.models.scorer(cell.bench.model, cell.bench.dtype)
+        return self.models.open(cell.bench.model, cell.bench.dtype).scorer
 
     def meter(self, cell: Cell) -> Meter:
         """A meter without a budget, for scores outside a selection."""
@@ -131,10 +131,10 @@ class Laboratory:
         )
 
     def _fine_tuner(self, cell: SelectionCell) -> RememberingFineTuner | None:
-        if cell.config.method not in CORESET_METHODS:
+        opened = self.models.open(cell.bench.model, cell.bench.dtype)
+        if opened.fine_tuner is None:
             return None
-        reference = cell.bench.model
-        return RememberingFineTuner(reference, self.store.evidence, self.models.fine_tuner(reference))
+        return RememberingFineTuner(cell.bench.model, self.store.evidence, opened.fine_tuner)
 
     def _evaluate(self, cell: EvaluationCell) -> Accuracy:
         task = self.problem(cell).task

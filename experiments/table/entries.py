@@ -6,9 +6,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from experiments.data.tasks import TaskSettings
-from experiments.scales import Scale, overlay
+from experiments.scales import Scale
 from lens_engine.config import CORESET_METHODS, SearchOptions, SelectionConfig
 from lens_engine.errors import InvalidConfig
+from lens_engine.presets import overlay_options
 from lens_engine.pricing.prices import count_pairs
 from lens_engine.result import Record
 
@@ -56,10 +57,10 @@ class Entry(Record):
         options = self.options
         if self.sums_similarity:
             weight = options.get("search", {}).get("diversity_weight", 1.0) * (settings.num_demonstrations - 1)
-            options = overlay(options, {"search": {"diversity_weight": weight}})
+            options = overlay_options(options, {"search": {"diversity_weight": weight}})
         if self.starts_narrow:
             wide = scale.config(settings, options)
-            options = overlay(options, {"search": _narrow(wide.search, wide.splits.validation)})
+            options = overlay_options(options, {"search": _narrow(wide.search, wide.splits.validation)})
         config = scale.config(settings, options)
         if not config.report.calibrated:
             raise InvalidConfig(

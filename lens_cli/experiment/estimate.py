@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from rich import box
 from rich.table import Table
 
 from experiments.table.costs import Line
+from lens_cli.views.cost import cost_table
 from lens_engine.metering.cost import Cost
 
 _SECONDS_PER_HOUR = 3600.0
@@ -14,21 +14,13 @@ _SECONDS_PER_HOUR = 3600.0
 def build_cost_table(lines: Sequence[Line], tokens_per_second: float | None) -> Table:
     """One line per row of the main table, and the total. Hours appear if `tokens_per_second` is given."""
     total = Line("total", sum(line.cells for line in lines), sum((line.cost for line in lines), Cost()))
-    table = Table(
-        title="Expected cost of the table",
-        title_justify="left",
-        title_style="bold",
-        caption="upper bound: every permutation on every row, nothing cached; text lengths are approximate",
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        show_footer=True,
+    return cost_table(
+        "Expected cost of the table",
+        "upper bound: every permutation on every row, nothing cached; text lengths are approximate",
+        ("row", "cells", "pairs", "tokens", "hours"),
+        {line.name: _cells(line, tokens_per_second) for line in lines},
+        total=_cells(total, tokens_per_second),
     )
-    table.add_column("row", footer=total.name)
-    for name, footer in zip(("cells", "pairs", "tokens", "hours"), _cells(total, tokens_per_second), strict=True):
-        table.add_column(name, footer=footer, justify="right")
-    for line in lines:
-        table.add_row(line.name, *_cells(line, tokens_per_second))
-    return table
 
 
 def _cells(line: Line, tokens_per_second: float | None) -> tuple[str, str, str, str]:

@@ -42,7 +42,8 @@ class Given:
         Raises:
             InvalidConfig: the preset is unknown, or an option is not NAME=VALUE.
         """
-        from experiments.scales import SCALES, overlay
+        from experiments.scales import SCALES
+        from lens_engine.presets import overlay_options
 
         if self.preset not in SCALES:
             raise InvalidConfig(f"{self.preset!r} is not one of {', '.join(SCALES)}", field="preset")
@@ -54,7 +55,7 @@ class Given:
             "templates": self.templates,
         }
         given = {name: value for name, value in changes.items() if value}
-        options = overlay(scale.options, read_overlay(self.options))
+        options = overlay_options(scale.options, read_overlay(self.options))
         return scale.model_copy(update={**given, "options": options, "dtype": self.dtype})
 
 

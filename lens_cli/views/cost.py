@@ -1,5 +1,7 @@
 """The expected cost of a run as a table."""
 
+from collections.abc import Mapping, Sequence
+
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -17,21 +19,33 @@ def show_estimate(estimate: CostEstimate, console: Console) -> None:
 
 def build_cost_table(estimate: CostEstimate) -> Table:
     """One line per phase, and the total below."""
+    return cost_table(
+        "Expected cost of the run",
+        "speed measured on a small sample; repeated permutations are scored once",
+        ("phase", "pairs", "tokens", "time"),
+        {phase.value: _cells(cost, estimate.seconds_of(phase)) for phase, cost in estimate.phases.items()},
+        total=_cells(estimate.total, estimate.seconds),
+    )
+
+
+def cost_table(
+    title: str, caption: str, columns: Sequence[str], lines: Mapping[str, Sequence[str]], *, total: Sequence[str]
+) -> Table:
+    """A table of costs: a name in the first column, figures in the others, and the total below."""
     table = Table(
-        title="Expected cost of the run",
+        title=title,
         title_justify="left",
         title_style="bold",
-        caption="speed measured on a small sample; repeated permutations are scored once",
+        caption=caption,
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         show_footer=True,
     )
-    total = _cells(estimate.total, estimate.seconds)
-    table.add_column("phase", footer="total")
-    for name, footer in zip(("pairs", "tokens", "time"), total, strict=True):
+    table.add_column(columns[0], footer="total")
+    for name, footer in zip(columns[1:], total, strict=True):
         table.add_column(name, footer=footer, justify="right")
-    for phase, cost in estimate.phases.items():
-        table.add_row(phase.value, *_cells(cost, estimate.seconds_of(phase)))
+    for name, cells in lines.items():
+        table.add_row(name, *cells)
     return table
 
 

@@ -11,6 +11,7 @@ from experiments.laboratory.cells import Cell
 from experiments.laboratory.laboratory import Laboratory
 from lens_engine.errors import InvalidDataset
 from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows
+from lens_engine.language_model.open_model import LanguageModel
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer
@@ -53,14 +54,11 @@ class TableModels:
     tunings: int = 0
     _scorers: dict[str, LabelScorer] = field(default_factory=dict)
 
-    def scorer(self, reference: str, dtype: str) -> LabelScorer:  # noqa: ARG002
+    def open(self, reference: str, dtype: str) -> LanguageModel:  # noqa: ARG002
         if reference not in self._scorers:
             self.loaded.append(reference)
             self._scorers[reference] = self.make(reference)
-        return self._scorers[reference]
-
-    def fine_tuner(self, reference: str) -> "TableModels":  # noqa: ARG002
-        return self
+        return LanguageModel(self._scorers[reference], fine_tuner=self)
 
     def __call__(
         self,

@@ -3,8 +3,9 @@ from typing import Any
 import pytest
 
 from experiments.data.tasks import known_settings
-from experiments.scales import LAPTOP, PAPER, SCALES, Scale, overlay
+from experiments.scales import LAPTOP, PAPER, SCALES, Scale
 from lens_engine.errors import InvalidConfig
+from lens_engine.presets import overlay_options
 from lens_engine.task.paper_tasks import PAPER_TASKS
 from tests.unit.experiments.experiment_doubles import FixedDatasets
 
@@ -64,7 +65,7 @@ def test_missing_template_is_refused(datasets: FixedDatasets) -> None:
 
 
 def test_later_options_win_group_by_group() -> None:
-    assert overlay({"a": {"x": 1, "y": 2}, "b": 1}, {"a": {"y": 3}}, {"b": {"z": 1}}) == {
+    assert overlay_options({"a": {"x": 1, "y": 2}, "b": 1}, {"a": {"y": 3}}, {"b": {"z": 1}}) == {
         "a": {"x": 1, "y": 3},
         "b": {"z": 1},
     }
@@ -72,5 +73,5 @@ def test_later_options_win_group_by_group() -> None:
 
 def test_overlay_leaves_what_it_was_given() -> None:
     below: dict[str, Any] = {"a": {"x": 1}}
-    overlay(below, {"a": {"x": 2}})
+    overlay_options(below, {"a": {"x": 2}})
     assert below == {"a": {"x": 1}}
