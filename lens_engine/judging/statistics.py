@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 def interval(hits: int, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share."""
-    from scipy.stats import binomtest  # heavy; a run needs it at its end only
+    """Wilson's 95 % interval of the share `hits / n`."""
+    from scipy.stats import binomtest  # slow to import; a run needs it only at its end
 
     found = binomtest(hits, n).proportion_ci(confidence_level=0.95, method="wilson")
     return float(found.low), float(found.high)
 
 
 def spread(judgements: "Sequence[Judgement]") -> Spread:
-    """Mean, standard deviation (of a sample) and range of the accuracies of several permutations."""
+    """Mean, sample standard deviation and range of the accuracies of several permutations."""
     accuracies = np.array([judgement.correct.mean() for judgement in judgements])
     calibrated = [accuracy for j in judgements if (accuracy := j.calibrated_accuracy) is not None]
     return Spread(
@@ -36,7 +36,7 @@ def spread(judgements: "Sequence[Judgement]") -> Spread:
 
 
 def compare(lens: NDArray[np.bool_], rival: NDArray[np.bool_]) -> Verdict:
-    """Exact two-sided McNemar test on the rows where just one of the two is right."""
+    """Exact two-sided McNemar test on the rows where exactly one of the two is right."""
     from scipy.stats import binomtest
 
     only_lens = int((lens & ~rival).sum())

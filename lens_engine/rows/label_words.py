@@ -1,4 +1,4 @@
-"""Whether label words and labels match. All that do not match are named at once, not only the first."""
+"""Checks that label words and labels match. All mismatches are found at once, not only the first."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ _MAX_LISTED = 10
 
 
 def find_mismatches(labels: Sequence[str], examples: Sequence[Example], field: str) -> list[InvalidInput]:
-    """Labels of the examples without a label word, then label words that no example has."""
+    """An error for each label without a label word, then for each label word without an example."""
     first_rows: dict[str, int] = {}
     for example in examples:
         first_rows.setdefault(example.label, example.row)
@@ -21,7 +21,7 @@ def find_mismatches(labels: Sequence[str], examples: Sequence[Example], field: s
 
 
 def _without_example(label: str, field: str) -> InvalidInput:
-    if field.startswith("test"):  # the dataset has examples of it, or says itself that it has none
+    if field.startswith("test"):  # the check of the dataset reports a label without examples there
         return ClassTooSmall(
             f"label {show_label(label)} has no example in the {field} rows; add test rows of it, or "
             "leave the test rows out to have some of the dataset held out",
@@ -35,10 +35,12 @@ def _without_example(label: str, field: str) -> InvalidInput:
 
 
 def check_labels(labels: Sequence[str], examples: Sequence[Example], field: str) -> None:
-    """
+    """Refuse labels and label words that do not match.
+
     Raises:
-        InvalidDataset: naming the first row whose label has no word.
-        InvalidVerbalizer, ClassTooSmall: naming the first label without an example, in the dataset or the test rows.
+        InvalidDataset: a row's label has no label word; names the first such row.
+        InvalidVerbalizer, ClassTooSmall: a label has no example in the dataset (or in the test rows); names the
+            first such label.
     """
     for mismatch in find_mismatches(labels, examples, field):
         raise mismatch
