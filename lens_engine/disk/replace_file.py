@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all."""
+"""Atomic writing of a file."""
 
 import os
 import tempfile
@@ -6,12 +6,12 @@ from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write `content` to a scratch file beside `path`, and move it there; the folder must exist.
+    """Write `content` to a scratch file beside `path`, then rename the scratch file to `path`. The folder must exist.
 
-    A reader sees the old file or the new one, and a killed process leaves the old one.
+    A reader sees the old file or the new one. If the process is killed, the old file stays.
 
     Raises:
-        OSError: the folder cannot be written to, or the disk is full; the old file stays.
+        OSError: the folder is not writable, or the disk is full. The old file stays, and the scratch file is removed.
     """
     descriptor, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
