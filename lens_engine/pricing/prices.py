@@ -104,7 +104,7 @@ class Prices:
         return self.validating(permutations) + self.testing()
 
     def rival_permutations(self, pairs: int, confirmed: int) -> int:
-        """Number of random permutations that take `pairs` (permutation, row) pairs and those of the confirmation.
+        """Number of random permutations for `pairs` (permutation, row) pairs and the confirmation's, rounded up.
 
         On both sides, a permutation that a race drops counts as judged on every row. A permutation that halving drops
         counts with the rows it was judged on.

@@ -36,7 +36,7 @@ def make_permutations(count: int) -> list[Permutation]:
     return [tuple(int(one) for one in rng.permutation(60)[:4]) for _ in range(count)]
 
 
-def test_rows_are_spread_so_that_each_beginning_has_the_labels_in_proportion(rows: EvaluationRows) -> None:
+def test_spread_order_has_labels_in_proportion_from_the_start(rows: EvaluationRows) -> None:
     order = rows.spread_order
 
     assert sorted(order.tolist()) == list(range(16))
@@ -44,7 +44,7 @@ def test_rows_are_spread_so_that_each_beginning_has_the_labels_in_proportion(row
         assert sum(rows.gold[order[:end]]) == end // 4
 
 
-def test_best_of_each_rung_by_hand_go_on(rows: EvaluationRows, candidates: list[Example], make_meter: Make) -> None:
+def test_halving_keeps_the_best_of_each_rung(rows: EvaluationRows, candidates: list[Example], make_meter: Make) -> None:
     permutations, scorer = make_permutations(16), TableScorer()
     ranker = Ranker(make_meter(scorer), candidates, rows, calibrated=False)
 
@@ -66,14 +66,16 @@ def test_best_of_each_rung_by_hand_go_on(rows: EvaluationRows, candidates: list[
     assert scorer.num_pairs == sum(charged.values()) == sum(rung.pairs for rung in plan_rungs(16, 16, 2, 3))
 
 
-def test_no_children_are_judged_for_nothing(rows: EvaluationRows, candidates: list[Example], make_meter: Make) -> None:
+def test_halving_of_no_permutations_costs_nothing(
+    rows: EvaluationRows, candidates: list[Example], make_meter: Make
+) -> None:
     scorer = TableScorer()
     ranker = Ranker(make_meter(scorer), candidates, rows, calibrated=False)
 
     assert (ranker.halve([], 2, 3), scorer.num_pairs) == ([], 0)
 
 
-def test_halved_away_one_could_have_been_right_on_the_rows_not_judged(
+def test_halved_away_permutation_keeps_an_upper_bound_of_hits(
     rows: EvaluationRows, candidates: list[Example], make_meter: Make
 ) -> None:
     permutations = make_permutations(8)
@@ -89,7 +91,7 @@ def test_halved_away_one_could_have_been_right_on_the_rows_not_judged(
 
 
 @pytest.mark.parametrize("options", [{}, {"calibrated_search": True}, {"splits": {"confirmation": 0}}])
-def test_wide_run_costs_what_was_planned_and_its_rival_gets_as_many_pairs(
+def test_wide_run_costs_the_plan_and_its_rival_gets_equal_pairs(
     options: dict[str, Any], make_planted_problem: Make, make_planted_scorer: Make, make_config: Make
 ) -> None:
     problem: Problem = make_planted_problem()

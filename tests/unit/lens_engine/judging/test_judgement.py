@@ -29,7 +29,7 @@ def test_figure_holds_accuracy_interval_and_macro_f1() -> None:
     assert figure.calibrated_accuracy is None
 
 
-def test_macro_f1_of_a_constant_answer_counts_the_missed_label_as_zero() -> None:
+def test_macro_f1_counts_a_missed_label_as_zero() -> None:
     constant = np.tile(np.array([0.9, 0.1], dtype=np.float32), (4, 1))
 
     assert make_judgement(constant).figure().macro_f1 == pytest.approx((2 / 3) / 2)

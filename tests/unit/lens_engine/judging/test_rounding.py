@@ -1,7 +1,7 @@
 from lens_engine.judging.rounding import ROUNDING_NATS, rounding_nats
 
 
-def test_coarser_formats_round_more_and_an_unknown_one_counts_as_the_coarsest() -> None:
+def test_coarser_formats_round_more_and_unknown_ones_most() -> None:
     sizes = [rounding_nats(dtype, calibrated=False) for dtype in ("float32", "float16", "bfloat16")]
 
     assert sizes == sorted(sizes)

@@ -101,7 +101,7 @@ def test_lead_is_noise_when_as_many_rows_may_turn(
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_error_below_the_rounding_turns_a_lead_that_is_not_within_it(seed: int) -> None:
+def test_error_below_the_rounding_cannot_turn_a_clear_lead(seed: int) -> None:
     rng = np.random.default_rng(seed)
     margins = rng.normal(0.3, 0.5, size=(2, 12))
     rounding = ROUNDING_NATS["float16"] * 0.99

@@ -48,9 +48,7 @@ def test_method_chooses_label_balanced_candidates_and_is_tested(
 
 
 @pytest.mark.parametrize("method", METHOD_NAMES)
-def test_same_seed_gives_the_same_digest_and_another_seed_another_choice(
-    method: str, select: Callable[..., SelectionResult]
-) -> None:
+def test_seed_decides_digest_and_choice(method: str, select: Callable[..., SelectionResult]) -> None:
     first = select(method)
 
     assert select(method).digest == first.digest

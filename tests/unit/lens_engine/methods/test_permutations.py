@@ -89,7 +89,7 @@ def candidates(make_planted_problem: Callable[..., Problem], make_config: MakeCo
     return split_examples(make_planted_problem(), make_config()).candidates
 
 
-def test_i_th_permutation_does_not_depend_on_how_many_are_drawn(draw: Callable[..., list[Permutation]]) -> None:
+def test_ith_permutation_does_not_depend_on_the_count(draw: Callable[..., list[Permutation]]) -> None:
     drawn = draw(0, 10)
 
     assert drawn == [*draw(0, 3), *draw(3, 7)]

@@ -124,7 +124,7 @@ def test_budget_for_no_whole_batch_buys_a_random_permutation(select: Callable[..
     assert "the search ended after 0 of 56 random permutations" in result.warnings
 
 
-def test_partial_random_search_is_finished_with_a_higher_budget_only_before_its_evaluation(
+def test_higher_budget_finishes_only_an_unevaluated_search(
     select: Callable[..., SelectionResult], make_store: Make
 ) -> None:
     store = make_store()

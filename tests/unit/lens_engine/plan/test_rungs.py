@@ -15,7 +15,7 @@ def test_each_rung_has_half_the_permutations_on_twice_the_rows() -> None:
     ]
 
 
-def test_when_nobody_is_left_to_drop_the_rest_of_the_rows_come_at_once() -> None:
+def test_last_rung_takes_all_rows_when_none_can_be_dropped() -> None:
     assert plan_rungs(16, 100, 3, least=4) == [Rung(16, 0, 13), Rung(8, 13, 25), Rung(4, 25, 100)]
     assert plan_rungs(3, 100, 3, least=4) == [Rung(3, 0, 100)]
 

@@ -54,7 +54,7 @@ def test_coreset_without_balance_draws_from_one_group(
 
 
 @pytest.mark.parametrize("method", CORESET_METHODS)
-def test_coreset_method_without_a_model_to_train_is_refused_before_the_run(
+def test_coreset_method_without_fine_tuner_is_refused(
     method: CoresetMethod, problem: Problem, make_planted_scorer: Make, make_config: Make
 ) -> None:
     scorer = make_planted_scorer()
