@@ -1,8 +1,8 @@
 """LENS: find the support examples of a text-classification task.
 
 Li & Qiu, "Finding Support Examples for In-Context Learning", Findings of EMNLP 2023. The engine is a
-library of its own: it knows nothing of the service around it, and imports torch only when a causal
-language model is loaded.
+library: it imports nothing of the service, and imports torch only when it loads a causal language
+model.
 """
 
 import importlib

@@ -1,7 +1,7 @@
 """What the engine refuses, and why.
 
     LensError
-    ├── InvalidInput            the caller can mend it; `field` says where
+    ├── InvalidInput            the caller can correct it; `field` says where
     │   ├── InvalidDataset
     │   │   └── ClassTooSmall
     │   ├── InvalidTemplate
@@ -16,7 +16,7 @@
     ├── CheckpointError
     │   ├── CheckpointDamaged
     │   └── CheckpointForeign
-    └── NothingSelected         stopped before there was a permutation to keep
+    └── NothingSelected         the run was stopped before it had a permutation
 
 Every error carries a stable `code` that the service repeats to its clients.
 """
@@ -26,12 +26,12 @@ from typing import Any, ClassVar, Self
 
 
 class LensError(Exception):
-    """The engine could not do what was asked."""
+    """Base class of every error that the engine raises."""
 
     code: ClassVar[str] = "lens-error"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """An error of another process arrives as itself; Exception's own way would drop keyword arguments."""
+        """Pickle the error with its keyword arguments, which Exception's own `__reduce__` would drop."""
         return type(self)._restore, (self.args, self.__dict__)
 
     @classmethod
@@ -42,11 +42,11 @@ class LensError(Exception):
 
 
 class InvalidInput(LensError):
-    """Something the caller gave is wrong.
+    """An input of the caller is wrong.
 
-    `field` is the path of the offending value, in the words of the public API (for example
-    `verbalizer.positive` or `options.search.beam_width`); `row` is the example's index in the
-    upload, when one row is to blame.
+    `field` is the path of the wrong value in the public API (for example `verbalizer.positive` or
+    `options.search.beam_width`). `row` is the index of the wrong example in the upload, from 0;
+    None when the error concerns more than one row.
     """
 
     code = "invalid-input"
@@ -69,7 +69,7 @@ class RowProblem:
 class InvalidDataset(InvalidInput):
     """The labelled examples cannot be used as they are.
 
-    `problems` holds one entry for each of the first bad rows, when rows are to blame.
+    `problems` holds one entry for each of the first bad rows; it is empty when no row is bad.
     """
 
     code = "invalid-dataset"
@@ -82,19 +82,19 @@ class InvalidDataset(InvalidInput):
 
 
 class ClassTooSmall(InvalidDataset):
-    """A label has too few examples for its quota or for the splits."""
+    """A label has fewer examples than its quota or the splits need."""
 
     code = "class-too-small"
 
 
 class InvalidTemplate(InvalidInput):
-    """The template lacks a slot, repeats one, or holds something that is not a slot."""
+    """The template lacks a slot, repeats a slot, or has an unknown slot."""
 
     code = "invalid-template"
 
 
 class InvalidVerbalizer(InvalidInput):
-    """The label words are missing, empty, or not distinguishable."""
+    """A label word is missing or empty, or the model cannot tell two label words apart."""
 
     code = "invalid-verbalizer"
 
@@ -106,19 +106,19 @@ class InvalidConfig(InvalidInput):
 
 
 class PromptTooLong(InvalidInput):
-    """A prompt would not fit the model's context, and the policy is to reject."""
+    """A prompt exceeds the model's context, and the policy `too_long` is "reject"."""
 
     code = "prompt-too-long"
 
 
 class ModelError(LensError):
-    """The language model could not be loaded or gave unusable numbers."""
+    """The language model could not be loaded, or returned unusable numbers."""
 
     code = "model-error"
 
 
 class UnknownModel(ModelError):
-    """No model of this name is to be had."""
+    """No model with this name was found."""
 
     code = "unknown-model"
 
@@ -136,19 +136,19 @@ class NonFiniteScore(ModelError):
 
 
 class OutOfMemory(ModelError):
-    """The device has too little memory even for the smallest batch."""
+    """The device has too little memory (RAM or GPU memory), even for the smallest batch."""
 
     code = "out-of-memory"
 
 
 class CheckpointError(LensError):
-    """A checkpoint cannot be resumed from; starting afresh is safe."""
+    """The run cannot resume from its checkpoint. A new run without the checkpoint is safe."""
 
     code = "checkpoint-error"
 
 
 class CheckpointDamaged(CheckpointError):
-    """The checkpoint's bytes do not match their own digest."""
+    """The checkpoint's bytes do not match the digest stored with them."""
 
     code = "checkpoint-damaged"
 
@@ -160,7 +160,7 @@ class CheckpointForeign(CheckpointError):
 
 
 class NothingSelected(LensError):
-    """The run was stopped before a first permutation existed."""
+    """The run was stopped before it had a first permutation."""
 
     code = "nothing-selected"
 

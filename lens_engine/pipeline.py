@@ -24,27 +24,28 @@ def select_support_examples(
 ) -> SelectionResult:
     """Find the support examples of a task: the ordered demonstrations that make `scorer` classify best.
 
-    The examples are cut into splits that never meet. The method (LENS: progressive filtering, then diversity-guided
-    search) chooses among the candidates. Its finalists are judged again on confirmation rows, and the choice is
-    judged on test rows beside what one would do otherwise.
+    The examples are cut into disjoint splits. The method (for LENS: progressive filtering, then diversity-guided
+    search) chooses among the candidates. The method's finalists are judged again on the confirmation rows. The
+    choice is judged on the test rows, and so are the baselines it is compared with.
 
-    A run that finds a checkpoint of its own goes on from there, and returns the same digest as one
-    that never stopped. A budget or a cancel ends it early with the best so far (`partial`).
+    If `checkpoints` holds a checkpoint of this run, the run resumes from it and returns the same digest as a run
+    that never stopped. A budget or a cancellation ends the run early with the best permutation so far (`partial`).
 
     Args:
-        config: None for the preset "standard". With another `method` than "lens" the same rows are split and judged
-            in the same way, and only the choice is another's.
-        fine_tuner: for methods that choose by a fine-tuned model; see `open_model`.
+        config: None for the preset "standard". Every `method` gets the same splits and the same evaluation.
+        listener: hears the progress and may ask the run to stop.
+        checkpoints: keeps the newest checkpoint; None keeps it in memory.
+        fine_tuner: needed by the coreset methods; see `open_model`.
 
     Raises:
         InvalidDataset, ClassTooSmall: the examples cannot fill the splits or the quotas.
         InvalidConfig: options contradict each other, the budget cannot pay for a first result, or a coreset method
             has no `fine_tuner`.
-        PromptTooLong: a prompt may not fit, and `config.too_long` is "reject".
+        PromptTooLong: the longest possible prompt exceeds the context, and `config.too_long` is "reject".
         CheckpointForeign: the checkpoint belongs to other data, options, model or engine version.
-        CheckpointDamaged: from the store.
-        NonFiniteScore: the model gave NaN or an infinity.
-        NothingSelected: stopped before there was a permutation.
+        CheckpointDamaged: the checkpoint's bytes do not match their digest.
+        NonFiniteScore: the model returned NaN or an infinity.
+        NothingSelected: the run was stopped before it had a permutation.
     """
     prepared = prepare_run(problem, scorer, config or resolve_config(), listener, fine_tuner)
     session = Session(prepared, checkpoints or MemoryCheckpointStore())

@@ -1,4 +1,4 @@
-"""Presets: whole configurations to start from, and options laid over them."""
+"""Presets: complete configurations, and options laid over a preset."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -45,7 +45,7 @@ PRESETS: dict[PresetName, SelectionConfig] = {
 
 
 def resolve_config(preset: PresetName = "standard", options: Mapping[str, Any] | None = None) -> SelectionConfig:
-    """Lay `options` (nested as SelectionConfig is) over a preset.
+    """Lay `options` (nested like SelectionConfig) over a preset.
 
     Raises:
         InvalidConfig: an option is unknown or out of range; `field` is its dotted path.

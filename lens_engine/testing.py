@@ -1,7 +1,7 @@
-"""Doubles that honour the engine's contracts, for tests of the engine and of what is built on it.
+"""Test doubles that honour the engine's contracts, for tests of the engine and of programs that use it.
 
-`TableScorer` is a `LabelScorer` without a model: known answers, no torch. `tiny_causal_lm` builds
-random language models of a few thousand weights; torch and transformers are imported when it is called.
+`TableScorer` is a `LabelScorer` with known answers; it needs no model and no torch. `tiny_causal_lm` builds
+random language models of a few thousand weights; the call imports torch and transformers.
 """
 
 import hashlib
@@ -25,23 +25,23 @@ LogProbTable = Callable[[Prefix, str, str], float]
 
 
 def hashed_log_prob(prefix: Prefix, query: str, label_span: str) -> float:
-    """A log-probability in [-8, 0) that depends on nothing but the three texts."""
+    """A log-probability in [-8, 0) (nats) that depends only on the three texts."""
     text = "\x1f".join((*prefix, "\x1e", query, label_span))
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return -8.0 * (int.from_bytes(digest, "big") + 1) / 2**64
 
 
 class TableScorer:
-    """Scores by a function of the texts instead of a model; a token is a whitespace-separated word.
+    """A `LabelScorer` that computes its scores by a function of the texts. A token is a whitespace-separated word.
 
     Args:
-        log_prob: the answer for one prefix, query and label span; a hash of them if not given.
-        before_call: called with the number of the call (from 0) before each `score`: sleep in it to
-            be slow, raise in it to fail.
-        max_prompt_tokens: prompts longer than this raise `PromptTooLong`.
-        name: stands in `identity.model`.
+        log_prob: returns the log-probability of one prefix, query and label span; by default a hash of the three.
+        before_call: called before each `score` with the number of the call (from 0). It may sleep to simulate a
+            slow model, or raise to simulate a failure.
+        max_prompt_tokens: longer prompts raise `PromptTooLong`.
+        name: value of `identity.model`.
 
-    `num_calls` and `num_pairs` count what was asked; `calls` keeps (P, Q, L) of each call.
+    `num_calls` and `num_pairs` count the calls and the pairs scored. `calls` holds (P, Q, L) of each call.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ TINY_ARCHITECTURES: tuple[TinyArchitecture, ...] = ("gpt2", "gpt_neo", "llama", 
 
 TINY_CONTEXT = 512
 TINY_LOCAL_WINDOW = 16
-"""Tokens the local layers of the tiny GPT-Neo look back."""
+"""Window of the local attention layers of the tiny GPT-Neo (tokens)."""
 
 _TINY_SIZES = {
     "hidden_size": 32,
@@ -134,29 +134,29 @@ _TINY_CORPUS = (
 
 @dataclass(frozen=True, slots=True)
 class TinyCausalLM:
-    """A random transformers model and its tokenizer."""
+    """A transformers model with random weights, and its tokenizer."""
 
     model: Any
     tokenizer: Any
 
     def scorer(self, executor: str = "auto") -> "CausalLMScorer":
-        """A scorer of this very model, in float32 on the CPU."""
+        """A scorer over this model, in float32 on the CPU."""
         from lens_engine.language_model.loading.load import scorer_from_model
 
         return scorer_from_model(self.model, self.tokenizer, name="tiny", executor=executor)
 
     def save(self, folder: Path) -> Path:
-        """Write the model as a folder that `load_scorer` takes; returns it."""
+        """Write the model to `folder`, which `load_scorer` can load; returns `folder`."""
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
         return folder
 
 
 def tiny_causal_lm(architecture: TinyArchitecture, *, seed: int = 0, **settings: Any) -> TinyCausalLM:
-    """A random model of two layers with a byte-level tokenizer; equal arguments give equal weights.
+    """A random model with two layers and a byte-level tokenizer; equal arguments give equal weights.
 
-    " great" and " terrible" are one token each, most other words several. The weights are large enough
-    for a prompt's beginning to matter to its end. `settings` go into the model's config.
+    " great" and " terrible" are one token each; most other words are several tokens. The weights are so large that
+    the first tokens of a prompt change the scores at its end. `settings` are passed to the model's config.
     """
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM

@@ -1,4 +1,4 @@
-"""The nouns every module shares; no behaviour beyond what the words mean."""
+"""Types that every module shares."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +10,7 @@ LabelLogProbs = NDArray[float32]
 """`label_log_probs  # [prefixes, queries, labels]`, natural log, joint over a label word's tokens."""
 
 Permutation = tuple[int, ...]
-"""Ordered demonstrations, each by its index among the examples at hand: candidates, or survivors of filtering."""
+"""Ordered demonstrations, as indices into a list of examples: the candidates, or the survivors of filtering."""
 
 FloatArray = NDArray[float64]
 IndexArray = NDArray[intp]
@@ -26,13 +26,13 @@ class Example:
 
 
 class Phase(StrEnum):
-    """Where a selection is."""
+    """The phases of a selection, in order."""
 
-    FINE_TUNE = "fine_tune"  #: coreset methods only: the model is trained on the candidates
+    FINE_TUNE = "fine_tune"  #: coreset methods only: training the model on the candidates
     FILTER = "filter"  #: stage 1, progressive filtering by InfoScore
-    INITIALISE = "initialise"  #: first permutations of the beam
-    SEARCH = "search"  #: stage 2, diversity-guided beam search; or random search
-    EVALUATE = "evaluate"  #: confirmation, test rows and baselines
+    INITIALISE = "initialise"  #: judging the first permutations of the beam
+    SEARCH = "search"  #: stage 2, diversity-guided beam search; for random-and-validation, random search
+    EVALUATE = "evaluate"  #: judging on confirmation and test rows, with the baselines
 
 
 class StopReason(StrEnum):

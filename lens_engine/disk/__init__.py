@@ -1,1 +1,1 @@
-"""Files that outlast a run: the cache folder, and writing a file whole or not at all."""
+"""Files on disk: the cache folder, and atomic writing."""

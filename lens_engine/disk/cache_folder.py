@@ -1,8 +1,8 @@
 """The cache folder: converted models, digests of large files and scores, kept between runs.
 
-The folder is the one given, or else `LENS_CACHE_DIR`, or ~/.cache/lens. It may be deleted at any time: everything in it
-can be made again. An entry is written to one side and moved into place. So a killed process leaves no half of an entry,
-and processes that make the same entry at once do not disturb each other.
+The folder is the argument `cache_dir`, else the environment variable `LENS_CACHE_DIR`, else ~/.cache/lens. It may be
+deleted at any time: every entry can be made again. An entry is written to a scratch folder and moved into place. So a
+killed process leaves no partial entry, and two processes can make the same entry at the same time.
 """
 
 import hashlib
@@ -19,14 +19,14 @@ _FORMAT = "v1"
 
 
 def cache_folder(given: Path | None = None) -> Path:
-    """The folder given, or the default one."""
+    """`given`, or the default folder if it is None."""
     return given or Path(os.environ.get("LENS_CACHE_DIR") or "~/.cache/lens").expanduser()
 
 
 def digest_files(files: Sequence[Path], cache_dir: Path | None = None) -> str:
-    """SHA-256 of one file, or over the names and SHA-256s of several.
+    """SHA-256 of one file; for several files, the SHA-256 of their names and digests.
 
-    A file's digest is remembered by its path, size and time of change.
+    The cache folder keeps the digest of each file by path, size and modification time.
     """
     digests = [_digest_file(file, cache_folder(cache_dir)) for file in files]
     if len(digests) == 1:
@@ -36,7 +36,7 @@ def digest_files(files: Sequence[Path], cache_dir: Path | None = None) -> str:
 
 
 def make_once(key: str, make: Callable[[Path], None], cache_dir: Path | None = None) -> Path:
-    """The folder of cache entry `key`; if there is none, `make` fills an empty folder that becomes it."""
+    """The folder of cache entry `key`. If it does not exist, `make` fills an empty folder, which becomes the entry."""
     entry = cache_folder(cache_dir) / "models" / f"{_FORMAT}-{key}"
     if entry.is_dir():
         return entry
@@ -54,7 +54,7 @@ def _move_into_place(draft: Path, entry: Path) -> None:
     try:
         os.replace(draft, entry)
     except OSError:
-        if not entry.is_dir():  # otherwise another process was first, with the same content
+        if not entry.is_dir():  # otherwise another process made the same entry first
             raise
 
 
@@ -71,7 +71,7 @@ def _digest_file(file: Path, folder: Path) -> str:
 
 
 def _remember(path: Path, digest: str) -> None:
-    """Write atomically; a cache that cannot be written only costs time."""
+    """Write the digest atomically. A failed write is ignored: the digest is computed again next time."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, digest.encode("ascii"))

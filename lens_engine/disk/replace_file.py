@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all."""
+"""Atomic writing of a file."""
 
 import os
 import tempfile
@@ -6,16 +6,16 @@ from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes, *, is_only_writer: bool = False) -> None:
-    """Write `content` to a scratch file beside `path`, and move it there; the folder must exist.
+    """Write `content` to a scratch file beside `path`, then rename the scratch file to `path`. The folder must exist.
 
-    A reader sees the old file or the new one, and a killed process leaves the old one.
+    A reader sees the old file or the new one. If the process is killed, the old file stays.
 
     Args:
         is_only_writer: no other process writes `path`. The scratch file then always has the same name, so that killed
             processes leave one scratch file at most.
 
     Raises:
-        OSError: the folder cannot be written to, or the disk is full; the old file stays.
+        OSError: the folder is not writable, or the disk is full. The old file stays, and the scratch file is removed.
     """
     if is_only_writer:
         scratch = path.with_name(f".{path.name}.partial")

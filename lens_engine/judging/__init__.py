@@ -1,1 +1,1 @@
-"""How good a permutation is: judgements, their scores, and the outcome of a race or a halving."""
+"""Judging of permutations: judgements, their scores, and the outcomes of a race or a halving."""

@@ -1,4 +1,4 @@
-"""Contextual calibration: divide out what the model says of a content-free input.
+"""Contextual calibration: divide by the probabilities that the model gives for a content-free input.
 
 Zhao et al., "Calibrate Before Use" (ICML 2021), with the diagonal matrix W = diag(p_cf)^-1.
 """

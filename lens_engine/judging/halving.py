@@ -1,7 +1,7 @@
-"""Successive halving: permutations judged on few rows, the better half of them on twice as many, and so on.
+"""Successive halving: judge all permutations on few rows, the better half on twice as many rows, and so on.
 
-Jamieson & Talwalkar (2016), "Non-stochastic Best Arm Identification". Unlike a race it is not exact: a permutation that
-is unlucky on the first rows is lost. The same cost judges three times as many permutations.
+Jamieson & Talwalkar (2016), "Non-stochastic Best Arm Identification". Unlike a race, halving is not exact: it may drop
+the best permutation after unlucky first rows. At equal cost it judges three times as many permutations.
 """
 
 from collections.abc import Sequence
@@ -22,13 +22,13 @@ class Halving:
     """Judges permutations rung by rung (`plan_rungs`)."""
 
     judge: JudgeBlock
-    order: IndexArray  #: `[rows]`, in which the rows are judged
+    order: IndexArray  #: `[rows]`, the order in which the rows are judged
     halvings: int
-    places: int  #: permutations that are judged on every row, at least
+    places: int  #: least number of permutations that are judged on every row
     dtype: str = "float32"  #: number format of the log-probabilities
 
     def run(self, permutations: Sequence[Permutation]) -> list[Outcome]:
-        """How each permutation ended. A dropped one is charged with the rows it was judged on."""
+        """The outcome of each permutation. A dropped permutation is charged for the rows it was judged on."""
         left, seen = list(range(len(permutations))), dict[int, Judgement]()
         for rung in plan_rungs(len(permutations), len(self.order), self.halvings, self.places):
             best_first = sorted(left, key=lambda one: self._rank(permutations[one], seen.get(one)))

@@ -1,4 +1,4 @@
-"""Judgements: what a prompt made of the rows it was asked about."""
+"""Judgements: the label log-probabilities of rows after one prefix."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs
 
 @dataclass(frozen=True)
 class EvaluationRows:
-    """Rows to judge permutations on."""
+    """The rows on which permutations are judged."""
 
     task: Task
     examples: tuple[Example, ...]
@@ -35,7 +35,7 @@ class EvaluationRows:
 
     @cached_property
     def spread_order(self) -> IndexArray:
-        """Places of the rows so that each beginning has the labels in proportion."""
+        """`[rows]`, an order of the rows in which every beginning has the labels in proportion."""
         return np.asarray(np.lexsort((np.arange(len(self)), spread_evenly(self.gold))))
 
     def __len__(self) -> int:
@@ -48,9 +48,9 @@ class EvaluationRows:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What one prefix made of the rows.
+    """Label log-probabilities of the rows after one prefix, with the gold labels.
 
-    `label_log_probs  # [rows, labels]`; `content_free  # [labels]` for the input "N/A", when asked for.
+    `label_log_probs  # [rows, labels]`; `content_free  # [labels]` for the input "N/A", or None if not scored.
     """
 
     label_log_probs: LabelLogProbs
@@ -70,14 +70,14 @@ class Judgement:
         return np.asarray(self.predictions == self.gold)
 
     def hits(self, *, calibrated: bool) -> NDArray[np.bool_]:
-        """`[rows]`, where the prediction is right; by calibrated scores if asked, which must be there."""
+        """`[rows]`, whether the prediction is right. With `calibrated`, `content_free` must not be None."""
         if not calibrated or self.calibrated_log_probs is None:
             return self.correct
         return np.asarray(self.calibrated_log_probs.argmax(axis=1) == self.gold)
 
     @property
     def ranked_log_probs(self) -> FloatArray:
-        """`[rows, labels]` float64, what a permutation is ranked by: calibrated when "N/A" was asked for."""
+        """`[rows, labels]` float64, the log-probabilities that rank a permutation: calibrated if "N/A" was scored."""
         calibrated = self.calibrated_log_probs
         return self.label_log_probs.astype(np.float64) if calibrated is None else calibrated
 
@@ -87,14 +87,14 @@ class Judgement:
 
     @cached_property
     def margins(self) -> FloatArray:
-        """`[rows]`, the gold label's log-probability less the best other one's, in nats."""
+        """`[rows]`, the gold label's log-probability minus the highest of the other labels (nats)."""
         values, gold = self.ranked_log_probs, self.gold[:, None]
         others = values.copy()
         np.put_along_axis(others, gold, -np.inf, axis=1)
         return np.asarray(np.take_along_axis(values, gold, axis=1)[:, 0] - others.max(axis=1))
 
     def extend(self, more: "Judgement") -> "Judgement":
-        """The same prefix on these rows and on more; the content-free input need not be asked again."""
+        """The judgement on these rows and then those of `more` (same prefix, `content_free` from this judgement)."""
         log_probs = np.concatenate([self.label_log_probs, more.label_log_probs])
         return Judgement(log_probs, np.concatenate([self.gold, more.gold]), self.content_free)
 
@@ -108,7 +108,7 @@ class Judgement:
 
     def figure(self) -> Accuracy:
         """The accuracy with its Wilson interval and macro-F1 (over the labels of the rows)."""
-        from sklearn.metrics import f1_score  # heavy; a run needs it once, at its end
+        from sklearn.metrics import f1_score  # slow to import; a run needs it only at its end
 
         hits, n = int(self.correct.sum()), len(self.gold)
         macro_f1 = float(
@@ -124,7 +124,11 @@ class Judgement:
 
 
 def judge(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows, *, calibrated: bool) -> list[Judgement]:
-    """Score the rows after each prefix; with `calibrated`, the content-free input too."""
+    """Score the rows after each prefix; with `calibrated`, also the content-free input.
+
+    Raises:
+        Stopped: from the meter.
+    """
     queries = [*rows.queries, rows.task.render_query(CONTENT_FREE_TEXT)] if calibrated else rows.queries
     scores = meter.score(prefixes, queries)
     return [Judgement(one[: len(rows)], rows.gold, one[-1] if calibrated else None) for one in scores]

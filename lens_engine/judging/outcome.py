@@ -1,4 +1,4 @@
-"""Outcomes: how the judging of a permutation ended."""
+"""Outcomes: the end of the judging of one permutation, finished or dropped."""
 
 from dataclasses import dataclass
 
@@ -8,23 +8,23 @@ from lens_engine.judging.score import Score
 
 @dataclass(frozen=True)
 class Finished:
-    """Judged on every row, in the order of the rows."""
+    """The permutation was judged on every row; the judgement has the rows in their own order."""
 
     judgement: Judgement
     score: Score
 
     @property
     def charged_rows(self) -> int:
-        """Rows that a budget counts."""
+        """Number of rows that count towards the budget."""
         return self.score.n
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Left out before the last row."""
+    """The permutation was dropped before the last row."""
 
-    most_correct: int  #: rows the permutation is right on, or could have been at most
-    charged_rows: int  #: rows that a budget counts: those judged in halving, every row in a race
+    most_correct: int  #: upper bound of the rows it is right on: rows judged right and rows not judged
+    charged_rows: int  #: rows that count towards the budget: in halving the rows judged, in a race every row
 
 
 Outcome = Finished | Dropped

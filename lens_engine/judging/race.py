@@ -1,10 +1,10 @@
-"""A race: permutations are judged block by block, hardest rows first, and leave when they cannot win.
+"""A race: judge permutations block by block, hardest rows first, and drop each one that can no longer win.
 
-A permutation that is right on h of the rows it has seen, with r rows left, ends with h to h + r. Once h + r is less
-than what each of k others is sure of, it is not among the best k by accuracy, whatever its margin, and is dropped.
-The comparison is strict, so one that could still draw level stays, and its margin and rows decide as ever. Hence the
-best k, and their scores, are those of judging everything. The order of the rows and the blocks decide only how
-early a permutation leaves.
+A permutation that is right on h of the rows it has seen, with r rows left, ends with h to h + r rows right. Once h + r
+is less than the rows that k others already have right, the permutation cannot be among the best k by accuracy, and the
+race drops it. The comparison is strict: a permutation that could still tie stays, and margins and rows break the tie.
+So the best k and their scores equal those of judging every permutation on every row. The order of the rows and the
+size of the blocks change only how early a permutation is dropped.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,19 +18,19 @@ from lens_engine.judging.score import Score
 from lens_engine.types import FloatArray, IndexArray
 
 JudgeBlock = Callable[[Sequence[int], IndexArray, bool], list[Judgement]]
-"""Judges the contenders of these numbers on these rows. Whether it is their first block: then the
-content-free input is asked too, where ranking is calibrated."""
+"""Judges contenders (by number) on rows. The last argument says whether it is their first block: if ranking is
+calibrated, the first block includes the content-free input."""
 
 
 @dataclass(frozen=True)
 class Incumbents:
-    """Permutations judged to their end, which contenders have to beat."""
+    """Permutations that were judged on every row, which the contenders have to beat."""
 
-    correct: tuple[int, ...] = ()  #: rows each is right on
-    margins: FloatArray = field(default_factory=lambda: np.empty((0, 0)))  #: `[permutations, rows]`, of any known
+    correct: tuple[int, ...] = ()  #: number of rows that each is right on
+    margins: FloatArray = field(default_factory=lambda: np.empty((0, 0)))  #: `[permutations, rows]`, nats
 
     def order_rows(self, num_rows: int) -> IndexArray:
-        """Hardest first: rows that most get wrong, then of the least mean margin, then in their own order."""
+        """`[rows]`, hardest first: by the number of wrong predictions, then by the mean margin, then by position."""
         if not len(self.margins):
             return np.arange(num_rows)
         wrong = (self.margins <= 0.0).sum(axis=0)
@@ -40,9 +40,9 @@ class Incumbents:
 @dataclass(eq=False)
 class _Contender:
     number: int
-    judgement: Judgement | None = None  #: of the rows seen so far, in the order of the race
+    judgement: Judgement | None = None  #: on the rows seen so far, in the order of the race
     seen: int = 0
-    correct: int = 0  #: of the rows seen
+    correct: int = 0  #: rows right, among the rows seen
 
     def add(self, block: Judgement) -> None:
         self.judgement = block if self.judgement is None else self.judgement.extend(block)
@@ -51,20 +51,20 @@ class _Contender:
 
 @dataclass
 class Race:
-    """One race for so many places."""
+    """One race for a number of places."""
 
     judge: JudgeBlock
-    order: IndexArray  #: `[rows]`, in which the rows are judged
-    least_block: int  #: rows judged at a time, at least
-    incumbents: tuple[int, ...]  #: rows each incumbent is right on
+    order: IndexArray  #: `[rows]`, the order in which the rows are judged
+    least_block: int  #: least number of rows judged at a time
+    incumbents: tuple[int, ...]  #: number of rows that each incumbent is right on
     places: int
     dtype: str = "float32"  #: number format of the log-probabilities
     _contenders: list[_Contender] = field(init=False, default_factory=list)
 
     def run(self, num_contenders: int) -> list[Outcome]:
-        """How each contender ended. A dropped one is charged with every row.
+        """The outcome of each contender. A dropped contender is charged for every row.
 
-        After the first block the leaders run to their end: what they are sure of drops most of the others.
+        After the first block the leaders are judged to the end, because their rows drop most of the others.
         """
         self._contenders = [_Contender(number) for number in range(num_contenders)]
         pack = self._advance(self._contenders, self._end_of_block(self._contenders))
@@ -76,7 +76,7 @@ class Race:
         return [self._outcome(one) for one in self._contenders]
 
     def _advance(self, pack: Sequence[_Contender], end: int) -> list[_Contender]:
-        """Judge contenders that have seen equally many rows up to this one; those still in the race."""
+        """Judge contenders that have seen equally many rows up to row `end`; returns those still in the race."""
         if pack:
             start = pack[0].seen
             blocks = self.judge([one.number for one in pack], self.order[start:end], start == 0)
@@ -85,12 +85,12 @@ class Race:
         return self._keep(pack)
 
     def _keep(self, pack: Sequence[_Contender]) -> list[_Contender]:
-        """Those with rows left that may still take a place."""
+        """The contenders that have rows left and can still take a place."""
         bound = self._bound()
         return [one for one in pack if one.seen < len(self.order) and self._most(one) >= bound]
 
     def _bound(self) -> int:
-        """Rows that as many permutations as there are places are sure of, at least."""
+        """The largest number of rows that at least `places` permutations already have right."""
         sure = sorted((*self.incumbents, *(one.correct for one in self._contenders)), reverse=True)
         return sure[self.places - 1] if len(sure) >= self.places else 0
 
@@ -98,10 +98,10 @@ class Race:
         return one.correct + len(self.order) - one.seen
 
     def _end_of_block(self, pack: Sequence[_Contender]) -> int:
-        """Where the next block ends: twice as far as the best of the pack would need, missing every row, to be dropped.
+        """Row at which the next block ends: twice the rows after which the best of the pack, always wrong, is dropped.
 
-        Never past two thirds of the rows at once, and a short rest goes with the block before it. Found with
-        simulated and recorded beams; it decides the cost alone.
+        The end never passes two thirds of the rows at once, and a short rest joins the block before it. The rule was
+        tuned on simulated and recorded beams; it changes only the cost.
         """
         seen, num_rows = pack[0].seen, len(self.order)
         may_miss = max(self._most(one) for one in pack) - self._bound()

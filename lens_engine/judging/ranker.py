@@ -1,4 +1,4 @@
-"""The ranker: judges permutations on rows, in a race that ends early for those that cannot win, or by halving."""
+"""The ranker: judges permutations on rows, in a race or by halving."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from lens_engine.scoring.base import Prefix
 from lens_engine.types import Example, IndexArray, Permutation
 
 _LEAST_BLOCK = 2
-"""Rows of a block for each demonstration, at least. Not every scorer holds a prefix between blocks, and where it is
-fed again a demonstration costs about as much as a query."""
+"""Least rows of a block for each demonstration. A scorer may feed the prefix again for each block, and then a
+demonstration costs about as much as a query."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class Ranker:
     calibrated: bool
 
     def race(self, permutations: Sequence[Permutation], incumbents: Incumbents, places: int) -> list[Outcome]:
-        """Judge on every row those permutations that are among the best `places` of them and the incumbents.
+        """Race for the best `places` places among these permutations and the incumbents.
 
-        The best and their scores are those of judging everything, given the same log-probabilities: in 16-bit
-        formats the bits of a score may depend on what is scored beside it. Where nobody can be dropped, all are
-        judged at once.
+        Given the same log-probabilities, the best permutations and their scores equal those of judging all on every
+        row. In 16-bit formats a score's bits may depend on the pairs scored in the same call. If no permutation can
+        be dropped, all are judged at once.
 
         Raises:
             Stopped: from the meter.
@@ -48,7 +48,7 @@ class Ranker:
         return Race(judge_block, order, least, incumbents.correct, places, self._dtype).run(len(prefixes))
 
     def halve(self, permutations: Sequence[Permutation], halvings: int, places: int) -> list[Outcome]:
-        """Judge permutations on few rows, the better half on twice as many, and so on; at least `places` on every row.
+        """Judge all on few rows, the better half on twice as many, and so on; at least `places` on every row.
 
         Raises:
             Stopped: from the meter.

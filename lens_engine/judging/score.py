@@ -1,4 +1,4 @@
-"""Scores: how permutations rank. By accuracy, then by mean margin, then by their rows; never by chance."""
+"""Scores rank permutations: by accuracy, then by mean margin, then by their indices; never at random."""
 
 from dataclasses import dataclass
 
@@ -12,20 +12,20 @@ from lens_engine.types import Permutation
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a permutation ranks by, and how many of its rows rounding could turn over."""
+    """The accuracy and margin that rank a permutation, and the number of rows that rounding could flip."""
 
     correct: int
     n: int
-    margin: float  #: mean over rows of the gold label's log-probability less the best other one's, nats
-    close_hits: int = 0  #: rows that are right by less than the rounding
-    close_misses: int = 0  #: rows that are wrong by less than the rounding
+    margin: float  #: mean over rows of the gold label's log-probability minus the highest other one (nats)
+    close_hits: int = 0  #: right rows with a margin below the rounding
+    close_misses: int = 0  #: wrong rows with a margin (in size) below the rounding
 
     @classmethod
     def of(cls, judgement: Judgement, dtype: str = "float32") -> "Score":
-        """The score of a judgement; by calibrated log-probabilities when the judgement has them.
+        """The score of a judgement; from calibrated log-probabilities if the judgement has `content_free`.
 
         Args:
-            dtype: the number format of the log-probabilities; it decides which rows are close.
+            dtype: number format of the log-probabilities; decides which rows are close.
         """
         margins, hits = judgement.margins, judgement.ranked_hits
         close = np.abs(margins) < rounding_nats(dtype, calibrated=judgement.content_free is not None)
@@ -43,12 +43,12 @@ class Score:
 
 
 def rank_key(permutation: Permutation, score: Score) -> tuple[float, float, Permutation]:
-    """Sort key, best first: accuracy, margin, then rows."""
+    """Sort key, best first: accuracy, margin, then the permutation's indices."""
     return (-score.accuracy, -score.margin, permutation)
 
 
 def pool(first: Score, second: Score) -> Score:
-    """The score on both sets of rows together."""
+    """The score on the union of two disjoint sets of rows."""
     n = first.n + second.n
     return Score(
         correct=first.correct + second.correct,
@@ -60,11 +60,11 @@ def pool(first: Score, second: Score) -> Score:
 
 
 def measure_lead(best: Score, runner_up: Score, rounding: float) -> Lead:
-    """By how many rows the best is ahead, and whether rounding alone could turn the order.
+    """The lead of the best over the runner-up (rows), and whether rounding alone could reverse their order.
 
-    It could when the close rows reach the lead: those the best has right, and those the runner-up has
-    wrong. Where both are right on equally many rows, their mean margins decide, and rounding could
-    turn the order also when these are closer than it.
+    Rounding could reverse the order if the close rows (the best's close hits and the runner-up's close misses) are
+    at least as many as the lead. If both are right on equally many rows, their mean margins decide; then rounding
+    could also reverse the order if these margins differ by less than `rounding` (nats).
     """
     rows, close = best.correct - runner_up.correct, best.close_hits + runner_up.close_misses
     is_tie = rows == 0 and best.margin - runner_up.margin < rounding

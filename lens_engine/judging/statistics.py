@@ -7,15 +7,15 @@ from lens_engine.result import Verdict
 
 
 def interval(hits: int, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share."""
-    from scipy.stats import binomtest  # heavy; a run needs it at its end only
+    """Wilson's 95 % interval of the share `hits / n`."""
+    from scipy.stats import binomtest  # slow to import; a run needs it only at its end
 
     found = binomtest(hits, n).proportion_ci(confidence_level=0.95, method="wilson")
     return float(found.low), float(found.high)
 
 
 def compare(lens: NDArray[np.bool_], rival: NDArray[np.bool_]) -> Verdict:
-    """Exact two-sided McNemar test on the rows where just one of the two is right."""
+    """Exact two-sided McNemar test on the rows where exactly one of the two is right."""
     from scipy.stats import binomtest
 
     only_lens = int((lens & ~rival).sum())

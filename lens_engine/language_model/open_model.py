@@ -1,4 +1,4 @@
-"""A language model that is open: it scores, and it can be fine-tuned."""
+"""Opens a language model for scoring and fine-tuning."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +10,10 @@ from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES, remember_pairs
 
 @dataclass(frozen=True, slots=True)
 class LanguageModel:
-    """What a selection asks of a language model."""
+    """The two uses of a language model in a selection."""
 
     scorer: LabelScorer
-    fine_tuner: FineTuner | None  #: None for a scorer without weights; it loads the model anew when it is called
+    fine_tuner: FineTuner | None  #: loads the model again for each call; None if the scorer has no weights
 
 
 def open_model(
@@ -26,7 +26,7 @@ def open_model(
     cache_dir: Path | None = None,
     pair_cache_bytes: int | None = DEFAULT_MAX_BYTES,
 ) -> LanguageModel:
-    """Load a causal language model, with its scores kept on disk between runs.
+    """Load a causal language model, and keep its scores on disk between runs.
 
     Args:
         reference, dtype, device, threads, name: as `load_scorer` takes them.
@@ -37,7 +37,7 @@ def open_model(
         UnknownModel, UnsafeModel, InvalidConfig, ModelError: as `load_scorer`.
         ValueError: `pair_cache_bytes` is too small; see `PairCache`.
     """
-    # Here, since these import torch, and whoever names the types alone has no need of it.
+    # Imported here, because these modules import torch, which a user of the types does not need.
     from lens_engine.language_model.fine_tuning.fine_tune import FineTunedModel
     from lens_engine.language_model.loading.load import load_scorer
 

@@ -1,1 +1,1 @@
-"""A scorer that counts: cost, progress, budget."""
+"""Metering: counts pairs and tokens, reports progress, enforces the budget."""

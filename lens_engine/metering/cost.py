@@ -1,13 +1,13 @@
-"""Cost: what scoring takes, in pairs and tokens."""
+"""The cost of scoring, in pairs and tokens."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Pairs (one prefix and one query) and tokens: each prefix once a call, with each of its queries.
+    """A number of pairs (one prefix and one query scored) and of tokens (each prefix counted once in each call).
 
-    A prefix held between calls counts in full, and so does what the pair cache knows: a cost depends on the run alone.
+    Prefixes held between calls and pairs found in the cache count in full, so the cost depends only on the run.
     """
 
     pairs: int = 0

@@ -1,4 +1,4 @@
-"""A scorer that counts: pairs and tokens, progress, budgets and cancelling, between small chunks."""
+"""The meter: scores in small chunks; between chunks it counts, reports progress and checks budget and cancellation."""
 
 import time
 from collections import deque
@@ -17,12 +17,12 @@ from lens_engine.scoring.limits import check_finite
 from lens_engine.types import LabelLogProbs, Phase, StopReason
 
 CHUNK_TOKENS = {"cpu": 8_192, "cuda": 65_536}
-"""Tokens scored between two looks at budget and cancel flag, by device: some 4 s on two CPU cores, and enough
-for whole forwards on a GPU. Constants, since the bits of a 16-bit score may depend on what is scored beside it."""
+"""Tokens scored between two checks of budget and cancel flag, by device: about 4 s on two CPU cores, and enough to
+fill forwards on a GPU. They are constants, because a 16-bit score may depend on the pairs scored in the same call."""
 
 
 class Stopped(Exception):
-    """Raised between chunks when the budget is used up or a stop was asked for."""
+    """Raised between chunks when the budget is used up or the listener asks for a stop."""
 
     def __init__(self, reason: StopReason) -> None:
         super().__init__(reason)
@@ -31,7 +31,7 @@ class Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """Where a block's scores belong, and what they cost."""
+    """A block, the place of its scores in the whole array, and its cost."""
 
     rows: slice
     columns: slice
@@ -47,21 +47,21 @@ class Meter:
     label_spans: tuple[str, ...]
     listener: SelectionListener
     budget: BudgetOptions
-    planned: Cost  #: the whole run
-    spent: Cost = Cost()  #: earlier attempts of a resumed run included
-    reserve: Cost = Cost()  #: kept back for the test rows
+    planned: Cost  #: of the whole run
+    spent: Cost = Cost()  #: includes earlier attempts of a resumed run
+    reserve: Cost = Cost()  #: kept for the test rows
     phase: Phase = Phase.FILTER
     step: int = 1
     steps: int = 1
     best_validation_accuracy: float | None = None
-    pairs_from_cache: int = 0  #: of those spent; earlier attempts included
+    pairs_from_cache: int = 0  #: part of `spent`; includes earlier attempts
     clock: Callable[[], float] = time.monotonic
     _ignores_budget: bool = field(init=False, default=False)
     _started: float = field(init=False)
-    _tokens_before: int = field(init=False, default=0)  #: of earlier attempts
+    _tokens_before: int = field(init=False, default=0)  #: tokens spent in earlier attempts
     _seconds_before: float = field(init=False, default=0.0)
-    _tokens_from_cache: int = field(init=False, default=0)  #: of this attempt
-    _pairs_found: int = field(init=False)  #: what the scorer's count was after the newest chunk
+    _tokens_from_cache: int = field(init=False, default=0)  #: in this attempt
+    _pairs_found: int = field(init=False)  #: the scorer's count of pairs found, after the newest chunk
     _lengths: dict[str, int] = field(init=False, default_factory=dict)
     _stop_reason: StopReason | None = field(init=False, default=None)
 
@@ -70,23 +70,23 @@ class Meter:
         self._pairs_found = count_pairs_found(self.scorer)
 
     def resume(self, spent: Cost, seconds: float, pairs_from_cache: int = 0) -> None:
-        """Add what earlier attempts spent; the pace is measured on this attempt alone."""
+        """Add what earlier attempts spent. The pace (tokens per second) is measured on this attempt only."""
         self.spent, self._tokens_before, self._seconds_before = spent, spent.tokens, seconds
         self.pairs_from_cache = pairs_from_cache
 
     def enter(self, phase: Phase, step: int, steps: int) -> None:
-        """Tell the listener where the run is."""
+        """Begin step `step` (from 1) of a phase with `steps` steps, and tell the listener."""
         self.phase, self.step, self.steps = phase, step, steps
         self._report()
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> LabelLogProbs:
         """`label_log_probs  # [prefixes, queries, labels]`; see LabelScorer.score.
 
-        A scorer with several workers has several chunks at a time. The chunks, and the one that a budget
-        of pairs ends before, are the same for any number of workers.
+        A scorer with several workers scores several chunks at once. The chunks, and the chunk before which a
+        budget of pairs ends the run, do not depend on the number of workers.
 
         Raises:
-            Stopped: before a chunk that the budget does not cover, or when a stop was asked for.
+            Stopped: before a chunk that the budget does not cover, or when the listener asks for a stop.
         """
         result = np.empty((len(prefixes), len(queries), len(self.label_spans)), dtype=np.float32)
         taken = deque[_Chunk]()
@@ -102,10 +102,10 @@ class Meter:
         return result
 
     def spend(self, cost: Cost) -> None:
-        """Count work that is not scoring, such as a batch of fine-tuning, just before it is done.
+        """Count work other than scoring (a batch of fine-tuning), just before the work is done.
 
         Raises:
-            Stopped: the budget does not cover it, or a stop was asked for.
+            Stopped: the budget does not cover the work, or the listener asks for a stop.
         """
         reason = self._reason_to_stop(cost)
         if reason is not None:
@@ -114,7 +114,7 @@ class Meter:
 
     @contextmanager
     def beyond_budget(self) -> Iterator[None]:
-        """Within it the budget stops nothing; a cancel still does."""
+        """A context in which the budget does not stop the run; a cancellation still does."""
         self._ignores_budget = True
         try:
             yield
@@ -122,7 +122,7 @@ class Meter:
             self._ignores_budget = False
 
     def affords(self, cost: Cost) -> bool:
-        """Whether the budget covers a step of this cost, beside the reserve."""
+        """Whether the budget covers a step of this cost and the reserve."""
         return self._ignores_budget or (self._covers_pairs(cost) and self._covers_seconds(cost))
 
     @property
@@ -131,7 +131,7 @@ class Meter:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Of what was computed in this attempt: what came from a cache says nothing about the rest."""
+        """Pace of this attempt; tokens found in a cache are left out. None before anything was computed."""
         elapsed = self.clock() - self._started
         done = self.spent.tokens - self._tokens_before - self._tokens_from_cache
         return done / elapsed if done and elapsed > 0 else None
@@ -142,13 +142,13 @@ class Meter:
         return self._lengths[segment]
 
     def learn_lengths(self, segments: Sequence[str]) -> None:
-        """Tokenise segments once, all together."""
+        """Tokenise all segments in one call, and remember their lengths."""
         new = [segment for segment in dict.fromkeys(segments) if segment not in self._lengths]
         if new:
             self._lengths.update(zip(new, self.scorer.count_tokens(new), strict=True))
 
     def _take(self, chunks: Iterable["_Chunk"], taken: "deque[_Chunk]") -> Iterator[Block]:
-        """Hand out chunks up to the one before which the run has to stop; `taken` holds those not yet counted."""
+        """Yield blocks until the run has to stop. `taken` holds the chunks that were handed out and not yet counted."""
         for chunk in chunks:
             self._stop_reason = self._reason_to_stop(sum((other.cost for other in taken), chunk.cost))
             if self._stop_reason is not None:
@@ -163,7 +163,7 @@ class Meter:
             yield _Chunk(rows, columns, block, Cost(pairs, self._tokens(block.prefixes, block.queries)))
 
     def _cut(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> Iterator[tuple[slice, slice]]:
-        """Whole prefixes while they fit a chunk; a longer one is cut along its queries."""
+        """Chunks of whole prefixes. A prefix whose queries exceed a chunk is cut along its queries."""
         self.learn_lengths([*queries, *(segment for prefix in prefixes for segment in prefix)])
         query_tokens = sum(map(self.count_tokens, queries))
         chunk_tokens = CHUNK_TOKENS.get(self.scorer.identity.device, CHUNK_TOKENS["cpu"])
@@ -171,13 +171,13 @@ class Meter:
             if rows.stop - rows.start > 1:
                 yield rows, slice(0, len(queries))
             else:
-                # A long prefix is fed again with each cut, so its chunks are longer: an eighth at most is repeated.
+                # Each cut feeds the prefix again. Chunks of long prefixes are longer, so at most an eighth is repeated.
                 most = max(chunk_tokens, 8 * self._prefix_tokens(prefixes[rows.start]))
                 for columns in _runs([self.count_tokens(query) for query in queries], most):
                     yield rows, columns
 
     def _tokens(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> int:
-        """Tokens with each prefix once and each of its queries once."""
+        """Tokens of these pairs; each prefix and each of its queries counts once."""
         own = sum(map(self.count_tokens, queries))
         return sum(self._prefix_tokens(prefix) for prefix in prefixes) + own * len(prefixes)
 
@@ -185,14 +185,14 @@ class Meter:
         return sum(map(self.count_tokens, prefix))
 
     def _reason_to_stop(self, cost: Cost) -> StopReason | None:
-        """Why work of this cost must not begin; None if it may."""
+        """The reason why work of this cost must not begin; None if it may begin."""
         asked = self.listener.stop_requested()
         if asked is None and not self._covers_chunk(cost):
             return StopReason.BUDGET
         return asked
 
     def _covers_chunk(self, cost: Cost) -> bool:
-        """As `affords`, but in the first half of the time no pace is trusted: first chunks are slow."""
+        """As `affords`, but ignores the pace in the first half of the time budget: the first chunks are slow."""
         limit = self.budget.max_seconds
         is_early = limit is None or self.seconds < limit / 2
         return self.affords(cost) or (is_early and self._covers_pairs(cost))
@@ -235,7 +235,7 @@ class Meter:
 
 
 def _runs(costs: Sequence[int], most: int) -> Iterator[slice]:
-    """Consecutive items whose costs add up to at most `most`, at least one at a time."""
+    """Slices of consecutive items whose costs sum to at most `most`; each slice has at least one item."""
     start, total = 0, 0
     for index, cost in enumerate(costs):
         if index > start and total + cost > most:

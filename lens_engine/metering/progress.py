@@ -1,4 +1,4 @@
-"""What a run tells its observer, and how an observer asks it to stop."""
+"""Progress: what a run tells its listener, and how the listener asks the run to stop."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,13 +8,13 @@ from lens_engine.types import Phase, StopReason
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a run is. A pair is one prefix and one query scored; tokens are those fed to the model."""
+    """How far a run is. A pair is one prefix and one query scored; tokens are counted as in `Cost`."""
 
     phase: Phase
-    step: int  #: step of the phase under way, from 1
+    step: int  #: step of the current phase, from 1
     steps: int
     pairs_done: int
-    pairs_total: int  #: planned; savings found on the way make the real figure smaller
+    pairs_total: int  #: planned; the run usually scores fewer, because races and repeated children save pairs
     tokens_done: int
     tokens_total: int
     tokens_per_second: float | None
@@ -23,17 +23,17 @@ class Progress:
 
 
 class SelectionListener(Protocol):
-    """Called between chunks of scoring, on the computing thread; must be quick and must not raise."""
+    """Receives progress and asks for a stop. The scoring thread calls it between chunks: be quick, raise nothing."""
 
     def on_progress(self, progress: Progress) -> None: ...
 
     def stop_requested(self) -> StopReason | None:
-        """A reason to stop at the next chunk, or None to go on."""
+        """A reason to stop before the next chunk; None to continue."""
         ...
 
 
 class SilentListener:
-    """Hears nothing and never asks to stop."""
+    """Ignores progress and never asks for a stop."""
 
     def on_progress(self, progress: Progress) -> None:
         pass

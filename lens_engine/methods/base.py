@@ -1,7 +1,7 @@
 """The contract of a method: one way to choose demonstrations among the candidates.
 
-LENS is one; random search and the coreset methods are others. All of them choose among the same candidates, and are
-judged on the same rows, so that a comparison is one of methods.
+LENS, random search and the coreset methods implement it. Every method chooses among the same candidates and is judged
+on the same rows, so that results of different methods can be compared.
 """
 
 from abc import ABC, abstractmethod
@@ -27,25 +27,25 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class Run:
-    """What a method works on: the task, the options, the rows, and what scoring them costs."""
+    """The input of a method: the task, the options, the rows, and the price of scoring them."""
 
     task: Task
     config: SelectionConfig
     rows: SplitRows
     prices: Prices
-    fine_tuner: FineTuner | None = None  #: for methods that choose by a fine-tuned model
+    fine_tuner: FineTuner | None = None  #: needed by the coreset methods
 
 
 class FirstStep(NamedTuple):
-    """The first step of a method that leads to a permutation."""
+    """The first step after which a method has a permutation."""
 
-    name: str  #: for a message: "the first round of filtering"
+    name: str  #: as an error message names the step: "the first round of filtering"
     cost: Cost
 
 
 @dataclass(frozen=True, slots=True)
 class PackedState:
-    """A method's state as a checkpoint holds it."""
+    """A method's state, as a checkpoint stores it."""
 
     values: Mapping[str, Any] = field(default_factory=dict)  #: JSON values
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
@@ -53,23 +53,23 @@ class PackedState:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a method knows beside its choice; a method that judges nothing knows nothing."""
+    """What a method found besides its choice; empty for a method that judges no permutations."""
 
-    finalists: tuple[Permutation, ...] = ()  #: the best, best first
-    scores: tuple[Score, ...] = ()  #: of each finalist, on the validation rows
+    finalists: tuple[Permutation, ...] = ()  #: the best permutations, best first
+    scores: tuple[Score, ...] = ()  #: score of each finalist on the validation rows
     margins: FloatArray = field(default_factory=lambda: np.empty((0, 0)))  #: `[finalists, rows]`, nats
-    info_scores: Mapping[int, float] = field(default_factory=dict)  #: by candidate
-    charged_pairs: int = 0  #: (permutation, row) pairs that the rival at equal budget gets too
-    num_judged: int = 0  #: permutations, in whole or in part
-    num_dropped: int = 0  #: of them, before the last validation row
+    info_scores: Mapping[int, float] = field(default_factory=dict)  #: by index of the candidate
+    charged_pairs: int = 0  #: (permutation, row) pairs; random-and-validation gets as many
+    num_judged: int = 0  #: permutations judged on all or some validation rows
+    num_dropped: int = 0  #: permutations dropped before the last validation row
     warnings: tuple[str, ...] = ()
 
 
 class Method(ABC, Generic[S]):
     """One way to choose demonstrations among the candidates.
 
-    A permutation is a tuple of indices into `run.rows.candidates`. What a method has found is in the value of type `S`
-    that goes in and comes out, so that a run can be resumed from any of them.
+    A permutation is a tuple of indices into `run.rows.candidates`. A method keeps no state of its own: all that it has
+    found is in a state of type `S`, so that a run can be resumed from any state that `steps` yields.
     """
 
     def __init__(self, run: Run) -> None:
@@ -77,69 +77,71 @@ class Method(ABC, Generic[S]):
 
     @property
     def num_demonstrations(self) -> int:
-        """Demonstrations in a prompt."""
+        """Number of demonstrations in a prompt."""
         return self.run.config.num_demonstrations
 
     @property
     def num_finalists(self) -> int:
-        """Permutations that are judged again on the confirmation rows; 0 for a method whose choice is final."""
+        """Number of permutations that are judged again on the confirmation rows; 0 if the method's choice is final."""
         return 0
 
     @property
     def planned_pairs(self) -> int | None:
-        """(permutation, row) pairs that a full search is charged with.
+        """Number of (permutation, row) pairs that a full search is charged for.
 
         None for a method that is not compared with random-and-validation at equal budget.
         """
         return None
 
     def check(self) -> None:
-        """Find out before the run what would fail later.
+        """Check before the run that the method can work.
 
         Raises:
-            InvalidConfig: the method lacks what it chooses by.
+            InvalidConfig: the method needs something that the run does not have, such as a `fine_tuner`.
         """
 
     @abstractmethod
     def price(self) -> dict[Phase, Cost]:
-        """The cost of each phase before the evaluation, at most."""
+        """The cost of each phase before the evaluation: the pairs are an upper bound, the tokens an estimate."""
 
     def first_step(self) -> FirstStep:
-        """The least that has to be paid before there is a permutation to test."""
+        """The first step after which there is a permutation to test, with its cost."""
         return FirstStep("a first permutation", Cost())
 
     @abstractmethod
     def start(self) -> S:
-        """The state of a run that has done nothing."""
+        """The state before the first step."""
 
     @abstractmethod
     def steps(self, state: S, meter: Meter) -> Iterator[S]:
-        """Go on from a state; `meter` scores. Each value is worth a checkpoint, and the last holds the finished choice.
+        """Continue from `state` and score with `meter`; yields the state after each step.
+
+        Each state yielded is stored as a checkpoint. The last state holds the finished choice.
 
         Raises:
-            Stopped: from the meter; the last value given holds.
+            Stopped: from the meter; the last state yielded stays valid.
         """
 
     @abstractmethod
     def choice(self, state: S) -> Permutation | None:
-        """The permutation chosen so far; None before there is one."""
+        """The permutation chosen so far; None if no permutation is chosen yet."""
 
     @abstractmethod
     def fallback(self, state: S, reason: StopReason) -> Permutation:
-        """What to serve when a run was stopped before it had a choice.
+        """The permutation of a run that was stopped for `reason` before it had a choice.
 
         Raises:
-            NothingSelected: nothing is known that speaks for any permutation.
+            NothingSelected: the state gives no reason to prefer any permutation.
         """
 
     def findings(self, _state: S) -> Findings:
-        """What the method knows beside its choice."""
+        """What the method found besides its choice."""
         return Findings()
 
     @abstractmethod
     def pack(self, state: S) -> PackedState:
-        """The state as a checkpoint holds it."""
+        """The state, as a checkpoint stores it."""
 
     @abstractmethod
     def unpack(self, packed: PackedState) -> S:
-        """The state that `pack` packed."""
+        """The state from which `pack` made `packed`."""

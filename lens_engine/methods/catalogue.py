@@ -20,5 +20,5 @@ METHODS: dict[MethodName, Callable[[Run], Method[Any]]] = {
 
 
 def make_method(run: Run) -> Method[Any]:
-    """The method that the options ask for."""
+    """The method that `run.config.method` names."""
     return METHODS[run.config.method](run)

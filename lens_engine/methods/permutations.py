@@ -1,4 +1,4 @@
-"""Drawing permutations: members by quota, in random order."""
+"""Random permutations: draw members by quota, swap, shuffle."""
 
 from collections.abc import Sequence
 
@@ -14,9 +14,9 @@ from lens_engine.types import Example, IndexArray, Permutation
 def group_by_label(
     examples: Sequence[Example], task: Task, config: SelectionConfig
 ) -> tuple[IndexArray, tuple[int, ...]]:
-    """The group of each example `[examples]`, and how many members of each group a permutation has.
+    """The group of each example `[examples]`, and the number of members that a permutation takes from each group.
 
-    Label-balanced: a group for each label. Otherwise all examples are one group.
+    In a label-balanced selection each label is a group. Otherwise all examples are one group.
     """
     quotas = demonstration_quotas(config, dict.fromkeys(task.labels, len(examples)))
     if quotas is None:
@@ -26,7 +26,7 @@ def group_by_label(
 
 
 def draw_permutation(groups: IndexArray, quotas: Sequence[int], rng: np.random.Generator) -> Permutation:
-    """Members drawn evenly from each group, without replacement, in random order."""
+    """A permutation of `quotas[g]` members drawn uniformly from each group g, without replacement, in random order."""
     members = [
         rng.choice(np.flatnonzero(groups == group), size=quota, replace=False) for group, quota in enumerate(quotas)
     ]
@@ -36,7 +36,7 @@ def draw_permutation(groups: IndexArray, quotas: Sequence[int], rng: np.random.G
 def draw_permutations(
     examples: Sequence[Example], task: Task, config: SelectionConfig, first: int, count: int
 ) -> list[Permutation]:
-    """Random permutations `first` to `first + count` of these examples; the i-th is the same for the same seed."""
+    """Random permutations `first` to `first + count` (exclusive); permutation i depends only on the seed and on i."""
     groups, quotas = group_by_label(examples, task, config)
     return [
         draw_permutation(groups, quotas, make_generator(config.seed, "random", index))
@@ -45,7 +45,7 @@ def draw_permutations(
 
 
 def swap(members: Sequence[int], rng: np.random.Generator) -> Permutation:
-    """The same members, two of them in each other's place; as they are, if there is but one."""
+    """The same members with two random places exchanged; a single member is returned unchanged."""
     order = list(members)
     if len(order) > 1:
         one, other = (int(place) for place in rng.choice(len(order), size=2, replace=False))

@@ -1,7 +1,7 @@
-"""What one would do without LENS: no demonstrations, random ones, or the best of many random permutations.
+"""The methods without a search: no demonstrations, one random permutation, the best of many random permutations.
 
-Li & Qiu (2023), section 4.1. Random-and-validation at equal budget is the rival that matters, so the evaluation of
-every LENS run holds it too (`RandomSearch`).
+Li & Qiu (2023), section 4.1. Random-and-validation at equal budget is the strongest rival, so the evaluation of a LENS
+run includes it too (`RandomSearch`).
 """
 
 from abc import abstractmethod
@@ -25,36 +25,36 @@ from lens_engine.result import Record
 from lens_engine.types import FloatArray, Permutation, Phase, StopReason
 
 BATCH = 8
-"""Random permutations judged between two checkpoints."""
+"""Number of random permutations judged between two checkpoints."""
 
 
 def draw_random(run: Run, first: int, count: int) -> list[Permutation]:
-    """Random permutations `first` to `first + count` of a run's candidates."""
+    """Random permutations `first` to `first + count` (exclusive) of a run's candidates."""
     return draw_permutations(run.rows.candidates, run.task, run.config, first, count)
 
 
 class RandomTally(Record):
-    """Random-and-validation so far: the best of the permutations drawn."""
+    """State of random-and-validation: the number of permutations drawn, and the best of them."""
 
-    drawn: int = 0  #: judged, in whole or in part
-    best: int | None = None  #: its number in the order drawn
+    drawn: int = 0  #: permutations drawn; each was judged on all or some rows
+    best: int | None = None  #: number of the best permutation, in the order drawn
     score: Score | None = None
 
 
 @dataclass(frozen=True)
 class RandomSearch:
-    """Judges random permutations on the validation rows, a batch at a time, and remembers the best."""
+    """Judges random permutations on the validation rows in batches, and keeps the best."""
 
     run: Run
     meter: Meter
     margins: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
-    """`[permutations, rows]` of any judged before: they say which rows are hard."""
+    """`[permutations, rows]`, nats, margins of permutations judged before; they show which rows are hard."""
 
     def steps(self, tally: RandomTally, total: int) -> Iterator[RandomTally]:
         """The tally after each batch, up to `total` permutations.
 
         Raises:
-            Stopped: from the meter; the last tally given holds.
+            Stopped: from the meter; the last tally yielded stays valid.
         """
         ranker = self._ranker
         while tally.drawn < total:
@@ -73,7 +73,7 @@ class RandomSearch:
 
 
 def _count(tally: RandomTally, outcomes: Sequence[Outcome]) -> RandomTally:
-    """The tally after more permutations; of equal ones the first drawn is the best."""
+    """The tally after more permutations. If scores are equal, the permutation drawn first is the best."""
     scores = {tally.drawn + place: one.score for place, one in enumerate(outcomes) if isinstance(one, Finished)}
     if tally.best is not None and tally.score is not None:
         scores[tally.best] = tally.score
@@ -82,7 +82,7 @@ def _count(tally: RandomTally, outcomes: Sequence[Outcome]) -> RandomTally:
 
 
 class FixedChoice(Method[None]):
-    """A method that judges nothing: its choice is known before the run."""
+    """A method that judges no permutations: its choice is known before the run."""
 
     @abstractmethod
     def choice(self, state: None) -> Permutation: ...
@@ -125,11 +125,11 @@ class RandomChoice(FixedChoice):
 
 
 class RandomAndValidation(Method[RandomTally]):
-    """The best of many random permutations on the validation rows."""
+    """The best of many random permutations, judged on the validation rows."""
 
     @property
     def num_permutations(self) -> int:
-        """As asked for, or as many as make the pairs that LENS would be charged with."""
+        """`random_search.permutations`, or as many as take the (permutation, row) pairs of a full LENS search."""
         config, rows = self.run.config, self.run.rows
         return config.random_search.permutations or self.run.prices.rival_permutations(
             count_pairs(config.search, len(rows.validation)), config.search.beam_width if rows.confirmation else 0
@@ -152,7 +152,7 @@ class RandomAndValidation(Method[RandomTally]):
         return None if state.best is None else draw_random(self.run, state.best, 1)[0]
 
     def fallback(self, _state: RandomTally, reason: StopReason) -> Permutation:
-        """If the budget ends before the first batch was judged, the first random permutation."""
+        """The first random permutation, if the budget ended before the first batch was judged."""
         if reason is not StopReason.BUDGET:
             raise NothingSelected(f"the run was stopped ({reason}) before it had a permutation", stop_reason=reason)
         return draw_random(self.run, 0, 1)[0]

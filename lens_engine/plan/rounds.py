@@ -9,26 +9,26 @@ _LEAST_GROWTH = 2.0
 
 @dataclass(frozen=True, slots=True)
 class FilterRound:
-    """One round: `candidates` are scored on `score_size` examples, `keep` of them go on."""
+    """One round: `candidates` candidates are scored on `score_size` score examples, and the best `keep` survive."""
 
     candidates: int
     score_size: int
-    new_columns: int  #: score examples that the survivors have not been scored on yet
+    new_columns: int  #: score examples that are new in this round
     keep: int
 
     @property
     def pairs(self) -> int:
-        """Forwards of the round: only new columns are computed, since the score set is nested."""
+        """Pairs of the round. Only new columns are computed, because each score set begins with the one before."""
         return self.candidates * self.new_columns
 
 
 def plan_rounds(num_candidates: int, options: FilteringOptions, max_score_size: int | None = None) -> list[FilterRound]:
-    """The rounds for so many candidates; at least one, since the search needs InfoScores.
+    """The rounds for `num_candidates` candidates; at least one, because the search needs InfoScores.
 
-    The score set grows by rho each round, as the candidates shrink by it, up to `max_score_size`
-    (by default the option of that name). Where rho is derived it at least doubles: a small upload whose
-    candidates hardly shrink still gets a score set that tells them apart, and one that is kept whole
-    gets the last round's at once.
+    Each round divides the candidates by rho and multiplies the score set by rho, up to `max_score_size` (by
+    default the option with that name). If rho is derived, the score set at least doubles in each round, so that a
+    small upload also gets a score set that tells its candidates apart. If all candidates are kept, there is one
+    round, on the score set that a last round would have.
     """
     limit = min(options.max_score_size, max_score_size or options.max_score_size)
     rho = options.rho or max((num_candidates / options.keep) ** (1 / options.rounds), 1.0)
@@ -39,7 +39,7 @@ def plan_rounds(num_candidates: int, options: FilteringOptions, max_score_size: 
     rounds, candidates, scored = list[FilterRound](), num_candidates, 0
     while True:
         score_size = min(round(size), limit)
-        shrunk = min(round(candidates / rho), candidates - 1)  # a rho next to 1 must come to an end too
+        shrunk = min(round(candidates / rho), candidates - 1)  # a rho close to 1 must also terminate
         keep = max(shrunk, options.keep) if rho > 1 else options.keep
         is_last = keep <= options.keep or _rounds_are_used_up(options, rounds)
         keep = min(options.keep if is_last else keep, candidates)
@@ -50,5 +50,5 @@ def plan_rounds(num_candidates: int, options: FilteringOptions, max_score_size: 
 
 
 def _rounds_are_used_up(options: FilteringOptions, rounds: list[FilterRound]) -> bool:
-    """With rho derived from the number of rounds, rounding must not add one."""
+    """Whether a derived rho has used all `options.rounds`; without this check rounding could add a round."""
     return options.rho is None and len(rounds) + 1 >= options.rounds

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """So many permutations are judged on the rows from `start` to `end` of an order."""
+    """One rung: `permutations` permutations are judged on the rows from `start` to `end` (exclusive) of an order."""
 
     permutations: int
     start: int
@@ -17,20 +17,20 @@ class Rung:
 
 
 def plan_rungs(num_permutations: int, num_rows: int, halvings: int, least: int) -> list[Rung]:
-    """The rungs, the last of them up to the last row.
+    """The rungs of `halvings` halvings; the last rung ends at row `num_rows`.
 
     Args:
-        least: permutations that are never halved away: the places of the beam.
+        least: number of permutations (the places of the beam) at which the halving stops.
 
-    With no halvings there is one rung: everything on every row.
+    Without halvings there is one rung: every permutation on every row.
     """
     rungs, start, left = list[Rung](), 0, num_permutations
     for halving in range(halvings + 1):
         end = -(-num_rows // 2 ** (halvings - halving))
-        if end == start:  # of few rows, halves may be equal
+        if end == start:  # with few rows, two rungs may end at the same row
             continue
         if rungs and rungs[-1].permutations == left:
-            rungs[-1] = replace(rungs[-1], end=end)  # nobody is left to drop
+            rungs[-1] = replace(rungs[-1], end=end)  # no permutation is left to drop
         else:
             rungs.append(Rung(left, start, end))
         start, left = end, max(-(-left // 2), min(left, least))

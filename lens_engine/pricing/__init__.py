@@ -1,1 +1,1 @@
-"""What a run costs, before it starts."""
+"""The cost of a run, known before it starts."""

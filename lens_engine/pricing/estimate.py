@@ -1,4 +1,4 @@
-"""Estimates: what a run would cost with this model on this machine, and how fast this machine is."""
+"""Estimates: the cost of a run with this model on this machine, and the machine's pace."""
 
 import time
 from collections import deque
@@ -14,7 +14,7 @@ from lens_engine.task.template import Task
 from lens_engine.types import Phase
 
 _SAMPLE_TOKENS = 8_192
-"""About what a run scores at a time; a few seconds on a laptop."""
+"""Size of the sample (tokens): about as many as a run scores at a time; a few seconds on a laptop."""
 
 _SAMPLE_QUERIES = 16
 
@@ -23,12 +23,12 @@ _SAMPLE_QUERIES = 16
 class CostEstimate:
     """The cost of each phase when every permutation is judged on every row.
 
-    The pairs are an upper bound: children that repeat cost none, and those that are dropped less. A race that
-    can drop nobody feeds some prefixes again, so the tokens may come out higher, but not by much.
+    The pairs are an upper bound: repeated children cost nothing, and dropped permutations cost less. The tokens may be
+    slightly higher than estimated, because a race that can drop no permutation feeds some prefixes again.
     """
 
     phases: dict[Phase, Cost]
-    seconds: float | None  #: None where the pace is not known
+    seconds: float | None  #: None if the pace is unknown
 
     @classmethod
     def at_pace(cls, phases: dict[Phase, Cost], tokens_per_second: float | None) -> "CostEstimate":
@@ -40,12 +40,12 @@ class CostEstimate:
         return sum(self.phases.values(), Cost())
 
     def seconds_of(self, phase: Phase) -> float | None:
-        """A phase's share of the seconds, by its tokens."""
+        """A phase's share of the seconds, in proportion to its tokens; None if the pace is unknown."""
         return None if self.seconds is None else self.seconds * self.phases[phase].tokens / max(self.total.tokens, 1)
 
 
 def measure_lengths(rows: SplitRows, task: Task, scorer: LabelScorer) -> TokenLengths:
-    """Mean tokens of the candidates as demonstrations and of all other rows as queries."""
+    """Mean number of tokens of the candidates as demonstrations, and of all other rows as queries."""
     judged = (*rows.score_set, *rows.validation, *rows.confirmation, *rows.test)
     return TokenLengths.from_counts(
         scorer.count_tokens([task.render_demonstration(example) for example in rows.candidates]),
@@ -56,10 +56,10 @@ def measure_lengths(rows: SplitRows, task: Task, scorer: LabelScorer) -> TokenLe
 def measure_pace(
     rows: SplitRows, task: Task, scorer: LabelScorer, clock: Callable[[], float] = time.monotonic
 ) -> float | None:
-    """Tokens per second over some candidates × queries, after a first call that is not timed.
+    """Tokens per second on a sample of candidates and queries, after a first call that is not timed.
 
-    None where the clock did not move. A scorer that remembers is made to compute; one with several
-    workers has the sample as many times, since a run has enough for all of them.
+    None if the clock did not advance. A pair cache is bypassed. A scorer with several workers scores the sample once
+    for each worker, because a run keeps all workers busy.
     """
     if isinstance(scorer, RememberingScorer):
         scorer = scorer.computing

@@ -1,6 +1,6 @@
-"""Prices: what each piece of a run costs, from the sizes of its splits and the lengths of its segments.
+"""Prices: the cost of each piece of a run, from the sizes of its splits and the lengths of its segments.
 
-Pure arithmetic. What a whole method costs is said by the method (`Method.price`), in these terms.
+Pure arithmetic. `Method.price` adds up these prices for a whole method.
 """
 
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ from lens_engine.plan.rungs import Rung, plan_rungs
 from lens_engine.rows.splits import SplitRows
 
 _FINE_TUNING_READS = 3 * 5 + 2
-"""Passes over all rows, in units of scoring them: five epochs of training (forward and back, three times the work of
-scoring), and two passes that read gradients and features."""
+"""Cost of fine-tuning, in passes that score all rows: five epochs of training (each costs three scoring passes), and
+two passes that read gradients and features."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenLengths:
-    """Mean tokens of a rendered demonstration and of a rendered query."""
+    """Mean number of tokens of a rendered demonstration and of a rendered query."""
 
     demonstration: float
     query: float
@@ -47,9 +47,9 @@ class Prices:
         return min(len(self.rows.test), self.config.report.comparison_rows or len(self.rows.test))
 
     def judging(self, permutations: int, num_rows: int, *, calibrated: bool, demonstrations: int | None = None) -> Cost:
-        """`permutations` on `num_rows` rows each; with calibration, one content-free query more for each permutation.
+        """`permutations` permutations on `num_rows` rows each; with calibration, plus one content-free query for each.
 
-        `demonstrations` is the number in a prompt; None for `num_demonstrations`.
+        `demonstrations` is the number of demonstrations in a prompt; None for `config.num_demonstrations`.
         """
         n = self.config.num_demonstrations if demonstrations is None else demonstrations
         queries = num_rows + calibrated
@@ -65,14 +65,14 @@ class Prices:
         return sum((self.filtering_round(plan) for plan in self.rounds if plan.new_columns), Cost())
 
     def filtering_round(self, plan: FilterRound) -> Cost:
-        """Zero-shot and one-shot; with calibration, one content-free query more for each prefix."""
+        """One round: zero-shot and one-shot pairs; with calibration, plus one content-free query for each prefix."""
         queries = plan.new_columns + self.config.filtering.calibrated
         zero_shot = self.judging(1, plan.new_columns, calibrated=self.config.filtering.calibrated, demonstrations=0)
         tokens = plan.candidates * (self.lengths.demonstration + queries * self.lengths.query)
         return zero_shot + Cost(plan.candidates * queries, round(tokens))
 
     def searching(self) -> Cost:
-        """Stage 2, when no permutation repeats: the first permutations, and the children of each iteration."""
+        """Stage 2 if no permutation repeats: the first permutations, and the children of each iteration."""
         num_rows, calibrated = len(self.rows.validation), self.config.calibrated_search
         cost = Cost()
         for rung in plan_judging(self.config.search, num_rows):
@@ -81,7 +81,7 @@ class Prices:
         return cost
 
     def fine_tuning(self) -> Cost:
-        """Tokens that would take as long to score as fine-tuning on the candidates takes."""
+        """Fine-tuning on the candidates, as the tokens whose scoring takes equally long."""
         rows, validation = len(self.rows.candidates), len(self.rows.validation)
         return Cost(0, round((rows * _FINE_TUNING_READS + validation) * self.lengths.query))
 
@@ -104,21 +104,21 @@ class Prices:
         return self.validating(permutations) + self.testing()
 
     def rival_permutations(self, pairs: int, confirmed: int) -> int:
-        """As many random permutations as make the (permutation, row) pairs equal, confirmation counted.
+        """Number of random permutations for `pairs` (permutation, row) pairs and the confirmation's, rounded up.
 
-        A permutation that a race drops counts as judged on every row, on both sides: the rival tries as many. One
-        that is halved away counts for the rows it was judged on.
+        On both sides, a permutation that a race drops counts as judged on every row. A permutation that halving drops
+        counts with the rows it was judged on.
         """
         pairs += confirmed * len(self.rows.confirmation)
         return -(-pairs // len(self.rows.validation))
 
 
 def plan_judging(search: SearchOptions, num_rows: int) -> list[Rung]:
-    """How a full search judges on the validation rows: the first permutations, then each iteration's children."""
+    """The rungs of a full search on the validation rows: the first permutations, then each iteration's children."""
     plan = partial(plan_rungs, num_rows=num_rows, halvings=search.halvings, least=search.beam_width)
     return plan(search.num_first_permutations) + search.iterations * plan(search.num_children)
 
 
 def count_pairs(search: SearchOptions, num_rows: int) -> int:
-    """(permutation, row) pairs of a full search, as a budget counts them."""
+    """Number of (permutation, row) pairs of a full search, as the budget counts them."""
     return sum(rung.pairs for rung in plan_judging(search, num_rows))

@@ -1,10 +1,10 @@
-"""Files to labelled texts: CSV, JSONL, Parquet and inline examples; what is wrong is refused with row and field.
+"""Reads labelled texts from CSV, JSONL, Parquet and inline examples. An error names the field and the row.
 
-content_format   which format the bytes are in
-csv_rows  jsonl_rows  parquet_rows (+ parquet_child)   one reader a format
-columns  value_checks  text_checks   what a header, a JSON value and a string may be
-row_collector    the one gate every row passes: limits, problems, digest, warnings
-strict_json      JSON that means the same to every reader
+content_format   detects the format from the bytes
+csv_rows  jsonl_rows  parquet_rows (+ parquet_child)   one reader for each format
+columns  value_checks  text_checks   check a header, a JSON value, a string
+row_collector    checks every row: limits, problems, digest, warnings
+strict_json      JSON that every reader understands in the same way
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,10 +45,14 @@ _READERS: dict[FileFormat, Callable[[BufferedReader, RowCollector], None]] = {
 
 
 def parse_dataset(path: Path, limits: ParsingLimits, *, field: str = "dataset") -> ParsedDataset:
-    """The labelled texts of a file; its content decides the format, never its name.
+    """The labelled texts of a file. The file's content decides the format, not its name.
 
-    `field` is what errors call the dataset. Blocks while it reads, so it belongs in a thread.
-    Raises InvalidDataset or one of its kinds in `lens_engine.reading.errors`, and nothing else for any content.
+    `field` is the name of the dataset in error messages. The call blocks while it reads; an event loop should call it
+    in a thread.
+
+    Raises:
+        InvalidDataset: the content is wrong; also the subclasses in `lens_engine.reading.errors`. No content raises
+            another error.
     """
     with path.open("rb") as file:
         _check_size(path, limits, field)
@@ -60,9 +64,9 @@ def parse_dataset(path: Path, limits: ParsingLimits, *, field: str = "dataset") 
 
 
 def read_examples(path: str | Path) -> list[Example]:
-    """The labelled texts of a CSV, JSONL or Parquet file of one's own, with columns `text` and `label`.
+    """The labelled texts of a trusted CSV, JSONL or Parquet file with columns `text` and `label`.
 
-    The content decides the format, never the name. Blank rows are left out. `parse_dataset` also gives the warnings.
+    The file's content decides the format, not its name. Blank rows are left out. `parse_dataset` also returns warnings.
 
     Raises:
         InvalidDataset: a column is missing, or a row is bad; the error lists the first bad rows.
@@ -74,7 +78,11 @@ def read_examples(path: str | Path) -> list[Example]:
 def parse_inline(
     examples: Sequence[Mapping[str, object]], limits: ParsingLimits, *, field: str = "examples"
 ) -> ParsedDataset:
-    """The labelled texts of a JSON body, by the rules of JSONL. Raises as `parse_dataset`."""
+    """The labelled texts of a JSON body, by the rules of JSONL.
+
+    Raises:
+        InvalidDataset: as `parse_dataset`.
+    """
     rows = RowCollector(limits, field)
     for item in examples:
         add_value(item, rows)

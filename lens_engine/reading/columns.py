@@ -1,4 +1,4 @@
-"""Where the text and the label stand among the columns of a table."""
+"""Finds the columns `text` and `label` in a table's header."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _SEPARATORS = {";": "semicolon", "\t": "tab", "|": "pipe"}
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A header that was understood."""
+    """The places of the columns in a header."""
 
     text: int  #: index of the column `text`
     label: int  #: index of the column `label`
@@ -25,7 +25,11 @@ class Columns:
 
 
 def find_columns(names: Sequence[str], field: str) -> Columns:
-    """Locate `text` and `label`; raises InvalidDataset if one is missing or any name is there twice."""
+    """Find `text` and `label`.
+
+    Raises:
+        InvalidDataset: one of the two is missing, or a name occurs twice.
+    """
     if len(names) > MAX_COLUMNS:
         raise InvalidDataset(f"the dataset has more than {MAX_COLUMNS:,} columns; keep text and label", field=field)
     _refuse_repeated(names, field)
@@ -37,12 +41,12 @@ def find_columns(names: Sequence[str], field: str) -> Columns:
 
 
 def describe_unused(names: Sequence[str]) -> str:
-    """The warning that names the columns nobody reads."""
+    """The warning that names the unused columns."""
     return f"columns other than text and label are not used: {show_names(names)}"
 
 
 def _refuse_repeated(names: Sequence[str], field: str) -> None:
-    # A spreadsheet writes several empty names for the empty columns at its right: harmless.
+    # Spreadsheets write an empty name for each empty column at the right, so repeated empty names are allowed.
     repeated = [name for name, count in Counter(names).items() if count > 1 and name]
     if repeated:
         raise InvalidDataset(

@@ -1,4 +1,4 @@
-"""Which format an upload is in, by its first bytes; its name and media type are never asked."""
+"""Detects the format of an upload from its first bytes. The upload's name and media type are not used."""
 
 import codecs
 from typing import Literal
@@ -30,7 +30,7 @@ _OTHER = {
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an old Excel file",
     b"SQLite format 3\x00": "a SQLite database",
 }
-# UTF-32 first: its mark begins with the one of UTF-16.
+# UTF-32 first: its byte order mark begins with that of UTF-16.
 _FOREIGN_MARKS = {
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
@@ -42,7 +42,10 @@ _FOREIGN_MARKS = {
 def detect_format(head: bytes, field: str) -> FileFormat:
     """The format of a file that begins with `head`.
 
-    Raises UnsupportedDatasetFormat, InvalidDataset for another encoding, DatasetEmpty if there are no bytes.
+    Raises:
+        UnsupportedDatasetFormat: the content is compressed or of a format that is not supported.
+        InvalidDataset: the encoding is not UTF-8, or the file is a JSON array.
+        DatasetEmpty: there are no bytes.
     """
     if head.startswith(_PARQUET):
         return "parquet"

@@ -1,4 +1,4 @@
-"""Rows of a CSV file: UTF-8, commas, a header, any line ends."""
+"""Rows of a CSV file: UTF-8, comma-separated, with a header, any line ends."""
 
 import codecs
 import csv
@@ -15,19 +15,27 @@ _CHUNK_BYTES = 2**20
 
 
 def read_csv_rows(file: io.BufferedReader, rows: RowCollector) -> None:
-    """Give the collector every row of `file`; raises InvalidDataset for what cannot be read as a table."""
+    """Give the collector every row of `file`.
+
+    Raises:
+        InvalidDataset: the file is not a CSV table.
+    """
     check_utf8(file, rows.field)
     file.seek(0)
     text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     try:
         _read_records(_BoundedLines(text, rows.limits.max_row_characters), rows)
     finally:
-        # The caller opened the file and closes it.
+        # The caller opened the file, so the caller closes it.
         text.detach()
 
 
 def check_utf8(file: io.BufferedReader, field: str) -> None:
-    """Raises InvalidDataset with the offset of the first byte that is not UTF-8."""
+    """Check that a file is UTF-8.
+
+    Raises:
+        InvalidDataset: with the offset of the first byte that is not UTF-8.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")()
     num_decoded = 0
     while True:
@@ -47,7 +55,7 @@ def check_utf8(file: io.BufferedReader, field: str) -> None:
 
 
 class _BoundedLines:
-    """Physical lines for csv.reader, which would otherwise gather a row of any size before handing it over."""
+    """Physical lines for csv.reader, with a bound on a row: csv.reader alone collects a row of any size."""
 
     def __init__(self, text: io.TextIOWrapper, max_row_characters: int) -> None:
         self._text = text

@@ -1,18 +1,18 @@
-"""Why an upload was not taken.
+"""Errors of an upload that is refused.
 
     lens_engine.errors.InvalidDataset       422  a row, a column or a value is wrong
     ├── UnsupportedDatasetFormat            415  neither CSV, JSONL nor Parquet
     ├── DatasetTooLarge                     413  more bytes or rows than allowed
     └── DatasetEmpty                        422  fewer than two rows to work with
 
-All of them carry `field`, `row` and `problems` as `InvalidDataset` does. No message repeats a text of the upload.
+All have `field`, `row` and `problems`, like `InvalidDataset`. No message repeats a text of the upload.
 """
 
 from lens_engine.errors import InvalidDataset
 
 
 class UnsupportedDatasetFormat(InvalidDataset):
-    """The content is compressed, or of a format that is not read."""
+    """The content is compressed, or of a format that is not supported."""
 
     code = "unsupported-media-type"
 
@@ -24,6 +24,6 @@ class DatasetTooLarge(InvalidDataset):
 
 
 class DatasetEmpty(InvalidDataset):
-    """There are no rows, or only one."""
+    """The dataset has no rows, or only one."""
 
     code = "dataset-empty"

@@ -1,4 +1,4 @@
-"""Rows of a JSONL file: one strict JSON object a line."""
+"""Rows of a JSONL file: one strict JSON object on each line."""
 
 import codecs
 import io
@@ -13,7 +13,11 @@ _BLANKS = b" \t\r\n"
 
 
 def read_jsonl_rows(file: io.BufferedReader, rows: RowCollector) -> None:
-    """Give the collector every row of `file`; raises InvalidDataset when it must stop."""
+    """Give the collector every row of `file`.
+
+    Raises:
+        InvalidDataset: a line cannot be read, so reading has to stop.
+    """
     for number, offset, line in _read_lines(file, rows):
         if not line.strip(_BLANKS):
             rows.skip_blank()
@@ -30,7 +34,7 @@ def read_jsonl_rows(file: io.BufferedReader, rows: RowCollector) -> None:
 
 
 def _read_lines(file: io.BufferedReader, rows: RowCollector) -> Iterator[tuple[int, int, bytes]]:
-    """Line number from 1, offset of its first byte, and the line. Only \\n ends a line."""
+    """The number of each line (from 1), the offset of its first byte, and the line. Only \\n ends a line."""
     longest = rows.limits.max_row_characters
     number, offset = 1, len(codecs.BOM_UTF8)
     if file.read(offset) != codecs.BOM_UTF8:
@@ -49,6 +53,6 @@ def _explain(error: ValueError | RecursionError) -> str:
     if isinstance(error, RecursionError):
         return "is nested too deeply; keep the keys text and label only"
     if isinstance(error, json.JSONDecodeError):
-        # The parser's own words ("Expecting ',' delimiter") hold nothing of the line.
+        # The parser's message ("Expecting ',' delimiter") repeats no text of the line.
         return f"is not valid JSON ({error.msg} at column {error.colno:,}); write one object a line"
     return "is not valid JSON; write one object a line"

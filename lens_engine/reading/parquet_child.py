@@ -1,9 +1,9 @@
-"""Reads one Parquet file in a process of its own and writes its rows as JSON lines.
+"""Reads one Parquet file in a child process and writes its rows as JSON lines.
 
-Run as a script, with nothing of the service imported: the file on standard input, the caps as one JSON argument.
-Standard output: a header `{"columns", "num_rows"}`, rows `[text, label]`, and `{"num_rows"}` to say that it
-is complete; or at any point `{"failure", ...}`, about the next row if about any, and nothing more. A crash is a
-missing last line. The parent checks everything again, so this process need not be trusted.
+Runs as a script and imports nothing of the service. Standard input is the file; the caps are one JSON argument.
+Standard output is a header `{"columns", "num_rows"}`, rows `[text, label]`, and a last line `{"num_rows"}`. A failure
+ends the output at any point with `{"failure", ...}`; a failure of a row concerns the next row. After a crash the last
+line is missing. The parent checks everything again, so it need not trust this process.
 """
 
 import json
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _BATCH_ROWS = 1024
 _MAX_NAME_CHARACTERS = 100
 _OVERHEAD_BYTES = 9
-"""Of a value beside its characters: an offset, and a bit that says whether it is there."""
+"""Bytes of a value besides its characters: an offset and a validity bit."""
 _COLUMNS = ["text", "label"]
 
 Caps = dict[str, int]
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def limit_resources(caps: Caps) -> None:
-    """What the kernel holds this process to, before a byte of the file is looked at."""
+    """Set the kernel's limits on this process, before any byte of the file is read."""
     wanted = {
         resource.RLIMIT_AS: caps["memory_bytes"],
         resource.RLIMIT_CPU: caps["seconds"],
@@ -60,7 +60,7 @@ def read_messages(caps: Caps) -> Iterator[object]:
     schema, num_rows = file.schema_arrow, file.metadata.num_rows
     yield {"columns": list(map(_shorten, schema.names, range(caps["columns"] + 1))), "num_rows": num_rows}
     if num_rows > caps["rows"] or any(schema.names.count(name) != 1 for name in _COLUMNS):
-        return  # the header says it all
+        return  # the parent refuses the file by its header
     for name in _COLUMNS:
         if not _is_readable(schema.field(name).type, name):
             yield {"failure": "type", "column": name, "type": str(schema.field(name).type)[:_MAX_NAME_CHARACTERS]}
@@ -69,7 +69,7 @@ def read_messages(caps: Caps) -> Iterator[object]:
 
 
 def _read_rows(file: "ParquetFile", caps: Caps) -> Iterator[object]:
-    # Counted before the first row goes out, so that a bomb costs the parent nothing.
+    # Counted before the first row is written, so that a decompression bomb costs the parent nothing.
     if _count_bytes(file, caps["bytes"]) > caps["bytes"]:
         yield {"failure": "bytes"}
         return
@@ -91,7 +91,7 @@ def _write_rows(batch: "pa.RecordBatch", caps: Caps) -> Iterator[object]:
 
 
 def _count_bytes(file: "ParquetFile", most: int) -> int:
-    """Bytes of the texts and labels, counted until they are more than `most` or a row is bad."""
+    """Bytes of the texts and labels; the count ends when it exceeds `most` or a row is bad."""
     num_bytes = 0
     for batch in _read_batches(file):
         if _find_invalid(batch) is not None:
@@ -108,14 +108,14 @@ def _read_batches(file: "ParquetFile") -> "Iterator[pa.RecordBatch]":
 
 
 def _write_strings(column: "pa.Array[Any]") -> "pa.Array[Any]":
-    """Integers as decimals, dictionaries written out: bytes that can be counted."""
+    """The column as strings: integers in decimal, dictionaries decoded, so that bytes can be counted."""
     import pyarrow
 
     return column.cast(pyarrow.large_string())
 
 
 def _find_invalid(batch: "pa.RecordBatch") -> int | None:
-    """The first row of the batch that is not UTF-8; a batch that is broken otherwise raises."""
+    """The first row of the batch that is not UTF-8; None if there is none. A batch with another fault raises."""
     import pyarrow
 
     try:
@@ -123,7 +123,7 @@ def _find_invalid(batch: "pa.RecordBatch") -> int | None:
     except pyarrow.ArrowInvalid:
         batch.validate()
         bad_row = next((row for row in range(batch.num_rows) if not _is_utf8(batch, row)), None)
-        # The bad value of a dictionary may belong to another batch.
+        # A bad value of the dictionary may belong to another batch.
         if bad_row is None and not any(pyarrow.types.is_dictionary(column.type) for column in batch.columns):
             raise
         return bad_row
@@ -151,12 +151,12 @@ def _is_readable(arrow_type: "pa.DataType", column: str) -> bool:
 
 
 def _cut(value: str | None, max_characters: int) -> str | None:
-    """One character over the cap is enough for the parent to refuse it."""
+    """Cut a value to one character over the cap, which is enough for the parent to refuse it."""
     return None if value is None else value[: max_characters + 1]
 
 
 def _shorten(name: str, index: int) -> str:
-    # With its index, because two long names may begin alike.
+    # The index keeps two long names apart that begin alike.
     return name if len(name) <= _MAX_NAME_CHARACTERS else f"{name[:_MAX_NAME_CHARACTERS]}…{index}"
 
 

@@ -21,13 +21,13 @@ from lens_engine.reading.row_collector import RowCollector
 from lens_engine.reading.text_checks import show_name
 
 _CHILD = Path(__file__).with_name("parquet_child.py")
-# No other variable: a process that reads hostile bytes has no business with passwords.
+# No other variables: a process that reads untrusted bytes must not see passwords.
 _INHERITED = ("LD_LIBRARY_PATH", "PATH", "PYTHONPATH")
 _SET = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 class _UnreadableError(Exception):
-    """The child stopped, or wrote what it never writes."""
+    """The child crashed, or its output does not follow the protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,11 @@ class _Child:
 
 
 def read_parquet_rows(file: BufferedReader, rows: RowCollector) -> None:
-    """Give the collector every row of `file`; raises InvalidDataset for what the child could not read."""
+    """Give the collector every row of `file`.
+
+    Raises:
+        InvalidDataset: the child could not read the file.
+    """
     with _start_child(file, rows.limits) as child:
         messages = _read_messages(child.output, rows.limits.max_row_characters)
         try:
@@ -49,7 +53,7 @@ def read_parquet_rows(file: BufferedReader, rows: RowCollector) -> None:
 
 @contextmanager
 def _start_child(file: BufferedReader, limits: ParsingLimits) -> Iterator[_Child]:
-    """A child with `file` as its input; however the block ends, the child is dead and waited for."""
+    """A context with a child that reads `file`. At its end the child is killed and waited for."""
     environment = {name: os.environ[name] for name in _INHERITED if name in os.environ} | _SET
     command = [sys.executable, "-B", "-P", "-s", str(_CHILD), json.dumps(_caps(limits))]
     with subprocess.Popen(

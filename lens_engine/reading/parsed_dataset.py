@@ -1,4 +1,4 @@
-"""What parsing gives back."""
+"""The result of parsing an upload."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -14,5 +14,5 @@ class ParsedDataset:
 
     examples: tuple[Example, ...]  #: at least two; `row` counts data rows from 0, blank ones left out
     format: DatasetFormat
-    sha256: str  #: of the (text, label) rows in order, so the same rows have one digest in every format
-    warnings: tuple[str, ...]  #: what was taken but may surprise, a sentence each
+    sha256: str  #: of the (text, label) rows in order; equal rows have equal digests in every format
+    warnings: tuple[str, ...]  #: one sentence for each oddity that was accepted

@@ -1,4 +1,4 @@
-"""The one gate that every row passes, whatever format it came in."""
+"""The row collector: every row of every format passes its checks."""
 
 import hashlib
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ from lens_engine.rows.problem import example_bytes
 from lens_engine.types import Example
 
 _MAX_UNUSED_KEPT = 100
-"""Names of columns that are not read, and characters of each: a hostile file has no end of them."""
+"""Largest number of unused column names kept, and of characters of each, because a file may have any number."""
 
 
 class RowCollector:
-    """Keeps the good rows, notes the bad ones, and stops at the first cap that is passed.
+    """Keeps the good rows, notes the bad rows, and stops at the first cap that is exceeded.
 
-    `field` is what the API calls this dataset; columns are named below it (`dataset.text`).
+    `field` is the API's name of this dataset; a column is named below it (`dataset.text`).
     """
 
     def __init__(self, limits: ParsingLimits, field: str) -> None:
@@ -51,9 +51,11 @@ class RowCollector:
         return len(self._examples) + self._num_bad
 
     def add(self, text: str | None, label: str | None, *, line: int | None = None) -> None:
-        """Take one row, or note why not; `line` is where it begins in the file, from 1.
+        """Keep one row, or note why it is bad; `line` is the line of the file on which the row begins, from 1.
 
-        Raises DatasetTooLarge at a cap on rows or bytes, InvalidDataset at the cap on labels.
+        Raises:
+            DatasetTooLarge: the cap on rows or bytes is exceeded.
+            InvalidDataset: the cap on labels is exceeded.
         """
         has_text, has_label = not is_blank(text), not is_blank(label)
         if text is None or not has_text:
@@ -69,7 +71,7 @@ class RowCollector:
             self._keep(Example(self.next_row, text, label))
 
     def note(self, column: str | None, fault: str, *, line: int | None = None) -> None:
-        """The next row is bad, in one column or as a whole; `fault` ends a sentence that begins with its name."""
+        """Note that the next row is bad, in one column or as a whole; `fault` completes the sentence "row 3 ..."."""
         self._refuse_if_full()
         if len(self._problems) < MAX_SHOWN:
             place = f"row {self.next_row}" if line is None else f"row {self.next_row} (line {line})"
@@ -79,23 +81,32 @@ class RowCollector:
         self._num_bad += 1
 
     def stop(self, fault: str, *, line: int | None = None) -> Never:
-        """The next row cannot be read, nor anything after it: raises InvalidDataset."""
+        """Stop reading, because the next row and all rows after it cannot be read.
+
+        Raises:
+            InvalidDataset: always.
+        """
         self.note(None, fault, line=line)
         self._refuse_rows()
 
     def skip_blank(self) -> None:
-        """Pass over a line with nothing on it; it is no data row and gets no number."""
+        """Skip a blank line. It is not a data row and gets no row number."""
         self._num_blank += 1
         if self._num_blank > self.limits.max_rows:
             raise DatasetTooLarge(f"more than {self.limits.max_rows:,} lines are blank", field=self.field)
 
     def skip_columns(self, names: Sequence[str]) -> None:
-        """Remember columns that are not read, for a warning."""
+        """Remember the names of unused columns, for a warning."""
         if len(self._unused) < _MAX_UNUSED_KEPT:
             self._unused.update(dict.fromkeys(name[:_MAX_UNUSED_KEPT] for name in names[:_MAX_UNUSED_KEPT]))
 
     def finish(self, dataset_format: DatasetFormat) -> ParsedDataset:
-        """The dataset; raises DatasetEmpty, or InvalidDataset with the first bad rows."""
+        """The dataset.
+
+        Raises:
+            DatasetEmpty: fewer than two rows were kept.
+            InvalidDataset: rows are bad; `problems` lists the first.
+        """
         if not self._examples and self._num_bad == self._num_without_content:
             raise DatasetEmpty(
                 "the dataset has no rows with content; give every row a text and a label", field=self.field

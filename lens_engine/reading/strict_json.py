@@ -1,4 +1,4 @@
-"""JSON that means the same to every reader: no NaN, no repeated keys, no number that only Python could read."""
+"""Strict JSON, which every reader understands in the same way: no NaN, no repeated keys, no huge integers."""
 
 import json
 from typing import Any, Never
@@ -6,13 +6,13 @@ from typing import Any, Never
 from lens_engine.reading.text_checks import show_name
 
 MAX_DIGITS = 640
-"""Of a whole number: the smallest limit that Python itself may be set to."""
+"""Most digits of an integer: the smallest value that Python allows for its own limit."""
 
 
 class LooseJson(ValueError):
-    """JSON that Python would take, but that means different things to different readers.
+    """The text is JSON for Python, but other readers may refuse it or read it differently.
 
-    The message goes on from a subject: "holds NaN, which JSON does not have; use a string or null".
+    The message has no subject, so that the caller can put one before it: "holds NaN, which JSON does not have; ...".
     """
 
 
@@ -20,7 +20,7 @@ def load_strict_json(text: str) -> Any:
     """One JSON value (RFC 8259).
 
     Raises:
-        LooseJson: see there.
+        LooseJson: the value has NaN, an infinity, a repeated key or an integer of more than `MAX_DIGITS` digits.
         json.JSONDecodeError: the text is not JSON.
         RecursionError: the value is nested too deeply.
     """

@@ -1,11 +1,11 @@
-"""What a single string may hold, and how names are shown in messages."""
+"""Checks of a single string, and the form of names in messages."""
 
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
 MAX_SHOWN = 10
-"""Names or rows listed in one message."""
+"""Largest number of names or rows in one message."""
 
 _MAX_SHOWN_CHARACTERS = 40
 
@@ -16,15 +16,15 @@ ZERO_WIDTH = re.compile("[\u200b-\u200d\u2060-\u2064\ufeff]")
 
 
 def is_blank(value: str | None) -> bool:
-    """Whether nothing would be seen: no value, or only spaces, bidi controls and zero-width characters."""
+    """Whether a value is None or invisible: only spaces, bidi controls and zero-width characters."""
     if value is None or not value.strip():
         return True
-    # Spaces, controls and invisible characters are never alphanumeric: the usual text is settled here.
+    # Fast path: spaces, controls and invisible characters are never alphanumeric.
     return not value[0].isalnum() and not ZERO_WIDTH.sub("", BIDI_CONTROLS.sub("", value)).strip()
 
 
 def find_fault(value: str, max_characters: int) -> str | None:
-    """Why a value cannot be stored, as the rest of a sentence that begins with its column; None if it can."""
+    """Why a value cannot be stored, as a sentence without its subject (the column); None if it can be stored."""
     if len(value) > max_characters:
         return f"is longer than {max_characters:,} characters; shorten it"
     if _NUL.search(value):
@@ -35,20 +35,20 @@ def find_fault(value: str, max_characters: int) -> str | None:
 
 
 def show_name(name: object) -> str:
-    """A column or label name for a message: quoted, cut, and with nothing in it that a terminal obeys."""
+    """A column or label name for a message: quoted, cut, and without terminal control characters."""
     text = str(name)
     cut = text if len(text) <= _MAX_SHOWN_CHARACTERS else f"{text[: _MAX_SHOWN_CHARACTERS - 1]}…"
     return f"'{''.join(map(_escape, cut))}'"
 
 
 def show_names(names: Sequence[object]) -> str:
-    """The first names, and how many more there are."""
+    """The first names, and the number of further names."""
     shown = ", ".join(show_name(name) for name in names[:MAX_SHOWN])
     return f"{shown} and {len(names) - MAX_SHOWN:,} more" if len(names) > MAX_SHOWN else shown
 
 
 def find_lookalikes(labels: Iterable[str]) -> list[tuple[str, ...]]:
-    """Labels that differ only in Unicode form, upper and lower case, or spaces."""
+    """Groups of labels that differ only in Unicode form, case or spaces."""
     groups: dict[str, list[str]] = {}
     for label in labels:
         groups.setdefault(_fold(label), []).append(label)

@@ -1,4 +1,4 @@
-"""JSON values as text and label: strings as they are, whole numbers as labels, nothing guessed."""
+"""Reads JSON values as text and label: a string is taken unchanged, and a label may be an integer."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ _KINDS: tuple[tuple[type, str], ...] = (
 
 
 def add_value(value: object, rows: RowCollector, *, line: int | None = None) -> None:
-    """Give the collector one row as JSON has it; notes what is no object, lacks a key or has another type."""
+    """Give the collector one JSON row; note a value that is no object, lacks a key or has a wrong type."""
     if isinstance(value, Mapping):
         _add_mapping(value, rows, line)
     else:

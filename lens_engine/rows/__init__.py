@@ -1,1 +1,1 @@
-"""Which rows serve for what: cleaning, quotas, splits, and what fits the model's context."""
+"""Rows and their use: cleaning, quotas, splits, and the fit to the model's context."""

@@ -1,4 +1,4 @@
-"""Examples fit to be judged on: every text occurs once and has one label."""
+"""Cleaning of examples: afterwards every text occurs once and has one label."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ _MAX_LISTED = 10
 
 @dataclass(frozen=True, slots=True)
 class CleanExamples:
-    """What is left of an upload, and what was taken out."""
+    """The examples that are left of an upload, and what was removed."""
 
     examples: list[Example]
     duplicates: int
-    conflicts: list[int]  #: a row of each text that has more than one label
+    conflicts: list[int]  #: one row for each text that has more than one label
 
 
 def clean_examples(examples: Sequence[Example]) -> CleanExamples:
-    """Drop repeated texts (the first stays) and every text that has more than one label."""
+    """Remove repeated texts (the first stays), and remove every text that has more than one label."""
     labels_of: dict[str, set[str]] = {}
     for example in examples:
         labels_of.setdefault(_text_key(example), set()).add(example.label)
@@ -43,10 +43,10 @@ def _text_key(example: Example) -> str:
 
 
 def drop_leaks(train: CleanExamples, test: CleanExamples, config: SelectionConfig) -> tuple[CleanExamples, int]:
-    """The train rows whose text is not in the test rows, and how many were left out.
+    """The train rows whose text is not in the test rows, and the number of rows left out.
 
     Raises:
-        InvalidDataset: there are some, and `splits.leaked_rows` is "reject".
+        InvalidDataset: a text is in both, and `splits.leaked_rows` is "reject".
     """
     test_keys = {_text_key(example) for example in test.examples}
     leaked = [example.row for example in train.examples if _text_key(example) in test_keys]
@@ -63,6 +63,6 @@ def drop_leaks(train: CleanExamples, test: CleanExamples, config: SelectionConfi
 
 
 def list_rows(rows: Sequence[int]) -> str:
-    """The first few rows, for a message."""
+    """The first few row numbers, for a message."""
     shown = ", ".join(str(row) for row in rows[:_MAX_LISTED])
     return shown + (", …" if len(rows) > _MAX_LISTED else "")

@@ -1,4 +1,4 @@
-"""Prompts that would not fit the model's context: refused, left out or trimmed, never cut in silence."""
+"""Prompts that exceed the model's context: refused, left out or trimmed, as `config.too_long` says."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +11,12 @@ from lens_engine.task.template import Task
 from lens_engine.types import Example
 
 _SPECIAL_TOKENS = 4
-"""Room kept for what a tokenizer puts before a text."""
+"""Room kept for the tokenizer's leading special tokens (tokens)."""
 
 
 @dataclass(frozen=True, slots=True)
 class FittedRows:
-    """Splits of which every prompt fits, and what it took."""
+    """Splits whose longest prompt fits the context, and the number of texts skipped or trimmed."""
 
     rows: SplitRows
     skipped: int = 0
@@ -37,26 +37,26 @@ class _Ruler:
 
     @property
     def room(self) -> int:
-        """Tokens for demonstrations and query, when the longest label span is taken off."""
+        """Room for demonstrations and query (tokens): the context less the longest label span."""
         longest_span = max(self.scorer.count_tokens(self.task.label_spans))
         return self.scorer.max_prompt_tokens - longest_span - _SPECIAL_TOKENS
 
     @property
     def share(self) -> int:
-        """Tokens each segment may have so that any n demonstrations and any query fit."""
+        """Largest length of one segment (tokens) at which any n demonstrations and any query fit."""
         return self.room // (self.num_demonstrations + 1)
 
 
 def fit_to_context(rows: SplitRows, task: Task, scorer: LabelScorer, config: SelectionConfig) -> FittedRows:
-    """Make sure that the longest possible prompt fits, by the policy `config.too_long`.
+    """Make the longest possible prompt fit, by the policy `config.too_long`.
 
-    Under "skip_example" and "trim_input" each demonstration and query gets the same share of the
-    context, so that whatever permutation the search tries, its prompts fit.
+    Under "skip_example" and "trim_input" each demonstration and each query gets the same share of the context,
+    so the prompts of every permutation fit.
 
     Raises:
-        PromptTooLong: the policy is "reject" and the longest prompt does not fit; or the template alone
-            takes more than a demonstration's share.
-        InvalidDataset, ClassTooSmall: leaving out the long texts leaves too few.
+        PromptTooLong: the policy is "reject" and the longest prompt does not fit; or a demonstration exceeds its
+            share even with an empty text.
+        InvalidDataset, ClassTooSmall: too few examples are left without the long texts.
     """
     ruler = _Ruler(task, scorer, config.num_demonstrations)
     longest = _longest_prompt(rows, ruler)
@@ -107,7 +107,7 @@ def _skip(rows: SplitRows, ruler: _Ruler) -> FittedRows:
 
 
 def _trim(rows: SplitRows, ruler: _Ruler) -> FittedRows:
-    """Cut long texts; a candidate that then equals a row it would be judged on is left out."""
+    """Cut long texts. A candidate whose cut text equals the text of another split's row is left out."""
     trimmed = 0
 
     def fit(examples: tuple[Example, ...], lengths: list[int]) -> tuple[Example, ...]:
@@ -130,7 +130,7 @@ def _trim(rows: SplitRows, ruler: _Ruler) -> FittedRows:
 
 
 def _trim_text(example: Example, ruler: _Ruler) -> Example:
-    """The longest beginning whose demonstration fits its share, found by halving."""
+    """The example with the longest beginning of its text whose demonstration fits the share; found by bisection."""
     low, high = 0, len(example.text)
     while low < high:
         middle = (low + high + 1) // 2

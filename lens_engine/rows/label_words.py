@@ -35,10 +35,12 @@ def _without_example(label: str, field: str) -> InvalidInput:
 
 
 def check_labels(labels: Sequence[str], examples: Sequence[Example], field: str) -> None:
-    """
+    """Refuse labels and label words that do not match.
+
     Raises:
-        InvalidDataset: naming the first row whose label has no word.
-        InvalidVerbalizer, ClassTooSmall: naming the first label without an example, in the dataset or the test rows.
+        InvalidDataset: a row's label has no label word; names the first such row.
+        InvalidVerbalizer, ClassTooSmall: a label has no example in the dataset (or in the test rows); names the
+            first such label.
     """
     for mismatch in find_mismatches(labels, examples, field):
         raise mismatch

@@ -1,4 +1,4 @@
-"""A problem to solve: a task and its labelled examples."""
+"""A problem: a task and its labelled examples."""
 
 import hashlib
 import json
@@ -11,9 +11,9 @@ from lens_engine.types import Example
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is to be solved: a task and its labelled examples.
+    """A task and its labelled examples.
 
-    `test` is None when test rows are to be held out of `examples`.
+    If `test` is None, the selection holds test rows out of `examples`.
     """
 
     task: Task
@@ -22,7 +22,7 @@ class Problem:
 
 
 def digest_examples(examples: Iterable[Example]) -> str:
-    """SHA-256 of the (text, label) rows in order; the same for the same rows in any file format."""
+    """SHA-256 of the (text, label) rows in order. Equal rows have equal digests, whatever the file format."""
     digest = hashlib.sha256()
     for example in examples:
         digest.update(example_bytes(example))
@@ -30,5 +30,5 @@ def digest_examples(examples: Iterable[Example]) -> str:
 
 
 def example_bytes(example: Example) -> bytes:
-    """The bytes of one row that `digest_examples` digests."""
+    """One row as `digest_examples` hashes it."""
     return json.dumps([example.text, example.label], ensure_ascii=False, separators=(",", ":")).encode() + b"\n"

@@ -1,4 +1,4 @@
-"""How many of each label: demonstrations, survivors of a filtering round, rows of a split."""
+"""Quotas: the number of demonstrations, of survivors of a round or of rows of a split, for each label."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,16 +14,16 @@ T = TypeVar("T")
 
 
 def count_labels(examples: Iterable[Example], labels: Sequence[str]) -> dict[str, int]:
-    """Examples of each label, in the order of `labels`, zeros included."""
+    """Number of examples of each label, in the order of `labels`; a label without examples has 0."""
     counts = Counter(example.label for example in examples)
     return {label: counts[label] for label in labels}
 
 
 def share_equally(total: int, available: Mapping[str, int]) -> dict[str, int]:
-    """`total` places, the same number for each label as far as it has them.
+    """Divide `total` places equally among the labels, within the examples available.
 
-    A label with fewer than its share gives all it has, and the others take its places. What is left
-    of an uneven division goes to the labels with most examples, then to the first in order.
+    A label with fewer examples than its share gives all of them, and the other labels share the remaining places.
+    The remainder of an uneven division goes to the labels with the most examples, ties to the first in order.
     """
     quotas = dict.fromkeys(available, 0)
     left = min(total, sum(available.values()))
@@ -39,9 +39,9 @@ def share_equally(total: int, available: Mapping[str, int]) -> dict[str, int]:
 
 
 def share_proportionally(total: int, available: Mapping[str, int]) -> dict[str, int]:
-    """`total` places in proportion to the counts (largest remainder).
+    """Divide `total` places in proportion to the counts (largest-remainder method).
 
-    A label that has an example gets at least one place, while there are as many places as labels.
+    If there are at least as many places as labels, every label with an example gets at least one place.
     """
     whole = sum(available.values())
     total = min(total, whole)
@@ -60,7 +60,7 @@ def share_proportionally(total: int, available: Mapping[str, int]) -> dict[str, 
 
 
 def take_quotas(items: Iterable[T], quotas: Mapping[str, int], label_of: Callable[[T], str]) -> tuple[list[T], list[T]]:
-    """The first items of each label, as many as its quota, and the rest; both in the given order."""
+    """The first items of each label up to its quota, and the remaining items; both in the given order."""
     left = dict(quotas)
     taken, rest = list[T](), list[T]()
     for item in items:
@@ -74,9 +74,9 @@ def take_quotas(items: Iterable[T], quotas: Mapping[str, int], label_of: Callabl
 
 
 def spread_evenly(groups: IndexArray) -> FloatArray:
-    """Where each row stands, between 0 and 1, when the rows of each group are spread evenly  # [rows].
+    """Sort keys in [0, 1] that spread the rows of each group evenly  # [rows].
 
-    In this order every beginning has the groups in proportion.
+    In the order of these keys, every beginning has the groups in proportion.
     """
     places = np.empty(len(groups))
     for group in np.unique(groups):
@@ -86,10 +86,10 @@ def spread_evenly(groups: IndexArray) -> FloatArray:
 
 
 def demonstration_quotas(config: SelectionConfig, available: Mapping[str, int]) -> dict[str, int] | None:
-    """Demonstrations of each label in a permutation; None when it need not be label-balanced.
+    """Number of demonstrations of each label in a permutation; None if `config.balanced` is false.
 
     Raises:
-        InvalidConfig: fewer demonstrations than labels, while label balance is asked for.
+        InvalidConfig: `config.balanced` is true, and there are fewer demonstrations than labels.
     """
     if not config.balanced:
         return None

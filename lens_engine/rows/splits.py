@@ -1,9 +1,10 @@
-"""From labelled examples to splits that never meet.
+"""Cuts labelled examples into disjoint splits.
 
-The test rows are given, or held out of the upload. From the rest come validation rows V, confirmation
-rows, the score set S and the candidates D, all disjoint. A text is in one split only: duplicates are
+The test rows are given, or held out of the upload. The other rows are cut into validation rows V,
+confirmation rows, the score set S and the candidates D. A text is in one split only: duplicates are
 dropped, a text with two labels is set aside, and a text that is also in the test rows is left out of
-the others (or refused, if `splits.leaked_rows` says so). All of it is counted and said.
+the other splits (or refused, if `splits.leaked_rows` is "reject"). The splits carry the counts and a
+warning for each case.
 """
 
 from collections.abc import Sequence
@@ -29,15 +30,14 @@ from lens_engine.rows.quotas import (
 from lens_engine.types import Example
 
 _VALIDATION_SHARE, _CONFIRMATION_SHARE, _SCORE_SHARE = 0.25, 0.20, 0.20
-"""The most that a split may take of the rows left after the test rows, so that small uploads work."""
+"""Largest share of the rows left after the test rows that a split may take, so that small uploads work."""
 
 
 @dataclass(frozen=True, slots=True)
 class SplitRows:
-    """The rows of each split; no text is in two of them.
+    """The rows of each split; no text is in two splits.
 
-    `score_set` is ordered so that each of its beginnings is label-balanced: the score set of a round
-    is a beginning of it.
+    Every beginning of `score_set` is label-balanced, because the score set of a round is such a beginning.
     """
 
     candidates: tuple[Example, ...]
@@ -56,12 +56,12 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     """Cut a problem's examples into splits; the same seed gives the same rows.
 
     Raises:
-        InvalidVerbalizer: a label word whose label no example has.
-        InvalidDataset: a label without a label word, or, where `splits.leaked_rows` is "reject", a
-            text in both dataset and test rows.
+        InvalidVerbalizer: a label has a label word but no example.
+        InvalidDataset: a label has no label word; or a text is in both dataset and test rows, and
+            `splits.leaked_rows` is "reject".
         ClassTooSmall: a label has fewer examples than the splits and its quota need; the message
             names the label and the number.
-        InvalidConfig: fewer demonstrations than labels in a label-balanced selection, or filtering
+        InvalidConfig: a label-balanced selection has fewer demonstrations than labels, or filtering
             keeps fewer examples than a permutation needs.
     """
     labels = problem.task.labels
@@ -97,7 +97,7 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
 
 
 def _check_keep(labels: Sequence[str], config: SelectionConfig) -> None:
-    """What filtering keeps must fill the quotas, whichever label gets the odd place."""
+    """Refuse a `filtering.keep` that cannot fill the quotas, whichever label gets the odd place."""
     quotas = demonstration_quotas(config, dict.fromkeys(labels, 1))
     least = config.num_demonstrations if quotas is None else max(quotas.values()) * len(labels)
     if config.filtering.keep < least:
@@ -130,7 +130,7 @@ def _at_most(wanted: int, share: float, available: int) -> int:
 
 
 def _take(pool: list[Example], labels: Sequence[str], total: int) -> tuple[list[Example], list[Example]]:
-    """The first `total` rows in proportion to the labels, and the rest, both in the pool's order."""
+    """The first `total` rows in proportion to the labels, and the remaining rows; both in the pool's order."""
     return _take_quotas(pool, share_proportionally(total, count_labels(pool, labels)))
 
 
@@ -149,7 +149,7 @@ def _take_score_set(
 
 
 def _spare(pool: list[Example], labels: Sequence[str], config: SelectionConfig) -> dict[str, int]:
-    """What each label can give to the score set: half of its rows at most, and never what its quota needs."""
+    """Rows that each label can give to the score set: at most half of its rows, and none that its quota needs."""
     counts = count_labels(pool, labels)
     needed = demonstration_quotas(config, counts) or dict.fromkeys(labels, 1)
     return {label: max(min(count // 2, count - needed[label]), min(count, 1)) for label, count in counts.items()}
@@ -170,7 +170,7 @@ def _take_candidates(rest: list[Example], labels: Sequence[str], config: Selecti
 
 
 def check_sizes(split: SplitRows, labels: Sequence[str], config: SelectionConfig) -> None:
-    """Refuse splits that cannot serve: too few candidates, or a label with no row where one is needed.
+    """Refuse splits with too few candidates, or with a label that has no row in a split that needs one.
 
     Raises:
         InvalidDataset, ClassTooSmall: see `split_examples`.
@@ -206,8 +206,8 @@ def check_sizes(split: SplitRows, labels: Sequence[str], config: SelectionConfig
 
 def _refuse_class(label: str, split: str, needed: int, found: int) -> None:
     raise ClassTooSmall(
-        f"label {label!r} is too rare: it needs {needed} {split} row{'s' * (needed > 1)}, and {found} could be had "
-        "after the other splits; add examples of it, or take it out",
+        f"label {label!r} is too rare: it needs {needed} {split} row{'s' * (needed > 1)}, but only {found} are left "
+        "after the other splits; add examples of it, or remove the label",
         field="dataset.label",
     )
 

@@ -1,7 +1,7 @@
-"""Checkpoints: all the state a run needs to go on as if it had never stopped.
+"""Checkpoints: the state from which a run resumes as if it had never stopped.
 
-One is saved after each filtering round, each search iteration and each step of the evaluation.
-Random generators need no state here: each step derives its own from the seed (randomness.py).
+A run saves one after each filtering round, each search iteration and each step of the evaluation.
+A checkpoint holds no state of random generators: each step derives its own generator (randomness.py).
 """
 
 import hashlib
@@ -23,8 +23,10 @@ _DIGEST_BYTES = hashlib.sha256().digest_size
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """State after `step` steps of `phase`. `fingerprint` names the run it belongs to; `dtype` is the
-    precision it was computed in, which a resumed run must use again."""
+    """The state after `step` steps of `phase`.
+
+    `fingerprint` identifies the run. `dtype` is the number format of the scores; a resumed run must use the same.
+    """
 
     fingerprint: str
     phase: Phase
@@ -34,7 +36,7 @@ class Checkpoint:
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
-        """An .npz archive without pickles, behind the SHA-256 of its bytes."""
+        """The SHA-256 of an .npz archive without pickles, followed by the archive."""
         header = {
             "fingerprint": self.fingerprint,
             "phase": self.phase,
@@ -52,10 +54,10 @@ class Checkpoint:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Checkpoint":
-        """Read what `to_bytes` wrote.
+        """Read the bytes that `to_bytes` wrote.
 
         Raises:
-            CheckpointDamaged: the bytes were torn or changed.
+            CheckpointDamaged: the bytes are incomplete or changed.
         """
         digest, body = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
         if hashlib.sha256(body).digest() != digest:
@@ -74,7 +76,7 @@ class Checkpoint:
 
 
 class CheckpointStore(Protocol):
-    """Keeps the newest checkpoint of one run. `save` must be atomic: the old one or the new one."""
+    """Keeps the newest checkpoint of one run. `save` must be atomic: a crash leaves the old or the new one."""
 
     def load(self) -> Checkpoint | None: ...
 
@@ -82,7 +84,7 @@ class CheckpointStore(Protocol):
 
 
 class MemoryCheckpointStore:
-    """Keeps checkpoints for as long as the process lives; the default."""
+    """Keeps the newest checkpoint in memory; the default."""
 
     def __init__(self, checkpoint: Checkpoint | None = None) -> None:
         self._checkpoint = checkpoint

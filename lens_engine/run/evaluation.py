@@ -1,7 +1,7 @@
-"""The evaluation phase: confirm the finalists, judge the choice on fresh test rows, compare it with the rivals.
+"""The evaluation phase: confirm the finalists, judge the choice on the test rows, compare it with the baselines.
 
-Each step is checkpointed. Confirmation and test come first; what the budget does not cover after them
-is left out and named.
+A checkpoint follows each step. Confirmation and test come first. A later step that the budget does not cover
+is left out, and a warning names it.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ Save = Callable[[Evaluation], None]
 
 
 def price_evaluation(run: Run, method: Method[Any]) -> Cost:
-    """The whole phase, when the search judges all that it may."""
+    """The price of the whole phase, after a search that judges as many permutations as it may."""
     report, prices = run.config.report, run.prices
     n = method.num_demonstrations
     cost = prices.confirming(method.num_finalists) + prices.testing(n) + prices.testing(demonstrations=0)
@@ -49,19 +49,19 @@ class _Step:
 
 @dataclass(frozen=True)
 class Evaluator:
-    """Runs the steps of the evaluation that are still to do."""
+    """Runs the remaining steps of the evaluation."""
 
     run: Run
     meter: Meter
     method: Method[Any]
     findings: Findings
-    chosen: Permutation  #: what the method came to, before confirmation
+    chosen: Permutation  #: the method's choice, before confirmation
 
     def evaluate(self, evaluation: Evaluation, save: Callable[[Evaluation, int], None]) -> None:
-        """Do each step and `save` its outcome.
+        """Do each remaining step, and call `save` after it.
 
         Raises:
-            Stopped: cancelled; what was saved holds.
+            Stopped: the run was cancelled; the evaluation saved last stays valid.
         """
         steps = self._steps(evaluation)
         for number, step in enumerate(steps, start=1):
@@ -71,7 +71,7 @@ class Evaluator:
                 save(evaluation, number)
 
     def _take(self, step: _Step, evaluation: Evaluation, save: Save) -> Evaluation:
-        """Do a step, or leave it out and say so. The test rows are judged whatever the budget says."""
+        """Do a step, or add it to `skipped` if the budget does not cover it. The test step ignores the budget."""
         self.meter.reserve = Cost() if "test" in evaluation.done else self._testing
         if step.name == "test":
             with self.meter.beyond_budget():
@@ -91,7 +91,7 @@ class Evaluator:
         return self.meter.affords(step.cost)
 
     def _steps(self, evaluation: Evaluation) -> list[_Step]:
-        """The steps asked for, with the cost of what is left of each, in order of importance."""
+        """The steps that the options ask for, in order of importance, each with the cost of its remaining work."""
         report, prices = self.run.config.report, self.run.prices
         num_finalists = self.method.num_finalists
         wanted = {
@@ -112,7 +112,7 @@ class Evaluator:
         return [step for step in steps if wanted.get(step.name, True)]
 
     def _confirm(self, evaluation: Evaluation, _: Save) -> Evaluation:
-        """Judge the finalists on fresh rows; the best on validation and confirmation rows together wins."""
+        """Judge the finalists on the confirmation rows; choose the best on validation and confirmation rows."""
         finalists, rows = self.findings.finalists, self._rows(self.run.rows.confirmation)
         judgements = self._judge(finalists, rows, calibrated=self.run.config.calibrated_search)
         dtype = self.meter.scorer.identity.dtype
@@ -139,8 +139,8 @@ class Evaluator:
         return _with_baselines(evaluation, random=spread(self._judge(permutations, self._comparison_rows)))
 
     def _random_and_validation(self, evaluation: Evaluation, save: Save) -> Evaluation:
-        """As many random permutations as the method judged, in whole or in part, its confirmation counted."""
-        # Which rows are hard is known from the finalists, which were judged on the same ones.
+        """Random-and-validation, with as many (permutation, row) pairs as the method and its confirmation."""
+        # The finalists were judged on the same rows, so their margins show which rows are hard.
         search = RandomSearch(self.run, self.meter, self.findings.margins)
         for tally in search.steps(evaluation.rival, self._num_rivals(evaluation.num_confirmed)):
             evaluation = _with_rival(evaluation, tally)
@@ -177,7 +177,7 @@ class Evaluator:
     def _judge(
         self, permutations: Sequence[Permutation], rows: EvaluationRows, *, calibrated: bool | None = None
     ) -> list[Judgement]:
-        """Judge permutations of candidates; calibrated as the report is, unless told."""
+        """Judge permutations of candidates; `calibrated` defaults to `report.calibrated`."""
         prefixes = self.run.task.render_permutations(self.run.rows.candidates, permutations)
         asked = self.run.config.report.calibrated if calibrated is None else calibrated
         return judge(self.meter, prefixes, rows, calibrated=asked)
@@ -210,7 +210,7 @@ def _mark_skipped(evaluation: Evaluation, name: str) -> Evaluation:
 
 
 def _save_within(save: Callable[[Evaluation, int], None], number: int, evaluation: Evaluation) -> None:
-    """Save in the middle of a step: the step before it is the last finished one."""
+    """Save within a step: the number of finished steps is `number - 1`."""
     save(evaluation, number - 1)
 
 

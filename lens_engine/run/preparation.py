@@ -1,4 +1,4 @@
-"""A run before it starts: its rows, its method, its price."""
+"""Preparation of a run: its rows, its method, its price."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,7 @@ from lens_engine.types import Phase
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A problem cut into rows that fit, and the method that is to solve it."""
+    """A problem, its splits fitted to the context, the method, and a meter with the planned cost."""
 
     problem: Problem
     fitted: FittedRows
@@ -65,9 +65,9 @@ def price_run(run: Run, method: Method[Any]) -> dict[Phase, Cost]:
 
 
 def estimate_cost(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -> CostEstimate:
-    """Pairs, tokens and seconds of the whole run, by phase; a budget may end it earlier.
+    """Pairs, tokens and seconds of the whole run, by phase. A budget may end the run earlier.
 
-    Tokens are counted by the scorer. The pace is measured: a small sample is scored, twice.
+    The scorer counts the tokens. The pace (tokens per second) is measured: a small sample is scored twice.
 
     Raises:
         InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.

@@ -1,4 +1,4 @@
-"""From what a run found to the result it returns."""
+"""Builds the result of a run from its final state."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from lens_engine.types import Permutation, StopReason
 
 @dataclass(frozen=True)
 class Ending:
-    """All that a result is made of."""
+    """The input of `build_result`."""
 
     prepared: PreparedRun
     findings: Findings
@@ -28,7 +28,7 @@ class Ending:
 
     @property
     def chosen(self) -> Permutation:
-        """What is served: what confirmation came to, or else what the method did."""
+        """The permutation of the result: the choice of the confirmation, or else of the method."""
         confirmed = self.state.evaluation.chosen
         return self.chosen_by_method if confirmed is None else confirmed
 
@@ -87,7 +87,7 @@ def _validation_figure(ending: Ending) -> Accuracy | None:
 
 
 def _lead(ending: Ending) -> Lead | None:
-    """The chosen permutation against the runner-up of the finalists, by the rows that decided between them."""
+    """The lead of the chosen permutation over the runner-up of the finalists, on the rows that ranked them."""
     findings, pooled = ending.findings, ending.state.evaluation.pooled_scores
     if len(findings.finalists) < 2:
         return None
@@ -142,7 +142,7 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
 
 
 def _noisy_lead(lead: Lead | None, dtype: str) -> list[str]:
-    """A sentence where a 16-bit format may have decided; in float32 only twins are that close."""
+    """A warning if the rounding of a 16-bit format may have decided; none for float32."""
     if lead is None or not lead.within_noise or dtype == "float32":
         return []
     ahead = f"leads the runner-up by {lead.rows} of" if lead.rows else "and the runner-up are level on the"

@@ -24,12 +24,12 @@ from lens_engine.types import Permutation, StopReason
 class Session:
     """One run: its state, and the steps that advance it, each followed by a checkpoint.
 
-    A new session takes up the store's checkpoint, or starts afresh where it has none.
+    A new session resumes from the store's checkpoint; if the store has none, the session starts at the beginning.
 
     Raises:
-        InvalidConfig: the budget cannot pay for a first result, or the method lacks what it chooses by.
+        InvalidConfig: the budget cannot pay for a first result, or `Method.check` failed.
         CheckpointForeign: the checkpoint belongs to other data, options, model or engine version.
-        CheckpointDamaged: from the store.
+        CheckpointDamaged: the checkpoint's bytes do not match their digest.
     """
 
     prepared: PreparedRun
@@ -62,13 +62,13 @@ class Session:
         return self.prepared.method
 
     def choose(self) -> StopReason:
-        """Let the method choose until it is done, the budget is used up, or a stop is asked for.
+        """Run the method until it is done, the budget is used up, or a stop is asked for; returns which of the three.
 
-        A resumed run whose evaluation has begun does not search on, whatever its budget is now: what
-        was evaluated would no longer be what was found.
+        A resumed run whose evaluation has begun does not search further, even with a larger budget: a new choice
+        would not be the permutation that was evaluated.
 
         Raises:
-            NothingSelected: stopped before there was a permutation.
+            NothingSelected: the run was stopped before it had a permutation.
         """
         if self.state.ended is not None:
             return self.state.ended
@@ -85,7 +85,7 @@ class Session:
         return reason
 
     def evaluate(self, reason: StopReason) -> StopReason:
-        """The evaluation phase of a choice that ended for this reason; returns why the run as a whole ended."""
+        """Evaluate the choice; `reason` is why the method ended. Returns why the whole run ended."""
         findings = self.method.findings(self.state.method)
         evaluator = Evaluator(self.run, self.meter, self.method, findings, self._chosen)
         try:
@@ -102,7 +102,7 @@ class Session:
     @property
     def _chosen(self) -> Permutation:
         if self.state.chosen is None:
-            raise RuntimeError("choose() comes first")
+            raise RuntimeError("call choose() first")
         return self.state.chosen
 
     def _save_evaluation(self, evaluation: Evaluation, step: int) -> None:
@@ -123,7 +123,7 @@ class Session:
 
     @cached_property
     def _fingerprint(self) -> str:
-        """What a checkpoint must share with a run; the budget may change between attempts."""
+        """SHA-256 of everything that a checkpoint and a run must share. The budget may change between attempts."""
         problem, identity = self.prepared.problem, self.meter.scorer.identity
         content = {
             "lens": __version__,

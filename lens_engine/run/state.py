@@ -1,4 +1,4 @@
-"""All that a run has found so far, as one value that fits into a checkpoint."""
+"""The state of a run: everything that it has found so far, and its form in a checkpoint."""
 
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -15,13 +15,13 @@ S = TypeVar("S")
 
 
 class Evaluation(Record):
-    """What the evaluation phase has found; `done` names its finished steps."""
+    """The findings of the evaluation phase; `done` names the finished steps."""
 
     done: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()  #: steps the budget did not cover
-    chosen: Permutation | None = None  #: what confirmation came to; None before it, or without it
+    chosen: Permutation | None = None  #: choice of the confirmation; None before it, or without one
     confirmation: Accuracy | None = None
-    pooled_scores: tuple[Score, ...] = ()  #: of the finalists, on validation and confirmation rows together
+    pooled_scores: tuple[Score, ...] = ()  #: of each finalist, on validation and confirmation rows together
     test: Accuracy | None = None
     test_correct: tuple[bool, ...] = ()
     baselines: Baselines = Baselines()
@@ -31,7 +31,7 @@ class Evaluation(Record):
 
     @property
     def num_confirmed(self) -> int:
-        """Permutations judged on the confirmation rows."""
+        """Number of permutations judged on the confirmation rows."""
         return len(self.pooled_scores)
 
 
@@ -40,7 +40,7 @@ class RunState(Generic[S]):
     """The state between two steps of a run."""
 
     method: S  #: the method's own state
-    chosen: Permutation | None = None  #: what the method came to; None before it has ended
+    chosen: Permutation | None = None  #: the method's choice; None before the method has ended
     ended: StopReason | None = None  #: why the method ended
     evaluation: Evaluation = field(default_factory=Evaluation)
     spent: Cost = Cost()

@@ -1,1 +1,1 @@
-"""How a model is asked: label words after prompts, scored."""
+"""Scoring: log-probabilities of label words after prompts."""

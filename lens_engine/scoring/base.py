@@ -1,8 +1,8 @@
 """The one contract between the algorithms and a language model.
 
-Everything LENS asks is one question: for each prefix (zero or more demonstrations), each query and
-each label word, what is log p(label word | prefix ⊕ query)? Zero-shot, one-shot contributions
-(Eq. 3), evaluating a permutation, and contextual calibration are all calls of it.
+LENS needs one operation: for each prefix (zero or more demonstrations), each query and each label
+word, compute log p(label word | prefix ⊕ query). Zero-shot scores, one-shot contributions (Eq. 3),
+the judging of a permutation and contextual calibration are all calls of this operation.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,12 +12,12 @@ from typing import Protocol, runtime_checkable
 from lens_engine.types import LabelLogProbs
 
 Prefix = tuple[str, ...]
-"""Rendered demonstrations, each one segment that is tokenised apart; () is zero-shot."""
+"""Rendered demonstrations, each a segment that is tokenised alone; () is zero-shot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Prefixes and queries that are scored in one call, each with each."""
+    """Prefixes and queries of one call; every prefix is scored with every query."""
 
     prefixes: tuple[Prefix, ...]
     queries: tuple[str, ...]
@@ -25,39 +25,39 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class ScorerIdentity:
-    """What decides the numbers a scorer returns; part of provenance and of the result's digest."""
+    """The properties of a scorer that decide its numbers; part of the provenance and of the result's digest."""
 
     model: str
-    revision: str  #: of the model's files: a SHA-256, or the hub's commit
+    revision: str  #: SHA-256 of the model's files, or the hub's commit
     dtype: str  #: "float32", "bfloat16" or "float16"
     device: str
-    executor: str  #: how prompts are run: "packed", "cached" or "plain"
-    token_budget: int | None = None  #: tokens a forward may feed; halved, for good, when memory runs out
+    executor: str  #: "packed", "cached" or "plain"
+    token_budget: int | None = None  #: largest forward (tokens); halved permanently when memory runs out
 
 
 class LabelScorer(Protocol):
-    """Scores label words after prompts. Implementations are deterministic: same call, same bits."""
+    """Scores label words after prompts. An implementation is deterministic: equal calls give equal bits."""
 
     @property
     def identity(self) -> ScorerIdentity: ...
 
     @property
     def max_prompt_tokens(self) -> int:
-        """The model's context, label word included."""
+        """Longest prompt with its label word (tokens): the model's context."""
         ...
 
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
-        """Tokens of each segment, tokenised apart as `score` does, without special tokens."""
+        """Number of tokens of each segment, tokenised alone as in `score`, without special tokens."""
         ...
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
         """Score every prefix with every query.
 
         Args:
-            prefixes: P prefixes; each is computed once, however many queries share it.
-            queries: Q rendered inputs, each up to, not including, the label word; not empty.
-            label_spans: L label words as they stand in the text, leading space included. They may
-                have several tokens and share first tokens; no two may be the same tokens.
+            prefixes: P prefixes; each is computed once for all queries.
+            queries: Q rendered inputs, each ending before the label word; none is empty.
+            label_spans: L label words as they occur in the text, with the leading space. A span may have several
+                tokens, and two spans may share first tokens; no two spans may have equal tokens.
 
         Returns:
             `label_log_probs  # [P, Q, L]` float32: natural log of the joint probability of the
@@ -65,33 +65,33 @@ class LabelScorer(Protocol):
 
         Raises:
             PromptTooLong: a prompt with its longest label span exceeds `max_prompt_tokens`.
-            InvalidVerbalizer: two spans have the same tokens; both are named.
-            NonFiniteScore: the model gave NaN or an infinity.
+            InvalidVerbalizer: two spans have equal tokens; the message names both.
+            NonFiniteScore: the model returned NaN or an infinity.
         """
         ...
 
 
 @runtime_checkable
 class ParallelScorer(LabelScorer, Protocol):
-    """A scorer with several workers, each of which gives the same bits for the same block."""
+    """A scorer with several workers; every worker gives equal bits for equal blocks."""
 
     @property
     def num_workers(self) -> int: ...
 
     def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
-        """Score blocks side by side; `[P, Q, L]` of each, as `score` gives it, in the order of the blocks.
+        """Score blocks in parallel; yields `[P, Q, L]` for each, as `score`, in the order of the blocks.
 
-        A block is taken from `blocks` when a worker can soon begin with it, in the caller's thread, and
-        whatever has been taken is scored and given back, also when `blocks` ends early.
+        The caller's thread takes a block from `blocks` when a worker can soon start it. Every block taken is scored
+        and yielded, even if `blocks` ends early.
 
         Raises:
-            LensError: as `score`, when it is the turn of the block that failed.
+            LensError: as `score`; raised in place of the failed block's scores.
         """
         ...
 
 
 def score_blocks(scorer: LabelScorer, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
-    """As `ParallelScorer.score_blocks`; a scorer without workers takes one block after the other."""
+    """As `ParallelScorer.score_blocks`; a scorer without workers scores one block after the other."""
     if isinstance(scorer, ParallelScorer):
         yield from scorer.score_blocks(blocks, label_spans)
         return

@@ -1,8 +1,8 @@
-"""Label words of several tokens as a trie: a shared beginning is fed to the model once.
+"""Label words of several tokens as a trie, so that a shared beginning is fed to the model once.
 
-log p(label word) is a sum over its tokens, each given the tokens before it. What has to be fed after
-a query is therefore every distinct *proper* prefix of a label word; the empty one is the query's own
-last token (the root). Four single-token labels need nothing more; DBPedia's fourteen need nine tokens.
+log p(label word) is a sum over its tokens, each given the tokens before it. So every distinct *proper*
+prefix of a label word has to be fed after a query; the empty prefix is the query's own last token (the
+root). Four single-token labels need no more tokens; DBPedia's fourteen labels need nine.
 """
 
 from collections.abc import Sequence
@@ -33,17 +33,17 @@ class LabelTrie:
 
     @property
     def num_fed(self) -> int:
-        """Tokens fed after each query."""
+        """Number of tokens fed after each query."""
         return self.num_nodes - 1
 
     @property
     def flat_reads(self) -> tuple[tuple[int, int], ...]:
-        """The reads of all labels in one row, label after label."""
+        """The reads of all labels in one tuple, label after label."""
         return tuple(read for path in self.reads for read in path)
 
     @property
     def longest_span(self) -> int:
-        """Tokens of the longest label word."""
+        """Length of the longest label word (tokens)."""
         return max(len(path) for path in self.reads)
 
     def path(self, node: int) -> tuple[int, ...]:
@@ -55,7 +55,7 @@ class LabelTrie:
         return tuple(reversed(nodes))
 
     def chains(self) -> tuple[tuple[int, ...], ...]:
-        """Paths to the nodes without children; together they visit every node. ((),) if nothing is fed."""
+        """Paths to the nodes without children; together the paths visit every node. ((),) if no token is fed."""
         inner = set(self.parents)
         return tuple(self.path(node) for node in range(self.num_nodes) if node not in inner)
 
@@ -64,10 +64,10 @@ def build_label_trie(label_spans: Sequence[str], span_tokens: Sequence[Sequence[
     """The trie of `label_spans`, whose tokens are `span_tokens`.
 
     Raises:
-        InvalidVerbalizer: a span has no token, or two have the same tokens; both are named.
+        InvalidVerbalizer: as `check_distinct`.
     """
     check_distinct(label_spans, span_tokens)
-    # Sorted, so that every node comes right after its parent's earlier descendants: depth first.
+    # Sorting puts every node right after its parent's earlier descendants: depth-first order.
     proper = sorted({tuple(tokens[:end]) for tokens in span_tokens for end in range(len(tokens))})
     node_of = {prefix: node for node, prefix in enumerate(proper)}
     return LabelTrie(
@@ -85,7 +85,7 @@ def check_distinct(label_spans: Sequence[str], span_tokens: Sequence[Sequence[ob
     """Refuse label words that the model cannot tell apart.
 
     Raises:
-        InvalidVerbalizer: there is none, one has no token, or two have the same; both are named.
+        InvalidVerbalizer: there is no label word, one has no token, or two have equal tokens; the message names both.
     """
     if not label_spans:
         raise InvalidVerbalizer("there are no label words to score", field="verbalizer")

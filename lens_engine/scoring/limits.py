@@ -1,4 +1,4 @@
-"""Checks every scorer makes before and after the model runs; no model here."""
+"""Checks that every scorer makes before and after a forward."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ from lens_engine.types import LabelLogProbs
 def check_prompt_lengths(
     prefix_lengths: Sequence[int], query_lengths: Sequence[int], longest_span: int, max_prompt_tokens: int
 ) -> None:
-    """Refuse the whole call if its longest prompt does not fit; lengths are in tokens.
+    """Refuse the whole call if its longest prompt exceeds the context; lengths are in tokens.
 
     Raises:
-        PromptTooLong: the message says which prefix and query, how long they are, and how to mend it.
+        PromptTooLong: the message names the prefix and the query, gives their lengths, and says what to do.
     """
     if not prefix_lengths or not query_lengths:
         return
@@ -32,10 +32,10 @@ def check_prompt_lengths(
 
 
 def check_finite(label_log_probs: LabelLogProbs, label_spans: Sequence[str]) -> None:
-    """Refuse NaN and infinities, naming the first place.
+    """Refuse NaN and infinities.
 
     Raises:
-        NonFiniteScore: prefix, query and label word of the first bad value.
+        NonFiniteScore: the message names prefix, query and label word of the first bad value.
     """
     finite = np.isfinite(label_log_probs)
     if finite.all():

@@ -15,14 +15,14 @@ from lens_engine.scoring.tokenization import SegmentTokenizer, Tokens
 from lens_engine.types import LabelLogProbs
 
 SMALLEST_BUDGET = 32
-"""Tokens of a forward below which running out of memory is final."""
+"""Smallest token budget that is tried: if memory runs out at this size, the call fails (tokens)."""
 
 
 class CausalLMScorer:
     """Scores label words with a causal language model.
 
-    Prompts of one call are run in forwards of about `token_budget` tokens. If the device runs out of
-    memory the budget is halved, for good, and the call starts again; `token_budget` tells.
+    The prompts of a call are run in forwards of about `token_budget` tokens. If the device runs out of memory,
+    `token_budget` is halved permanently and the call starts again.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class CausalLMScorer:
 
     @property
     def surroundings(self) -> tuple[str, ...]:
-        """What beside the identity decides the bits; see `describe_surroundings`."""
+        """Versions and hardware that, with the identity, decide the bits; see `describe_surroundings`."""
         return self._surroundings
 
     @property
@@ -59,7 +59,7 @@ class CausalLMScorer:
 
     @property
     def token_budget(self) -> int:
-        """Tokens a forward may feed; to be set only to what another device of the kind has come down to."""
+        """Largest forward (tokens). Set it only to the value that another device of the same kind was halved to."""
         return self._token_budget
 
     @token_budget.setter
@@ -68,11 +68,11 @@ class CausalLMScorer:
 
     @property
     def counters(self) -> TokenCounters:
-        """A copy of what has been fed since loading."""
+        """A copy of the counts of tokens and forwards since loading."""
         return dataclasses.replace(self._counters)
 
     def release(self) -> None:
-        """Let go of the memory that is held between calls; the next scores are the same, and may take longer."""
+        """Free the memory that is held between calls. Later scores are the same, but may take longer."""
         self._executor.release()
 
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
@@ -83,7 +83,7 @@ class CausalLMScorer:
 
         Raises:
             InvalidDataset: a query has no tokens.
-            OutOfMemory: even the smallest forward is too large for the device.
+            OutOfMemory: the device has too little memory even for the smallest forward.
         """
         trie = build_label_trie(label_spans, self._tokenizer.encode_spans(label_spans))
         label_log_probs: LabelLogProbs = np.zeros((len(prefixes), len(queries), len(label_spans)), np.float32)
@@ -101,7 +101,10 @@ class CausalLMScorer:
         return label_log_probs
 
     def _split_by_beginning(self, prefixes: Sequence[Prefix]) -> list[tuple[list[int], bool]]:
-        """Rows of prefixes, and whether a query after them begins its prompt; apart only if that changes its tokens."""
+        """Groups of prefixes, and whether a query after them is first in its prompt.
+
+        There are two groups only if the tokenizer gives a first text other tokens.
+        """
         if not self._tokenizer.distinguishes_first:
             return [(list(range(len(prefixes))), True)]
         empty = [row for row, prefix in enumerate(prefixes) if not prefix]
@@ -127,7 +130,7 @@ class CausalLMScorer:
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
-                if not self._executor.release():  # perhaps it is what is held that takes the room
+                if not self._executor.release():  # first free the prefixes held between calls
                     self._halve_budget(error)
             else:
                 self._counters.num_pairs += len(work.prefixes) * len(work.queries)
@@ -146,7 +149,7 @@ class CausalLMScorer:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Whether torch, on any device, ran out of memory."""
+    """Whether the error says that torch ran out of memory, on any device."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
-    return "can't allocate memory" in str(error)  # what torch's CPU allocator says, as a plain RuntimeError
+    return "can't allocate memory" in str(error)  # torch's CPU allocator raises a plain RuntimeError

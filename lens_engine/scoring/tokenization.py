@@ -1,9 +1,9 @@
-"""Segments to token ids: each text by itself, once.
+"""Segments to token ids: each segment is tokenised alone, and only once.
 
 A prompt's tokens are the tokenizer's leading special tokens (BOS, for some), then the tokens of each
-segment. Segments are tokenised apart, so that a prefix's tokens never depend on what follows it. Some
-tokenizers put a space before every text they are given (SentencePiece's "▁"); only the segment that
-really comes first may get it, so later segments go through a copy of the tokenizer without that step.
+segment. Segments are tokenised alone, so that the tokens of a prefix never depend on the text after it.
+Some tokenizers put a space before every text (SentencePiece's "▁"). Only the first segment of a prompt
+may get this space, so later segments use a copy of the tokenizer without that step.
 """
 
 import json
@@ -16,19 +16,19 @@ from tokenizers import Tokenizer
 Tokens = tuple[int, ...]
 
 _MAX_CACHED_TOKENS = 20_000_000
-"""Some 100 MiB."""
+"""About 100 MiB."""
 _TEXTS_AT_A_TIME = 1_000
-"""The tokenizer keeps some 50 bytes for each token until it has done all it was given."""
+"""Texts per call of the tokenizer are limited, because it keeps about 50 bytes for each token until the call ends."""
 
 
 class SegmentTokenizer:
     """Tokenises segments apart and remembers the result.
 
-    Special tokens written out in a text ("<|endoftext|>") are read as plain text.
+    A special token written in a text ("<|endoftext|>") is tokenised as plain text.
 
     Args:
         backend: the model's own tokenizer; it is copied, not changed.
-        max_cached_tokens: what is remembered is forgotten once it is more than this.
+        max_cached_tokens: if the remembered texts have more tokens than this, all are forgotten.
     """
 
     def __init__(self, backend: Tokenizer, *, max_cached_tokens: int = _MAX_CACHED_TOKENS) -> None:
@@ -38,11 +38,11 @@ class SegmentTokenizer:
         continuing = _without_prefix_space(description)
         self._continuing = self._first if continuing == description else _plain_tokenizer(continuing)
         self._max_cached_tokens = max_cached_tokens
-        self._cached: dict[tuple[bool, str], array[int]] = {}  # a tuple of integers takes ten times the memory
+        self._cached: dict[tuple[bool, str], array[int]] = {}  # a tuple of integers would take ten times the memory
         self.num_cached_tokens = 0
 
     def encode_prefixes(self, prefixes: Sequence[Sequence[str]]) -> list[Tokens]:
-        """Leading special tokens and all segments of each prefix, joined."""
+        """Tokens of each prefix: the leading special tokens, then all segments."""
         first = self._encode((segments[0] for segments in prefixes if segments), is_first=True)
         later = self._encode((segment for segments in prefixes for segment in segments[1:]), is_first=False)
         return [
@@ -53,33 +53,33 @@ class SegmentTokenizer:
         ]
 
     def encode_queries(self, queries: Sequence[str], *, is_first: bool) -> list[Tokens]:
-        """Tokens of each query; `is_first` if no segment precedes it."""
+        """Tokens of each query; `is_first` says that no segment precedes it."""
         encoded = self._encode(queries, is_first=is_first)
         return [encoded[query] for query in queries]
 
     def encode_spans(self, label_spans: Sequence[str]) -> list[Tokens]:
-        """Tokens of each label span, as they continue a query."""
+        """Tokens of each label span after a query."""
         encoded = self._encode(label_spans, is_first=False)
         return [encoded[span] for span in label_spans]
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text as a segment that is not a prompt's first."""
+        """Number of tokens of each text as a later segment of a prompt."""
         self._remember(dict.fromkeys(texts), is_first=False)
         return [len(self._cached[False, text]) for text in texts]
 
     @property
     def distinguishes_first(self) -> bool:
-        """Whether a text has other tokens at the beginning of a prompt than later in it."""
+        """Whether a text has other tokens as the first segment of a prompt than as a later one."""
         return self._continuing is not self._first
 
     def _encode(self, texts: Iterable[str], *, is_first: bool) -> dict[str, Tokens]:
-        is_first = is_first and self.distinguishes_first  # otherwise one entry serves both places
+        is_first = is_first and self.distinguishes_first  # otherwise both have the same tokens
         wanted = dict.fromkeys(texts)
         self._remember(wanted, is_first=is_first)
         return {text: tuple(self._cached[is_first, text]) for text in wanted}
 
     def _remember(self, texts: Iterable[str], *, is_first: bool) -> None:
-        """Tokenise what is not remembered of these texts, no text twice among them."""
+        """Tokenise the texts that are not remembered, each only once."""
         if self.num_cached_tokens > self._max_cached_tokens:
             self._cached.clear()
             self.num_cached_tokens = 0
@@ -89,11 +89,11 @@ class SegmentTokenizer:
             batch = missing[start : start + _TEXTS_AT_A_TIME]
             for text, encoding in zip(batch, tokenizer.encode_batch_fast(batch, add_special_tokens=False), strict=True):
                 self._cached[is_first, text] = array("I", encoding.ids)
-                self.num_cached_tokens += max(len(encoding.ids), 1)  # an empty text takes room too
+                self.num_cached_tokens += max(len(encoding.ids), 1)  # an empty text takes memory too
 
 
 def _leading_special_tokens(backend: Tokenizer) -> Tokens:
-    """What the tokenizer puts before a text, told from what it puts after it."""
+    """The special tokens that the tokenizer puts before a text, without those that it puts after it."""
     content = backend.encode("a", add_special_tokens=False).ids
     whole = backend.encode("a", add_special_tokens=True).ids
     for start in range(len(whole) - len(content) + 1):
@@ -111,7 +111,7 @@ def _plain_tokenizer(description: str) -> Tokenizer:
 
 
 def _without_prefix_space(description: str) -> str:
-    """The tokenizer's JSON with no step that puts a space before the text."""
+    """The tokenizer's JSON without the step that puts a space before a text."""
     fields: dict[str, Any] = json.loads(description)
     before = json.dumps(fields)
     fields["normalizer"] = _drop_prefix_space(fields.get("normalizer"))

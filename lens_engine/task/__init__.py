@@ -1,1 +1,1 @@
-"""What is asked: template, verbalizer and task; the paper's eight tasks."""
+"""Tasks: template, verbalizer, separator; the paper's eight tasks."""

@@ -1,6 +1,6 @@
-"""The paper's eight tasks: label words, four templates each, and the hyper-parameters it used.
+"""The paper's eight tasks: label words, four templates and the hyper-parameters of each.
 
-Li & Qiu (2023), section 4.1 and appendix A. Labels are named as the public datasets name them.
+Li & Qiu (2023), section 4.1 and appendix A. The label names are those of the public datasets.
 """
 
 from collections.abc import Mapping
@@ -62,7 +62,7 @@ _ONTOLOGY = {
 
 @dataclass(frozen=True, slots=True)
 class PaperTask:
-    """A dataset of the paper with its settings."""
+    """A dataset of the paper, with its templates, label words and hyper-parameters."""
 
     words: Mapping[str, str]  #: label -> label word
     templates: tuple[str, ...]
@@ -72,7 +72,7 @@ class PaperTask:
     balanced: bool = True
 
     def task(self, template: int = 0) -> Task:
-        """The task with its `template`-th template, counted from 0."""
+        """The task with template number `template`, counted from 0."""
         return Task(Template(self.templates[template]), Verbalizer(dict(self.words)))
 
 

@@ -1,9 +1,9 @@
-"""Template, verbalizer and task: from examples to the exact strings a model is asked about.
+"""Template, verbalizer and task: they render examples to the exact strings that a model scores.
 
-A prompt is made of *segments* that are tokenised apart: each demonstration (with the separator that
-ends it), the query (the rendered input up to, not including, the label word), and the label word's
-span. Spaces between the query and the label word belong to the span (" great"), since that is how
-subword vocabularies hold words; so a prompt never ends in a space of the template's.
+A prompt is a list of *segments*, each tokenised alone: each demonstration (with the separator that
+ends it), the query (the rendered input before the label word), and the label word's span. Spaces
+between the query and the label word belong to the span (" great"), because subword vocabularies hold
+words with a leading space. So the template never adds a space at the end of a query.
 """
 
 import string
@@ -27,14 +27,13 @@ _MAX_SHOWN_CHARACTERS = 40
 
 @dataclass(frozen=True)
 class Template:
-    """A pattern with one `{text}` and, after it, one `{label}`; `{{` and `}}` stand for braces.
+    """A pattern with one `{text}` and, after it, one `{label}`. Write `{{` and `}}` for braces.
 
-    Values are put in by one pass of concatenation, so a text that holds `{label}` or `{{` comes out
-    as it went in.
+    Rendering concatenates once, so a text that contains `{label}` or `{{` is not changed.
 
     Raises:
-        InvalidTemplate: a slot is missing, repeated, unknown, has a conversion or a format, or the
-            label comes before the text. The message gives the position, counted from 0.
+        InvalidTemplate: a slot is missing, repeated or unknown, or has a conversion or a format; or `{label}`
+            comes before `{text}`. The message gives the position (characters, from 0).
     """
 
     pattern: str
@@ -52,19 +51,19 @@ class Template:
         return f"{before}{text}{between.rstrip(' ')}"
 
     def render_span(self, label_word: str) -> str:
-        """The label word with the spaces that precede it: what is scored."""
+        """The label word with the spaces that precede it; the model scores this span."""
         between = self._literals[1]
         return between[len(between.rstrip(" ")) :] + label_word
 
     @property
     def tail(self) -> str:
-        """What follows the label word."""
+        """The part of the pattern after the label word."""
         return self._literals[2]
 
 
 @dataclass(frozen=True)
 class Verbalizer:
-    """One label word (of one or more tokens) for each label; the order of labels is the order given.
+    """One label word (one or more tokens) for each label; `words` gives the order of the labels.
 
     Raises:
         InvalidVerbalizer: fewer than two labels, an empty word, or one word for two labels.
@@ -98,7 +97,7 @@ class Verbalizer:
 
 @dataclass(frozen=True)
 class Task:
-    """What the model is asked: template, verbalizer, and the separator that ends a demonstration."""
+    """A classification task: template, verbalizer, and the separator that ends a demonstration."""
 
     template: Template
     verbalizer: Verbalizer
@@ -110,7 +109,7 @@ class Task:
 
     @cached_property
     def label_spans(self) -> tuple[str, ...]:
-        """The scored span of each label, in the order of `labels`."""
+        """The span that is scored for each label, in the order of `labels`."""
         return tuple(self.template.render_span(word) for word in self.verbalizer.words.values())
 
     @cached_property
@@ -132,7 +131,7 @@ class Task:
         return self.template.render_query(text)
 
     def render_demonstration(self, example: Example) -> str:
-        """One segment: the filled template and the separator."""
+        """One segment: the filled template, then the separator."""
         span = self.template.render_span(self.verbalizer.words[example.label])
         return f"{self.render_query(example.text)}{span}{self.template.tail}{self.separator}"
 
@@ -146,12 +145,12 @@ class Task:
         return [self.render_prefix([examples[index] for index in permutation]) for permutation in permutations]
 
     def render_prompt(self, demonstrations: Sequence[Example], text: str) -> str:
-        """The prompt a production system sends: byte for byte what was scored."""
+        """The prompt for `text`, up to the label word: byte for byte the string that a selection scores."""
         return "".join(self.render_prefix(demonstrations)) + self.render_query(text)
 
 
 def missing_label_word(label: str, row: int, field: str) -> InvalidDataset:
-    """The refusal of a row whose label has no label word; `field` is what the caller calls the dataset."""
+    """The error for a row whose label has no label word; `field` is the caller's name of the dataset."""
     return InvalidDataset(
         f"row {row} has the label {show_label(label)}, which has no label word; add the label to the verbalizer",
         field=f"{field}.label",
@@ -160,7 +159,7 @@ def missing_label_word(label: str, row: int, field: str) -> InvalidDataset:
 
 
 def show_label(label: str) -> str:
-    """A label for a message, cut if it is long."""
+    """A label for a message; a long one is cut."""
     return repr(label if len(label) <= _MAX_SHOWN_CHARACTERS else f"{label[:_MAX_SHOWN_CHARACTERS]}…")
 
 
@@ -215,7 +214,7 @@ def _check_slot(name: str, format_spec: str | None, conversion: str | None, seen
 
 
 def _advance(pattern: str, position: int, literal: str) -> int:
-    """Where the next slot begins: escaped braces take two characters of the pattern and one of the literal."""
+    """Position of the next slot: an escaped brace is two characters of the pattern and one of the literal."""
     for character in literal:
         position += 2 if character in "{}" and pattern[position : position + 2] == character * 2 else 1
     return position

@@ -1,1 +1,1 @@
-"""A language model fine-tuned on examples, and what it then makes of them."""
+"""Fine-tuning of a language model on examples, and its features, gradients and predictions as evidence."""

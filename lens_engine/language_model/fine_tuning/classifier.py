@@ -1,7 +1,7 @@
 """A language model as a classifier: the hidden state of the last token, and a linear head on it.
 
 Rows are padded on the right. The model is causal, so no real token sees the padding, no mask is
-needed, and a row's hidden state is that of the row alone.
+needed, and a row's hidden state does not depend on the other rows of its batch.
 """
 
 import math
@@ -18,22 +18,21 @@ from lens_engine.scoring.tokenization import Tokens
 from lens_engine.types import FloatArray, IndexArray
 
 HEAD_SCALE = 0.02
-"""Standard deviation of the head's weights at the start, as transformers has it for new heads."""
+"""Standard deviation of the head's initial weights, as in transformers."""
 
-_PADDING = 0  # any token: nothing looks at it
+_PADDING = 0  # any token will do: no token attends to it
 _SORTED_BATCHES = 8  # enough to lose little on padding, few enough to stay random
 
 
 class LastTokenClassifier(torch.nn.Module):
     """A causal model without its language-model head, under a linear head without bias.
 
-    The head computes in float32 whatever the body does, so gradients by it follow from feature and
-    probabilities.
+    The head always computes in float32, so the gradients by its weights follow from features and probabilities.
 
     Args:
         body: the transformers model up to the final hidden states; its parameters are trained in place.
         num_labels: rows of the head.
-        autocast: format of the body's matrix products; float32 for none.
+        autocast: format of the body's matrix products; float32 for no autocast.
     """
 
     def __init__(self, body: Any, num_labels: int, autocast: torch.dtype = torch.float32) -> None:
@@ -49,7 +48,7 @@ class LastTokenClassifier(torch.nn.Module):
         return device
 
     def restart_head(self, generator: torch.Generator) -> None:
-        """New random weights for the head; the generator is one of the CPU."""
+        """Draw new random weights for the head; `generator` must be a CPU generator."""
         weights = torch.randn(self.head.weight.shape, generator=generator) * HEAD_SCALE
         with torch.no_grad():
             self.head.weight.copy_(weights)
@@ -75,7 +74,7 @@ class LastTokenClassifier(torch.nn.Module):
     def describe(
         self, tokens: Sequence[Tokens], groups: IndexArray, batch_size: int, on_batch: Callable[[int], None]
     ) -> LabelledRows:
-        """Features and probabilities of rows, in their order; `on_batch` hears the rows of each batch before it."""
+        """Features and probabilities of rows, in their order; `on_batch` is called before each batch with its rows."""
         self.eval()
         features = np.empty((len(tokens), self.head.in_features))
         for batch in cut_by_length(tokens, batch_size):
@@ -89,7 +88,7 @@ class LastTokenClassifier(torch.nn.Module):
 def choose_autocast(name: str, device: torch.device) -> torch.dtype:
     """bfloat16 or float32; "auto" takes bfloat16 where it multiplies materially faster on this device.
 
-    Never float16: its range is too small for gradients that are not scaled.
+    float16 is not used: its range is too small for unscaled gradients.
     """
     if name != "auto":
         return torch.bfloat16 if name == "bfloat16" else torch.float32
@@ -106,7 +105,7 @@ def cut_by_length(tokens: Sequence[Tokens], batch_size: int) -> Iterator[IndexAr
 
 
 def draw_batches(lengths: IndexArray, batch_size: int, rng: np.random.Generator) -> list[IndexArray]:
-    """Every row once, in random batches of rows of like lengths, in random order.
+    """Every row once, in random batches of rows with similar lengths, in random order.
 
     Rows are shuffled, and each run of a few batches is sorted by length before it is cut.
     """

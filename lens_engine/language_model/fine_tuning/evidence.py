@@ -1,12 +1,12 @@
-"""What coreset selectors choose by: arrays of a model fine-tuned on the whole pool. Needs numpy only.
+"""Evidence: arrays of a model fine-tuned on the whole pool, by which coreset selectors choose. Needs numpy only.
 
 The gradient of the cross-entropy by the final layer (linear, without bias) is an outer product,
 
     g_i = (p_i - y_i) ⊗ h_i        [labels, size]
 
-with h_i the feature, p_i the probabilities and y_i the one-hot label of example i. It is kept as its
-two factors: inner products, norms and sums follow from them exactly, and 7,000 examples of 5 labels
-and 576 features take 32 MiB instead of 154.
+with h_i the feature, p_i the probabilities and y_i the one-hot label of example i. Only the two factors
+are stored. Inner products, norms and sums follow from them exactly, and 7,000 examples of 5 labels and
+576 features take 32 MiB instead of 154 MiB.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,13 +21,13 @@ from lens_engine.task.template import Task
 from lens_engine.types import Example, FloatArray, IndexArray
 
 _ROUNDING = 1e-12
-"""A squared distance below this share of the squared lengths is rounding. Kept, it would tell apart rows that cover
-others equally well: the root of a float64's last place is no small number."""
+"""A squared distance below this share of the squared norms is set to 0, because it is rounding. Its square root would
+not be small, and would rank rows that are equally good."""
 
 
 @dataclass(frozen=True)
 class FinalLayerGradients:
-    """One gradient for each row, by the weights of the final layer, as its two factors."""
+    """The gradient of each row by the weights of the final layer, stored as two factors."""
 
     residuals: FloatArray  #: [rows, labels] p - y
     features: FloatArray  #: [rows, size] h
@@ -36,7 +36,7 @@ class FinalLayerGradients:
         return len(self.residuals)
 
     def take(self, rows: Sequence[int] | IndexArray) -> "FinalLayerGradients":
-        """Those of some rows, in the order given."""
+        """The gradients of some rows, in the order given."""
         index = np.asarray(rows, dtype=np.intp)
         return FinalLayerGradients(self.residuals[index], self.features[index])
 
@@ -46,12 +46,12 @@ class FinalLayerGradients:
         return products
 
     def products_with(self, direction: FloatArray) -> FloatArray:
-        """Inner products  # [rows] of each gradient with one matrix of the layer's shape, [labels, size]."""
+        """Inner products of each gradient with one matrix `[labels, size]`  # [rows]."""
         products: FloatArray = np.einsum("il,il->i", self.residuals, self.features @ direction.T)
         return products
 
     def squared_distances(self, others: "FinalLayerGradients") -> FloatArray:
-        """||g_i - g_j||²  # [rows, others], 0 where there is nothing but rounding: of a row from itself, for one."""
+        """||g_i - g_j||²  # [rows, others]; 0 if the distance is only rounding, as for a row and itself."""
         lengths = self.norms[:, None] ** 2 + others.norms[None, :] ** 2
         distances = lengths - 2.0 * self.products(others)
         return np.where(distances > _ROUNDING * lengths, distances, 0.0)
@@ -68,14 +68,14 @@ class FinalLayerGradients:
         return total
 
     def dense(self) -> FloatArray:
-        """Each gradient written out  # [rows, labels * size]; label by label."""
+        """Each gradient as a vector  # [rows, labels * size]; label by label."""
         written: FloatArray = np.einsum("il,is->ils", self.residuals, self.features).reshape(len(self), -1)
         return written
 
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """What the fine-tuned model makes of some labelled examples."""
+    """Features and probabilities that the fine-tuned model gives for some labelled examples."""
 
     groups: IndexArray  #: [rows] index of each example's label
     features: FloatArray  #: [rows, size] final hidden state at the last token
@@ -101,16 +101,16 @@ class LabelledRows:
 
 @dataclass(frozen=True)
 class Evidence(LabelledRows):
-    """The pool's rows after fine-tuning, how training went, and the validation rows if there are any."""
+    """The pool's rows after fine-tuning, measurements during training, and the validation rows if there are any."""
 
-    early_gradient_norms: FloatArray  #: [runs, rows] of the final layer early in training; GraNd is the mean over runs
-    correct_by_epoch: NDArray[np.bool_]  #: [epochs, rows] whether classified right when presented
+    early_gradient_norms: FloatArray  #: [runs, rows] norms of the final layer's gradient early in training
+    correct_by_epoch: NDArray[np.bool_]  #: [epochs, rows] whether a row was classified right when training read it
     dtype: str  #: "float32" or "bfloat16": format of the body's matrix products
-    validation: LabelledRows | None = None  #: for methods that look at validation rows
+    validation: LabelledRows | None = None  #: used by Glister
 
 
 class FineTuner(Protocol):
-    """Fine-tunes the task's language model on the pool, afresh each time."""
+    """Fine-tunes the task's language model on the pool. Each call starts from the original weights."""
 
     def __call__(
         self,
@@ -123,8 +123,8 @@ class FineTuner(Protocol):
     ) -> Evidence:
         """Evidence on pool and validation rows; equal arguments give equal evidence.
 
-        `on_batch` is called before each batch with rows read and rows to read in all; what it raises ends the
-        training and goes through.
+        `on_batch` is called before each batch with the number of rows read and the total to read. If `on_batch`
+        raises, the training ends and the call raises the same error.
 
         Raises:
             InvalidDataset: a rendered query has no tokens.

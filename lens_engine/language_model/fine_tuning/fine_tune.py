@@ -1,10 +1,10 @@
-"""Fine-tune the language model on the whole pool: the evidence that coreset selectors choose by.
+"""Fine-tunes the language model on the whole pool, and collects the evidence for the coreset selectors.
 
-As the paper's appendix A sets its rivals: the same model with last-token pooling, five epochs, features
-and gradients of the final layer. What the model reads of an example is its rendered query: the template
-up to the label word. Gradient norms early in training are those of GraNd (Paul et al., 2021, "Deep
-Learning on a Data Diet"), and whether an example is classified right each time it is presented is what
-forgetting events are counted from (Toneva et al., 2019).
+The setting is that of the paper's appendix A: the same model with last-token pooling, five epochs, features
+and gradients of the final layer. The model reads the rendered query of an example: the template up to the
+label word. Gradient norms early in training are for GraNd (Paul et al., 2021, "Deep Learning on a Data
+Diet"). Whether each row is classified right when training reads it is for forgetting events (Toneva et
+al., 2019).
 """
 
 from collections.abc import Callable, Sequence
@@ -43,17 +43,17 @@ def fine_tune(
     seed: int = 0,
     on_batch: OnBatch = ignore_progress,
 ) -> Evidence:
-    """Train on the pool, and describe pool and validation rows by the trained model.
+    """Train on the pool, and compute features and probabilities of pool and validation rows with the trained model.
 
-    Equal arguments give equal evidence on a CPU with as many threads.
+    On a CPU, equal arguments and an equal number of threads give equal evidence.
 
     Args:
         language_model: see `load_for_training`; its weights are changed in place.
-        validation: rows that only some methods look at; none are trained on.
+        validation: rows for the methods that use them; the model is not trained on them.
         options: None for the defaults.
 
     Raises:
-        InvalidDataset: the pool is empty, a label is not the task's, or a query has no tokens.
+        InvalidDataset: the pool is empty, a label is not in the task, or a query has no tokens.
         ModelError: training diverged.
         OutOfMemory: the device has too little memory for a batch.
     """
@@ -72,7 +72,7 @@ def fine_tune(
 
 @dataclass(frozen=True, slots=True)
 class FineTunedModel:
-    """A `FineTuner` of a model by reference: loads it anew each time, fine-tunes it, and lets it go."""
+    """A `FineTuner` for a model given by reference: each call loads the model, fine-tunes it and frees it."""
 
     reference: str  #: as `load_scorer` takes it
     device: str = "auto"
@@ -87,12 +87,13 @@ class FineTunedModel:
         seed: int,
         on_batch: Callable[[int, int], None],
     ) -> Evidence:
-        """
+        """Load the model and call `fine_tune`.
+
         Raises:
             UnknownModel, UnsafeModel, ModelError: the model cannot be loaded.
             InvalidDataset, OutOfMemory: as `fine_tune`.
         """
-        # Here, since the file imports transformers, and `fine_tune` needs none.
+        # Imported here, because it imports transformers, which `fine_tune` does not need.
         from lens_engine.language_model.loading.load import load_for_training
 
         model = load_for_training(self.reference, device=self.device, cache_dir=self.cache_dir)
@@ -129,7 +130,7 @@ def _fine_tune(
 
 
 def _read(language_model: "TrainableLM", task: Task, examples: Sequence[Example], most_tokens: int) -> TokenRows:
-    """Tokens of the rendered queries; too long a one keeps its end, where it is read from."""
+    """Tokens of the rendered queries. A query that is too long loses its beginning: the last token is pooled."""
     groups = task.index_labels(examples)
     tokenizer = language_model.tokenizer
     tokens = tokenizer.encode_prefixes([(task.render_query(example.text),) for example in examples])
@@ -150,7 +151,7 @@ def _keep_end(row: Tokens, num_leading: int, most: int) -> Tokens:
 
 
 def _rows_to_read(num_rows: int, num_other: int, options: FineTuningOptions) -> int:
-    """Trainings, early gradient norms of each, and the description at the end."""
+    """Number of rows read by all trainings, for their early gradient norms, and for the features at the end."""
     epochs = options.epochs + (options.early_runs - 1) * options.early_epochs
     return num_rows * (epochs + options.early_runs + 1) + num_other
 
@@ -158,7 +159,7 @@ def _rows_to_read(num_rows: int, num_other: int, options: FineTuningOptions) -> 
 def _train_all(
     classifier: LastTokenClassifier, rows: TokenRows, options: FineTuningOptions, seed: int, pace: Pace
 ) -> Training:
-    """Every training from the same body with another head and order; only the last goes to the end."""
+    """Run every training from the same body, with another head and order. Only the last runs for all epochs."""
     early_norms = list[FloatArray]()
     short_runs = options.early_runs - 1
     start = {name: value.clone() for name, value in classifier.body.state_dict().items()} if short_runs else {}

@@ -1,4 +1,4 @@
-"""How the model behind the coreset selectors is fine-tuned."""
+"""Options of the fine-tuning for the coreset selectors."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,15 +8,15 @@ AutocastFormat = Literal["auto", "float32", "bfloat16"]
 
 @dataclass(frozen=True, slots=True)
 class FineTuningOptions:
-    """Five epochs of AdamW over the whole pool (appendix A); the rest is usual for a model of some 100M weights."""
+    """Five epochs of AdamW on the whole pool (appendix A). The other defaults are usual for about 100M weights."""
 
     epochs: int = 5
-    batch_size: int = 16  #: examples a step
-    learning_rate: float = 5e-5  #: the highest: after warm-up it falls to 0 along a line
-    warmup_share: float = 0.1  #: of all steps, in which the rate rises from 0 along a line
-    weight_decay: float = 0.01  #: of matrices; biases and norms are left alone
-    max_gradient_norm: float = 1.0  #: longer gradients of a batch are shortened to it
-    max_tokens: int = 512  #: of a query; a longer one loses its beginning
-    early_epochs: int = 1  #: epochs before the gradient norms for GraNd are taken; 0 is at initialisation
-    early_runs: int = 1  #: trainings whose early norms GraNd averages; each but one ends after `early_epochs`
-    autocast: AutocastFormat = "auto"  #: of matrix products; "auto" is bfloat16 where it is materially faster
+    batch_size: int = 16  #: examples in a step
+    learning_rate: float = 5e-5  #: highest rate; after warm-up the rate falls linearly to 0
+    warmup_share: float = 0.1  #: share of all steps in which the rate rises linearly from 0
+    weight_decay: float = 0.01  #: applies to matrices, not to biases and norms
+    max_gradient_norm: float = 1.0  #: a larger gradient of a batch is scaled down to this norm
+    max_tokens: int = 512  #: longest query (tokens); a longer query loses its beginning
+    early_epochs: int = 1  #: epochs before the gradient norms for GraNd are measured; 0: before training
+    early_runs: int = 1  #: trainings over which GraNd averages; all but one end after `early_epochs`
+    autocast: AutocastFormat = "auto"  #: format of matrix products; "auto": bfloat16 if it is materially faster

@@ -1,4 +1,4 @@
-"""One training of a classifier: AdamW with warm-up, over batches of like lengths."""
+"""One training of a classifier: AdamW with warm-up, on batches of similar lengths."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,9 +17,9 @@ from lens_engine.scoring.tokenization import Tokens
 from lens_engine.types import FloatArray, IndexArray
 
 OnBatch = Callable[[int, int], None]
-"""Called before each batch with rows done and rows in all, a row once for each time the model reads it.
+"""Called before each batch with the number of rows done and the total; a row counts each time the model reads it.
 
-It may raise, `Stopped` for one, to end the training there.
+It may raise an error, such as `Stopped`, to end the training.
 """
 
 
@@ -36,7 +36,7 @@ class TokenRows:
 
 @dataclass
 class Pace:
-    """Counts rows read, and tells the listener."""
+    """Counts the rows read, and calls the listener."""
 
     total: int
     on_batch: OnBatch
@@ -49,7 +49,7 @@ class Pace:
 
 @dataclass
 class Training:
-    """One training of a classifier that is there already, in place."""
+    """One training of an existing classifier, in place."""
 
     classifier: LastTokenClassifier
     rows: TokenRows
@@ -57,14 +57,14 @@ class Training:
     seed: int
     run: int
     pace: Pace
-    early_norms: list[FloatArray]  #: one array for each run so far
+    early_norms: list[FloatArray]  #: [rows] for each run so far
     correct: NDArray[np.bool_] = field(init=False)  #: [epochs, rows]
     optimizer: torch.optim.Optimizer = field(init=False)
     step: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         rng = make_generator(self.seed, "fine-tuning", self.run)
-        torch.manual_seed(int(rng.integers(2**63)))  # for dropout; the caller has put a fence around it
+        torch.manual_seed(int(rng.integers(2**63)))  # for dropout; the caller restores torch's random state
         self.classifier.restart_head(torch.Generator().manual_seed(int(rng.integers(2**63))))
         self.correct = np.zeros((self.options.epochs, len(self.rows)), dtype=np.bool_)
         self.optimizer = _make_optimizer(self.classifier, self.options)
@@ -94,7 +94,7 @@ class Training:
             self.correct[epoch, batch] = self._train_batch(batch)
 
     def _train_batch(self, batch: IndexArray) -> NDArray[np.bool_]:
-        """One step; returns which rows were classified right before it  # [batch]."""
+        """Do one step; returns whether each row was classified right before it  # [batch]."""
         groups = torch.from_numpy(self.rows.groups[batch]).to(self.classifier.device)
         logits = self.classifier([self.rows.tokens[row] for row in batch])
         loss = functional.cross_entropy(logits, groups)
@@ -126,7 +126,7 @@ def _make_optimizer(classifier: LastTokenClassifier, options: FineTuningOptions)
 
 
 def _rate_share(step: int, steps: int, warmup_share: float) -> float:
-    """Share of the highest learning rate at a step, from 0: up along a line, then down to 0."""
+    """Share of the highest learning rate at a step (from 0): rises linearly, then falls linearly to 0."""
     warmup = round(steps * warmup_share)
     if step < warmup:
         return (step + 1) / (warmup + 1)

@@ -1,4 +1,4 @@
-"""The fastest executor that gives this model's own numbers."""
+"""Chooses the fastest executor that agrees with the plain executor for a model."""
 
 import logging
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ EXECUTORS: dict[ExecutorName, type[Executor]] = {
 }
 """From fast to slow."""
 
-# What an architecture that does not fit an executor may raise; anything else is a fault of ours.
+# Errors that an unsuitable architecture may raise in an executor. Any other error is a bug of this package.
 _MISFITS = (RuntimeError, ValueError, TypeError, AttributeError, NotImplementedError, LookupError, AssertionError)
 
 _log = logging.getLogger(__name__)

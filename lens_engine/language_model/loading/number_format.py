@@ -1,9 +1,9 @@
-"""Which number format to compute in: the most precise of those that are about as fast as the fastest.
+"""Chooses the number format: the most precise format that is about as fast as the fastest.
 
-Measured on the bundled model against float32 (docs/performance.md): float16, with 11 significant bits,
-stays closer than bfloat16 with 8, but overflows where bfloat16 does not; either keeps the order of
-InfoScores. So float16 goes first where a device multiplies it as fast, and a format that fails the
-check at loading makes way for the next.
+Measured on the bundled model against float32 (docs/performance.md): float16 (11 significant bits) is
+closer than bfloat16 (8), but may overflow where bfloat16 does not. Both keep the order of InfoScores. So
+float16 is tried before bfloat16 if the device multiplies it as fast. If a format fails the check at
+loading, the next format is tried.
 """
 
 import time
@@ -13,13 +13,13 @@ import torch
 
 from lens_engine.types import LabelLogProbs
 
-_ROWS, _SIZE = 512, 1024  # about one forward's worth of one layer of a small model
+_ROWS, _SIZE = 512, 1024  # about one layer of a small model in one forward
 _REPEATS = 7
 MATERIAL_SPEEDUP = 1.3
-"""A less precise format has to be faster than this factor to be worth its rounding."""
+"""A less precise format is used only if it is faster by this factor."""
 
 LARGEST_ROUNDING = 1.0
-"""Nats that 16 bits may move a log-probability from float32 on random tokens; more is no rounding."""
+"""Largest difference of a 16-bit log-probability from float32 on random tokens (nats); more is not rounding."""
 
 _BY_PRECISION = (torch.float32, torch.float16, torch.bfloat16)
 
@@ -27,9 +27,9 @@ _BY_PRECISION = (torch.float32, torch.float16, torch.bfloat16)
 def rank_dtypes(device: torch.device) -> list[torch.dtype]:
     """Formats to try on this device, best first; float32 is always among them.
 
-    float16 is tried on CUDA only: a processor without it needs seconds for one product.
-    The order rests on a measurement of matrix products: it is the same on the same machine unless two
-    formats are close, so a run records what it used.
+    float16 is tried only on CUDA: a CPU without float16 needs seconds for one product. The order follows from
+    measured matrix products. If two formats are about equally fast, it may change between runs, so a run records
+    its format.
     """
     tried = [dtype for dtype in _BY_PRECISION if device.type == "cuda" or dtype != torch.float16]
     rates = {dtype: _multiplications_per_second(dtype, device) for dtype in tried}
@@ -38,17 +38,17 @@ def rank_dtypes(device: torch.device) -> list[torch.dtype]:
 
 
 def is_fit(label_log_probs: LabelLogProbs, reference: LabelLogProbs | None) -> bool:
-    """Whether a format's scores are finite, and no further than rounding from those in float32, if there are any."""
+    """Whether a format's scores are finite and, if there is a float32 reference, differ from it only by rounding."""
     if not np.isfinite(label_log_probs).all():
         return False
     return reference is None or float(np.abs(label_log_probs - reference).max()) <= LARGEST_ROUNDING
 
 
 def _multiplications_per_second(dtype: torch.dtype, device: torch.device) -> float:
-    """The best of a few, since other work on the machine only ever slows one down."""
+    """The best of a few measurements, because other work on the machine can only slow one down."""
     left = torch.ones(_ROWS, _SIZE, dtype=dtype, device=device)
     right = torch.ones(_SIZE, _SIZE, dtype=dtype, device=device)
-    _multiply(left, right)  # the first call sets things up
+    _multiply(left, right)  # the first call is slower
     return 1.0 / min(_multiply(left, right) for _ in range(_REPEATS))
 
 

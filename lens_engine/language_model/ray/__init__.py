@@ -1,1 +1,1 @@
-"""One selection on several devices, by Ray."""
+"""One selection on several devices, with Ray."""

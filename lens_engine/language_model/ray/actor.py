@@ -1,4 +1,4 @@
-"""What runs beside each device: one model, loaded once, and what it says about itself."""
+"""The actor of one device: a process with one loaded model, and its report."""
 
 import dataclasses
 import os
@@ -25,20 +25,20 @@ class ModelChoice:
     name: str | None
 
     def settled_by(self, report: "ActorReport") -> "ModelChoice":
-        """With what the first actor made of `auto`; a measurement could come out otherwise on the next."""
+        """The choice with every "auto" replaced by the first actor's decision: others might measure differently."""
         return dataclasses.replace(self, dtype=report.identity.dtype, executor=report.identity.executor)
 
 
 @dataclass(frozen=True, slots=True)
 class ActorReport:
-    """All that decides an actor's bits; two actors that share a selection must report the same."""
+    """Everything that decides an actor's bits; all actors of a selection must report the same."""
 
     identity: ScorerIdentity
     max_prompt_tokens: int
     surroundings: tuple[str, ...]  #: as `describe_surroundings`
 
     def differences(self, other: "ActorReport") -> list[str]:
-        """Each that differs, as "dtype float32, and dtype bfloat16"."""
+        """Each property that differs, as "dtype float32, and dtype bfloat16"."""
         return [
             f"{mine}, and {theirs}"
             for mine, theirs in zip(self._lines(), other._lines(), strict=True)
@@ -52,26 +52,26 @@ class ActorReport:
 
 @dataclass(frozen=True, slots=True)
 class BlockScores:
-    """A block's scores and how its forwards were cut."""
+    """A block's scores, and the token budgets of its forwards."""
 
     label_log_probs: LabelLogProbs
-    asked_budget: int  #: tokens a forward, as the driver wanted it
-    token_budget: int  #: as it was, in the end
+    asked_budget: int  #: largest forward that the driver asked for (tokens)
+    token_budget: int  #: largest forward that was used (tokens)
 
 
 class ScoringActor:
-    """A scorer in a process of its own."""
+    """A scorer in its own process."""
 
     def __init__(self) -> None:
         self._scorer: CausalLMScorer | None = None
 
     def load(self, choice: ModelChoice) -> ActorReport:
-        """Load the model. Apart from `__init__`, since an error of that would cost the actor's life and its own type.
+        """Load the model. This is not done in `__init__`, where an error would end the actor and lose its type.
 
         Raises:
             LensError: as `load_scorer`.
         """
-        from lens_engine.language_model.loading.load import load_scorer  # here, since the driver has no need of torch
+        from lens_engine.language_model.loading.load import load_scorer  # here: the driver does not need torch
 
         self._scorer = load_scorer(**dataclasses.asdict(choice))
         return ActorReport(self._scorer.identity, self._scorer.max_prompt_tokens, self._scorer.surroundings)
@@ -83,7 +83,7 @@ class ScoringActor:
         return self._loaded.count_tokens(segments)
 
     def score(self, block: Block, label_spans: Sequence[str], token_budget: int) -> BlockScores:
-        """Score a block in forwards of `token_budget` tokens, or fewer where memory runs out."""
+        """Score a block in forwards of `token_budget` tokens, or fewer if memory runs out."""
         scorer = self._loaded
         scorer.token_budget = token_budget
         label_log_probs = scorer.score(block.prefixes, block.queries, label_spans)

@@ -1,8 +1,8 @@
-"""One selection on several devices, by Ray: a `ParallelScorer` with an actor for each device.
+"""A `ParallelScorer` with an actor for each device, for one selection on several devices.
 
-Every actor holds the whole model. Blocks of work are cut by the driver as for one device, each is
-scored by one actor, and all actors are of one kind and use one token budget; so the bits are those of
-`CausalLMScorer` on one such device, with as many threads.
+Every actor holds the whole model. The driver cuts blocks as for one device, and one actor scores each
+block. All actors are of one kind and use the same token budget. So the bits equal those of
+`CausalLMScorer` on one such device with the same number of threads.
 """
 
 import dataclasses
@@ -22,10 +22,10 @@ _PATIENCE_SECONDS = 1800.0
 
 
 class RayScorer:
-    """Scores by actors; a context manager, since they have to be ended.
+    """Scores with actors; a context manager that ends the actors.
 
-    When an actor runs out of memory, the block at which the budget is halved and all blocks after it
-    are scored with the smaller budget by every actor, as one device would have done.
+    If an actor runs out of memory at a block, every actor scores this block and all later blocks with the
+    halved budget, as one device would have done.
     """
 
     def __init__(self, team: Team, report: ActorReport, session: RaySession) -> None:
@@ -51,18 +51,19 @@ class RayScorer:
         """Start Ray, or join it, and load the model once in each actor.
 
         Args:
-            model, dtype, executor, name: as `load_scorer`; what is "auto" the first actor settles for all.
-                A path has to be there on every machine.
-            actors: processes that hold the model; on CUDA each has a GPU of its own.
-            address: of a running cluster ("host:port" or "auto"); None starts Ray on this machine.
-            device: "cuda", "cpu", or "auto" for CUDA where the cluster has GPUs.
-            threads: of torch in each actor; on the CPU by default an equal share of this machine's cores.
-            patience_seconds: to wait for the first actor, or for a new one when all are lost.
+            model, dtype, executor, name: as `load_scorer`; the first actor decides every "auto" for all actors.
+                A path must exist on every machine.
+            actors: number of processes that hold the model; on CUDA each has its own GPU.
+            address: address of a running cluster ("host:port" or "auto"); None starts Ray on this machine.
+            device: "cuda", "cpu", or "auto" for CUDA if the cluster has GPUs.
+            threads: number of torch threads of each actor; by default, on the CPU, an equal share of this machine's
+                cores.
+            patience_seconds: longest wait for the first actor, or for a new one if all are lost (seconds).
 
         Raises:
             InvalidConfig: Ray is missing or cannot be reached, or the cluster is too small.
             LensError: as `load_scorer`.
-            ModelError: the actors would not give the same numbers, or were lost.
+            ModelError: the actors differ, so their numbers would; or actors were lost.
         """
         _check(actors, device)
         cores = _num_cores()
@@ -88,7 +89,7 @@ class RayScorer:
 
     @property
     def surroundings(self) -> tuple[str, ...]:
-        """Of each actor, as `describe_surroundings`; those of the driver decide nothing."""
+        """The surroundings of each actor, as `describe_surroundings`; those of the driver do not matter."""
         return self._report.surroundings
 
     @property
@@ -97,23 +98,23 @@ class RayScorer:
 
     @property
     def pids(self) -> list[int]:
-        """Process ids of the actors, each on its own machine."""
+        """Process ids of the actors, on their machines."""
         return self._team.pids
 
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
-        """By one of the actors: the driver needs neither the model's files nor torch."""
+        """Count tokens on one actor: the driver needs neither the model's files nor torch."""
         counts: list[int] = next(self._team.run(lambda actor, asked: actor.count_tokens.remote(asked), [segments]))
         return counts
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
-        """As `LabelScorer.score`, as one block: by one actor."""
+        """As `LabelScorer.score`; one actor scores the whole block."""
         return next(self.score_blocks([Block(tuple(prefixes), tuple(queries))], label_spans))
 
     def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
         """As `ParallelScorer.score_blocks`.
 
         Raises:
-            ModelError: actors were lost again and again; or as `CausalLMScorer.score`, of the block whose turn it is.
+            ModelError: too many actors were lost; or as `CausalLMScorer.score`, in place of the block's scores.
         """
         spans = tuple(label_spans)
 
@@ -125,10 +126,10 @@ class RayScorer:
         )
         for scores in answers:
             self._token_budget = scores.token_budget
-            yield scores.label_log_probs.copy()  # what Ray gives is read-only
+            yield scores.label_log_probs.copy()  # Ray's arrays are read-only
 
     def close(self) -> None:
-        """End the actors, and Ray where it was started here."""
+        """End the actors, and Ray if this scorer started it."""
         _end(self._team, self._session)
 
     def __enter__(self) -> Self:
@@ -159,10 +160,10 @@ def _check(actors: int, device: str) -> None:
 
 
 def _place(actors: int, device: str, threads: int, has: dict[str, float]) -> tuple[str, dict[str, float]]:
-    """The device, and what Ray has to keep for each actor.
+    """The device, and the resources that Ray has to reserve for each actor.
 
     Raises:
-        InvalidConfig: the cluster has less than that.
+        InvalidConfig: the cluster has fewer resources.
     """
     if device == "auto":
         device = "cuda" if has.get("GPU", 0) >= 1 else "cpu"
@@ -180,5 +181,5 @@ def _place(actors: int, device: str, threads: int, has: dict[str, float]) -> tup
 
 
 def _num_cores() -> int:
-    """That this process may use, where the system tells."""
+    """Number of cores that this process may use, or else of the machine."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""A Ray cluster to run actors on: one of this machine alone, or one that is there. Needs the extra `cluster`."""
+"""A session of Ray: a new cluster on this machine, or a running cluster. Needs the extra `cluster`."""
 
 import logging
 import os
@@ -12,23 +12,23 @@ from typing import Any
 from lens_engine.errors import InvalidConfig
 
 _OBJECT_STORE_BYTES = 256 * 2**20
-"""Ray would reserve a third of the machine; scores are small, and go beside the store as a rule."""
+"""Size of Ray's object store (bytes). Ray would reserve a third of the memory, but scores are small."""
 
 
 _KNOCK_SECONDS = 10.0
 
 
 class RaySession:
-    """A connection to Ray, and the cluster itself where it is ours."""
+    """A connection to Ray; also ends the cluster if this process started it."""
 
     def __init__(self, *, is_ours: bool) -> None:
         self._is_ours = is_ours
 
     @classmethod
     def open(cls, address: str | None, *, num_cpus: int, num_gpus: int | None) -> "RaySession":
-        """Connect to `address`; None starts Ray on this machine, with so many processors and GPUs (None: all).
+        """Connect to `address`; None starts Ray on this machine, with `num_cpus` CPUs and `num_gpus` GPUs (None: all).
 
-        A process that is connected already stays so, and `close` leaves it alone.
+        If the process is already connected, the connection is used, and `close` does not end it.
 
         Raises:
             InvalidConfig: Ray is not installed, or no cluster answers.
@@ -47,7 +47,7 @@ class RaySession:
         return cls(is_ours=True)
 
     def resources(self) -> dict[str, float]:
-        """What the cluster has, busy or not: "CPU", "GPU" and others."""
+        """Resources of the cluster, busy or free: "CPU", "GPU" and others."""
         found: dict[str, float] = import_ray().cluster_resources()
         return found
 
@@ -58,10 +58,10 @@ class RaySession:
 
 
 def import_ray() -> Any:
-    """The package, with its reports of usage to its makers off unless they were asked for.
+    """The module `ray`; its usage reports are off unless the environment turns them on.
 
     Raises:
-        InvalidConfig: it is not installed.
+        InvalidConfig: Ray is not installed.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
@@ -74,11 +74,11 @@ def import_ray() -> Any:
 
 
 def _knock(address: str) -> None:
-    """Ray itself tries an address where nothing listens for minutes.
+    """Check that something listens at `address`, because Ray would try for minutes.
 
     Raises:
-        OSError: nothing listens there.
-        ValueError: it is neither a word that Ray knows nor host:port.
+        OSError: nothing listens at the address.
+        ValueError: the address is neither a keyword of Ray nor host:port.
     """
     if address in {"local", "auto"}:
         return
@@ -104,7 +104,7 @@ def _as_invalid_address(address: str) -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without Ray's greetings; its errors are still shown."""
+    """A context in which Ray logs only errors."""
     logger = logging.getLogger("ray")
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -116,7 +116,7 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _own_sigterm() -> Iterator[None]:
-    """Ray puts its own handler for SIGTERM; what the process had stays."""
+    """A context after which the process has its own SIGTERM handler again, because Ray replaces it."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield

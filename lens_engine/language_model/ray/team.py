@@ -1,4 +1,4 @@
-"""Actors that share calls: whoever is free takes the next, a lost one is replaced, answers come in order."""
+"""A team of actors that share calls: a free actor takes the next call, and a lost actor is replaced."""
 
 import heapq
 import time
@@ -14,18 +14,18 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 DEPTH = 2
-"""Calls an actor has at a time, so that it need not wait for the next one."""
+"""Number of calls that an actor has at a time, so that it need not wait for the next one."""
 
 AHEAD = 8
-"""Calls for each actor that are taken before the oldest is answered: how far a slow actor may fall behind."""
+"""Number of calls for each actor that are taken before the oldest is answered: bounds the delay by a slow actor."""
 
 MAX_LOSSES = 3
-"""So many actors may be lost over one call, or while they load, before it is given up."""
+"""Number of actors that may be lost during one call, or while they load, before the run fails."""
 
 
 @dataclass(eq=False, slots=True)
 class _Member:
-    """An actor whose model is loaded, or is being loaded."""
+    """An actor whose model is loaded or loading."""
 
     handle: Any
     num_calls: int = 0
@@ -33,11 +33,11 @@ class _Member:
 
 @dataclass(slots=True)
 class _Work(Generic[Item, Answer]):
-    """Calls by place in the order asked."""
+    """Calls, by their place in the order of the items."""
 
-    items: dict[int, Item] = field(default_factory=dict)  #: not yet given back
-    waiting: list[int] = field(default_factory=list)  #: a heap of places that no actor has
-    under_way: dict[Any, tuple[int, _Member]] = field(default_factory=dict)  #: by Ray's reference
+    items: dict[int, Item] = field(default_factory=dict)  #: items whose answers were not yielded yet
+    waiting: list[int] = field(default_factory=list)  #: heap of the places that no actor has
+    under_way: dict[Any, tuple[int, _Member]] = field(default_factory=dict)  #: place and actor, by Ray's reference
     answers: dict[int, Answer | Exception] = field(default_factory=dict)
     losses: dict[int, int] = field(default_factory=dict)
     num_taken: int = 0
@@ -56,7 +56,7 @@ class _Work(Generic[Item, Answer]):
         heapq.heappush(self.waiting, place)
 
     def give_back(self, place: int) -> Answer:
-        """The answer of a place, or its error raised."""
+        """The answer of a place; raises its error."""
         answer = self.answers.pop(place)
         del self.items[place]
         if isinstance(answer, Exception):
@@ -65,7 +65,7 @@ class _Work(Generic[Item, Answer]):
 
 
 class Team:
-    """So many actors with one model."""
+    """A number of actors with one model."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Team:
         patience_seconds: float,
         kind: type[ScoringActor] = ScoringActor,
     ) -> None:
-        """`resources`: "num_cpus" and "num_gpus" of an actor. Nothing is started yet."""
+        """`resources` has "num_cpus" and "num_gpus" of each actor. `start` starts the actors."""
         self._ray = import_ray()
         self._kind = self._ray.remote(**resources)(kind)
         self._choice = choice
@@ -88,7 +88,7 @@ class Team:
         self._report: ActorReport | None = None
 
     def start(self) -> ActorReport:
-        """Start the actors: one that settles what is `auto`, then the others as it decided.
+        """Start the actors: the first decides every "auto", and the others load the model with its decisions.
 
         Raises:
             LensError: as `load_scorer`.
@@ -108,7 +108,7 @@ class Team:
 
     @property
     def pids(self) -> list[int]:
-        """Process ids of the actors, each on its own machine."""
+        """Process ids of the actors, on their machines."""
         pids: list[int] = self._ray.get([member.handle.pid.remote() for member in self._members])
         return pids
 
@@ -118,18 +118,18 @@ class Team:
         items: Iterable[Item],
         is_stale: Callable[[Answer], bool] = lambda _: False,
     ) -> Iterator[Answer]:
-        """`call(actor, item)`, a Ray reference, for each item; answers in the order of the items.
+        """Yield the answer of each item, in order; `call(actor, item)` starts a call and returns Ray's reference.
 
-        An item is taken when an actor can soon begin with it. An answer that has become stale before
-        its turn is asked for again.
+        An item is taken when an actor can soon start it. If an answer is stale before its turn, its call is
+        repeated.
 
         Raises:
-            LensError: of an actor, in its turn.
-            ModelError: actors were lost again and again.
+            LensError: an actor raised it; raised in place of the answer.
+            ModelError: too many actors were lost.
         """
         work, source = _Work[Item, Answer](), iter(items)
         for member in self._members:
-            member.num_calls = 0  # what an abandoned run left behind is nobody's
+            member.num_calls = 0  # calls of an abandoned run do not count
         place = 0
         while True:
             self._hand_out(work, source, call)
@@ -157,8 +157,8 @@ class Team:
         return self._report
 
     def _hand_out(self, work: _Work[Item, Answer], source: Iterator[Item], call: Callable[[Any, Item], Any]) -> None:
-        """Give calls to who has room."""
-        if not self._members:  # all lost: there is nobody to take an item for
+        """Give calls to the actors that have room."""
+        if not self._members:  # all actors are lost, so no item is taken
             self._wait_for_members(1)
         while (member := self._least_busy()) is not None and self._has_waiting(work, source):
             place = heapq.heappop(work.waiting)
@@ -170,7 +170,7 @@ class Team:
         return min(free, key=lambda member: member.num_calls, default=None)
 
     def _has_waiting(self, work: _Work[Item, Answer], source: Iterator[Item]) -> bool:
-        """Whether a call is waiting, one of the source included if there is room for it."""
+        """Whether a call is waiting; takes one from the source if there is room."""
         if not work.waiting and len(work.items) < AHEAD * self._size:
             for item in source:
                 work.take(item)
@@ -178,7 +178,7 @@ class Team:
         return bool(work.waiting)
 
     def _wait(self, work: _Work[Item, Answer]) -> None:
-        """Take in whatever comes first: an answer, or an actor that has loaded."""
+        """Wait for the next event: an answer, or an actor that has loaded."""
         for reference in self._ray.wait([*work.under_way, *self._loading])[0]:
             if reference in self._loading:
                 self._admit(reference)
@@ -192,7 +192,7 @@ class Team:
             work.answers[place] = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
             work.answers[place] = _own_error(error)
-        except self._ray.exceptions.RayError as error:  # the actor, its machine or its answer is gone
+        except self._ray.exceptions.RayError as error:  # the actor, its machine or its answer is lost
             work.losses[place] = work.losses.get(place, 0) + 1
             if work.losses[place] > MAX_LOSSES:
                 raise _lost("at the same work", error) from error
@@ -200,10 +200,10 @@ class Team:
             self._replace(member)
 
     def _replace(self, member: _Member) -> None:
-        """Start another actor for one that is lost; each of its calls tells of the loss, once is enough."""
+        """Replace a lost actor. Each of its calls reports the loss; only the first report counts."""
         if member in self._members:
             self._members.remove(member)
-            self._ray.kill(member.handle)  # it may merely have been out of reach
+            self._ray.kill(member.handle)  # it may still run, but be unreachable
             self._hire()
 
     def _hire(self) -> None:
@@ -211,10 +211,10 @@ class Team:
         self._loading[member.handle.load.remote(self._choice)] = member
 
     def _wait_for_members(self, count: int) -> None:
-        """Wait until so many actors have loaded.
+        """Wait until `count` actors have loaded.
 
         Raises:
-            ModelError: they were not ready in time, or as `_admit`.
+            ModelError: the actors were not ready in time; or as `_admit`.
         """
         deadline = time.monotonic() + self._patience_seconds
         while len(self._members) < count:
@@ -229,12 +229,12 @@ class Team:
                 self._admit(reference)
 
     def _admit(self, reference: Any) -> None:
-        """Let an actor that has loaded take calls, if it gives the same bits as the others."""
+        """Let a loaded actor take calls, if it reports the same as the others."""
         member = self._loading.pop(reference)
         try:
             report: ActorReport = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
-            # After the first has loaded, another that fails may want the memory of one that was just lost.
+            # After the first has loaded, an actor may fail because a lost one has not yet freed its memory.
             if self._report is None or self._lost_while_loading >= MAX_LOSSES:
                 raise _own_error(error) from None
             self._lost_while_loading += 1
@@ -262,7 +262,7 @@ class Team:
 
 
 def _own_error(error: Any) -> Exception:
-    """What the actor raised, as it raised it; an error that is not ours stays Ray's, with the actor's traceback."""
+    """The actor's `LensError` or `MemoryError`; any other error stays Ray's, with the actor's traceback."""
     cause = error.cause
     found: Exception = cause if isinstance(cause, LensError | MemoryError) else error
     return found
@@ -276,5 +276,5 @@ def _lost(where: str, error: Exception) -> ModelError:
 
 
 def _gist(error: Exception) -> str:
-    """What it comes down to: Ray's last line, without its advice."""
+    """The last line of Ray's message, without its advice."""
     return str(error).strip().splitlines()[-1].partition(" Some common causes")[0].strip()[:300].removesuffix(".")

@@ -1,1 +1,1 @@
-"""Coreset methods: demonstrations chosen by what a fine-tuned model makes of the candidates."""
+"""Coreset methods: they choose demonstrations by features, gradients or predictions of a fine-tuned model."""

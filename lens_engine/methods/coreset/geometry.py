@@ -1,17 +1,18 @@
-"""Examples that cover the space of features, or stand where neighbours disagree.
+"""Selectors by geometry: rows that cover the feature space, or rows whose neighbours are predicted differently.
 
-Herding: examples whose running mean stays close to the mean of all. Welling, "Herding dynamical weights to learn"
+Herding: rows whose running mean stays close to the mean of all rows. Welling, "Herding dynamical weights to learn"
 (ICML 2009); Chen, Welling & Smola, "Super-samples from kernel herding" (UAI 2010).
 
-k-center greedy: examples such that every other one is near one of them. Sener & Savarese, "Active learning for
+k-center greedy: rows such that every other row is near a chosen one. Sener & Savarese, "Active learning for
 convolutional neural networks: a core-set approach" (ICLR 2018), algorithm 1. The distance is Euclidean in feature
 space, and the first centre random. The greedy choice has at most twice the least possible radius.
 
-CAL: examples that look like others and are predicted otherwise. Margatina et al., "Active learning by acquiring
-contrastive examples" (EMNLP 2021). There the neighbours of an unlabelled candidate are labelled examples; here
-everything is labelled, so they are the rest of the pool, whatever their label. The best of each group are taken.
+CAL: rows with near neighbours that are predicted differently. Margatina et al., "Active learning by acquiring
+contrastive examples" (EMNLP 2021). In the paper the neighbours of an unlabelled candidate are labelled examples. Here
+every row is labelled, so the neighbours are the other rows of the pool, whatever their label. CAL takes the rows with
+the highest scores in each group.
 
-Herding and k-center choose within each group, as Guo et al., "DeepCore" (DEXA 2022), set them up.
+Herding and k-center choose within each group, as in Guo et al., "DeepCore" (DEXA 2022).
 """
 
 import numpy as np
@@ -22,17 +23,17 @@ from lens_engine.methods.coreset.group_choice import choose_highest, choose_with
 from lens_engine.types import FloatArray, IndexArray
 
 _NEIGHBOURS = 10
-"""Of CAL, as its paper has it."""
+"""Number of neighbours in CAL, as in its paper."""
 
 _LEAST_PROBABILITY = 1e-12
-"""A probability that float32 rounded to zero must not make a divergence infinite."""
+"""Lower bound of a probability, so that one rounded to zero in float32 does not make a divergence infinite."""
 
 
 def herding(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
-    """Each pick minimises the Euclidean distance from the group's mean to the mean of the features chosen with it.
+    """Each pick minimises the Euclidean distance between the group's mean feature and the mean of the chosen features.
 
-    Welling's own rule takes the largest inner product with what the sum of the picks lacks of that many means. It is
-    the same where all features are equally long, and prefers long ones where they are not.
+    Welling's rule picks the largest inner product with (number of picks * mean - sum of picks). Both rules are the same
+    if all features have the same norm; otherwise Welling's rule prefers features with a large norm.
     """
     return choose_within(evidence.groups, quotas, lambda rows, quota: _follow_mean(evidence.features[rows], quota))
 
@@ -43,7 +44,7 @@ def _follow_mean(features: FloatArray, count: int) -> list[int]:
     is_open = np.ones(len(features), dtype=bool)
     chosen: list[int] = []
     for size in range(1, count + 1):
-        distances = np.linalg.norm((gathered + features) / size - mean, axis=1)  # [rows] if this one came next
+        distances = np.linalg.norm((gathered + features) / size - mean, axis=1)  # [rows] if picked next
         place = first_best(np.where(is_open, -distances, -np.inf))
         chosen.append(place)
         is_open[place] = False
@@ -52,7 +53,7 @@ def _follow_mean(features: FloatArray, count: int) -> list[int]:
 
 
 def k_center(evidence: Evidence, quotas: tuple[int, ...], rng: np.random.Generator) -> list[int]:
-    """A random row of the group, then each time the row that is farthest from its nearest centre."""
+    """First a random row of the group, then repeatedly the row farthest from its nearest centre."""
     return choose_within(
         evidence.groups,
         quotas,
@@ -71,25 +72,25 @@ def _spread(features: FloatArray, count: int, first: int) -> list[int]:
 
 
 def cal(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
-    """The highest mean KL divergence, nats, of the ten nearest neighbours' probabilities from the row's own."""
+    """Rows with the highest mean KL divergence (nats) of the ten nearest neighbours' probabilities from their own."""
     neighbours = _nearest(evidence.features)
     return choose_highest(evidence.groups, quotas, _mean_divergence(evidence.probabilities, neighbours))
 
 
 def _nearest(features: FloatArray) -> IndexArray:
-    """The nearest other rows of each, Euclidean  # [rows, neighbours]."""
+    """The nearest other rows of each row, by Euclidean distance  # [rows, neighbours]."""
     count = min(_NEIGHBOURS, len(features) - 1)
     if count < 1:
         return np.empty((len(features), 0), dtype=np.intp)
-    from sklearn.neighbors import NearestNeighbors  # heavy; no other method needs it
+    from sklearn.neighbors import NearestNeighbors  # slow to import; no other method needs it
 
     search = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(features)  # type: ignore[no-untyped-call]
-    # Asked without rows, it leaves each row out of its own neighbours.
+    # Called without rows, kneighbors leaves each row out of its own neighbours.
     return np.asarray(search.kneighbors(return_distance=False), dtype=np.intp)
 
 
 def _mean_divergence(probabilities: FloatArray, neighbours: IndexArray) -> FloatArray:
-    """Mean over neighbours of KL(p of the neighbour || p of the row)  # [rows]; zero where there is none."""
+    """Mean over neighbours of KL(p of the neighbour || p of the row)  # [rows]; zero if a row has no neighbour."""
     floored = np.maximum(probabilities, _LEAST_PROBABILITY)
     total = np.zeros(len(floored))
     for column in neighbours.T:  # one neighbour of every row at a time: [rows, labels], not [rows, neighbours, labels]

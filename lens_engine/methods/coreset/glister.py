@@ -1,8 +1,8 @@
-"""Glister: examples that lower the loss on the validation rows when trained on.
+"""Glister: rows whose training step lowers the loss on the validation rows.
 
 Killamsetty et al., "GLISTER: generalization based data subset selection for efficient and robust learning"
 (AAAI 2021): greedy on the validation loss after one gradient step of the final layer, by its first-order Taylor
-expansion. Here the loss is that of all validation rows, and the quotas say which groups are still open.
+expansion. Here the loss is the mean over all validation rows, and the quotas limit the picks of each group.
 """
 
 import numpy as np
@@ -14,34 +14,34 @@ from lens_engine.methods.coreset.group_choice import first_best, partition
 from lens_engine.types import FloatArray
 
 _LEAST_PROBABILITY = 1e-12
-"""A probability that float32 rounded to zero still has a logarithm."""
+"""Lower bound of a probability, so that one rounded to zero in float32 has a logarithm."""
 
 
 def glister(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
-    """Each pick promises the largest fall of the validation loss, and the final layer takes its step.
+    """Each pick has the largest expected fall of the validation loss; then the final layer takes the pick's step.
 
     Raises:
         InvalidConfig: there are no validation rows.
     """
     if evidence.validation is None or not len(evidence.validation):
         raise InvalidConfig(
-            "the method glister chooses by validation rows, and got none; give it some, or use another method",
+            "the method glister chooses by validation rows, but there are none; add some, or use another method",
             field="options.splits.validation",
         )
     return _descend(evidence, evidence.validation, quotas, step_size(evidence.features))
 
 
 def step_size(features: FloatArray) -> float:
-    """One over the mean squared norm of a feature, so that a step moves logits by about p - y.
+    """Step size: 1 / (mean squared norm of a feature), so that a step moves the logits by about p - y.
 
-    The learning rate of fine-tuning is far too small for one example to change the validation gradient.
+    With the learning rate of fine-tuning, a step on one example would hardly change the validation gradient.
     """
     mean_square = float(np.mean(np.sum(features**2, axis=1)))
     return 1.0 / mean_square if mean_square else 0.0
 
 
 def _descend(evidence: Evidence, validation: LabelledRows, quotas: tuple[int, ...], step: float) -> list[int]:
-    # Softmax is blind to a constant for each row, so log-probabilities serve as logits.
+    # Softmax does not change if a constant is added to a row, so log-probabilities can replace logits.
     logits = np.log(np.maximum(validation.probabilities, _LEAST_PROBABILITY))  # [validation rows, labels]
     parts = list(partition(evidence.groups, quotas))
     left = np.array(quotas)
@@ -60,7 +60,7 @@ def _descend(evidence: Evidence, validation: LabelledRows, quotas: tuple[int, ..
 
 
 def _loss_gradient(rows: LabelledRows, logits: FloatArray) -> FloatArray:
-    """Gradient of the mean cross-entropy by the final layer  # [labels, size], given logits `[rows, labels]`."""
+    """Gradient of the mean cross-entropy by the final layer's weights  # [labels, size]; logits `[rows, labels]`."""
     residuals = softmax(logits, axis=1)
     residuals[np.arange(len(rows)), rows.groups] -= 1.0
     return np.asarray(residuals.T @ rows.features / len(rows))

@@ -1,8 +1,8 @@
-"""Examples whose gradients stand for the gradient of the whole group. Both give weights, which are not used.
+"""CRAIG and GradMatch: rows whose gradients approximate the gradient of their group. Their weights are not used.
 
 CRAIG: Mirzasoleiman, Bilmes & Leskovec, "Coresets for data-efficient training of machine learning models"
-(ICML 2020). GradMatch: Killamsetty et al., "GRAD-MATCH" (ICML 2021). Within each group, as both papers and
-Guo et al., "DeepCore" (DEXA 2022), set them up.
+(ICML 2020). GradMatch: Killamsetty et al., "GRAD-MATCH" (ICML 2021). Both choose within each group, as in both
+papers and in Guo et al., "DeepCore" (DEXA 2022).
 """
 
 import numpy as np
@@ -13,16 +13,16 @@ from lens_engine.methods.coreset.submodular import FacilityLocation, maximise
 from lens_engine.types import FloatArray, IndexArray
 
 _RIDGE = 0.5
-"""GradMatch's penalty on squared weights, as its paper has it, but in units of the mean squared norm of a gradient:
-so the choice does not depend on the scale of the features."""
+"""GradMatch's penalty on squared weights, with the paper's value but in units of the mean squared norm of a gradient,
+so that the choice does not depend on the scale of the features."""
 
 
 def craig(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
-    """The least sum, over the group, of the distance from a gradient to the nearest chosen one; greedily."""
+    """Greedily minimise the sum, over the group, of the distance from each gradient to the nearest chosen one."""
 
     def choose(rows: IndexArray, quota: int) -> list[int]:
         gradients = evidence.gradients.take(rows)
-        # Facility location on a constant less the distance. The constant only has to be no less than any distance.
+        # Facility location on (constant - distance). The constant has to be at least the largest distance.
         most = 2.0 * float(gradients.norms.max())
 
         def similarity(asked: IndexArray) -> FloatArray:
@@ -43,10 +43,10 @@ def grad_match(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
 
 
 def pursue(gradients: FinalLayerGradients, count: int, ridge: float = _RIDGE) -> tuple[list[int], FloatArray]:
-    """Rows and their weights `[count]`: each pick is most aligned with what the weighted sum still lacks.
+    """Rows and their weights `[count]`: each pick is most aligned with the residual of the weighted sum.
 
-    After each pick all weights are fitted anew: they minimise ||total - sum of w_i g_i||² + ridge * m * ||w||²,
-    with m the mean squared norm. Only a positive alignment counts, since the rows are used without weights.
+    After each pick all weights are fitted again: they minimise ||total - sum of w_i g_i||² + ridge * m * ||w||²,
+    where m is the mean squared norm. Only positive alignments count, because the rows are used without weights.
     """
     aims = gradients.products_with(gradients.total())  # [rows] g_i · total
     penalty = ridge * float(np.mean(gradients.norms**2))
@@ -59,6 +59,6 @@ def pursue(gradients: FinalLayerGradients, count: int, ridge: float = _RIDGE) ->
         chosen.append(first_best(lacking))
         crossed = np.column_stack([crossed, gradients.products(gradients.take(chosen[-1:]))])
         normal = crossed[chosen] + penalty * np.eye(len(chosen))
-        # Least squares rather than an inverse: gradients may be parallel, or zero.
+        # Least squares, not an inverse: gradients may be parallel or zero.
         weights = np.asarray(np.linalg.lstsq(normal, aims[chosen])[0], dtype=np.float64)
     return chosen, weights

@@ -1,4 +1,4 @@
-"""How a method keeps to its quotas: within each group, or the best of each group by a score."""
+"""Choices that fill quotas: choose within each group, or take the highest scores of each group."""
 
 from collections.abc import Callable, Iterator
 
@@ -7,11 +7,12 @@ import numpy as np
 from lens_engine.types import FloatArray, IndexArray
 
 _ROUNDING = 1e-9
-"""Values that differ by less than this share of the best are taken as equal: sums of other shapes round otherwise."""
+"""Values that differ by less than this share of the best count as equal, because sums of other shapes round
+differently."""
 
 
 def partition(groups: IndexArray, quotas: tuple[int, ...]) -> Iterator[tuple[IndexArray, int]]:
-    """Rows of each group with its quota; all rows with the only quota when the choice is not label-balanced.
+    """The rows and the quota of each group; with a single quota (no label balance), all rows and that quota.
 
     Raises:
         ValueError: a group has fewer rows than its quota, or no quota.
@@ -28,7 +29,7 @@ def partition(groups: IndexArray, quotas: tuple[int, ...]) -> Iterator[tuple[Ind
 def choose_within(
     groups: IndexArray, quotas: tuple[int, ...], choose: Callable[[IndexArray, int], IndexArray | list[int]]
 ) -> list[int]:
-    """`choose(rows, quota)` of each group, places among its rows, as rows of the pool; group by group."""
+    """Call `choose(rows, quota)` for each group, and map the places it returns to rows of the pool; group by group."""
     chosen: list[int] = []
     for rows, quota in partition(groups, quotas):
         if quota:
@@ -37,11 +38,11 @@ def choose_within(
 
 
 def choose_highest(groups: IndexArray, quotas: tuple[int, ...], scores: FloatArray) -> list[int]:
-    """The rows of the highest scores `[rows]` in each group, the best first; ties go to the lower row."""
+    """The rows with the highest scores `[rows]` in each group, best first; ties go to the lower row."""
     return choose_within(groups, quotas, lambda rows, quota: np.argsort(-scores[rows], kind="stable")[:quota])
 
 
 def first_best(values: FloatArray) -> int:
-    """Place of the highest value; of values that are equal but for rounding, the first."""
+    """Index of the highest value; of values that are equal up to rounding, the first."""
     best = float(values.max())
     return int(np.argmax(values >= best - _ROUNDING * abs(best)))

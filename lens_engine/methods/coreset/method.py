@@ -1,6 +1,6 @@
-"""A coreset method: fine-tune the model on the candidates, and choose by what it found.
+"""A coreset method: fine-tune the model on the candidates, and choose by its features, gradients or predictions.
 
-A coreset has no order of its own: it is presented in a random one, as the paper does.
+A coreset has no order, so the demonstrations get a random order, as in the paper (section 4.1).
 """
 
 from collections.abc import Callable, Iterator
@@ -24,10 +24,10 @@ from lens_engine.randomness import make_generator
 from lens_engine.types import Permutation, Phase, StopReason
 
 Select = Callable[[Evidence, tuple[int, ...]], list[int]]
-"""Chooses rows of the pool: `select(evidence, quotas)`, quotas[g] of them from group g.
+"""Chooses rows of the pool: `select(evidence, quotas)` takes quotas[g] rows from group g.
 
-With one quota only, the choice is not label-balanced. Equal arguments give equal rows, in the order in which they
-were chosen; ties go to the lower row.
+With a single quota the choice is not label-balanced. Equal arguments give equal rows, in the order of choice; ties go
+to the lower row.
 """
 
 SELECTORS: dict[CoresetMethod, Select] = {
@@ -47,21 +47,22 @@ SELECTORS: dict[CoresetMethod, Select] = {
 
 
 class Coreset(Method[Permutation | None]):
-    """One of the selectors, by name."""
+    """A method that chooses by the selector `name`."""
 
     def __init__(self, run: Run, name: CoresetMethod) -> None:
         super().__init__(run)
         self.name = name
 
     def check(self) -> None:
-        """
+        """Check that there is a `fine_tuner`.
+
         Raises:
-            InvalidConfig: there is no model that can be fine-tuned.
+            InvalidConfig: there is none.
         """
         if self.run.fine_tuner is None:
             raise InvalidConfig(
                 f"method {self.name!r} chooses by a fine-tuned model, and this one cannot be fine-tuned; "
-                "choose another method, or a model whose weights are here (in Python: pass a fine_tuner)",
+                "choose another method, or a model whose weights are on this machine (in Python: pass a fine_tuner)",
                 field="options.method",
             )
 
@@ -72,7 +73,8 @@ class Coreset(Method[Permutation | None]):
         return None
 
     def steps(self, state: Permutation | None, meter: Meter) -> Iterator[Permutation | None]:
-        """
+        """Fine-tune, then choose: one step.
+
         Raises:
             Stopped: from the meter.
             InvalidDataset, ModelError: from fine-tuning.
@@ -96,13 +98,13 @@ class Coreset(Method[Permutation | None]):
         return None if found is None else tuple(found)
 
     def _select(self, evidence: Evidence, quotas: tuple[int, ...], rng: np.random.Generator) -> list[int]:
-        """Only k-center draws: its first centre."""
+        """Call the selector; only k-center needs `rng`, for its first centre."""
         return k_center(evidence, quotas, rng) if self.name == "k_center" else SELECTORS[self.name](evidence, quotas)
 
     def _gather_evidence(self, meter: Meter) -> Evidence:
         run = self.run
         if run.fine_tuner is None:
-            raise RuntimeError("check() was not asked")
+            raise RuntimeError("call check() before steps()")
         meter.enter(Phase.FINE_TUNE, 1, 1)
         payment = _Payment(meter.spend, run.prices.fine_tuning())
         evidence = run.fine_tuner(
@@ -118,11 +120,11 @@ class Coreset(Method[Permutation | None]):
 
 @dataclass
 class _Payment:
-    """Pays for the rows read so far, as a share of the whole."""
+    """Charges the meter for the rows read so far, as a share of the whole price."""
 
     spend: Callable[[Cost], None]
     whole: Cost
-    paid: int = 0  #: tokens
+    paid: int = 0  #: tokens charged so far
 
     def pay_up_to(self, done: int, total: int) -> None:
         due = self.whole.tokens * done // total

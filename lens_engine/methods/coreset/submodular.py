@@ -1,9 +1,9 @@
-"""Facility location and graph cut, maximised greedily over similarities of gradients, within each group.
+"""Facility location and graph cut: both are maximised greedily over similarities of gradients, within each group.
 
 Iyer & Bilmes, "Submodular optimization with submodular cover and submodular knapsack constraints" (NeurIPS 2013);
-Kothawade et al., "SIMILAR" (NeurIPS 2021). As in Guo et al., "DeepCore" (DEXA 2022), examples are compared by the
-cosine of their final-layer gradients, moved into 0 to 1. The greedy choice reaches at least 1 - 1/e of the best
-value of a monotone submodular function (Nemhauser, Wolsey & Fisher, 1978); both are here.
+Kothawade et al., "SIMILAR" (NeurIPS 2021). As in Guo et al., "DeepCore" (DEXA 2022), the similarity of two rows is the
+cosine of their final-layer gradients, scaled to [0, 1]. The greedy choice reaches at least 1 - 1/e of the best value of
+a monotone submodular function (Nemhauser, Wolsey & Fisher, 1978); both functions are monotone submodular.
 """
 
 from collections.abc import Callable
@@ -16,26 +16,26 @@ from lens_engine.methods.coreset.group_choice import choose_within, first_best
 from lens_engine.types import FloatArray, IndexArray
 
 _BLOCK = 256
-"""Gains are computed for so many candidates at a time: memory stays linear in the rows of a group."""
+"""Number of candidates whose gains are computed at a time, so that memory stays linear in the rows of a group."""
 
 Similarity = Callable[[IndexArray], FloatArray]
-"""Similarity of every row of the ground set with some of them  # [rows, asked], never below 0."""
+"""Similarity of every row of the ground set with some rows  # [rows, some rows], at least 0."""
 
 
 class SubmodularGain(Protocol):
-    """A submodular set function, by the gains of adding one element to what has been added."""
+    """A submodular set function with its current set: gives the gain of adding one element."""
 
     def gains(self, candidates: IndexArray) -> FloatArray:
-        """What each candidate alone would add now  # [candidates]."""
+        """Gain of adding each candidate alone to the current set  # [candidates]."""
         ...
 
     def add(self, element: int) -> None:
-        """Put an element into the set."""
+        """Add an element to the set."""
         ...
 
 
 class FacilityLocation:
-    """The sum over all rows of their similarity with the most similar row of the set."""
+    """The sum, over all rows, of the similarity with the most similar row of the set."""
 
     def __init__(self, similarity: Similarity, num_rows: int) -> None:
         self._similarity = similarity
@@ -50,7 +50,7 @@ class FacilityLocation:
 
 
 class GraphCut:
-    """Twice the similarity of the set with all rows, less that within the set: the least weight for which it grows."""
+    """2 * similarity of the set with all rows - similarity within the set; 2 is the least weight for a monotone cut."""
 
     def __init__(self, similarity: Similarity) -> None:
         self._similarity = similarity
@@ -66,7 +66,7 @@ class GraphCut:
 
 
 def facility_location(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
-    """Rows that leave no row of the group without one whose gradient points the same way."""
+    """Rows such that every row of the group has a chosen row with a similar gradient."""
 
     def choose(rows: IndexArray, quota: int) -> list[int]:
         return maximise(FacilityLocation(_cosines(evidence.gradients.take(rows)), len(rows)), len(rows), quota)
@@ -75,7 +75,7 @@ def facility_location(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
 
 
 def graph_cut(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
-    """Rows whose gradients are like those of the group, and unlike each other."""
+    """Rows whose gradients are similar to those of the group and dissimilar to each other."""
 
     def choose(rows: IndexArray, quota: int) -> list[int]:
         return maximise(GraphCut(_cosines(evidence.gradients.take(rows))), len(rows), quota)
@@ -84,10 +84,10 @@ def graph_cut(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
 
 
 def maximise(function: SubmodularGain, num_rows: int, count: int) -> list[int]:
-    """Add `count` rows, each time the one that gains most; ties go to the lower row.
+    """Add `count` rows, each time the row with the largest gain; ties go to the lower row.
 
-    Lazy (Minoux, 1978): gains never grow as the set does, so an old gain bounds the new one, and only rows
-    whose bound reaches the best are computed again. The choice is that of computing all of them.
+    Lazy greedy (Minoux, 1978): a gain never grows when the set grows, so an old gain bounds the new one. Only rows
+    whose bound reaches the best gain are computed again. The choice equals that of computing every gain.
     """
     bounds = np.full(num_rows, np.inf)
     chosen: list[int] = []
@@ -100,11 +100,11 @@ def maximise(function: SubmodularGain, num_rows: int, count: int) -> list[int]:
 
 
 def _find_best(function: SubmodularGain, bounds: FloatArray) -> int:
-    """The row that gains most now; tightens the bounds of the rows that it looks at."""
+    """The row with the largest gain now. Updates `bounds` for every row whose gain is computed."""
     gains = np.full(len(bounds), -np.inf)
     is_stale = bounds > -np.inf
     while True:
-        # A hair below the best as well: rows that are equal but for rounding are all to be seen.
+        # The threshold is slightly below the best, so that all rows equal up to rounding are computed.
         reaching = np.flatnonzero(is_stale & (bounds * (1.0 + 1e-6) >= gains.max()))
         if not len(reaching):
             return first_best(gains)
@@ -114,7 +114,7 @@ def _find_best(function: SubmodularGain, bounds: FloatArray) -> int:
 
 
 def _cosines(gradients: FinalLayerGradients) -> Similarity:
-    """(1 + cosine) / 2; a gradient of zero is as like any other as a perpendicular one."""
+    """The similarity (1 + cosine) / 2; a zero gradient has cosine 0 with every gradient."""
     unit = FinalLayerGradients(_unit(gradients.residuals), _unit(gradients.features))
     return lambda asked: (1.0 + unit.products(unit.take(asked))) / 2.0
 

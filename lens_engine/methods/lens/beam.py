@@ -1,7 +1,7 @@
-"""Stage 2: diversity-guided search over permutations (section 3.2, Algorithm 2).
+"""Stage 2: diversity-guided search over permutations (Li & Qiu 2023, section 3.2, Algorithm 2).
 
-A permutation here is a tuple of indices into the survivors of filtering. The beam's parents stay in the pool of each
-iteration (elitism; the paper's Algorithm 2 drops them). No permutation is judged twice, in whole or in part.
+Here a permutation is a tuple of indices into the survivors of filtering. Parents compete with their children for the
+next beam (elitism; the paper's Algorithm 2 drops the parents). No permutation is judged twice, not even in part.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from lens_engine.methods.permutations import draw_permutation, shuffle, swap
 from lens_engine.types import FloatArray, IndexArray, Permutation
 
 Judge = Callable[[Sequence[Permutation], Incumbents, int], list[Outcome]]
-"""As `Ranker.race`: permutations, the incumbents they have to beat (at first none), and how many places there are."""
+"""Like `Ranker.race`: takes permutations, the incumbents they have to beat (none at first) and the number of places."""
 
 _REORDERINGS: dict[Reordering, Callable[[Sequence[int], np.random.Generator], Permutation]] = {
     "swap": swap,
@@ -28,25 +28,25 @@ _REORDERINGS: dict[Reordering, Callable[[Sequence[int], np.random.Generator], Pe
 }
 
 _DRAWS = 20
-"""Tries to find a child that is new; after them the beam's neighbourhood counts as exhausted."""
+"""Tries to find a new child; after that many failures the beam's neighbourhood counts as exhausted."""
 
 _STARTS = 64
-"""Random starts of the exchange that makes the first permutations."""
+"""Number of random starts of the exchange that makes the first permutations."""
 
 _SHORTLIST = 16
-"""A substitution draws from this many of the best replacements."""
+"""Number of best replacements from which a substitution draws."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchState:
-    """The beam, best first, and what is known of every permutation judged."""
+    """The beam, best first, and the result of every permutation judged."""
 
     iterations_done: int
     beam: tuple[Permutation, ...]
-    scores: dict[Permutation, Score]  #: of those judged on every row
-    margins: FloatArray = field(compare=False)  #: `[beam, rows]`, nats; says which rows are hard
-    dropped: dict[Permutation, int] = field(default_factory=dict)  #: of the others, the most rows they have right
-    charged_pairs: int = 0  #: (permutation, row) pairs that the rival at equal budget gets too
+    scores: dict[Permutation, Score]  #: of the permutations judged on every row
+    margins: FloatArray = field(compare=False)  #: `[beam, rows]`, nats; shows which rows are hard
+    dropped: dict[Permutation, int] = field(default_factory=dict)  #: upper bound of the rows each dropped one has right
+    charged_pairs: int = 0  #: (permutation, row) pairs; random-and-validation gets as many
 
     @property
     def best(self) -> Permutation:
@@ -54,12 +54,12 @@ class SearchState:
 
     @property
     def num_judged(self) -> int:
-        """Permutations judged, in whole or in part."""
+        """Number of permutations judged on all or some rows."""
         return len(self.scores) + len(self.dropped)
 
     @property
     def incumbents(self) -> Incumbents:
-        """The beam as its children have to beat it."""
+        """The beam as the incumbents of the next race."""
         return Incumbents(tuple(self.scores[permutation].correct for permutation in self.beam), self.margins)
 
 
@@ -69,13 +69,14 @@ class Neighbourhood:
 
     affinity: Affinity
     groups: IndexArray  #: `[m]` label of each survivor; all zero when balance is off
-    quotas: tuple[int, ...]  #: members of each group in a permutation
+    quotas: tuple[int, ...]  #: number of members of each group in a permutation
     options: SearchOptions
 
     def first_permutations(self, rng: np.random.Generator) -> list[Permutation]:
-        """Permutations of high affinity, kept apart (at most half of the members shared), then random ones.
+        """First permutations: some of high affinity that share at most half of their members, then random ones.
 
-        Where so many apart do not exist, those that share least come in, and then more random ones, if there are any.
+        If there are too few such permutations of high affinity, those that share the fewest members are added, then
+        more random ones.
         """
         number = self.options.num_first_permutations
         num_random = round(number * self.options.random_starts)
@@ -89,7 +90,7 @@ class Neighbourhood:
     def children(
         self, parents: Sequence[Permutation], known: set[Permutation], rng: np.random.Generator
     ) -> list[Permutation]:
-        """Substitutions and reorderings of each parent that are in neither `known` nor each other."""
+        """Substitutions and reorderings of each parent; all are distinct and not in `known`."""
         seen, children = set(known), list[Permutation]()
         reorder = _REORDERINGS[self.options.reorder_by]
         for parent in parents:
@@ -102,7 +103,7 @@ class Neighbourhood:
         return children
 
     def _random_permutations(self, number: int, known: set[Permutation], rng: np.random.Generator) -> list[Permutation]:
-        """Label-balanced draws from the survivors that are in neither `known` nor each other, as many as are found."""
+        """Up to `number` random permutations of the survivors that fill the quotas; distinct and not in `known`."""
         seen, drawn = set(known), list[Permutation]()
         for _ in range(number):
             permutation = _first_new(partial(draw_permutation, self.groups, self.quotas, rng), seen)
@@ -112,8 +113,11 @@ class Neighbourhood:
         return drawn
 
     def _random_optimum(self, rng: np.random.Generator, start: int) -> list[int]:
-        """Exchange from a random start; after the first third, among a random half of the survivors,
-        since from all of them most starts end in the same few optima."""
+        """A local optimum of the exchange from a random start.
+
+        After the first third of the starts, only a random half of the survivors is allowed: with all survivors most
+        starts end in the same few optima.
+        """
         members = draw_permutation(self.groups, self.quotas, rng)
         allowed = np.arange(len(self.groups))
         if start > _STARTS // 3:
@@ -121,7 +125,7 @@ class Neighbourhood:
         return exchange(self.affinity, members, self.groups, allowed)
 
     def _substitute(self, parent: Permutation, rng: np.random.Generator) -> Permutation:
-        """Replace a random member by one of its group that fits the rest, drawn from the best few."""
+        """Replace a random member by a survivor of its group, drawn from the few that fit the other members best."""
         place = int(rng.integers(len(parent)))
         rest = parent[:place] + parent[place + 1 :]
         eligible = np.flatnonzero(self.groups == self.groups[parent[place]])
@@ -139,7 +143,7 @@ class Neighbourhood:
 
 
 def start_search(first: Sequence[Permutation], judge: Judge, beam_width: int) -> SearchState:
-    """Judge the first permutations; the best of them are the first beam."""
+    """Judge the first permutations; the best are the first beam."""
     outcomes = judge(first, Incumbents(), beam_width)
     nothing = SearchState(0, (), {}, np.empty((0, 0)))
     return _advance(nothing, dict(zip(first, outcomes, strict=True)), beam_width, iterations_done=0)
@@ -148,10 +152,10 @@ def start_search(first: Sequence[Permutation], judge: Judge, beam_width: int) ->
 def run_iteration(
     state: SearchState, neighbourhood: Neighbourhood, judge: Judge, rng: np.random.Generator
 ) -> SearchState:
-    """One iteration of Algorithm 2: children of the beam, and the best B of both.
+    """One iteration of Algorithm 2: judge children of the beam, and keep the best B of beam and children.
 
     Raises:
-        Stopped: from `judge`; the old state holds.
+        Stopped: from `judge`; the old state stays valid.
     """
     beam_width = neighbourhood.options.beam_width
     children = neighbourhood.children(state.beam, {*state.scores, *state.dropped}, rng)
@@ -163,7 +167,7 @@ def run_iteration(
 def _advance(
     state: SearchState, found: dict[Permutation, Outcome], beam_width: int, iterations_done: int
 ) -> SearchState:
-    """The state with new outcomes, and the best of the old beam and them as its beam."""
+    """The state with the new outcomes; its beam is the best of the old beam and the new permutations."""
     scores, dropped = dict(state.scores), dict(state.dropped)
     margins = dict(zip(state.beam, state.margins, strict=True))
     for permutation, outcome in found.items():

@@ -1,8 +1,8 @@
-"""Which examples belong together: informative and unlike each other (section 3.2).
+"""Affinity: sets of examples that are informative and dissimilar (Li & Qiu 2023, section 3.2).
 
 s(e, E') = I(e, S) - lambda * mean over e' in E' of sim(f(e), f(e')), where f(e) is e's row of the
-contribution matrix. The paper gives neither the similarity nor the scales: here it is the cosine, and
-both terms are z-scored over the candidates, so that lambda has the same meaning on every task.
+contribution matrix. The paper gives neither the similarity nor the scales. Here the similarity is the
+cosine, and both terms are z-scored over the candidates, so that lambda has the same meaning on every task.
 """
 
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ import numpy as np
 from lens_engine.types import FloatArray, IndexArray
 
 _MIN_GAIN = 1e-9
-"""An exchange must gain more than rounding noise, or two equal members would be swapped for ever."""
+"""Least gain of an exchange. It exceeds rounding noise, otherwise two equal members would be swapped for ever."""
 _ROUNDING = 1e-12
-"""Relative spread below which equal values are told apart by rounding alone."""
+"""Relative spread below which values differ only by rounding."""
 
 
 @dataclass(frozen=True)
 class Affinity:
     """The two terms of s(e, E') for m candidates, z-scored.
 
-    `informativeness  # [m]`; `penalty  # [m, m]`: lambda times similarity, zero on the diagonal.
+    `informativeness  # [m]`; `penalty  # [m, m]`: lambda * similarity, zero on the diagonal.
     """
 
     informativeness: FloatArray
@@ -30,7 +30,7 @@ class Affinity:
 
     @classmethod
     def from_features(cls, info_scores: FloatArray, features: FloatArray, diversity_weight: float) -> "Affinity":
-        """From InfoScores `[m]` and features `[m, score_examples]`."""
+        """The affinity from InfoScores `[m]` and features `[m, score_examples]`."""
         similarity = _cosine(features)
         off_diagonal = ~np.eye(len(features), dtype=bool)
         standardised = _z_score(similarity, similarity[off_diagonal])
@@ -43,7 +43,7 @@ class Affinity:
         return np.asarray(self.informativeness - self.penalty[:, list(members)].mean(axis=1))
 
     def objective(self, members: Sequence[int]) -> float:
-        """The sum of s(e, E - e) over the members e of E: what initial permutations maximise."""
+        """The sum of s(e, E - e) over the members e of E; `exchange` maximises this sum."""
         chosen = list(members)
         pairs = float(self.penalty[np.ix_(chosen, chosen)].sum())
         return float(self.informativeness[chosen].sum()) - pairs / max(len(chosen) - 1, 1)
@@ -54,12 +54,12 @@ def exchange(affinity: Affinity, members: Sequence[int], groups: IndexArray, all
 
     Args:
         members: the start; indices of candidates.
-        groups: `[m]`; a member is only swapped for one of its own group (label balance).
-        allowed: indices that may come in.
+        groups: `[m]`; a member is swapped only for an outsider of its group (label balance).
+        allowed: indices that may become members.
 
     Returns:
-        A local optimum of `Affinity.objective`. On random instances it matches or beats an exact
-        solver stopped after 20 s, in milliseconds (docs/algorithm.md).
+        A local optimum of `Affinity.objective`. On random instances the optimum matches or beats an exact
+        solver stopped after 20 s, and takes milliseconds (docs/algorithm.md).
     """
     chosen = list(members)
     if not len(allowed):
@@ -86,7 +86,7 @@ def _cosine(features: FloatArray) -> FloatArray:
 
 
 def _z_score(values: FloatArray, population: FloatArray) -> FloatArray:
-    """Values in standard deviations from the population's mean; all zero where nothing but rounding differs."""
+    """Values in standard deviations from the population's mean; all zero if the population differs only by rounding."""
     spread = float(population.std()) if population.size else 0.0
     if spread <= _ROUNDING * float(np.abs(population).max(initial=0.0)):
         return np.zeros_like(values)

@@ -1,4 +1,4 @@
-"""Stage 1: progressive example filtering (section 3.1, Algorithm 1)."""
+"""Stage 1: progressive example filtering (Li & Qiu 2023, section 3.1, Algorithm 1)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs
 
 @dataclass(frozen=True, slots=True)
 class FilterState:
-    """The survivors and all that is known of them.
+    """The survivors and their contributions.
 
-    `contributions  # [survivors, score_examples]` holds the columns computed so far; the score set is
-    nested, so a round adds columns and drops rows, and computes nothing twice.
+    `contributions  # [survivors, score_examples]` holds the columns computed so far. Each score set begins with the one
+    before, so a round adds columns and drops rows, and computes no pair twice.
     """
 
     rounds_done: int
@@ -33,12 +33,12 @@ class FilterState:
         return cls(0, np.arange(num_candidates), np.empty((num_candidates, 0)))
 
     def pick_survivors(self, candidates: Sequence[Example]) -> tuple[Example, ...]:
-        """The survivors themselves, in the order of `survivors`."""
+        """The surviving examples, in the order of `survivors`."""
         return tuple(candidates[index] for index in self.survivors)
 
     @property
     def info_scores(self) -> FloatArray:
-        """I(e, S) of each survivor, on the score set so far."""
+        """I(e, S) of each survivor on the score set so far  # [survivors]."""
         return info_scores(self.contributions)
 
 
@@ -56,7 +56,7 @@ class Filter:
         """Score the survivors on the round's new score examples, and keep the round's best.
 
         Raises:
-            Stopped: the budget or a cancel ended the run within the round; the old state holds.
+            Stopped: the budget or a cancellation ended the run within the round; the old state stays valid.
         """
         scored = state.contributions.shape[1]
         columns = self._score(state.survivors, self.score_set[scored : plan.score_size], meter)
@@ -65,14 +65,14 @@ class Filter:
         return FilterState(state.rounds_done + 1, state.survivors[kept], matrix[kept])
 
     def cut(self, state: FilterState, keep: int) -> FilterState:
-        """The state with only the `keep` best survivors, by the score examples seen so far."""
+        """The state with only the best `keep` survivors, by InfoScore on the score examples so far."""
         kept = self.rank(state.survivors, state.info_scores, keep)
         return FilterState(state.rounds_done, state.survivors[kept], state.contributions[kept])
 
     def rank(self, survivors: IndexArray, scores: FloatArray, keep: int) -> IndexArray:
-        """Positions of the `keep` best survivors, ascending; ties go to the earlier row.
+        """Positions of the best `keep` survivors, ascending; ties go to the earlier row.
 
-        Label-balanced: the same quota for each label; a label with fewer survivors keeps them all.
+        If the selection is label-balanced, each label has the same quota; a label with fewer survivors keeps all.
         """
         best_first = np.lexsort((survivors, -scores))
         if not self.balanced:
@@ -94,7 +94,7 @@ class Filter:
         return contributions(self.options.contribution, one_shot, zero_shot, gold, span_tokens)
 
     def _ask(self, prefixes: Sequence[Prefix], queries: Sequence[str], meter: Meter) -> LabelLogProbs | FloatArray:
-        """`[prefixes, queries, labels]`, calibrated if asked for."""
+        """Label log-probabilities `[prefixes, queries, labels]`, calibrated if the options say so."""
         if not self.options.calibrated:
             return meter.score(prefixes, queries)
         scores = meter.score(prefixes, [*queries, self.task.render_query(CONTENT_FREE_TEXT)])

@@ -1,4 +1,4 @@
-"""InfoScore: how informative one example is as the only demonstration (section 3.1, Eq. 2 and 3)."""
+"""InfoScore: how informative an example is as the only demonstration (Li & Qiu 2023, section 3.1, Eq. 2 and 3)."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,16 +19,16 @@ def contributions(
     """c(e, e') of each candidate e to each score example e'.
 
     Args:
-        kind: "label" (gold label's probability within the label set), "vocabulary" (Eq. 3 to the
-            letter) or "loss_ratio" (gold loss over the sum of all labels' losses, the loss being the
+        kind: "label" (the gold label's probability among the labels), "vocabulary" (exactly Eq. 3) or
+            "loss_ratio" (the gold label's loss divided by the sum of all labels' losses; a loss is the
             mean over the span's tokens).
-        one_shot: `[candidates, score_examples, labels]`, each candidate the only demonstration.
-        zero_shot: `[score_examples, labels]`; both may be calibrated, for "label".
+        one_shot: `[candidates, score_examples, labels]`, with each candidate as the only demonstration.
+        zero_shot: `[score_examples, labels]`. For "label", both arrays may be calibrated.
         gold: `[score_examples]`, index of each score example's label.
         span_tokens: tokens of each label's span.
 
     Returns:
-        `contributions  # [candidates, score_examples]` float64; more is better in all three.
+        `contributions  # [candidates, score_examples]` float64; higher is better for every kind.
     """
     goodness = _GOODNESS[kind]
     tokens = np.asarray(span_tokens, dtype=np.float64)
@@ -38,10 +38,10 @@ def contributions(
 
 
 def info_scores(matrix: FloatArray) -> FloatArray:
-    """I(e, S): each candidate's mean contribution to the score set.
+    """I(e, S): each candidate's mean contribution to the score set (Eq. 2).
 
-    The paper sums; a mean has the same order and does not grow with the score set. Pairs of an example
-    with itself, which the paper leaves out, do not occur: candidates and score set are disjoint.
+    The paper takes the sum. The mean has the same order and does not grow with the score set. The paper leaves out
+    the contribution of an example to itself; here that does not occur, because candidates and score set are disjoint.
 
     Args:
         matrix: `[candidates, score_examples]`.

@@ -1,4 +1,4 @@
-"""LENS as a method: filter the candidates, then search among permutations of those that are left."""
+"""The method LENS: filter the candidates, then search among permutations of the survivors."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -26,13 +26,13 @@ from lens_engine.types import FloatArray, Permutation, Phase, StopReason
 
 @dataclass(frozen=True)
 class LensState:
-    """What filtering has left, and how far the search is."""
+    """State of the filtering and of the search."""
 
     filtering: FilterState
     search: SearchState | None = None  #: None before the first permutations are judged
 
     def find_candidates(self, permutation: Permutation) -> Permutation:
-        """The same permutation, as indices into the candidates instead of the survivors."""
+        """Translate a permutation of survivors into indices of the candidates."""
         return tuple(int(self.filtering.survivors[index]) for index in permutation)
 
 
@@ -69,7 +69,7 @@ class Lens(Method[LensState]):
         return None if state.search is None else state.find_candidates(state.search.best)
 
     def fallback(self, state: LensState, reason: StopReason) -> Permutation:
-        """If the budget ends before any permutation was judged, the best by InfoScore and diversity."""
+        """The best permutation by InfoScore and diversity, if the budget ended before any permutation was judged."""
         if reason is StopReason.CANCELLED or not state.filtering.rounds_done:
             raise NothingSelected(f"the run was stopped ({reason}) before it had a permutation", stop_reason=reason)
         kept = LensState(self._filtering.cut(state.filtering, self.run.config.filtering.keep))
@@ -158,7 +158,7 @@ class Lens(Method[LensState]):
 
 @dataclass(frozen=True)
 class _Judge:
-    """Judges permutations by halving, or in a race where nothing is halved away."""
+    """Judges permutations by halving, or in a race if `halvings` is 0."""
 
     ranker: Ranker
     halvings: int
@@ -170,7 +170,7 @@ class _Judge:
 
 
 class _SearchRecord(BaseModel):
-    """A SearchState as JSON can hold it, without its array: keys of an object cannot be permutations."""
+    """A SearchState without its array, as JSON. Dicts become lists of pairs, because a JSON key cannot be a tuple."""
 
     iterations_done: int
     beam: tuple[Permutation, ...]

@@ -1,1 +1,1 @@
-"""Scores kept on disk between runs."""
+"""The pair cache: scores kept on disk between runs."""

@@ -1,4 +1,4 @@
-"""What beside model and prompts decides the bits of a score: software, processor, threads."""
+"""Surroundings: software, hardware and threads, which decide the bits of a score along with model and prompts."""
 
 import hashlib
 import platform
@@ -6,16 +6,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 _LIBRARIES = ("torch", "transformers", "tokenizers")
-_CPU_INFO = Path("/proc/cpuinfo")  # Linux; elsewhere the platform's own words must do
+_CPU_INFO = Path("/proc/cpuinfo")  # Linux only; elsewhere the platform module describes the processor
 
 
 def describe_surroundings(device: str) -> tuple[str, ...]:
-    """Versions, how torch is set up, and the hardware, in a fixed order.
+    """Versions, settings of torch and the hardware, in a fixed order. Needs torch.
 
-    torch is asked here and now: threads that are set later are not seen. Needs torch.
+    The settings are read now: a number of threads that is set later is not included.
 
     Args:
-        device: the model's, as torch names it: of "cuda:1" the card is told, of "cpu" processor and threads.
+        device: the model's device, as torch names it. For "cuda:1" the card is included, for "cpu" processor and
+            threads.
     """
 
     return (
@@ -27,9 +28,9 @@ def describe_surroundings(device: str) -> tuple[str, ...]:
 
 
 def _products() -> str:
-    """How float32 matrices are multiplied, on CUDA and on processors.
+    """The precision of float32 matrix products, on CUDA and on processors.
 
-    torch refuses its older question, `get_float32_matmul_precision()`, once either has been set.
+    The older `get_float32_matmul_precision()` raises once either setting has been changed.
     """
     from torch import backends
 
@@ -51,7 +52,7 @@ def _cores() -> tuple[str, ...]:
 
 
 def _digest_own_sources() -> str:
-    """Of the files of this package: who changes an executor changes bits, whatever the version says."""
+    """SHA-256 of the source files of this package: a changed executor may change bits within one version."""
     here = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for file in sorted(here.rglob("*.py")):

@@ -1,8 +1,8 @@
-"""Blocks of log-probabilities on disk, bounded, for later selections. No torch here.
+"""Blocks of log-probabilities on disk, in a file of bounded size, for later selections. Does not import torch.
 
-A block is what one call of `LabelScorer.score` gave. Keys are hashes and values are numbers: no text
-is stored. The file may be deleted at any time, and whatever is wrong with it costs time only: it is
-reported once, as a warning, and the run computes what it cannot read.
+A block holds the scores of one call of `LabelScorer.score`. Keys are hashes and values are numbers: no
+text is stored. The file may be deleted at any time. A fault of the file costs only time: it is logged
+once, as a warning, and the run computes the blocks that it cannot read.
 """
 
 import hashlib
@@ -24,12 +24,12 @@ from lens_engine.types import LabelLogProbs
 
 SMALLEST_MAX_BYTES = 1 << 16
 
-_LARGEST_SHARE = 8  # a block above this part of the bound would push out too many others
+_LARGEST_SHARE = 8  # a block larger than max_bytes / 8 is not stored: it would push out too many others
 _SHAPE = struct.Struct("<3I")
 _DIGEST_BYTES = 16
 
-_FAILURES = (sqlite3.Error, OSError, UnicodeDecodeError)  # the last where SQLite's message quotes damaged bytes
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}  # ERROR: tables of another kind
+_FAILURES = (sqlite3.Error, OSError, UnicodeDecodeError)  # UnicodeDecodeError: SQLite's message quotes damaged bytes
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}  # ERROR: another table schema
 _UNWRITABLE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY}
 
 _log = logging.getLogger(__name__)
@@ -38,14 +38,14 @@ T = TypeVar("T")
 
 
 class PairCache:
-    """Blocks by key, in one SQLite file of at most `max_bytes`; the least recently used give way.
+    """Blocks by key, in one SQLite file of at most `max_bytes`; the least recently used blocks are evicted.
 
-    Threads may share one, and processes may open the same file, which must be on a local disk. After a
-    fork it is of no use to the child, which opens one of its own.
+    Threads may share a cache, and processes may open the same file, which must be on a local disk. After a
+    fork the child cannot use its parent's cache; it has to open its own.
 
     Args:
-        path: the file; it and its folder are made if they are not there.
-        max_bytes: of the file. Its write-ahead log takes a MiB or two beside it.
+        path: the file; the file and its folder are made if they do not exist.
+        max_bytes: largest size of the file (bytes). The write-ahead log takes one or two MiB more.
 
     Raises:
         ValueError: `max_bytes` is below `SMALLEST_MAX_BYTES`.
@@ -64,7 +64,7 @@ class PairCache:
         weakref.finalize(self, _close, self._table, self._process)
 
     def find(self, key: bytes) -> LabelLogProbs | None:
-        """The block stored under `key`, bit for bit; None if there is none, or not a whole one."""
+        """The block stored under `key`, bit for bit; None if there is none or it is damaged."""
         value = self._attempt(lambda table: table.read(key))
         block = None if value is None else _decode(key, value)
         if block is not None and self._is_writable:
@@ -72,20 +72,20 @@ class PairCache:
         return block
 
     def keep(self, key: bytes, block: LabelLogProbs) -> None:
-        """Store a block `[P, Q, L]`, whole or not at all; one with NaN or an infinity is not stored."""
+        """Store a block `[P, Q, L]` atomically. A block with NaN or an infinity is not stored."""
         value = _encode(key, block)
         is_small = len(value) * _LARGEST_SHARE <= self._max_bytes
         if self._is_writable and is_small and np.isfinite(block).all():
             self._attempt(lambda table: table.write(key, value))
 
     def close(self) -> None:
-        """Let go of the file; from here on nothing is found or kept."""
+        """Close the file. Afterwards `find` returns None and `keep` stores nothing."""
         with self._lock:
             self._drop_table()
 
     def _attempt(self, operation: Callable[[BlockTable], T]) -> T | None:
-        """Its outcome; None when it failed or the cache is closed."""
-        if self._process != os.getpid():  # SQLite must not be used across a fork
+        """The outcome of `operation`; None if it failed or the cache is closed."""
+        if self._process != os.getpid():  # a SQLite connection must not be used after a fork
             return None
         with self._lock:
             if self._table is None:
@@ -98,7 +98,7 @@ class PairCache:
 
     def _survive(self, error: Exception) -> None:
         code = primary_code(error)
-        if code in BUSY:  # another process writes for long; the next call may find it done
+        if code in BUSY:  # another process is writing; a later call may succeed
             return
         if code in _UNWRITABLE:
             self._is_writable = False
@@ -130,7 +130,7 @@ class PairCache:
         return table
 
     def _set_aside(self) -> bool:
-        """Rename the damaged file, unless another process has done so and begun a new one."""
+        """Rename the damaged file, unless another process already did so and made a new one."""
         if self._file != _file_id(self._path):
             return True
         try:
@@ -157,7 +157,7 @@ def _is_damage(error: Exception) -> bool:
 
 
 def _file_id(path: Path) -> tuple[int, int] | None:
-    """Tells a file from another that took its name; None where there is none."""
+    """Device and inode, which tell a file from another with the same name; None if the file does not exist."""
     try:
         status = path.stat()
     except OSError:
@@ -171,7 +171,7 @@ def _encode(key: bytes, block: LabelLogProbs) -> bytes:
 
 
 def _decode(key: bytes, value: bytes) -> LabelLogProbs | None:
-    """The block; None where the value is torn, changed, or another key's."""
+    """The block in `value`; None if the value is incomplete, changed, or belongs to another key."""
     digest, body = value[:_DIGEST_BYTES], value[_DIGEST_BYTES:]
     if digest != _digest(key, body):
         return None

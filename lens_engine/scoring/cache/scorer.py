@@ -1,8 +1,8 @@
-"""A scorer that looks up blocks in a pair cache and computes what it does not find.
+"""A scorer that looks up blocks in a pair cache and computes the blocks that it does not find.
 
-The unit is the block: one call with all its prefixes and queries. In a 16-bit format the bits of a
-score may depend on what was packed beside it, so a pair found in another block would not do. A block
-that was found has the very bits that computing gives, and a result never depends on the cache; see
+The unit is the block: one call with all its prefixes and queries. In a 16-bit format the bits of a score
+may depend on the pairs packed into the same forward, so a pair of another block may have other bits. A
+block that is found has the same bits as a computed block, so a result never depends on the cache; see
 docs/decisions/0006-pair-cache-by-blocks.md.
 """
 
@@ -22,40 +22,40 @@ from lens_engine.scoring.cache.file import PairCache
 from lens_engine.types import LabelLogProbs
 
 DEFAULT_MAX_BYTES = 256 << 20
-"""Room for some 70,000 blocks of 300 pairs and two labels."""
+"""Default size of a pair cache (bytes): room for about 70,000 blocks of 300 pairs and two labels."""
 
 _FORMAT = 1
 _FILE = "pairs.sqlite3"
-_UNKNOWN = "unknown"  # the revision of a model in memory: two of them may differ
+_UNKNOWN = "unknown"  # the revision of a model in memory; two such models may differ
 
 
 @runtime_checkable
 class SituatedScorer(LabelScorer, Protocol):
-    """A scorer that knows what beside its identity decides its bits."""
+    """A scorer that also knows its surroundings, which decide its bits along with its identity."""
 
     @property
     def surroundings(self) -> tuple[str, ...]:
-        """What `describe_surroundings` says where it computes: on which device, in which process."""
+        """The result of `describe_surroundings` for the device and the process that compute."""
         ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _LookedUp:
     block: Block
-    identity: ScorerIdentity  #: the scorer's, before it computes
+    identity: ScorerIdentity  #: of the scorer, before it computes the block
     key: bytes
     found: LabelLogProbs | None
 
 
 class RememberingScorer:
-    """A `LabelScorer` over another one, with the same identity, that stores its blocks and finds them again.
+    """A `LabelScorer` that wraps another, with the same identity: it stores blocks and finds them again.
 
-    Of a model whose revision is "unknown" nothing is stored.
+    Blocks of a model whose revision is "unknown" are not stored.
 
     Args:
-        scorer: computes what is not found.
-        cache: where blocks are kept.
-        surroundings: what beside the scorer's identity decides the bits: versions, processor, threads.
+        scorer: computes the blocks that are not found.
+        cache: stores the blocks.
+        surroundings: versions, processor, threads: they decide the bits along with the scorer's identity.
     """
 
     def __init__(self, scorer: LabelScorer, cache: PairCache, surroundings: Sequence[str]) -> None:
@@ -66,12 +66,12 @@ class RememberingScorer:
 
     @property
     def computing(self) -> LabelScorer:
-        """The scorer beneath, for who wants to measure it."""
+        """The wrapped scorer, which computes; a measurement uses it."""
         return self._scorer
 
     @property
     def pairs_found(self) -> int:
-        """Pairs that did not have to be computed, since this scorer was made."""
+        """Number of pairs found in the cache since this scorer was made."""
         return self._pairs_found
 
     @property
@@ -95,7 +95,7 @@ class RememberingScorer:
         return scores
 
     def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
-        """As `ParallelScorer.score_blocks`; successive blocks that are not found are computed side by side."""
+        """As `ParallelScorer.score_blocks`; successive blocks that are not found are computed in parallel."""
         looked_up = (self._look_up(block, label_spans) for block in blocks)
         for is_missing, stretch in groupby(looked_up, key=lambda looked: looked.found is None):
             if is_missing:
@@ -113,7 +113,11 @@ class RememberingScorer:
         return _LookedUp(block, identity, key, found if found is not None and found.shape == shape else None)
 
     def _give_found(self, stretch: Iterable[_LookedUp], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
-        """A block looked up while workers still computed is looked up again if their token budget was halved since."""
+        """Yield the scores of blocks that were found.
+
+        A block was perhaps looked up while workers still computed. If they halved their token budget since, the block
+        is looked up again.
+        """
         for early in stretch:
             looked = early if early.identity == self.identity else self._look_up(early.block, label_spans)
             if looked.found is None:
@@ -135,20 +139,20 @@ class RememberingScorer:
             yield scores
 
     def _keep(self, looked: _LookedUp, scores: LabelLogProbs) -> None:
-        """A block during which the token budget was halved is not stored: its parts may have had different ones."""
+        """Store a block, unless the token budget was halved during it: its parts may have had different budgets."""
         if looked.key and looked.identity == self.identity:
             self._cache.keep(looked.key, scores)
 
 
 def count_pairs_found(scorer: LabelScorer) -> int:
-    """Pairs this scorer has found instead of computing them; 0 for one that does not remember."""
+    """Number of pairs that the scorer found in a cache; 0 for a scorer without a cache."""
     return scorer.pairs_found if isinstance(scorer, RememberingScorer) else 0
 
 
 def remember_pairs(
     scorer: LabelScorer, max_bytes: int = DEFAULT_MAX_BYTES, cache_dir: Path | None = None
 ) -> RememberingScorer:
-    """The scorer with a pair cache of at most `max_bytes` in the cache folder, which all processes share.
+    """The scorer with a pair cache of at most `max_bytes` (bytes) in the cache folder; all processes share the file.
 
     Raises:
         ValueError: `max_bytes` is too small; see `PairCache`.
@@ -160,7 +164,7 @@ def remember_pairs(
 
 
 def _make_key(block: Block, label_spans: Sequence[str], identity: ScorerIdentity, surroundings: list[str]) -> bytes:
-    """SHA-256 of all that decides a block's bits; not the model's name, since its revision says which files it is."""
+    """SHA-256 of all that decides a block's bits. The model's name is left out: its revision identifies the files."""
     decisive = {name: value for name, value in dataclasses.asdict(identity).items() if name != "model"}
     content = [_FORMAT, decisive, surroundings, block.prefixes, block.queries, list(label_spans)]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()

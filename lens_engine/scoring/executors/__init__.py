@@ -1,4 +1,4 @@
-"""Ways to run prompts through a causal language model; all give the same numbers, up to rounding."""
+"""Executors run prompts through a causal language model; all give the same numbers, up to rounding."""
 
 from lens_engine.scoring.executors.base import Executor, ExecutorName, TokenCounters, Workload
 from lens_engine.scoring.executors.cached import CachedExecutor

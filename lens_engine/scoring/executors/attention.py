@@ -1,4 +1,4 @@
-"""Softmax attention that also returns its normaliser, so that two passes over different keys can be merged.
+"""Softmax attention that also returns the log-sum-exp of its scores, so that passes over different keys can be merged.
 
 For one query, let o_A and o_B be attention over two disjoint sets of keys, with log-sum-exp l_A and
 l_B of their scores. Attention over both is o_A + w (o_B - o_A) with w = sigmoid(l_B - l_A): exact, not
@@ -16,10 +16,10 @@ def attend(
 
     Args:
         query: `[batch, heads, queries, size]`.
-        key, value: `[batch, key-value heads, keys, size]`; heads are a multiple of key-value heads.
-        scaling: factor of the scores.
+        key, value: `[batch, key-value heads, keys, size]`; `heads` is a multiple of `key-value heads`.
+        scaling: factor by which the scores are multiplied.
         causal: query i sees keys 0 to i.
-        mask: `[batch, 1, queries, keys]`, added to the scores; every query must see a key.
+        mask: `[batch, 1, queries, keys]`, added to the scores; every query must see at least one key.
 
     Returns:
         output `[batch, heads, queries, size]` in the query's dtype, log-sum-exp `[batch, heads, queries]` in float32.
@@ -55,7 +55,7 @@ def merge(own: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> Tensor:
 def _attend_flash_cpu(
     query: Tensor, key: Tensor, value: Tensor, scaling: float, causal: bool, mask: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """The kernel under scaled_dot_product_attention on CPU. It is private to torch: this is its only use."""
+    """torch's private CPU kernel of scaled_dot_product_attention. No other function calls it."""
     kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
     output, normalisers = kernel(query, key, value, 0.0, causal, attn_mask=mask, scale=scaling)
     return output, normalisers

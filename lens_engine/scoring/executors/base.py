@@ -1,4 +1,4 @@
-"""The contract of an executor, and how log-probabilities are read from logits."""
+"""The contract of an executor, and the reading of log-probabilities from logits."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
@@ -18,9 +18,9 @@ ExecutorName = Literal["packed", "cached", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Every prefix with every query, then the label words."""
+    """The input of an executor: every prefix with every query, then the label words."""
 
-    prefixes: tuple[Tokens, ...]  #: leading special tokens included; () is possible
+    prefixes: tuple[Tokens, ...]  #: with leading special tokens; a prefix may be ()
     queries: tuple[Tokens, ...]  #: none is empty
     trie: LabelTrie
 
@@ -37,17 +37,17 @@ class Workload:
         return ideal_tokens(self.prefix_lengths, self.query_lengths, tail=self.trie.num_fed)
 
     def new_reads(self) -> NDArray[np.float32]:
-        """Zeros to fill: one number for each read of the trie  # [prefixes, queries, reads]."""
+        """Zeros, one for each read of the trie  # [prefixes, queries, reads]."""
         return np.zeros((len(self.prefixes), len(self.queries), len(self.trie.flat_reads)), np.float32)
 
 
 @dataclass(slots=True)
 class TokenCounters:
-    """What was fed, beside the least that could have been."""
+    """Counts of tokens fed, and the least number of tokens that any executor could have fed."""
 
     num_forwards: int = 0
-    num_pairs: int = 0  #: prefix-query pairs scored
-    fed_tokens: int = 0  #: padding included
+    num_pairs: int = 0  #: pairs (one prefix and one query) scored
+    fed_tokens: int = 0  #: with padding
     ideal_tokens: int = 0
 
     def count_forward(self, input_ids: Tensor) -> None:
@@ -56,31 +56,31 @@ class TokenCounters:
 
 
 class Executor(Protocol):
-    """Runs a workload. The same workload and budget give the same bits."""
+    """Runs a workload. Equal workloads and budgets give equal bits."""
 
     name: ClassVar[ExecutorName]
 
     def __init__(self, model: Any, counters: TokenCounters) -> None: ...
 
     def run(self, work: Workload, budget: int) -> LabelLogProbs:
-        """`label_log_probs  # [prefixes, queries, labels]`; a forward feeds about `budget` tokens at most."""
+        """`label_log_probs  # [prefixes, queries, labels]`; a forward feeds at most about `budget` tokens."""
         ...
 
     def release(self) -> bool:
-        """Let go of what is held between calls; it changes no number, only what has to be fed.
+        """Free the memory held between calls. Later scores are the same, but prefixes have to be fed again.
 
-        Returns whether there was anything.
+        Returns whether any memory was held.
         """
         ...
 
 
 def read_log_probs(logits: Tensor, rows: NDArray[np.int64], tokens: NDArray[np.int64]) -> NDArray[np.float32]:
-    """log softmax(logits[rows])[tokens], in float32 over the whole vocabulary; the one copy to the host.
+    """log softmax(logits[rows])[tokens], in float32 over the whole vocabulary, copied to the host.
 
     Args:
         logits: `[positions, vocabulary]`.
-        rows: the position of each read  # [reads]
-        tokens: the token of each read  # [reads]
+        rows: `[reads]`, the position of each read.
+        tokens: `[reads]`, the token of each read.
     """
     normalisers = torch.logsumexp(logits.float(), dim=-1)  # [positions]
     index = torch.from_numpy(np.stack([rows, tokens])).to(logits.device)
@@ -89,7 +89,7 @@ def read_log_probs(logits: Tensor, rows: NDArray[np.int64], tokens: NDArray[np.i
 
 
 def sum_label_words(reads: NDArray[np.float32], trie: LabelTrie) -> LabelLogProbs:
-    """From one number for each read to one for each label word  # [prefixes, queries, labels]."""
+    """Sum the reads of each label word  # [prefixes, queries, labels]."""
     starts = np.cumsum([0] + [len(path) for path in trie.reads[:-1]])
     sums: LabelLogProbs = np.add.reduceat(reads.astype(np.float64), starts, axis=-1).astype(np.float32)
     return sums

@@ -1,8 +1,8 @@
-"""Each prefix once, its keys and values lent to batches of padded suffixes; prefixes of one length go together.
+"""The cached executor: feeds each prefix once, then batches of padded suffixes that reuse its keys and values.
 
-Right on every architecture whose cache can be copied along the batch (sliding windows, ALiBi and
-GPT-Neo included), since the model itself does all the attention. It pays for padding and for the
-copies of the prefix's keys and values.
+It is right for every architecture whose cache can be copied along the batch (sliding windows, ALiBi and
+GPT-Neo included), because the model computes all attention itself. Prefixes of equal length share a batch.
+The cost is padding, and copies of the prefix's keys and values.
 """
 
 import copy
@@ -22,7 +22,7 @@ from lens_engine.types import LabelLogProbs
 
 
 class CachedExecutor:
-    """A key-value cache for prefixes of one length, repeated over right-padded suffixes."""
+    """Repeats a key-value cache of prefixes of equal length over right-padded suffixes."""
 
     name: ClassVar[ExecutorName] = "cached"
 
@@ -36,7 +36,7 @@ class CachedExecutor:
         suffixes = _suffixes_of(work)
         with float32_logits(self._model):
             for length, prefixes in _group_by_length(work.prefix_lengths).items():
-                # Rows lend keys and values of the prefix: a row's share of the budget is a quarter of it.
+                # Each row copies the prefix's keys and values; the copy counts a quarter of the prefix's tokens.
                 batches = list(batch_rows(suffixes, budget, cached_tokens=length // 4))
                 side_by_side = _count_side_by_side(batches, length, budget)
                 for start in range(0, len(prefixes), side_by_side):
@@ -49,7 +49,7 @@ class CachedExecutor:
     def _run_prefixes(
         self, work: Workload, prefixes: Sequence[int], batches: Sequence[Sequence[Row]], reads: NDArray[np.float32]
     ) -> None:
-        """Prefixes of one length, each with all suffixes."""
+        """Run prefixes of equal length, each with all suffixes."""
         ids = torch.tensor([work.prefixes[p] for p in prefixes], dtype=torch.long, device=self._device)
         cache = self._cache_prefixes(ids) if ids.numel() else None
         for batch in batches:
@@ -59,7 +59,7 @@ class CachedExecutor:
             read_rows(logits, rows, kept, reads)
 
     def _cache_prefixes(self, ids: Tensor) -> Any:
-        nothing = torch.empty(0, dtype=torch.long, device=self._device)  # no logits: only keys and values are wanted
+        nothing = torch.empty(0, dtype=torch.long, device=self._device)  # no logits: only keys and values are needed
         outputs = self._model(input_ids=ids, use_cache=True, logits_to_keep=nothing)
         self._counters.count_forward(ids)
         return outputs.past_key_values
@@ -70,7 +70,7 @@ class CachedExecutor:
         ids, mask = pad_rows(rows, self._device)
         inputs: dict[str, Any] = {"use_cache": False}
         if cache is not None:
-            repeated = copy.deepcopy(cache)  # the model writes the suffixes into the cache it is given
+            repeated = copy.deepcopy(cache)  # the model appends the suffixes to the cache that it is given
             repeated.batch_repeat_interleave(repeats)
             inputs = {"past_key_values": repeated, "use_cache": True}
             mask = torch.cat([mask.new_ones(len(rows), num_cached), mask], dim=1)
@@ -82,7 +82,7 @@ class CachedExecutor:
 
 
 def _suffixes_of(work: Workload) -> list[Row]:
-    """Each query with each chain of the label trie, for a prefix yet to be named."""
+    """Each query with each chain of the label trie; the prefix index is filled in later."""
     chains = chains_of(work.trie)
     return [
         Row((-1, q), query + chain.tokens, len(query) - 1, chain)
@@ -92,7 +92,7 @@ def _suffixes_of(work: Workload) -> list[Row]:
 
 
 def _group_by_length(lengths: Sequence[int]) -> dict[int, list[int]]:
-    """Indices by length: prefixes of one length need no padding beside each other."""
+    """Indices by length: prefixes of equal length need no padding."""
     groups: dict[int, list[int]] = {}
     for index, length in enumerate(lengths):
         groups.setdefault(length, []).append(index)
@@ -100,6 +100,6 @@ def _group_by_length(lengths: Sequence[int]) -> dict[int, list[int]]:
 
 
 def _count_side_by_side(batches: Sequence[Sequence[Row]], length: int, budget: int) -> int:
-    """Prefixes whose batches of suffixes fit one forward together; at least one."""
+    """Number of prefixes whose batches of suffixes fit into one forward together; at least one."""
     fed = max(len(batch) * (max(len(row.tokens) for row in batch) + length // 4) for batch in batches)
     return max(1, budget // max(fed, length, 1))

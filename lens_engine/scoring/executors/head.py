@@ -1,7 +1,7 @@
 """The language-model head in float32, on the hidden states of a 16-bit model.
 
-Logits of some tens have steps of an eighth in bfloat16, so two labels are often level that are not.
-The head runs at label positions only, and there it costs little to keep its products in float32.
+In bfloat16, logits of about 30 have steps of 1/8, so different labels often get equal logits. The head runs
+only at label positions, so float32 products there cost little.
 """
 
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ import torch
 from torch import Tensor, nn
 
 _BLOCK_ROWS = 8192
-"""Of the vocabulary, widened at a time: some megabytes, where a float32 copy of the head may take gigabytes."""
+"""Rows of the head converted at a time: some megabytes. A float32 copy of the whole head may take gigabytes."""
 
 
 @contextmanager
 def float32_logits(model: Any) -> Iterator[None]:
-    """Within it the model gives float32 logits. Nothing changes for a model in float32, or with an unusual head."""
+    """A context in which the model gives float32 logits. It has no effect on a float32 model or an unusual head."""
     head = model.get_output_embeddings()
     if not isinstance(head, nn.Linear) or head.weight.dtype == torch.float32 or "forward" in vars(head):
         yield

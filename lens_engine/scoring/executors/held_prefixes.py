@@ -1,4 +1,4 @@
-"""Keys and values of long prefixes, kept from call to call as long as there is room."""
+"""Held prefixes: keys and values of long prefixes, kept between calls within a bound."""
 
 from collections import OrderedDict
 
@@ -11,7 +11,7 @@ KeyValues = dict[int, tuple[Tensor, Tensor]]
 
 
 class HeldPrefixes:
-    """At most `max_bytes`; those not asked for the longest go first."""
+    """Keys and values by prefix, at most `max_bytes` (bytes); the least recently used are evicted."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -24,7 +24,7 @@ class HeldPrefixes:
         return self._held.get(prefix)
 
     def put(self, prefix: Tokens, key_values: KeyValues) -> None:
-        """Keep it, unless it is there or takes more than all room."""
+        """Hold a prefix's keys and values, unless they are held already or exceed `max_bytes`."""
         size = _count_bytes(key_values)
         if prefix in self._held or size > self._max_bytes:
             return

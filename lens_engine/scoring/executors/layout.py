@@ -1,4 +1,4 @@
-"""Where everything stands in one packed forward: token ids, positions, segments and label positions."""
+"""The layout of one packed forward: token ids, positions, segments and label positions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,20 +18,20 @@ IntArray = NDArray[np.int64]
 
 _NONE: IntArray = np.zeros(0, np.int64)
 _MAX_PADDING = 1.25
-"""Attention is quadratic in length: a quarter more length is half more work. But each bucket is a call of its own."""
+"""Largest ratio of lengths in a bucket. Attention is quadratic, so 1.25 is up to half more work; a bucket is a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSpan:
-    """One group's place in the flat row, as [start, end) of token positions."""
+    """The place of one group in the flat row: positions of its tokens."""
 
     prefix_length: int
     prefix_start: int | None  #: None if an earlier forward fed the prefix
-    suffix_start: int  #: among all tokens of the row
+    suffix_start: int  #: index among all tokens of the row
     suffix_end: int
-    suffix_offset: int  #: among suffix tokens only
+    suffix_offset: int  #: index among the suffix tokens
     keeps_prefix: bool
-    kept: KeyValues  #: of a prefix that an earlier forward fed, or that a later one needs
+    kept: KeyValues  #: of a prefix that an earlier forward fed or a later forward needs
 
     @property
     def num_suffix_tokens(self) -> int:
@@ -40,16 +40,16 @@ class GroupSpan:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Segments of like length, padded to the longest of them for their own attention pass."""
+    """Segments of similar length, padded to the longest for one attention pass."""
 
     num_segments: int
     longest: int
-    mask: Tensor | None  #: [segments, 1, longest, longest], added to scores; None if causal will do
+    mask: Tensor | None  #: [segments, 1, longest, longest], added to scores; None for causal attention
 
 
 @dataclass(frozen=True, slots=True)
 class EndToEnd:
-    """The same forward for a kernel that takes sequences end to end, and pads nothing."""
+    """The same forward for a kernel that takes concatenated sequences and needs no padding."""
 
     kernel: AttendSequences
     own: Sequences  #: prefixes and segments of the row, each over itself; prefixes only where `branching` is set
@@ -60,19 +60,19 @@ class EndToEnd:
 
 @dataclass(slots=True)
 class PackedLayout:
-    """What the attention function has to know of one forward; the model hands it through."""
+    """The layout of one forward, as the attention function needs it; the model passes it through."""
 
     groups: tuple[GroupSpan, ...]
-    buckets: tuple[Bucket, ...]  #: all segments, those of like length together
+    buckets: tuple[Bucket, ...]  #: all segments; a bucket holds those of similar length
     padded_positions: Tensor  #: position of each token of the buckets' padded segments, bucket after bucket
-    unpadding: Tensor  #: where each suffix token stands in `padded_positions`  # [suffix tokens]
-    end_to_end: EndToEnd | None = None  #: where there is a kernel for it
-    num_calls: int = field(default=0)  #: of the attention function in this forward
+    unpadding: Tensor  #: index of each suffix token in `padded_positions`  # [suffix tokens]
+    end_to_end: EndToEnd | None = None  #: None if no kernel takes it
+    num_calls: int = field(default=0)  #: calls of the attention function in this forward
 
 
 @dataclass(frozen=True, slots=True)
 class PackedInputs:
-    """One forward: what the model is given, and where to read."""
+    """The input of one forward, and the positions at which to read logits."""
 
     ids: IntArray  #: [tokens]
     positions: IntArray  #: [tokens], from 0 in each prompt
@@ -89,9 +89,10 @@ def lay_out(
     kept: dict[int, KeyValues],
     kernel: AttendSequences | None = None,
 ) -> PackedInputs:
-    """Place the tokens of `forward` one after another, in the order of its groups.
+    """Lay the tokens of `forward` end to end, in the order of its groups.
 
-    `kept` has the keys and values of prefixes fed before, by prefix; the forward adds those it keeps.
+    `kept` holds the keys and values of prefixes that earlier forwards fed, by prefix. This forward adds those of the
+    prefixes that it keeps.
     """
     row = _FlatRow(work)
     groups = []
@@ -128,7 +129,7 @@ def lay_out(
 
 
 class _FlatRow:
-    """Token after token, with the segments' places on the side."""
+    """Builds the flat row, and records the place of each segment."""
 
     def __init__(self, work: Workload) -> None:
         self._work = work
@@ -146,7 +147,7 @@ class _FlatRow:
         return start
 
     def append_suffix(self, prefix: int, query: int) -> None:
-        """A query, then the label trie's nodes, each at the position its depth gives it."""
+        """Append a query, then the nodes of the label trie; a node's position follows from its depth."""
         tokens, trie = self._work.queries[query], self._work.trie
         after_prefix = len(self._work.prefixes[prefix])
         start = self.append(tokens, after_prefix)
@@ -160,7 +161,7 @@ class _FlatRow:
 
 
 def _sort_into_buckets(lengths: Sequence[int]) -> list[list[int]]:
-    """Segments by length, a new bucket wherever padding to the longest would add too much to the shortest."""
+    """Sort segments by length; a new bucket begins where padding the shortest to the longest would add too much."""
     buckets: list[list[int]] = []
     for segment in order_by_length(lengths):
         if not buckets or lengths[segment] > _MAX_PADDING * lengths[buckets[-1][0]]:
@@ -175,7 +176,7 @@ def _bucket(lengths: list[int], trie: LabelTrie, dtype: torch.dtype, device: tor
 
 
 def _pad(buckets: Sequence[Sequence[int]], starts: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
-    """Positions of the buckets' segments, each padded with its own last token, and the way back to the row's order."""
+    """Positions of the segments, padded with their last token, and the indices that undo padding and sorting."""
     padded, unpadding, offset = [_NONE], [_NONE] * len(lengths), 0
     for bucket in buckets:
         steps = np.arange(max(lengths[segment] for segment in bucket))
@@ -187,9 +188,9 @@ def _pad(buckets: Sequence[Sequence[int]], starts: IntArray, lengths: IntArray) 
 
 
 def _tree_mask(lengths: list[int], trie: LabelTrie, dtype: torch.dtype) -> Tensor:
-    """0 where a token may look, -inf elsewhere: queries causally, a trie node at the query, its ancestors and itself.
+    """0 where a token attends, -inf elsewhere: queries are causal; a trie node attends to query, ancestors and itself.
 
-    Padded tokens look at the whole segment; what they give is not read.
+    Padding tokens attend to the whole segment; their output is not read.
     """
     longest = max(lengths)
     allowed = np.tril(np.ones((len(lengths), longest, longest), bool))
@@ -210,7 +211,7 @@ def _ancestry(trie: LabelTrie) -> Iterator[list[bool]]:
 def _end_to_end(
     kernel: AttendSequences, groups: Sequence[GroupSpan], row: _FlatRow, trie: LabelTrie, device: torch.device
 ) -> EndToEnd:
-    """Sequences in the order of the row."""
+    """The layout for a kernel that takes concatenated sequences, in the order of the row."""
     prefixes = {g.prefix_start: g.prefix_length for g in groups if g.prefix_start is not None and g.prefix_length}
     spans = prefixes if trie.num_fed else prefixes | dict(zip(row.starts, row.lengths, strict=True))
     own = [spans[start] for start in sorted(spans)]
@@ -233,6 +234,6 @@ def _end_to_end(
 
 
 def _positions(spans: Sequence[tuple[int, int]], device: torch.device) -> Tensor:
-    """The tokens of spans (start, length), one after another."""
+    """Positions of the tokens of spans (start, length), concatenated."""
     steps = [np.arange(start, start + length) for start, length in spans]
     return torch.from_numpy(np.concatenate([_NONE, *steps])).to(device)

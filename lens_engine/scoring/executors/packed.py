@@ -1,12 +1,12 @@
-"""Flat rows without padding: each prefix once, then its queries side by side, which do not see each other.
+"""The packed executor: one flat row without padding; each prefix once, then its queries, which do not see each other.
 
-The model runs over one long row in which positions start again in every prompt; only attention has to
-know. It is replaced by a registered function that attends twice, to the prompt's own prefix and to
-the token's own segment, and merges the two by their log-sum-exp. Everything else in a decoder layer
-is token by token, so the numbers are those of prompts run one at a time.
+The model runs over one long row in which positions restart in every prompt. Attention is replaced by a
+registered function. It attends twice, to the prompt's prefix and to the token's own segment, and merges
+the two passes by their log-sum-exp. All other operations of a decoder layer act on single tokens, so the
+numbers equal those of prompts run one at a time.
 
-This is right only where attention is all that mixes tokens, and plain softmax attention at that:
-`refuse_unknown` stops any other kind, and the load-time self-check catches what it cannot see.
+This is right only for models that mix tokens by plain softmax attention alone. `refuse_unknown` refuses
+other kinds of attention, and the self-check at loading finds any other mixing of tokens.
 """
 
 from collections.abc import Iterator
@@ -33,25 +33,25 @@ from lens_engine.scoring.executors.varlen import AttendSequences, choose_kernel
 from lens_engine.types import LabelLogProbs
 
 ATTENTION_NAME = "lens_packed"
-"""The name under which `packed_attention` has to be registered, and set on the model."""
+"""The name under which `packed_attention` is registered with transformers and set on the model."""
 
 _ALONE_FROM = {"cpu": 128}
-"""Tokens from which a forward of its own costs a prefix nothing: small products are slower, on CUDA far more so."""
+"""Least length of a prefix that gets its own forward (tokens). Shorter forwards are slow, above all on CUDA."""
 
 _HELD_BYTES = 512 << 20
 
 
 class PackedExecutor:
-    """One prompt-packed row a forward; nothing is padded outside attention, nothing fed twice.
+    """Runs one packed row in each forward; pads only within attention, and feeds no token twice.
 
-    Where that costs nothing, long prefixes are run apart and held between calls: a search that looks at a
-    permutation again, on further rows, feeds it once.
+    Long prefixes have their own forwards and are held between calls, so that a search that judges a permutation on
+    further rows feeds its prefix once.
     """
 
     name: ClassVar[ExecutorName] = "packed"
 
     def __init__(self, model: Any, counters: TokenCounters, kernel: AttendSequences | None = None) -> None:
-        """`kernel` attends to sequences end to end; None takes torch's where it runs."""
+        """`kernel` attends to concatenated sequences; None uses torch's kernel if the device has it."""
         self._model = model
         self._counters = counters
         weights = next(model.parameters())
@@ -90,7 +90,7 @@ class PackedExecutor:
         return {index: key_values for index, key_values in found.items() if key_values is not None}
 
     def _hold(self, forward: Forward, work: Workload, kept: dict[int, KeyValues]) -> None:
-        """Hold long prefixes for later calls; let go of those that no later forward of this call needs."""
+        """Hold long prefixes for later calls, and free those that no later forward of this call needs."""
         for group in forward.groups:
             prefix = work.prefixes[group.prefix]
             if group.feeds_prefix and self._alone_from is not None and len(prefix) >= self._alone_from:
@@ -112,7 +112,7 @@ class PackedExecutor:
         return logits
 
     def _read(self, logits: Tensor, inputs: PackedInputs, work: Workload, reads: np.ndarray) -> None:
-        """`logits  # [segments * nodes, vocabulary]` to the reads of each segment's pair."""
+        """Write the reads of each segment's pair from `logits  # [segments * nodes, vocabulary]`."""
         nodes, tokens = np.array(work.trie.flat_reads, np.int64).T
         first_rows = np.arange(len(inputs.pairs))[:, None] * work.trie.num_nodes  # [segments, 1]
         values = read_log_probs(logits, (first_rows + nodes).ravel(), np.tile(tokens, len(inputs.pairs)))
@@ -122,10 +122,10 @@ class PackedExecutor:
 
 @contextmanager
 def _packed_attention_on(model: Any) -> Iterator[None]:
-    """The model with `packed_attention` as its attention function; with its own again afterwards.
+    """A context in which the model uses `packed_attention`; afterwards it has its own attention function again.
 
     Raises:
-        PackedExecutionError: the architecture cannot have it.
+        PackedExecutionError: the architecture does not take another attention function.
     """
     if not model._supports_attention_backend:
         raise PackedExecutionError("the architecture does not look up its attention function")
@@ -136,7 +136,7 @@ def _packed_attention_on(model: Any) -> Iterator[None]:
     original = model.config._attn_implementation
     model.set_attn_implementation(ATTENTION_NAME)
     try:
-        if model.config._attn_implementation != ATTENTION_NAME:  # transformers warns, and stays with another
+        if model.config._attn_implementation != ATTENTION_NAME:  # transformers only warns, and keeps its own function
             raise PackedExecutionError("the architecture did not take the registered attention function")
         yield
     finally:

@@ -1,7 +1,7 @@
-"""Attention over a packed row: each token over its prompt's prefix and over its own segment, merged.
+"""Attention over a packed row: each token attends to its prompt's prefix and to its own segment, and both are merged.
 
-Where a kernel takes sequences end to end (CUDA, 16 bits) that is two calls for the whole row; elsewhere
-segments go by length in padded buckets, and each group attends to its prefix in turn.
+With a kernel for concatenated sequences (CUDA, 16 bits) this takes two calls for the whole row. Otherwise
+segments are padded in buckets of similar length, and one group after another attends to its prefix.
 """
 
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ from lens_engine.scoring.executors.varlen import takes_heads
 Heads = tuple[Tensor, Tensor, Tensor]
 """Query, key and value, as the model gives them."""
 
-# Arguments that do not change what attention computes here: positions are already in query and key.
+# Arguments that do not change attention here: query and key already contain the positions.
 _HARMLESS = frozenset(
     {"position_ids", "position_embeddings", "cache_position", "use_cache", "output_attentions", "output_hidden_states"}
 )
 
 
 class PackedExecutionError(RuntimeError):
-    """The model does not run packed: it asks attention for something else, or does not call it."""
+    """The packed executor cannot run the model: its attention is of another kind, or is never called."""
 
 
 def packed_attention(
@@ -39,15 +39,15 @@ def packed_attention(
     dropout: float = 0.0,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """Attention of one decoder layer over a packed row, as transformers' attention interface has it.
+    """Attention of one decoder layer over a packed row; has the signature of transformers' attention interface.
 
     Args:
         query: `[1, heads, tokens, size]`.
         key, value: `[1, key-value heads, tokens, size]`.
-        packed_layout: of this forward.
+        packed_layout: the layout of this forward.
 
     Returns:
-        output `[1, tokens, heads, size]`, and no attention weights.
+        output `[1, tokens, heads, size]`, and None for the attention weights.
     """
     refuse_unknown({**kwargs, "attention_mask": attention_mask, "dropout": dropout or None})
     if not getattr(module, "is_causal", True):
@@ -62,7 +62,7 @@ def packed_attention(
 
 
 def _attend_in_turn(heads: Heads, packed_layout: PackedLayout, scaling: float, layer: int) -> Tensor:
-    """Group after group  # [1, tokens, heads, size]."""
+    """Attention of one group after another  # [1, tokens, heads, size]."""
     query, _, value = heads
     output = torch.empty(*query.shape[:3], value.shape[-1], dtype=value.dtype, device=value.device).transpose(1, 2)
     own = _attend_own_segments(heads, packed_layout, scaling) if packed_layout.buckets else None
@@ -77,10 +77,10 @@ def _attend_in_turn(heads: Heads, packed_layout: PackedLayout, scaling: float, l
 
 
 def refuse_unknown(arguments: Mapping[str, Any]) -> None:
-    """Stop at any argument that could change attention (a window, a cap, sinks, a bias) and is not understood.
+    """Refuse unknown arguments that could change attention (a window, a cap, sinks, a bias).
 
     Raises:
-        PackedExecutionError: naming the argument.
+        PackedExecutionError: an argument is unknown and set; the message names it.
     """
     for name, value in arguments.items():
         if name in _HARMLESS or value is None or (name == "is_causal" and value is True):
@@ -109,7 +109,7 @@ def _attend_own_segments(heads: Heads, layout: PackedLayout, scaling: float) -> 
 
 
 def _prefix_of(group: GroupSpan, heads: Heads, layer: int) -> tuple[Tensor, Tensor] | None:
-    """Keys and values of the group's prefix, from this forward or an earlier one; None if it is empty."""
+    """Keys and values of the group's prefix, from this forward or an earlier one; None if the prefix is empty."""
     if group.prefix_length == 0:
         return None
     if group.prefix_start is None:
@@ -117,17 +117,17 @@ def _prefix_of(group: GroupSpan, heads: Heads, layer: int) -> tuple[Tensor, Tens
     span = slice(group.prefix_start, group.prefix_start + group.prefix_length)
     key, value = heads[1][:, :, span], heads[2][:, :, span]
     if group.keeps_prefix:
-        group.kept[layer] = key.clone(), value.clone()  # a copy, so that the rest of this forward can go
+        group.kept[layer] = key.clone(), value.clone()  # a copy, so that the other tensors of this forward can be freed
     return key, value
 
 
 def _attend_suffixes(
     group: GroupSpan, own: tuple[Tensor, Tensor], query: Tensor, prefix: tuple[Tensor, Tensor] | None, scaling: float
 ) -> Tensor:
-    """Own and prefix pass of one group's suffix tokens, merged  # [suffix tokens, heads, size]."""
+    """Attention of one group's suffix tokens to segment and prefix, merged  # [suffix tokens, heads, size]."""
     span = slice(group.suffix_offset, group.suffix_offset + group.num_suffix_tokens)
     own_pass = own[0][span], own[1][span]
-    if prefix is None:  # nothing to see there: its log-sum-exp would be -inf
+    if prefix is None:  # an empty prefix has no keys: its log-sum-exp would be -inf
         return own_pass[0]
     suffix_queries = query[:, :, group.suffix_start : group.suffix_end]
     output, normalisers = attend(suffix_queries, *prefix, scaling=scaling)
@@ -135,7 +135,7 @@ def _attend_suffixes(
 
 
 def _attend_end_to_end(heads: Heads, layout: PackedLayout, ends: EndToEnd, scaling: float, layer: int) -> Tensor:
-    """The whole row at once  # [1, tokens, heads, size]."""
+    """Attention of the whole row in two kernel calls  # [1, tokens, heads, size]."""
     output, normalisers = _attend_own(heads, layout, ends, scaling)
     prefixes = [(group, _prefix_of(group, heads, layer)) for group in layout.groups]
     seen = [prefix for group, prefix in prefixes if prefix is not None and group.num_suffix_tokens]

@@ -1,13 +1,12 @@
-"""Which tokens go into which forward: a pure function of lengths and a budget.
+"""The plan of forwards: which tokens go into which forward, as a pure function of lengths and a budget.
 
-The work is one stream: prefix 0, its queries, prefix 1, its queries, and so on. It is cut into
-forwards between segments, so nothing is padded and nothing is fed twice: a prefix whose queries go on
-into the next forward is kept, not fed again. Within a group the queries go by length, so that those
-that stand beside each other are alike. The plan depends on nothing but its arguments: the same call
-makes the same forwards, and so the same bits.
+The work is one stream: prefix 0, its queries, prefix 1, its queries, and so on. The stream is cut into
+forwards between segments, so nothing is padded and nothing is fed twice. A prefix whose queries continue
+in the next forward is kept, not fed again. Within a group the queries are sorted by length, so that
+neighbours have similar lengths. Equal arguments give equal forwards, and so equal bits.
 
-Long prefixes may be set apart: each has a forward of its own, so its keys and values are the same bits
-whatever it is scored with, and one held from an earlier call can stand in for feeding it again.
+A long prefix may have its own forward. Then the bits of its keys and values do not depend on its queries,
+and the keys and values held from an earlier call can replace feeding it again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,12 +16,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Part of one forward: a prefix and some of its queries, all by index."""
+    """Part of one forward: a prefix and some of its queries, as indices."""
 
     prefix: int
     queries: tuple[int, ...]
-    feeds_prefix: bool  #: the prefix's tokens are in this forward; otherwise they were in an earlier one
-    keeps_prefix: bool  #: a later forward has more of its queries
+    feeds_prefix: bool  #: whether this forward feeds the prefix; otherwise an earlier one did
+    keeps_prefix: bool  #: whether a later forward has more queries of the prefix
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Forward:
 @dataclass(frozen=True, slots=True)
 class _Segment:
     prefix: int
-    query: int | None  #: None for the prefix itself
+    query: int | None  #: None for the segment of the prefix itself
     num_tokens: int
 
 
@@ -54,10 +53,10 @@ def plan(
     Args:
         prefix_lengths: tokens of each prefix; 0 for an empty one.
         query_lengths: tokens of each query.
-        budget: tokens a forward may hold. A single segment longer than that has a forward of its own.
-        tail: tokens fed after each query (the label trie's).
-        alone_from: prefixes of so many tokens and more have a forward of their own; None for none.
-        held: those of them that need no feeding.
+        budget: largest forward (tokens). A longer segment has its own forward.
+        tail: tokens of the label trie, fed after each query.
+        alone_from: least length (tokens) of a prefix that has its own forward; None: no prefix has one.
+        held: the long prefixes whose keys and values are held, so that they are not fed.
     """
     forwards: list[Forward] = []
     pending: list[_Segment] = []
@@ -79,12 +78,12 @@ def plan(
 
 
 def order_by_length(lengths: Sequence[int]) -> list[int]:
-    """Indices from short to long; equal lengths keep their order."""
+    """Indices, shortest first; equal lengths keep their order."""
     return sorted(range(len(lengths)), key=lambda index: lengths[index])
 
 
 def ideal_tokens(prefix_lengths: Sequence[int], query_lengths: Sequence[int], *, tail: int = 0) -> int:
-    """Each prefix once, each (prefix, query) suffix once: the least any executor can feed."""
+    """Tokens of each prefix once and each (prefix, query) suffix once: the least that any executor can feed."""
     return sum(prefix_lengths) + len(prefix_lengths) * (sum(query_lengths) + tail * len(query_lengths))
 
 

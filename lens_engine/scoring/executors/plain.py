@@ -1,4 +1,4 @@
-"""The oracle: every prompt whole, in its own row, nothing shared. Right wherever the model is."""
+"""The plain executor: every prompt is a whole row; nothing is shared. The other executors are checked against it."""
 
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from lens_engine.types import LabelLogProbs
 
 
 class PlainExecutor:
-    """Right-padded batches of whole prompts, logits at the label positions only."""
+    """Runs right-padded batches of whole prompts, with logits at the label positions only."""
 
     name: ClassVar[ExecutorName] = "plain"
 

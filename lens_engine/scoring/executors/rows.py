@@ -1,7 +1,7 @@
-"""Suffixes as right-padded rows: what the plain and the cached executor have in common.
+"""Right-padded rows, which the plain and the cached executor share.
 
-A row is a query, then one chain of the label trie. Label words that branch need a row for each chain;
-a node shared by several chains is read from the first.
+A row ends with a query and one chain of the label trie. A trie that branches needs a row for each chain;
+a node in several chains is read from the first chain.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,12 +18,12 @@ from lens_engine.scoring.labels import ROOT, LabelTrie
 from lens_engine.scoring.tokenization import Tokens
 
 _MOST_PADDING = 1.75
-"""Longest row of a batch, in lengths of its shortest. Less padding means more and smaller forwards."""
+"""Largest ratio of the longest to the shortest row of a batch. A smaller ratio means less padding but more forwards."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """One row's label tokens, and what is read beside them."""
+    """The label tokens of a row, and the reads at their positions."""
 
     tokens: Tokens
     reads: tuple[tuple[int, int, int], ...]  #: (offset from the query's last token, token, index of the read)
@@ -31,11 +31,11 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A prompt's tokens, from where the executor starts to feed it."""
+    """The tokens of a prompt that the executor feeds."""
 
     pair: tuple[int, int]  #: (prefix, query)
     tokens: Tokens
-    label_position: int  #: of the query's last token in `tokens`
+    label_position: int  #: index of the query's last token in `tokens`
     chain: Chain
 
 
@@ -50,10 +50,10 @@ def chains_of(trie: LabelTrie) -> tuple[Chain, ...]:
 
 
 def batch_rows(rows: Sequence[Row], budget: int, *, cached_tokens: int = 0) -> Iterator[list[Row]]:
-    """Rows of like length together, as many as fit `budget` tokens with their padding (at least one), the longest
-    at most 1.75 times the shortest.
+    """Batches of rows of similar length: the longest row is at most 1.75 times as long as the shortest.
 
-    `cached_tokens` stand before every row; they count too, for they take memory.
+    A batch with its padding has at most `budget` tokens, but at least one row. `cached_tokens` precede every row and
+    count too, because they take memory.
     """
     batch: list[Row] = []
     for index in order_by_length([len(row.tokens) for row in rows]):
@@ -68,7 +68,7 @@ def batch_rows(rows: Sequence[Row], budget: int, *, cached_tokens: int = 0) -> I
 
 
 def pad_rows(rows: Sequence[Row], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Token ids and attention mask  # [rows, longest]; padding is on the right."""
+    """Token ids and attention mask, both `[rows, longest]`; padding is on the right."""
     longest = max(len(row.tokens) for row in rows)
     ids = np.zeros((len(rows), longest), np.int64)
     mask = np.zeros_like(ids)
@@ -79,13 +79,13 @@ def pad_rows(rows: Sequence[Row], device: torch.device) -> tuple[Tensor, Tensor]
 
 
 def positions_to_keep(rows: Sequence[Row]) -> NDArray[np.int64]:
-    """Positions where any row is read, in order; one list for all rows, as every release of transformers takes it."""
+    """Positions at which any row is read, ascending; one list for all rows suits every release of transformers."""
     positions = {row.label_position + offset for row in rows for offset, _, _ in row.chain.reads}
     return np.array(sorted(positions), np.int64)
 
 
 def read_rows(logits: Tensor, rows: Sequence[Row], kept: NDArray[np.int64], reads: NDArray[np.float32]) -> None:
-    """Write into `reads` what `logits  # [rows, kept positions, vocabulary]` say of the rows' label words."""
+    """Write the log-probabilities of the rows' label words to `reads`; logits `[rows, kept positions, vocabulary]`."""
     wanted = [
         (index, row.label_position + offset, token, *row.pair, read)
         for index, row in enumerate(rows)

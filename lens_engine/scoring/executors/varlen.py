@@ -1,7 +1,7 @@
-"""Attention over sequences of many lengths laid end to end: no padding, one kernel for a whole row.
+"""Attention over concatenated sequences of different lengths: no padding, one kernel call for a whole row.
 
-On CUDA in 16 bits torch brings the kernel (`torch.nn.attention.varlen`, FlashAttention-2). Its signature
-has moved between releases, so what it takes is asked, not assumed.
+On CUDA in 16 bits torch has the kernel (`torch.nn.attention.varlen`, FlashAttention-2). Its signature has
+changed between releases, so this module inspects the signature.
 """
 
 import inspect
@@ -18,12 +18,12 @@ from lens_engine.scoring.executors.attention import attend_portable
 _LARGEST_HEAD = 256
 _HEAD_MULTIPLE = 8
 _LEAST_CAPABILITY = (8, 0)
-"""Of the card: FlashAttention-2 needs Ampere."""
+"""Least compute capability of the card: FlashAttention-2 needs Ampere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """Where each sequence's queries and keys stand; sequence i has those from ends[i] to ends[i + 1]."""
+    """The ranges of each sequence's queries and keys: sequence i has those from ends[i] to ends[i + 1]."""
 
     query_ends: Tensor  #: [sequences + 1] int32
     key_ends: Tensor  #: [sequences + 1] int32
@@ -47,7 +47,7 @@ output `[tokens, heads, size]` and log-sum-exp `[tokens, heads]` float32."""
 
 
 def choose_kernel(device: torch.device, dtype: torch.dtype) -> AttendSequences | None:
-    """torch's kernel where it runs, else None."""
+    """torch's kernel if it runs on this device and dtype, else None."""
     if device.type != "cuda" or dtype not in (torch.bfloat16, torch.float16):
         return None
     if torch.cuda.is_available() and torch.cuda.get_device_capability(device) < _LEAST_CAPABILITY:
@@ -56,7 +56,7 @@ def choose_kernel(device: torch.device, dtype: torch.dtype) -> AttendSequences |
 
 
 def takes_heads(query: Tensor, value: Tensor) -> bool:
-    """Whether the kernel takes heads of this size."""
+    """Whether the kernel supports this size of heads."""
     size = query.shape[-1]
     return size == value.shape[-1] and size <= _LARGEST_HEAD and not size % _HEAD_MULTIPLE
 
@@ -85,14 +85,14 @@ def attend_varlen(
         sequences.longest_key,
         **options,
     )
-    # The kernel gives [heads, tokens]; the documentation of some releases says [tokens, heads].
+    # The kernel returns [heads, tokens]; the documentation of some releases says [tokens, heads].
     return output, normalisers.T if normalisers.shape == (query.shape[1], query.shape[0]) else normalisers
 
 
 def attend_sequences_portable(
     query: Tensor, key: Tensor, value: Tensor, sequences: Sequences, scaling: float, causal: bool
 ) -> tuple[Tensor, Tensor]:
-    """`AttendSequences` in plain operations, one sequence at a time: what the kernel is compared with."""
+    """`AttendSequences` in plain operations, one sequence at a time; tests compare the kernel with it."""
     outputs, normalisers = [], []
     query_ends, key_ends = sequences.query_ends.tolist(), sequences.key_ends.tolist()
     for index in range(len(query_ends) - 1):
@@ -110,7 +110,7 @@ def _ends(lengths: Sequence[int], device: torch.device) -> Tensor:
 
 @cache
 def _parameters() -> frozenset[str]:
-    """Of torch's `varlen_attn`; none if this torch has no such function."""
+    """Parameter names of torch's `varlen_attn`; empty if this torch has no such function."""
     try:
         from torch.nn.attention.varlen import varlen_attn
     except ImportError:

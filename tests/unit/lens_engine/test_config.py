@@ -93,7 +93,7 @@ def test_unknown_preset_is_refused_with_those_there_are() -> None:
         ({"report": {"comparison_rows": 3}}, "options.report.comparison_rows"),
     ],
 )
-def test_option_that_does_not_exist_or_fit_is_refused_by_its_path(options: dict[str, Any], field: str) -> None:
+def test_bad_option_is_refused_with_its_path(options: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidConfig) as refusal:
         resolve_config("standard", options)
     assert refusal.value.field == field

@@ -277,7 +277,7 @@ def test_search_the_budget_cut_short_keeps_its_best(
     assert any("the search ended after" in warning and "of 3 iterations" in warning for warning in result.warnings)
 
 
-def test_time_that_runs_out_in_the_search_still_buys_the_test_figure(
+def test_time_out_in_the_search_still_tests_the_choice(
     select: Callable[..., SelectionResult], saved: list[bytes], make_store: Make
 ) -> None:
     """The third checkpoint is the filter's last; the hours it claims are more than the budget."""
@@ -295,7 +295,7 @@ def test_time_that_runs_out_in_the_search_still_buys_the_test_figure(
     assert "random_and_validation" in left_out
 
 
-def test_filter_the_budget_cut_short_still_prefers_the_informative(
+def test_budget_in_filtering_still_prefers_informative_examples(
     select: Callable[..., SelectionResult], make_planted_problem: Make, make_config: Make
 ) -> None:
     least = least_pairs(make_planted_problem(), make_config())
@@ -308,7 +308,7 @@ def test_filter_the_budget_cut_short_still_prefers_the_informative(
     assert result.test is not None
 
 
-def test_filter_the_budget_cut_short_chooses_among_what_it_would_keep(
+def test_budget_in_filtering_chooses_among_the_best_kept(
     select: Callable[..., SelectionResult], make_planted_problem: Make, make_config: Make, make_store: Make
 ) -> None:
     store = make_store()
@@ -415,7 +415,7 @@ def test_best_validation_accuracy_is_shown_as_it_grows(
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95])
-def test_cancel_gives_the_best_so_far_or_says_that_there_is_nothing(
+def test_cancelled_run_gives_the_best_so_far_or_an_error(
     share: float, select: Callable[..., SelectionResult], make_listener: Make
 ) -> None:
     everything, _ = heard_by(select, make_listener)

@@ -1,18 +1,15 @@
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lens_engine.judging.judgement import EvaluationRows, Judgement, judge
 from lens_engine.judging.outcome import Dropped, Finished
 from lens_engine.judging.ranker import Ranker
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.pipeline import select_support_examples
-from lens_engine.plan.rungs import Rung, plan_rungs
+from lens_engine.plan.rungs import plan_rungs
 from lens_engine.pricing.prices import count_pairs
 from lens_engine.rows.problem import Problem
 from lens_engine.run.preparation import estimate_cost
@@ -21,44 +18,6 @@ from lens_engine.types import Example, Permutation
 
 Make = Callable[..., Any]
 WIDE: dict[str, Any] = {"first_permutations": 24, "halvings": 2, "random_starts": 0.5, "iterations": 1}
-
-
-def test_each_rung_has_half_the_permutations_on_twice_the_rows() -> None:
-    assert plan_rungs(112, 100, 3, least=4) == [
-        Rung(112, 0, 13),
-        Rung(56, 13, 25),
-        Rung(28, 25, 50),
-        Rung(14, 50, 100),
-    ]
-
-
-def test_when_nobody_is_left_to_drop_the_rest_of_the_rows_come_at_once() -> None:
-    assert plan_rungs(16, 100, 3, least=4) == [Rung(16, 0, 13), Rung(8, 13, 25), Rung(4, 25, 100)]
-    assert plan_rungs(3, 100, 3, least=4) == [Rung(3, 0, 100)]
-
-
-def test_without_halvings_everything_is_judged_on_every_row() -> None:
-    assert plan_rungs(9, 20, 0, least=4) == [Rung(9, 0, 20)]
-
-
-@given(
-    num_permutations=st.integers(1, 300),
-    num_rows=st.integers(1, 300),
-    halvings=st.integers(0, 8),
-    least=st.integers(1, 20),
-)
-def test_rungs_cover_the_rows_and_leave_enough_for_the_beam(
-    num_permutations: int, num_rows: int, halvings: int, least: int
-) -> None:
-    rungs = plan_rungs(num_permutations, num_rows, halvings, least)
-
-    assert [rung.start for rung in rungs] == [0, *(rung.end for rung in rungs[:-1])]
-    assert rungs[-1].end == num_rows
-    assert all(rung.end > rung.start for rung in rungs)
-    assert all(rung.permutations > after.permutations for rung, after in pairwise(rungs))
-    assert rungs[0].permutations == num_permutations
-    assert rungs[-1].permutations >= min(num_permutations, least)
-    assert sum(rung.pairs for rung in rungs) <= num_permutations * num_rows
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +36,7 @@ def make_permutations(count: int) -> list[Permutation]:
     return [tuple(int(one) for one in rng.permutation(60)[:4]) for _ in range(count)]
 
 
-def test_rows_are_spread_so_that_each_beginning_has_the_labels_in_proportion(rows: EvaluationRows) -> None:
+def test_spread_order_has_labels_in_proportion_from_the_start(rows: EvaluationRows) -> None:
     order = rows.spread_order
 
     assert sorted(order.tolist()) == list(range(16))
@@ -85,7 +44,7 @@ def test_rows_are_spread_so_that_each_beginning_has_the_labels_in_proportion(row
         assert sum(rows.gold[order[:end]]) == end // 4
 
 
-def test_best_of_each_rung_by_hand_go_on(rows: EvaluationRows, candidates: list[Example], make_meter: Make) -> None:
+def test_halving_keeps_the_best_of_each_rung(rows: EvaluationRows, candidates: list[Example], make_meter: Make) -> None:
     permutations, scorer = make_permutations(16), TableScorer()
     ranker = Ranker(make_meter(scorer), candidates, rows, calibrated=False)
 
@@ -107,14 +66,16 @@ def test_best_of_each_rung_by_hand_go_on(rows: EvaluationRows, candidates: list[
     assert scorer.num_pairs == sum(charged.values()) == sum(rung.pairs for rung in plan_rungs(16, 16, 2, 3))
 
 
-def test_no_children_are_judged_for_nothing(rows: EvaluationRows, candidates: list[Example], make_meter: Make) -> None:
+def test_halving_of_no_permutations_costs_nothing(
+    rows: EvaluationRows, candidates: list[Example], make_meter: Make
+) -> None:
     scorer = TableScorer()
     ranker = Ranker(make_meter(scorer), candidates, rows, calibrated=False)
 
     assert (ranker.halve([], 2, 3), scorer.num_pairs) == ([], 0)
 
 
-def test_halved_away_one_could_have_been_right_on_the_rows_not_judged(
+def test_halved_away_permutation_keeps_an_upper_bound_of_hits(
     rows: EvaluationRows, candidates: list[Example], make_meter: Make
 ) -> None:
     permutations = make_permutations(8)
@@ -130,7 +91,7 @@ def test_halved_away_one_could_have_been_right_on_the_rows_not_judged(
 
 
 @pytest.mark.parametrize("options", [{}, {"calibrated_search": True}, {"splits": {"confirmation": 0}}])
-def test_wide_run_costs_what_was_planned_and_its_rival_gets_as_many_pairs(
+def test_wide_run_costs_the_plan_and_its_rival_gets_equal_pairs(
     options: dict[str, Any], make_planted_problem: Make, make_planted_scorer: Make, make_config: Make
 ) -> None:
     problem: Problem = make_planted_problem()

@@ -153,7 +153,7 @@ def test_race_saves_pairs_where_children_resemble_their_parents(places: int, cal
     assert float(np.mean(saved)) > 0.15
 
 
-def test_one_who_can_only_draw_level_is_judged_to_the_end_and_may_win_by_margin() -> None:
+def test_contender_that_can_tie_stays_and_may_win_by_margin() -> None:
     """Dropping at equality would lose the best: all are right on the same two of four rows, the last by far."""
     margins = np.array([[1, 1, -1, -1], [2, 2, -1, -1], [5, 5, -1, -1]], dtype=np.float32)
     log_probs = np.stack([margins - 9.0, np.full_like(margins, -9.0)], axis=-1)

@@ -188,7 +188,7 @@ def test_time_budget_stops_between_chunks(make_meter: MakeMeter) -> None:
     assert (scorer.num_calls, meter.seconds) == (2, 4.0)
 
 
-def test_slow_first_chunks_do_not_end_a_run_in_the_first_half_of_its_time(make_meter: MakeMeter) -> None:
+def test_slow_first_chunks_do_not_end_a_run_early(make_meter: MakeMeter) -> None:
     clock = Clock()
     scorer = TableScorer(before_call=clock.advance(1.0), max_prompt_tokens=100_000)
     reserve = Cost(tokens=80_000)  # ten seconds of work at the pace of this scorer
@@ -365,9 +365,7 @@ def test_budget_ends_before_the_same_chunk_for_any_number_of_workers(
     assert told == list(range(10, limit + 1, 10)), "counted as they are done, not as they are handed out"
 
 
-def test_chunks_that_workers_have_when_a_stop_is_asked_for_are_finished_and_counted(
-    make_meter: MakeMeter, make_listener: Callable[..., object]
-) -> None:
+def test_stop_finishes_and_counts_chunks_under_way(make_meter: MakeMeter, make_listener: Callable[..., object]) -> None:
     scorer = SeveralHands(3)
     meter = make_meter(scorer, listener=make_listener(stop_after=2))
 

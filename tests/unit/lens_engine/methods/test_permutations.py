@@ -6,10 +6,13 @@ import pytest
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
-from lens_engine.methods.permutations import draw_permutation, group_by_label, shuffle, swap
+from lens_engine.methods.permutations import draw_permutation, draw_permutations, group_by_label, shuffle, swap
+from lens_engine.rows.problem import Problem
+from lens_engine.rows.splits import split_examples
 from lens_engine.task.template import Task
-from lens_engine.types import Example
+from lens_engine.types import Example, Permutation
 
+MakeConfig = Callable[..., SelectionConfig]
 GROUPS = np.array([0, 1, 0, 1, 0, 1, 0])
 
 
@@ -70,3 +73,46 @@ def test_shuffling_keeps_members_and_depends_on_the_generator_alone() -> None:
     assert first == again
     assert sorted(first) == [1, 3, 5, 8]
     assert len({shuffle(members, np.random.default_rng(seed)) for seed in range(200)}) == 24
+
+
+@pytest.fixture(scope="module")
+def draw(make_planted_problem: Callable[..., Problem], make_config: MakeConfig) -> Callable[..., list[Permutation]]:
+    def run(first: int, count: int, **options: object) -> list[Permutation]:
+        problem, config = make_planted_problem(), make_config(**options)
+        return draw_permutations(split_examples(problem, config).candidates, problem.task, config, first, count)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def candidates(make_planted_problem: Callable[..., Problem], make_config: MakeConfig) -> tuple[Example, ...]:
+    return split_examples(make_planted_problem(), make_config()).candidates
+
+
+def test_ith_permutation_does_not_depend_on_the_count(draw: Callable[..., list[Permutation]]) -> None:
+    drawn = draw(0, 10)
+
+    assert drawn == [*draw(0, 3), *draw(3, 7)]
+    assert len(set(drawn)) == 10
+
+
+def test_permutations_are_balanced_candidates(
+    draw: Callable[..., list[Permutation]], candidates: tuple[Example, ...]
+) -> None:
+    for permutation in draw(0, 20):
+        labels = Counter(candidates[index].label for index in permutation)
+        assert labels == {"negative": 2, "positive": 2}
+        assert len(set(permutation)) == 4
+
+
+def test_unbalanced_permutations_have_any_labels(
+    draw: Callable[..., list[Permutation]], candidates: tuple[Example, ...]
+) -> None:
+    drawn = draw(0, 60, balanced=False)
+
+    shares = {sum(candidates[index].label == "positive" for index in permutation) for permutation in drawn}
+    assert len(shares) >= 4
+
+
+def test_other_seed_draws_other_permutations(draw: Callable[..., list[Permutation]]) -> None:
+    assert draw(0, 5, seed=1) != draw(0, 5, seed=2)

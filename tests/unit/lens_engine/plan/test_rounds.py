@@ -36,13 +36,13 @@ def test_derived_rho_gives_the_rounds_asked_for(candidates: int, rounds: int) ->
 
 
 @pytest.mark.parametrize("candidates", [1, 2, 499, 500])
-def test_no_more_candidates_than_kept_make_one_round_on_the_last_rounds_score_set(candidates: int) -> None:
+def test_few_candidates_get_one_round_on_the_last_score_set(candidates: int) -> None:
     rounds = plan_rounds(candidates, FilteringOptions(keep=500, initial_score_size=14, rounds=4))
 
     assert rounds == [FilterRound(candidates, score_size=112, new_columns=112, keep=candidates)]
 
 
-def test_no_more_candidates_than_kept_with_rho_given_make_one_first_round() -> None:
+def test_few_candidates_with_given_rho_get_one_first_round() -> None:
     rounds = plan_rounds(300, FilteringOptions(keep=500, initial_score_size=14, rho=2.0))
 
     assert rounds == [FilterRound(300, score_size=14, new_columns=14, keep=300)]

@@ -123,7 +123,7 @@ def test_judging_counts_queries_prefixes_and_the_content_free_input(
     assert prices.judging(0, 10, calibrated=True) == Cost()
 
 
-def test_rivals_get_at_least_as_many_pairs_and_not_a_permutation_more(
+def test_rival_gets_equal_pairs_rounded_up_to_a_permutation(
     make_planted_problem: Callable[..., Problem], make_config: MakeConfig
 ) -> None:
     prices = make_prices(make_planted_problem(), make_config())  # 20 validation and 16 confirmation rows

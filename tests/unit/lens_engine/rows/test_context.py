@@ -86,7 +86,7 @@ def test_refusal_names_the_longest_row(
     assert refusal.value.row == row
 
 
-def test_skipping_leaves_out_long_rows_everywhere_and_counts_them(
+def test_skipping_leaves_out_and_counts_long_rows(
     make_problem: Callable[..., Problem], fit: Callable[..., FittedRows], make_config: MakeConfig
 ) -> None:
     plain = split_examples(make_problem(), make_config())

@@ -333,7 +333,7 @@ def test_rare_label_is_refused_with_its_name_and_number(
 ) -> None:
     problem = Problem(task, make_examples({"negative": 200, "positive": 5}))
 
-    with pytest.raises(ClassTooSmall, match=r"'positive' is too rare: it needs 2 candidate rows, and \d") as e:
+    with pytest.raises(ClassTooSmall, match=r"'positive' is too rare: it needs 2 candidate rows, but only \d") as e:
         split_examples(problem, make_config())
     assert e.value.field == "dataset.label"
 
@@ -353,7 +353,7 @@ def test_label_missing_from_a_split_is_refused(
 ) -> None:
     problem = Problem(task, make_examples({"negative": 200, "positive": 1}))
 
-    with pytest.raises(ClassTooSmall, match="'positive' is too rare: it needs 1 validation row, and 0"):
+    with pytest.raises(ClassTooSmall, match="'positive' is too rare: it needs 1 validation row, but only 0 are left"):
         split_examples(problem, make_config(balanced=False))
 
 
@@ -467,7 +467,7 @@ def test_rare_label_keeps_half_of_its_rows_for_demonstrations(task: Task, make_e
         ({"filtering": {"rounds": 1, "initial_score_size": 4}}, "options.filtering.initial_score_size"),
     ],
 )
-def test_option_too_small_for_the_labels_is_to_blame_not_the_data(
+def test_too_small_an_option_is_blamed_instead_of_the_data(
     options: dict[str, Any], field: str, make_task: Callable[..., Task], make_examples: MakeExamples
 ) -> None:
     labels = [f"label{number}" for number in range(6)]

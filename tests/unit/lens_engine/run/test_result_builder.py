@@ -39,9 +39,7 @@ def notes(result: SelectionResult) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_same_scores_are_within_the_noise_of_a_coarse_format_only_and_it_is_said(
-    seed: int, select: Callable[..., SelectionResult]
-) -> None:
+def test_coarse_format_warns_of_a_lead_within_noise(seed: int, select: Callable[..., SelectionResult]) -> None:
     coarse, fine = (select(dtype, seed=seed) for dtype in ("bfloat16", "float32"))
 
     assert coarse.lead is not None

@@ -63,7 +63,7 @@ def test_label_span_keeps_its_own_space_and_gets_no_other(legacy: bool) -> None:
 
 
 @pytest.mark.parametrize("legacy", [True, False])
-def test_query_that_begins_a_prompt_is_tokenised_as_the_tokenizer_would(legacy: bool) -> None:
+def test_first_query_has_the_tokenizers_own_tokens(legacy: bool) -> None:
     backend = llama_like(legacy=legacy)
     segments = SegmentTokenizer(backend)
 
@@ -112,7 +112,7 @@ def test_padding_and_truncation_of_the_tokenizer_do_not_apply() -> None:
     assert 2 < len(tokens) < 50
 
 
-def test_text_with_the_same_tokens_everywhere_is_remembered_once() -> None:
+def test_text_with_equal_tokens_everywhere_is_remembered_once() -> None:
     segments = SegmentTokenizer(byte_level())
 
     [first] = segments.encode_queries(["the city"], is_first=True)
@@ -122,7 +122,7 @@ def test_text_with_the_same_tokens_everywhere_is_remembered_once() -> None:
     assert segments.num_cached_tokens == len(first)
 
 
-def test_text_with_other_tokens_at_the_beginning_is_remembered_for_both_places() -> None:
+def test_text_with_other_first_tokens_is_remembered_twice() -> None:
     segments = SegmentTokenizer(llama_like(legacy=False))
 
     [first] = segments.encode_queries(["the city"], is_first=True)
@@ -151,7 +151,7 @@ def test_counts_are_those_of_segments_that_follow_others(legacy: bool) -> None:
     assert segments.count(texts) == [len(tokens) for tokens in segments.encode_queries(texts, is_first=False)]
 
 
-def test_more_texts_than_are_tokenised_at_a_time_come_back_in_order() -> None:
+def test_many_texts_are_tokenised_in_order() -> None:
     segments = SegmentTokenizer(byte_level())
     texts = [f"film {index}" for index in range(2_500)]
 

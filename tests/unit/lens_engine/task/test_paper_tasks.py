@@ -30,7 +30,7 @@ def test_settings_are_those_of_the_paper(
     assert (preset.rho, preset.initial_score_size, preset.num_demonstrations) == (rho, score_size, demonstrations)
 
 
-def test_only_the_task_with_fewer_demonstrations_than_labels_is_unbalanced() -> None:
+def test_only_a_task_with_too_few_demonstrations_is_unbalanced() -> None:
     unbalanced = [name for name, task in PAPER_TASKS.items() if not task.balanced]
 
     assert unbalanced == [name for name, task in PAPER_TASKS.items() if task.num_demonstrations < len(task.words)]

@@ -32,7 +32,7 @@ def others() -> FinalLayerGradients:
     return make_rows(4, seed=2).gradients
 
 
-def test_gradient_is_probabilities_less_the_gold_label_times_the_feature(rows: LabelledRows) -> None:
+def test_gradient_is_residual_times_feature(rows: LabelledRows) -> None:
     residual = rows.probabilities[2].copy()
     residual[rows.groups[2]] -= 1.0
     expected = np.outer(residual, rows.features[2]).ravel()

@@ -86,9 +86,7 @@ def watch_steps() -> Iterator[list[Step]]:
     ],
     ids=["warm-up", "no-warm-up", "warm-up-only"],
 )
-def test_rate_of_all_parameters_rises_along_a_line_and_falls_along_another(
-    task: Task, warmup_share: float, shares: list[float]
-) -> None:
+def test_learning_rate_rises_and_falls_linearly(task: Task, warmup_share: float, shares: list[float]) -> None:
     with watch_steps() as steps:
         train(task, make_lm(), make_options(learning_rate=2e-3, warmup_share=warmup_share))
 

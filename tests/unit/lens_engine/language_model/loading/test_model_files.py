@@ -126,7 +126,7 @@ def test_unknown_reference_is_refused_listing_what_there_is(reference: str) -> N
 
 
 def test_hub_id_that_is_not_cached_is_unknown_offline() -> None:
-    with pytest.raises(UnknownModel, match="no model 'nobody/nothing'"):
+    with pytest.raises(UnknownModel, match="model 'nobody/nothing' is not in the hub cache"):
         resolve_model("nobody/nothing")
 
 

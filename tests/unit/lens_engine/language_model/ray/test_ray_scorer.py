@@ -186,7 +186,7 @@ def problem() -> Problem:
     return Problem(task, [Example(row, text, label) for row, (text, label) in enumerate(texts)])
 
 
-def test_selection_by_actors_one_of_which_dies_has_the_digest_of_one_scorer(
+def test_selection_survives_a_lost_actor_with_the_same_digest(
     two_actors: RayScorer,
     one_scorer: CausalLMScorer,
     problem: Problem,
@@ -299,7 +299,7 @@ def test_blocks_are_taken_only_as_they_can_be_scored(start_table: Callable[..., 
     assert list(answers) == []
 
 
-def test_budget_that_one_actor_comes_down_to_holds_for_all_from_that_block_on(
+def test_halved_budget_of_one_actor_holds_for_all_later_blocks(
     start_table: Callable[..., RayScorer],
 ) -> None:
     scorer = start_table()

@@ -36,7 +36,7 @@ def test_every_method_name_has_its_selector() -> None:
 
 @EVERY
 @pytest.mark.parametrize("quotas", [(2, 2, 2), (1, 0, 4), (4, 4, 4)])
-def test_quotas_are_met_to_the_letter(evidence: Evidence, select: Select, quotas: tuple[int, ...]) -> None:
+def test_quotas_are_filled_exactly(evidence: Evidence, select: Select, quotas: tuple[int, ...]) -> None:
     chosen = select(evidence, quotas)
 
     assert len(set(chosen)) == len(chosen)

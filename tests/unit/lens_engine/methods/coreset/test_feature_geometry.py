@@ -92,7 +92,7 @@ def test_cal_takes_the_row_whose_neighbours_are_predicted_otherwise(make_evidenc
     assert cal(evidence, (1,)) == [3]
 
 
-def test_cal_measures_neighbours_from_the_row_not_the_row_from_its_neighbours(make_evidence: MakeEvidence) -> None:
+def test_cal_measures_divergence_of_neighbours_from_the_row(make_evidence: MakeEvidence) -> None:
     # Three rows: each has both others as neighbours.
     p = np.array([0.9, 0.5, 0.99])
 
@@ -145,7 +145,7 @@ def test_cal_of_a_pool_of_one_has_no_neighbours(make_evidence: MakeEvidence) -> 
     assert cal(make_evidence(groups=[0]), (1,)) == [0]
 
 
-def test_cal_of_a_probability_that_vanished_is_large_and_not_infinite(make_evidence: MakeEvidence) -> None:
+def test_cal_of_a_zero_probability_is_finite(make_evidence: MakeEvidence) -> None:
     # Others are sure of what rows 0, 1 and 2 rule out: two of them against row 2, one against each of the other two.
     probabilities = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
     evidence = make_evidence(groups=[0] * 4, probabilities=probabilities)

@@ -13,9 +13,7 @@ MakeEvidence = Callable[..., Evidence]
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_craig_lowers_the_distance_to_the_nearest_chosen_gradient_greedily(
-    make_evidence: MakeEvidence, seed: int
-) -> None:
+def test_craig_picks_greedily_by_nearest_gradient_distance(make_evidence: MakeEvidence, seed: int) -> None:
     evidence = make_evidence(10, 3, seed=seed)
     dense = evidence.gradients.dense()
     distances = np.linalg.norm(dense[:, None] - dense[None], axis=2)
@@ -106,9 +104,7 @@ def test_pursuit_takes_what_is_most_aligned_with_what_is_lacking(seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_grad_match_is_the_pursuit_of_each_group_with_half_a_squared_norm_of_ridge(
-    make_evidence: MakeEvidence, seed: int
-) -> None:
+def test_grad_match_pursues_each_group_with_half_a_norm_of_ridge(make_evidence: MakeEvidence, seed: int) -> None:
     evidence = make_evidence(24, 2, seed=seed)
     expected: list[int] = []
     for group, quota in enumerate((6, 5)):
@@ -130,7 +126,7 @@ def test_pursuit_lets_a_weight_be_negative() -> None:
     assert weights[2] < 0
 
 
-def test_pursuit_comes_nearer_with_each_pick_and_in_the_end_all_the_way() -> None:
+def test_pursuit_residual_shrinks_to_zero() -> None:
     gradients = random_gradients(8, seed=1)
     dense = gradients.dense()
     left = []

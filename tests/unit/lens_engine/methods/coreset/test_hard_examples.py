@@ -79,7 +79,7 @@ def test_forgetting_events_are_falls_from_right_to_wrong() -> None:
     assert count_forgetting(np.array(BY_ROW).T).tolist() == [0.0, 2.0, 1.0, np.inf, 1.0]
 
 
-def test_forgetting_takes_what_was_never_learned_then_the_most_forgotten(make_evidence: MakeEvidence) -> None:
+def test_forgetting_takes_never_learned_rows_first(make_evidence: MakeEvidence) -> None:
     evidence = make_evidence(groups=[0] * 5, correct_by_epoch=np.array(BY_ROW).T)
 
     assert forgetting(evidence, (5,)) == [3, 1, 2, 4, 0]

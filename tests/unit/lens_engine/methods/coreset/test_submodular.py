@@ -95,7 +95,7 @@ def test_each_group_is_a_problem_of_its_own(make_evidence: MakeEvidence, select:
     assert select(evidence, (2, 2)) == expected
 
 
-def test_what_was_gained_before_is_not_computed_again_where_its_bound_is_low(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gain_with_a_low_bound_is_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(submodular, "_BLOCK", 1)
     similarity = np.eye(50) + 0.1 * np.diag(np.arange(50.0))
     asked: list[int] = []

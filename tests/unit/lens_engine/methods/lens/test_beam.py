@@ -234,7 +234,7 @@ def test_first_beam_shares_at_most_half_of_its_members(seed: int) -> None:
     assert max(len(set(one) & set(other)) for one, other in combinations(initial, 2)) <= 4
 
 
-def test_first_beam_is_filled_with_those_that_share_least_where_few_are_apart() -> None:
+def test_first_beam_is_filled_with_least_similar_permutations() -> None:
     neighbourhood = make_neighbourhood(size=12, quotas=(4, 4), beam_width=6)
 
     initial = neighbourhood.first_permutations(np.random.default_rng(0))
@@ -275,7 +275,7 @@ def test_interrupted_evaluation_leaves_the_old_state() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_dropped_permutations_are_known_apart_and_never_children_again(seed: int) -> None:
+def test_dropped_permutations_are_never_children_again(seed: int) -> None:
     judge = Judge(drops=True)
     last = run_search(make_neighbourhood(size=10, seed=seed), judge, iterations=8, seed=seed)[-1]
 

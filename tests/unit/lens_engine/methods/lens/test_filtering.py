@@ -182,7 +182,7 @@ def test_stop_within_a_round_leaves_the_old_state(make_stage: Callable[..., Filt
     assert (start.rounds_done, start.contributions.shape) == (0, (60, 0))
 
 
-def test_calibrated_contributions_divide_out_what_the_content_free_input_gets(
+def test_calibrated_contributions_divide_by_the_content_free_input(
     make_stage: Callable[..., Filter], make_meter: MakeMeter
 ) -> None:
     stage, scorer = make_stage(calibrated=True), TableScorer()

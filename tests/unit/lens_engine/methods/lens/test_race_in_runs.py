@@ -93,7 +93,7 @@ def test_choice_beam_and_scores_are_the_same_for_fewer_pairs(seed: int, options:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_dropped_permutations_are_kept_apart_with_what_they_could_have_had(seed: int, select: Make) -> None:
+def test_dropped_permutations_keep_an_upper_bound_of_their_hits(seed: int, select: Make) -> None:
     _, raced, _ = select(races=True, seed=seed)
     _, whole, _ = select(races=False, seed=seed)
 
@@ -105,7 +105,7 @@ def test_dropped_permutations_are_kept_apart_with_what_they_could_have_had(seed:
         assert whole.scores[permutation].correct <= most < worst
 
 
-def test_rival_is_given_as_many_permutations_as_were_judged_in_whole_or_in_part(select: Make) -> None:
+def test_rival_gets_as_many_permutations_as_were_judged(select: Make) -> None:
     result, search, _ = select(races=True)
     rival = result.baselines.random_and_validation
 

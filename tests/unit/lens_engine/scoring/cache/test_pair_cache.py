@@ -291,7 +291,7 @@ def test_file_that_is_no_cache_is_set_aside_with_one_warning(
 
 
 @pytest.mark.parametrize("kept", [0.2, 0.5, 0.9])
-def test_truncated_file_gives_nothing_wrong_and_the_next_run_begins_anew(
+def test_truncated_file_gives_no_wrong_block_and_is_replaced(
     kept: float, make_cache: MakeCache, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = make_cache()

@@ -75,7 +75,7 @@ def test_heads_of_unusual_size_are_not_the_kernels(query_size: int, value_size: 
     assert takes_heads(torch.empty(1, 2, 5, query_size), torch.empty(1, 2, 5, value_size)) == is_taken
 
 
-def test_model_with_heads_the_kernel_does_not_take_is_packed_all_the_same() -> None:
+def test_model_with_unsupported_heads_is_packed_without_kernel() -> None:
     AttentionInterface.register(ATTENTION_NAME, packed_attention)
     model = tiny_causal_lm("llama", head_dim=12).model
     work = Workload(PREFIXES, QUERIES, BRANCHING)

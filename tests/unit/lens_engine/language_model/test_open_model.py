@@ -1,0 +1,77 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lens_engine.errors import UnknownModel
+from lens_engine.language_model.open_model import LanguageModel, open_model
+from lens_engine.scoring.cache.scorer import count_pairs_found
+from lens_engine.task.template import Task
+from lens_engine.testing import tiny_causal_lm
+from lens_engine.types import Example, LabelLogProbs
+
+PREFIXES = [(), ("good It was GOOD.\n",)]
+QUERIES = ["a fine day It was", "a bad day It was", "so so It was"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_causal_lm("llama").save(tmp_path_factory.mktemp("tiny"))
+
+
+def open_tiny(folder: Path, cache_dir: Path, **given: int | None) -> LanguageModel:
+    return open_model(str(folder), dtype="float32", device="cpu", name="tiny", cache_dir=cache_dir, **given)
+
+
+def score(model: LanguageModel, task: Task) -> LabelLogProbs:
+    return model.scorer.score(PREFIXES, QUERIES, task.label_spans)
+
+
+def test_scores_of_a_second_opening_come_from_the_cache(folder: Path, tmp_path: Path, task: Task) -> None:
+    first = open_tiny(folder, tmp_path)
+    computed = score(first, task)
+    second = open_tiny(folder, tmp_path)
+
+    found = score(second, task)
+
+    assert np.array_equal(found, computed)
+    assert (count_pairs_found(first.scorer), count_pairs_found(second.scorer)) == (0, 6)
+
+
+def test_without_a_pair_cache_every_pair_is_computed(folder: Path, tmp_path: Path, task: Task) -> None:
+    score(open_tiny(folder, tmp_path), task)
+    uncached = open_tiny(folder, tmp_path, pair_cache_bytes=None)
+
+    score(uncached, task)
+
+    assert count_pairs_found(uncached.scorer) == 0
+
+
+def test_without_a_pair_cache_no_score_is_stored(folder: Path, tmp_path: Path, task: Task) -> None:
+    score(open_tiny(folder, tmp_path, pair_cache_bytes=None), task)
+    cached = open_tiny(folder, tmp_path)
+
+    score(cached, task)
+
+    assert count_pairs_found(cached.scorer) == 0
+
+
+def test_fine_tuner_trains_the_same_model(folder: Path, tmp_path: Path, task: Task) -> None:
+    fine_tuner = open_tiny(folder, tmp_path).fine_tuner
+    assert fine_tuner is not None
+    pool = [Example(row, f"day {row}", task.labels[row % 2]) for row in range(4)]
+
+    evidence = fine_tuner(task, pool, validation=pool[:2], seed=0, on_batch=lambda _done, _total: None)
+
+    assert len(evidence) == 4
+    assert evidence.validation is not None
+    assert len(evidence.validation) == 2
+
+
+def test_name_stands_for_the_path_in_results(folder: Path, tmp_path: Path) -> None:
+    assert open_tiny(folder, tmp_path).scorer.identity.model == "tiny"
+
+
+def test_unknown_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnknownModel):
+        open_model(str(tmp_path / "missing"), cache_dir=tmp_path)

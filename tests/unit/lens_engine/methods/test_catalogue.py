@@ -1,0 +1,126 @@
+"""What every method promises."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lens_engine.config import CORESET_METHODS, METHOD_NAMES
+from lens_engine.metering.cost import Cost
+from lens_engine.methods.base import PackedState
+from lens_engine.methods.catalogue import METHODS
+from lens_engine.methods.coreset.method import SELECTORS
+from lens_engine.result import SelectionResult
+from lens_engine.rows.problem import Problem
+from lens_engine.rows.splits import split_examples
+from lens_engine.run.preparation import PreparedRun, estimate_cost, prepare_run
+from lens_engine.types import Phase
+
+Make = Callable[..., Any]
+
+
+def test_every_method_of_the_table_is_offered_once() -> None:
+    assert ("lens", "zero_shot", "random", "random_and_validation", *CORESET_METHODS) == METHOD_NAMES
+    assert set(CORESET_METHODS) == {*SELECTORS, "k_center"}
+    assert set(METHODS) == set(METHOD_NAMES)
+
+
+@pytest.mark.parametrize("method", [method for method in METHOD_NAMES if method not in ("lens", "zero_shot")])
+def test_method_chooses_label_balanced_candidates_and_is_tested(
+    method: str, select: Callable[..., SelectionResult], problem: Problem, make_config: Make
+) -> None:
+    result = select(method)
+
+    candidates = {example.row for example in split_examples(problem, make_config()).candidates}
+    assert len(set(result.rows)) == 4
+    assert set(result.rows) <= candidates
+    assert Counter(example.label for example in result.examples) == {"negative": 2, "positive": 2}
+    assert result.test is not None
+    assert result.test.n == 60
+    assert result.provenance.config["method"] == method
+    assert not result.partial
+    assert (result.confirmation, result.verdict, result.lead, result.warnings) == (None, None, None, ())
+    assert result.baselines.random_and_validation is None
+    assert {example.info_score for example in result.examples} == {None}
+
+
+@pytest.mark.parametrize("method", METHOD_NAMES)
+def test_seed_decides_digest_and_choice(method: str, select: Callable[..., SelectionResult]) -> None:
+    first = select(method)
+
+    assert select(method).digest == first.digest
+    assert method == "zero_shot" or select(method, seed=1).rows != first.rows
+
+
+@pytest.mark.parametrize("method", METHOD_NAMES)
+def test_estimate_is_what_a_run_spends_at_most(
+    method: str, select: Callable[..., SelectionResult], problem: Problem, make_config: Make, make_planted_scorer: Make
+) -> None:
+    planned = estimate_cost(problem, make_planted_scorer(), make_config(method=method))
+
+    result = select(method)
+
+    races = method in ("lens", "random_and_validation")
+    assert (result.cost.pairs < planned.total.pairs) if races else (result.cost.pairs == planned.total.pairs)
+    assert (Phase.FINE_TUNE in planned.phases) == (method in CORESET_METHODS)
+    assert (result.cost.permutations_judged > 0) == races
+
+
+@pytest.fixture
+def prepare(problem: Problem, make_planted_scorer: Make, make_config: Make, make_fine_tuner: Make) -> Make:
+    def run(method: str) -> PreparedRun:
+        config = make_config(method=method)
+        return prepare_run(problem, make_planted_scorer(), config, fine_tuner=make_fine_tuner())
+
+    return run
+
+
+def store(packed: PackedState) -> PackedState:
+    """What a checkpoint gives back: values that went through JSON."""
+    return PackedState(json.loads(json.dumps(packed.values)), dict(packed.arrays))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_packed_state_is_unpacked_to_the_same_state(method: str, prepare: Make) -> None:
+    prepared = prepare(method)
+    chooser = prepared.method
+
+    for state in (chooser.start(), *chooser.steps(chooser.start(), prepared.meter)):
+        packed = store(chooser.pack(state))
+        unpacked = chooser.unpack(packed)
+        again = store(chooser.pack(unpacked))
+        assert again.values == packed.values
+        assert again.arrays.keys() == packed.arrays.keys()
+        for name, array in packed.arrays.items():
+            np.testing.assert_array_equal(again.arrays[name], array)
+        assert chooser.choice(unpacked) == chooser.choice(state)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_steps_from_any_state_end_in_the_same_choice(method: str, prepare: Make) -> None:
+    prepared = prepare(method)
+    states = [prepared.method.start(), *prepared.method.steps(prepared.method.start(), prepared.meter)]
+    chosen = prepared.method.choice(states[-1])
+
+    assert chosen is not None
+    for state in states:
+        other = prepare(method)
+        resumed = other.method.unpack(store(prepared.method.pack(state)))
+        for step in other.method.steps(resumed, other.meter):
+            resumed = step
+        assert other.method.choice(resumed) == chosen
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_price_covers_what_is_spent_before_the_evaluation(method: str, prepare: Make) -> None:
+    prepared = prepare(method)
+
+    for _ in prepared.method.steps(prepared.method.start(), prepared.meter):
+        pass
+
+    price, spent = sum(prepared.method.price().values(), Cost()), prepared.meter.spent
+    assert spent.pairs <= price.pairs
+    assert spent.tokens <= 1.05 * price.tokens  # a race that drops nothing feeds some prefixes again

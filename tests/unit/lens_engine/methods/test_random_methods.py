@@ -1,0 +1,145 @@
+"""Zero-shot, random, and random-and-validation, through a selection."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lens_engine.config import SelectionConfig
+from lens_engine.errors import InvalidConfig
+from lens_engine.judging.judgement import EvaluationRows, judge
+from lens_engine.judging.score import Score, rank_key
+from lens_engine.methods.permutations import draw_permutations
+from lens_engine.result import SelectionResult
+from lens_engine.rows.problem import Problem
+from lens_engine.rows.splits import split_examples
+from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.types import Phase, StopReason
+
+Make = Callable[..., Any]
+
+
+def find_best_by_hand(problem: Problem, config: SelectionConfig, meter: Any, count: int) -> tuple[int, ...]:
+    """Rows of the best of so many random permutations, each judged on every validation row."""
+    rows = split_examples(problem, config)
+    drawn = draw_permutations(rows.candidates, problem.task, config, 0, count)
+    prefixes = problem.task.render_permutations(rows.candidates, drawn)
+    judgements = judge(meter, prefixes, EvaluationRows(problem.task, rows.validation), calibrated=False)
+    best = min(range(count), key=lambda number: rank_key((number,), Score.of(judgements[number])))
+    return tuple(rows.candidates[index].row for index in drawn[best])
+
+
+def test_zero_shot_has_no_demonstrations(select: Callable[..., SelectionResult]) -> None:
+    result = select("zero_shot")
+
+    assert result.examples == ()
+    assert result.test == result.baselines.zero_shot
+    assert result.order is None
+
+
+def test_random_is_the_first_of_the_random_permutations(
+    select: Callable[..., SelectionResult], problem: Problem, make_config: Make
+) -> None:
+    config = make_config(method="random")
+    rows = split_examples(problem, config)
+    first = draw_permutations(rows.candidates, problem.task, config, 0, 1)[0]
+
+    assert select("random").rows == tuple(rows.candidates[index].row for index in first)
+
+
+def test_random_and_validation_keeps_the_best_on_the_validation_rows(
+    select: Callable[..., SelectionResult],
+    problem: Problem,
+    make_config: Make,
+    make_meter: Make,
+    make_planted_scorer: Make,
+) -> None:
+    result = select("random_and_validation", random_search={"permutations": 21})
+
+    best = find_best_by_hand(problem, make_config(), make_meter(make_planted_scorer()), 21)
+    assert result.rows == best
+    assert result.cost.permutations_judged == 21
+    assert result.validation is not None
+    assert result.validation.n == 20
+
+
+def test_random_and_validation_has_the_budget_of_a_search_by_default(
+    select: Callable[..., SelectionResult],
+) -> None:
+    """A beam of 4, three iterations of 16 children on 20 rows, and the beam on 16 confirmation rows."""
+    result = select("random_and_validation")
+
+    assert result.cost.permutations_judged == 4 + 3 * 16 + -(-4 * 16 // 20)
+    lens = select("lens", search={"iterations": 3})
+    rival = lens.baselines.random_and_validation
+    assert rival is not None
+    assert rival.permutations <= result.cost.permutations_judged
+
+
+def test_rival_of_the_report_is_the_method_itself(select: Callable[..., SelectionResult]) -> None:
+    lens = select("lens")
+    rival = lens.baselines.random_and_validation
+    assert rival is not None
+
+    result = select("random_and_validation", random_search={"permutations": rival.permutations})
+
+    assert result.rows == rival.rows
+    assert result.test == rival.test
+
+
+def test_random_and_validation_goes_on_from_any_checkpoint(
+    select: Callable[..., SelectionResult], make_store: Make
+) -> None:
+    store = make_store()
+    whole = select("random_and_validation", checkpoints=store)
+
+    assert len(store.saved) > 8
+    for checkpoint in store.saved:
+        assert select("random_and_validation", checkpoints=make_store(checkpoint)).digest == whole.digest
+
+
+def test_budget_ends_random_and_validation_with_the_best_so_far(
+    select: Callable[..., SelectionResult],
+    problem: Problem,
+    make_config: Make,
+    make_meter: Make,
+    make_planted_scorer: Make,
+) -> None:
+    budget = {"max_pairs": 61 + 18 * 20}
+
+    result = select("random_and_validation", budget=budget)
+
+    assert result.partial
+    assert result.stop_reason is StopReason.BUDGET
+    assert result.rows == find_best_by_hand(problem, make_config(), make_meter(make_planted_scorer()), 16)
+    assert "the search ended after 16 of 56 random permutations" in result.warnings
+
+
+def test_budget_for_no_whole_batch_buys_a_random_permutation(select: Callable[..., SelectionResult]) -> None:
+    result = select("random_and_validation", budget={"max_pairs": 61 + 2 * 20})
+
+    assert result.stop_reason is StopReason.BUDGET
+    assert result.rows == select("random").rows
+    assert result.validation is None
+    assert "the search ended after 0 of 56 random permutations" in result.warnings
+
+
+def test_higher_budget_finishes_only_an_unevaluated_search(
+    select: Callable[..., SelectionResult], make_store: Make
+) -> None:
+    store = make_store()
+    select("random_and_validation", budget={"max_pairs": 61 + 18 * 20}, checkpoints=store)
+    in_search = [data for data in store.saved if Checkpoint.from_bytes(data).phase is Phase.SEARCH]
+
+    finished = select("random_and_validation", checkpoints=make_store(in_search[-1]))
+    ended = select("random_and_validation", checkpoints=make_store(store.saved[-1]))
+
+    assert not finished.partial
+    assert ended.stop_reason is StopReason.BUDGET
+
+
+def test_budget_without_room_for_one_permutation_is_refused(select: Callable[..., SelectionResult]) -> None:
+    with pytest.raises(InvalidConfig, match="a first permutation with the test rows takes 81") as caught:
+        select("random_and_validation", budget={"max_pairs": 80})
+
+    assert caught.value.field == "options.budget.max_pairs"
