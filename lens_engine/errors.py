@@ -160,10 +160,10 @@ class CheckpointForeign(CheckpointError):
 
 
 class NothingSelected(LensError):
-    """The run was stopped before it had a first permutation."""
+    """The run was stopped before it had a permutation."""
 
     code = "nothing-selected"
 
-    def __init__(self, message: str, *, stop_reason: str) -> None:
-        super().__init__(message)
+    def __init__(self, stop_reason: str) -> None:
+        super().__init__(f"the run was stopped ({stop_reason}) before it had a permutation")
         self.stop_reason = stop_reason

@@ -1,4 +1,4 @@
-"""The paper's abstract as code: choose the support examples, then judge them."""
+"""The abstract of Li & Qiu (EMNLP 2023) as code: choose the support examples, then judge them."""
 
 from lens_engine.config import SelectionConfig
 from lens_engine.language_model.fine_tuning.evidence import FineTuner
@@ -24,25 +24,30 @@ def select_support_examples(
 ) -> SelectionResult:
     """Find the support examples of a task: the ordered demonstrations that make `scorer` classify best.
 
-    The examples are cut into disjoint splits. The method (for LENS: progressive filtering, then diversity-guided
-    search) chooses among the candidates. The method's finalists are judged again on the confirmation rows. The
-    choice is judged on the test rows, and so are the baselines it is compared with.
+    The examples are cut into splits that share no text: candidates, score set, validation, confirmation and test rows.
+    The method (for LENS: progressive filtering, then diversity-guided search) chooses among the candidates. The
+    method's finalists, its best permutations, are judged again on the confirmation rows. The choice is judged on the
+    test rows, and so are the baselines it is compared with.
 
     If `checkpoints` holds a checkpoint of this run, the run resumes from it and returns the same digest as a run
-    that never stopped. A budget or a cancellation ends the run early with the best permutation so far (`partial`).
+    that never stopped. A budget ends the run early with the best permutation so far (`partial`). A cancellation does
+    so too, and then nothing is judged on the test rows.
 
     Args:
-        config: None for the preset "standard". Every `method` gets the same splits and the same evaluation.
+        problem: the task and its labelled examples.
+        scorer: the language model, see `open_model`; or any other `LabelScorer`.
+        config: the options; None for the preset "standard". Every `method` gets the same splits and evaluation.
         listener: hears the progress and may ask the run to stop.
         checkpoints: keeps the newest checkpoint; None keeps it in memory.
         fine_tuner: needed by the coreset methods; see `open_model`.
 
     Raises:
-        InvalidDataset, ClassTooSmall: the examples cannot fill the splits or the quotas.
+        InvalidDataset, InvalidVerbalizer, ClassTooSmall: labels and label words do not match, or the examples cannot
+            fill the splits.
         InvalidConfig: options contradict each other, the budget cannot pay for a first result, or a coreset method
             has no `fine_tuner`.
         PromptTooLong: the longest possible prompt exceeds the context, and `config.too_long` is "reject".
-        CheckpointForeign: the checkpoint belongs to other data, options, model or engine version.
+        CheckpointForeign: the checkpoint belongs to other data, options (budget excepted), model or engine version.
         CheckpointDamaged: the checkpoint's bytes do not match their digest.
         NonFiniteScore: the model returned NaN or an infinity.
         NothingSelected: the run was stopped before it had a permutation.

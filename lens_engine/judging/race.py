@@ -1,10 +1,11 @@
 """A race: judge permutations block by block, hardest rows first, and drop each one that can no longer win.
 
-A permutation that is right on h of the rows it has seen, with r rows left, ends with h to h + r rows right. Once h + r
-is less than the rows that k others already have right, the permutation cannot be among the best k by accuracy, and the
-race drops it. The comparison is strict: a permutation that could still tie stays, and margins and rows break the tie.
-So the best k and their scores equal those of judging every permutation on every row. The order of the rows and the
-size of the blocks change only how early a permutation is dropped.
+A race has k places. A permutation that is right on h of the rows it has seen, with r rows left, ends with h to h + r
+rows right. Once h + r is less than the number of rows that each of k others already has right, the permutation cannot
+be among the best k by accuracy, and the race drops it. The comparison is strict: a permutation that could still tie
+stays, and the tie is broken by the mean margin, then by the permutation itself (`rank_key`). So the best k and their
+scores equal those of judging every permutation on every row, given the same log-probabilities. The order of the rows
+and the size of the blocks change only how early a permutation is dropped.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +28,8 @@ class Incumbents:
     """Permutations that were judged on every row, which the contenders have to beat."""
 
     correct: tuple[int, ...] = ()  #: number of rows that each is right on
-    margins: FloatArray = field(default_factory=lambda: np.empty((0, 0)))  #: `[permutations, rows]`, nats
+    margins: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    """`[permutations, rows]`: log-probability of the gold label less that of the best other one (natural log)."""
 
     def order_rows(self, num_rows: int) -> IndexArray:
         """`[rows]`, hardest first: by the number of wrong predictions, then by the mean margin, then by position."""
@@ -62,9 +64,11 @@ class Race:
     _contenders: list[_Contender] = field(init=False, default_factory=list)
 
     def run(self, num_contenders: int) -> list[Outcome]:
-        """The outcome of each contender. A dropped contender is charged for every row.
+        """The outcome of each contender.
 
-        After the first block the leaders are judged to the end, because their rows drop most of the others.
+        A dropped contender is charged for every row. Random-and-validation at equal budget races too and is charged in
+        the same way, so both sides judge equally many permutations. After the first block the leaders are judged to
+        the end: their final counts raise the bound that drops most of the others.
         """
         self._contenders = [_Contender(number) for number in range(num_contenders)]
         pack = self._advance(self._contenders, self._end_of_block(self._contenders))
@@ -98,12 +102,14 @@ class Race:
         return one.correct + len(self.order) - one.seen
 
     def _end_of_block(self, pack: Sequence[_Contender]) -> int:
-        """Row at which the next block ends: twice the rows after which the best of the pack, always wrong, is dropped.
+        """Row at which the next block ends.
 
-        The end never passes two thirds of the rows at once, and a short rest joins the block before it. The rule was
-        tuned on simulated and recorded beams; it changes only the cost.
+        A block has twice as many rows as the best of the pack must get wrong before it is dropped. It has at most two
+        thirds of all rows, unless `least_block` or a short remainder makes it longer. The rule was tuned on simulated
+        and recorded beams; it changes only the cost.
         """
         seen, num_rows = pack[0].seen, len(self.order)
+        # Rows that the best of the pack may still get wrong and stay in the race.
         may_miss = max(self._most(one) for one in pack) - self._bound()
         end = seen + max(self.least_block, min(2 * (may_miss + 1), 2 * num_rows // 3))
         return num_rows if num_rows - end < self.least_block / 2 else end

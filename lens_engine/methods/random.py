@@ -154,7 +154,7 @@ class RandomAndValidation(Method[RandomTally]):
     def fallback(self, _state: RandomTally, reason: StopReason) -> Permutation:
         """The first random permutation, if the budget ended before the first batch was judged."""
         if reason is not StopReason.BUDGET:
-            raise NothingSelected(f"the run was stopped ({reason}) before it had a permutation", stop_reason=reason)
+            raise NothingSelected(reason)
         return draw_random(self.run, 0, 1)[0]
 
     def findings(self, state: RandomTally) -> Findings:

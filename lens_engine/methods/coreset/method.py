@@ -88,7 +88,7 @@ class Coreset(Method[Permutation | None]):
         return state
 
     def fallback(self, _state: Permutation | None, reason: StopReason) -> Permutation:
-        raise NothingSelected(f"the run was stopped ({reason}) before it had a permutation", stop_reason=reason)
+        raise NothingSelected(reason)
 
     def pack(self, state: Permutation | None) -> PackedState:
         return PackedState({"permutation": None if state is None else list(state)})

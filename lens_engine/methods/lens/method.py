@@ -1,4 +1,9 @@
-"""The method LENS: filter the candidates, then search among permutations of the survivors."""
+"""The method LENS: filter the candidates, then search among permutations of the survivors.
+
+Stage 1, filtering, scores each candidate as the only demonstration (its InfoScore: how much it helps on average), and
+keeps the best, round by round. Stage 2, the search, judges first permutations of the examples that are left (the
+survivors), keeps the best few (the beam), and then tries children of the beam: one example replaced, or two reordered.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +36,7 @@ class LensState:
     filtering: FilterState
     search: SearchState | None = None  #: None before the first permutations are judged
 
-    def find_candidates(self, permutation: Permutation) -> Permutation:
+    def to_candidates(self, permutation: Permutation) -> Permutation:
         """Translate a permutation of survivors into indices of the candidates."""
         return tuple(int(self.filtering.survivors[index]) for index in permutation)
 
@@ -45,6 +50,7 @@ class Lens(Method[LensState]):
 
     @property
     def planned_pairs(self) -> int:
+        """Pairs of the search; filtering is not counted."""
         return count_pairs(self.run.config.search, len(self.run.rows.validation))
 
     def price(self) -> dict[Phase, Cost]:
@@ -66,14 +72,17 @@ class Lens(Method[LensState]):
             yield state
 
     def choice(self, state: LensState) -> Permutation | None:
-        return None if state.search is None else state.find_candidates(state.search.best)
+        return None if state.search is None else state.to_candidates(state.search.best)
 
     def fallback(self, state: LensState, reason: StopReason) -> Permutation:
-        """The best permutation by InfoScore and diversity, if the budget ended before any permutation was judged."""
+        """If the budget ended before any permutation was judged: the first one that the search would have judged.
+
+        It has the highest sum of InfoScore and diversity that the exchange found.
+        """
         if reason is StopReason.CANCELLED or not state.filtering.rounds_done:
-            raise NothingSelected(f"the run was stopped ({reason}) before it had a permutation", stop_reason=reason)
+            raise NothingSelected(reason)
         kept = LensState(self._filtering.cut(state.filtering, self.run.config.filtering.keep))
-        return kept.find_candidates(self._draw_first(kept)[0])
+        return kept.to_candidates(self._draw_first(kept)[0])
 
     def findings(self, state: LensState) -> Findings:
         filtering, search = state.filtering, state.search
@@ -85,7 +94,7 @@ class Lens(Method[LensState]):
         done, planned = search.iterations_done, self.run.config.search.iterations
         is_short = (f"the search ended after {done} of {planned} iterations",) if done < planned else ()
         return Findings(
-            finalists=tuple(state.find_candidates(permutation) for permutation in search.beam),
+            finalists=tuple(state.to_candidates(permutation) for permutation in search.beam),
             scores=tuple(search.scores[permutation] for permutation in search.beam),
             margins=search.margins,
             info_scores=known,

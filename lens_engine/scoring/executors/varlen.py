@@ -13,8 +13,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lens_engine.scoring.executors.attention import attend_portable
-
 _LARGEST_HEAD = 256
 _HEAD_MULTIPLE = 8
 _LEAST_CAPABILITY = (8, 0)
@@ -87,21 +85,6 @@ def attend_varlen(
     )
     # The kernel returns [heads, tokens]; the documentation of some releases says [tokens, heads].
     return output, normalisers.T if normalisers.shape == (query.shape[1], query.shape[0]) else normalisers
-
-
-def attend_sequences_portable(
-    query: Tensor, key: Tensor, value: Tensor, sequences: Sequences, scaling: float, causal: bool
-) -> tuple[Tensor, Tensor]:
-    """`AttendSequences` in plain operations, one sequence at a time; tests compare the kernel with it."""
-    outputs, normalisers = [], []
-    query_ends, key_ends = sequences.query_ends.tolist(), sequences.key_ends.tolist()
-    for index in range(len(query_ends) - 1):
-        queries, keys = slice(*query_ends[index : index + 2]), slice(*key_ends[index : index + 2])
-        heads = (tensor.transpose(0, 1).unsqueeze(0) for tensor in (query[queries], key[keys], value[keys]))
-        output, normaliser = attend_portable(*heads, scaling=scaling, causal=causal)
-        outputs.append(output[0].transpose(0, 1))
-        normalisers.append(normaliser[0].transpose(0, 1))
-    return torch.cat(outputs), torch.cat(normalisers)
 
 
 def _ends(lengths: Sequence[int], device: torch.device) -> Tensor:

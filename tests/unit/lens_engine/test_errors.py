@@ -34,7 +34,7 @@ def test_refused_input_says_where(error: type[InvalidInput]) -> None:
 
 
 def test_stop_without_a_result_says_why() -> None:
-    assert NothingSelected("stopped", stop_reason="cancelled").stop_reason == "cancelled"
+    assert NothingSelected("cancelled").stop_reason == "cancelled"
 
 
 @pytest.mark.parametrize("error", every_error(), ids=lambda error: error.code)

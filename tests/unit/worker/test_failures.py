@@ -38,7 +38,7 @@ def test_invalid_input_has_a_pointer(error: LensError, code: str, pointer: str) 
         (UnknownModel("gone"), "unknown-model"),
         (NonFiniteScore("NaN"), "non-finite"),
         (OutOfMemory("too large"), "out-of-memory"),
-        (NothingSelected("out of budget", stop_reason="budget"), "nothing-selected"),
+        (NothingSelected("budget"), "nothing-selected"),
         (MemoryError(), "out-of-memory"),
     ],
 )

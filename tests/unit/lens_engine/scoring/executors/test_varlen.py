@@ -9,11 +9,11 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from transformers import AttentionInterface
 
 from lens_engine.scoring.executors import PackedExecutor, PlainExecutor, TokenCounters, Workload
+from lens_engine.scoring.executors.attention import attend_portable
 from lens_engine.scoring.executors.packed import ATTENTION_NAME
 from lens_engine.scoring.executors.packed_attention import packed_attention
 from lens_engine.scoring.executors.varlen import (
     Sequences,
-    attend_sequences_portable,
     attend_varlen,
     choose_kernel,
     takes_heads,
@@ -26,6 +26,21 @@ ONE_TOKEN = build_label_trie(("a", "b"), ((5,), (6,)))
 BRANCHING = build_label_trie(("a", "b", "c"), ((5,), (6, 7), (6, 8, 9)))
 PREFIXES = ((11, 12, 13, 14, 15), (), tuple(range(20, 43)), (50,))
 QUERIES = ((1, 2, 3), (4,), tuple(range(60, 77)))
+
+
+def attend_sequences_portable(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, sequences: Sequences, scaling: float, causal: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`AttendSequences` in plain operations, one sequence at a time."""
+    outputs, normalisers = [], []
+    query_ends, key_ends = sequences.query_ends.tolist(), sequences.key_ends.tolist()
+    for index in range(len(query_ends) - 1):
+        queries, keys = slice(*query_ends[index : index + 2]), slice(*key_ends[index : index + 2])
+        heads = (tensor.transpose(0, 1).unsqueeze(0) for tensor in (query[queries], key[keys], value[keys]))
+        output, normaliser = attend_portable(*heads, scaling=scaling, causal=causal)
+        outputs.append(output[0].transpose(0, 1))
+        normalisers.append(normaliser[0].transpose(0, 1))
+    return torch.cat(outputs), torch.cat(normalisers)
 
 
 @pytest.mark.parametrize("architecture", ["gpt2", "llama", "qwen3"])
