@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lens_engine.methods.permutations import draw_permutation, group_by_label
+from lens_engine.methods.permutations import draw_permutation
 from lens_engine.presets import resolve_config
 from lens_engine.randomness import make_generator
 from lens_engine.rows.problem import Problem
@@ -52,7 +52,7 @@ class Prompts:
             },
         )
         split = split_examples(Problem(task, examples), config)
-        groups, quotas = group_by_label(split.candidates, task, config)
+        groups, quotas = split.quotas.group(task.index_labels(split.candidates))
         rng = make_generator(config.seed, "precision")
         permutations = [draw_permutation(groups, quotas, rng) for _ in range(sizes.permutations)]
         prefixes = tuple(task.render_permutations(split.candidates, permutations))

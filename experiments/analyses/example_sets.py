@@ -21,7 +21,7 @@ def support_set(result: SelectionResult) -> ExampleSet:
 def draw_random_sets(lab: Laboratory, cell: SelectionCell, count: int) -> list[ExampleSet]:
     """Random permutations of the candidates of a selection; they are the same as in its report."""
     rows, task = lab.rows(cell), lab.problem(cell).task
-    permutations = draw_permutations(rows.candidates, task, cell.config, 0, count)
+    permutations = draw_permutations(rows.candidates, task, rows.quotas, cell.config.seed, 0, count)
     return [as_set([rows.candidates[index] for index in permutation]) for permutation in permutations]
 
 

@@ -15,7 +15,7 @@ from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import RANDOM, SUPPORT
 from lens_engine.methods.lens.filtering import Filter
-from lens_engine.methods.permutations import draw_permutation, group_by_label
+from lens_engine.methods.permutations import draw_permutation
 from lens_engine.randomness import make_generator
 from lens_engine.result import Accuracy
 from lens_engine.types import Example, FloatArray
@@ -88,6 +88,6 @@ def least_and_most(
 
 def _draw(lab: Laboratory, cell: SelectionCell, pool: list[Example], count: int) -> list[ExampleSet]:
     """Random permutations of a pool, label-balanced as the selection."""
-    groups, quotas = group_by_label(pool, lab.problem(cell).task, cell.config)
+    groups, quotas = lab.rows(cell).quotas.group(lab.problem(cell).task.index_labels(pool))
     generators = [make_generator(cell.config.seed, "experiments.filtering", index) for index in range(count)]
     return [as_set([pool[index] for index in draw_permutation(groups, quotas, rng)]) for rng in generators]

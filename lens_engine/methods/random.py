@@ -30,7 +30,7 @@ BATCH = 8
 
 def draw_random(run: Run, first: int, count: int) -> list[Permutation]:
     """Random permutations `first` to `first + count` (exclusive) of a run's candidates."""
-    return draw_permutations(run.rows.candidates, run.task, run.config, first, count)
+    return draw_permutations(run.rows.candidates, run.task, run.rows.quotas, run.config.seed, first, count)
 
 
 class RandomTally(Record):

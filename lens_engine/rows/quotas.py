@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -11,6 +12,47 @@ from lens_engine.errors import InvalidConfig
 from lens_engine.types import Example, FloatArray, IndexArray
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Quotas:
+    """How many demonstrations of each label a permutation has. Computed once, from the labels and the options."""
+
+    num_demonstrations: int
+    by_label: Mapping[str, int] | None  #: None if permutations need not be label-balanced
+
+    @classmethod
+    def of(cls, labels: Sequence[str], config: SelectionConfig) -> "Quotas":
+        """
+        Raises:
+            InvalidConfig: there are fewer demonstrations than labels in label-balanced permutations.
+        """
+        n = config.num_demonstrations
+        if not config.balanced:
+            return cls(n, None)
+        if n < len(labels):
+            raise InvalidConfig(
+                f"num_demonstrations is {n}, but there are {len(labels)} labels; "
+                f"use at least {len(labels)}, or set balanced to false",
+                field="options.num_demonstrations",
+            )
+        return cls(n, share_equally(n, dict.fromkeys(labels, n)))
+
+    def needed(self, label: str) -> int:
+        """Least number of candidates with this label."""
+        return 1 if self.by_label is None else self.by_label[label]
+
+    def group(self, label_indices: IndexArray) -> tuple[IndexArray, tuple[int, ...]]:
+        """The group of each example `[examples]`, and the number of members of each group in a permutation.
+
+        In label-balanced permutations each label is a group; otherwise all examples are one group.
+
+        Args:
+            label_indices: `[examples]`, from `Task.index_labels`.
+        """
+        if self.by_label is None:
+            return np.zeros_like(label_indices), (self.num_demonstrations,)
+        return label_indices, tuple(self.by_label.values())
 
 
 def count_labels(examples: Iterable[Example], labels: Sequence[str]) -> dict[str, int]:
@@ -83,20 +125,3 @@ def spread_evenly(groups: IndexArray) -> FloatArray:
         own = np.flatnonzero(groups == group)
         places[own] = (np.arange(len(own)) + 0.5) / len(own)
     return places
-
-
-def demonstration_quotas(config: SelectionConfig, available: Mapping[str, int]) -> dict[str, int] | None:
-    """Number of demonstrations of each label in a permutation; None if `config.balanced` is false.
-
-    Raises:
-        InvalidConfig: `config.balanced` is true, and there are fewer demonstrations than labels.
-    """
-    if not config.balanced:
-        return None
-    if config.num_demonstrations < len(available):
-        raise InvalidConfig(
-            f"num_demonstrations is {config.num_demonstrations}, but there are {len(available)} labels; "
-            f"use at least {len(available)}, or set balanced to false",
-            field="options.num_demonstrations",
-        )
-    return share_equally(config.num_demonstrations, dict.fromkeys(available, config.num_demonstrations))

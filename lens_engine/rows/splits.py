@@ -20,8 +20,8 @@ from lens_engine.rows.cleaning import CleanExamples, clean_examples, drop_leaks,
 from lens_engine.rows.label_words import check_labels
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.quotas import (
+    Quotas,
     count_labels,
-    demonstration_quotas,
     share_equally,
     share_proportionally,
     spread_evenly,
@@ -40,6 +40,7 @@ class SplitRows:
     Every beginning of `score_set` is label-balanced, because the score set of a round is such a beginning.
     """
 
+    quotas: Quotas  #: of the demonstrations in a permutation
     candidates: tuple[Example, ...]
     score_set: tuple[Example, ...]
     validation: tuple[Example, ...]
@@ -65,7 +66,8 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
             keeps fewer examples than a permutation needs.
     """
     labels = problem.task.labels
-    _check_keep(labels, config)
+    quotas = Quotas.of(labels, config)
+    _check_keep(labels, quotas, config)
     check_labels(labels, problem.examples, "dataset")
     train = clean_examples(problem.examples)
     test, leaked = CleanExamples([], 0, []), 0
@@ -78,9 +80,10 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     validation, rest = _take(rest, labels, _at_most(config.splits.validation, _VALIDATION_SHARE, len(rest)))
     left = len(rest) + len(validation)
     confirmation, rest = _take(rest, labels, _at_most(config.splits.confirmation, _CONFIRMATION_SHARE, left))
-    score_set, rest = _take_score_set(rest, labels, config, left)
+    score_set, rest = _take_score_set(rest, quotas, labels, config, left)
     candidates = _take_candidates(rest, labels, config)
     split = SplitRows(
+        quotas=quotas,
         candidates=tuple(sorted(candidates, key=lambda example: example.row)),
         score_set=tuple(score_set),
         validation=tuple(validation),
@@ -96,10 +99,9 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     return _with_warnings(split, train, test, labels, config)
 
 
-def _check_keep(labels: Sequence[str], config: SelectionConfig) -> None:
+def _check_keep(labels: Sequence[str], quotas: Quotas, config: SelectionConfig) -> None:
     """Refuse a `filtering.keep` that cannot fill the quotas, whichever label gets the odd place."""
-    quotas = demonstration_quotas(config, dict.fromkeys(labels, 1))
-    least = config.num_demonstrations if quotas is None else max(quotas.values()) * len(labels)
+    least = quotas.num_demonstrations if quotas.by_label is None else max(quotas.by_label.values()) * len(labels)
     if config.filtering.keep < least:
         raise InvalidConfig(
             f"filtering.keep is {config.filtering.keep}, and {config.num_demonstrations} demonstrations of "
@@ -139,20 +141,19 @@ def _take_quotas(pool: list[Example], quotas: dict[str, int]) -> tuple[list[Exam
 
 
 def _take_score_set(
-    pool: list[Example], labels: Sequence[str], config: SelectionConfig, available: int
+    pool: list[Example], quotas: Quotas, labels: Sequence[str], config: SelectionConfig, available: int
 ) -> tuple[list[Example], list[Example]]:
     candidates = min(config.filtering.candidates or len(pool), len(pool))
     wanted = _at_most(plan_rounds(candidates, config.filtering)[-1].score_size, _SCORE_SHARE, available)
     share = share_equally if config.balanced else share_proportionally
-    taken, rest = _take_quotas(pool, share(wanted, _spare(pool, labels, config)))
+    taken, rest = _take_quotas(pool, share(wanted, _spare(pool, quotas, labels)))
     return _interleave(taken, labels), rest
 
 
-def _spare(pool: list[Example], labels: Sequence[str], config: SelectionConfig) -> dict[str, int]:
+def _spare(pool: list[Example], quotas: Quotas, labels: Sequence[str]) -> dict[str, int]:
     """Rows that each label can give to the score set: at most half of its rows, and none that its quota needs."""
     counts = count_labels(pool, labels)
-    needed = demonstration_quotas(config, counts) or dict.fromkeys(labels, 1)
-    return {label: max(min(count // 2, count - needed[label]), min(count, 1)) for label, count in counts.items()}
+    return {label: max(min(count // 2, count - quotas.needed(label)), min(count, 1)) for label, count in counts.items()}
 
 
 def _interleave(examples: list[Example], labels: Sequence[str]) -> list[Example]:
@@ -182,7 +183,6 @@ def check_sizes(split: SplitRows, labels: Sequence[str], config: SelectionConfig
             f"num_demonstrations ({config.num_demonstrations}); add examples",
             field="dataset",
         )
-    quotas = demonstration_quotas(config, dict.fromkeys(labels, 1))
     candidates = count_labels(split.candidates, labels)
     score_size = plan_rounds(len(split.candidates), config.filtering)[-1].score_size
     for name, rows, option, wanted in (
@@ -199,7 +199,7 @@ def check_sizes(split: SplitRows, labels: Sequence[str], config: SelectionConfig
         for label in labels:
             if not counts[label]:
                 _refuse_class(label, name, 1, counts[label])
-    for label, quota in (quotas or {}).items():
+    for label, quota in (split.quotas.by_label or {}).items():
         if candidates[label] < quota:
             _refuse_class(label, "candidate", quota, candidates[label])
 

@@ -19,7 +19,7 @@ from lens_engine.methods.coreset.glister import glister
 from lens_engine.methods.coreset.gradient_matching import craig, grad_match
 from lens_engine.methods.coreset.hardness import entropy, forgetting, grand, least_confidence, margin
 from lens_engine.methods.coreset.submodular import facility_location, graph_cut
-from lens_engine.methods.permutations import group_by_label, shuffle
+from lens_engine.methods.permutations import shuffle
 from lens_engine.randomness import make_generator
 from lens_engine.types import Permutation, Phase, StopReason
 
@@ -80,7 +80,7 @@ class Coreset(Method[Permutation | None]):
             InvalidDataset, ModelError: from fine-tuning.
         """
         if state is None:
-            _, quotas = group_by_label(self.run.rows.candidates, self.run.task, self.run.config)
+            _, quotas = self.run.rows.quotas.group(self.run.task.index_labels(self.run.rows.candidates))
             rng = make_generator(self.run.config.seed, self.name)
             yield shuffle(self._select(self._gather_evidence(meter), quotas, rng), rng)
 

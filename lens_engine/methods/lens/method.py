@@ -23,7 +23,6 @@ from lens_engine.methods.base import Findings, FirstStep, Method, PackedState
 from lens_engine.methods.lens.beam import Neighbourhood, SearchState, run_iteration, start_search
 from lens_engine.methods.lens.diversity import Affinity
 from lens_engine.methods.lens.filtering import Filter, FilterState
-from lens_engine.methods.permutations import group_by_label
 from lens_engine.pricing.prices import count_pairs
 from lens_engine.randomness import make_generator
 from lens_engine.types import FloatArray, Permutation, Phase, StopReason
@@ -154,7 +153,7 @@ class Lens(Method[LensState]):
     def _neighbourhood(self, state: LensState) -> Neighbourhood:
         filtering, config = state.filtering, self.run.config
         survivors = filtering.pick_survivors(self.run.rows.candidates)
-        groups, quotas = group_by_label(survivors, self.run.task, config)
+        groups, quotas = self.run.rows.quotas.group(self.run.task.index_labels(survivors))
         weight = config.search.diversity_weight
         affinity = Affinity.from_features(filtering.info_scores, filtering.contributions, weight)
         return Neighbourhood(affinity, groups, quotas, config.search)

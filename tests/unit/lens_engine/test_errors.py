@@ -42,7 +42,7 @@ def test_error_of_another_process_arrives_as_itself(error: type[LensError]) -> N
     if issubclass(error, InvalidInput):
         raised: LensError = error("the text", field="dataset.text", row=3)
     elif issubclass(error, NothingSelected):
-        raised = error("the text", stop_reason="budget")
+        raised = error("budget")
     else:
         raised = error("the text")
 

@@ -5,38 +5,13 @@ import numpy as np
 import pytest
 
 from lens_engine.config import SelectionConfig
-from lens_engine.errors import InvalidConfig
-from lens_engine.methods.permutations import draw_permutation, draw_permutations, group_by_label, shuffle, swap
+from lens_engine.methods.permutations import draw_permutation, draw_permutations, shuffle, swap
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
-from lens_engine.task.template import Task
 from lens_engine.types import Example, Permutation
 
 MakeConfig = Callable[..., SelectionConfig]
 GROUPS = np.array([0, 1, 0, 1, 0, 1, 0])
-
-
-def test_balanced_selection_has_a_group_for_each_label(task: Task) -> None:
-    examples = [Example(0, "a", "positive"), Example(1, "b", "negative"), Example(2, "c", "positive")]
-
-    groups, quotas = group_by_label(examples, task, SelectionConfig(num_demonstrations=5))
-
-    assert groups.tolist() == [1, 0, 1]
-    assert quotas == (3, 2)
-
-
-def test_unbalanced_selection_is_one_group(task: Task) -> None:
-    examples = [Example(0, "a", "positive"), Example(1, "b", "negative")]
-
-    groups, quotas = group_by_label(examples, task, SelectionConfig(num_demonstrations=5, balanced=False))
-
-    assert groups.tolist() == [0, 0]
-    assert quotas == (5,)
-
-
-def test_more_labels_than_demonstrations_are_refused(make_task: Callable[..., Task]) -> None:
-    with pytest.raises(InvalidConfig, match="use at least 3"):
-        group_by_label([], make_task("a", "b", "c"), SelectionConfig(num_demonstrations=2))
 
 
 def test_drawn_members_fill_the_quotas_without_repetition() -> None:
@@ -79,7 +54,8 @@ def test_shuffling_keeps_members_and_depends_on_the_generator_alone() -> None:
 def draw(make_planted_problem: Callable[..., Problem], make_config: MakeConfig) -> Callable[..., list[Permutation]]:
     def run(first: int, count: int, **options: object) -> list[Permutation]:
         problem, config = make_planted_problem(), make_config(**options)
-        return draw_permutations(split_examples(problem, config).candidates, problem.task, config, first, count)
+        rows = split_examples(problem, config)
+        return draw_permutations(rows.candidates, problem.task, rows.quotas, config.seed, first, count)
 
     return run
 

@@ -22,7 +22,7 @@ Make = Callable[..., Any]
 def find_best_by_hand(problem: Problem, config: SelectionConfig, meter: Any, count: int) -> tuple[int, ...]:
     """Rows of the best of so many random permutations, each judged on every validation row."""
     rows = split_examples(problem, config)
-    drawn = draw_permutations(rows.candidates, problem.task, config, 0, count)
+    drawn = draw_permutations(rows.candidates, problem.task, rows.quotas, config.seed, 0, count)
     prefixes = problem.task.render_permutations(rows.candidates, drawn)
     judgements = judge(meter, prefixes, EvaluationRows(problem.task, rows.validation), calibrated=False)
     best = min(range(count), key=lambda number: rank_key((number,), Score.of(judgements[number])))
@@ -42,7 +42,7 @@ def test_random_is_the_first_of_the_random_permutations(
 ) -> None:
     config = make_config(method="random")
     rows = split_examples(problem, config)
-    first = draw_permutations(rows.candidates, problem.task, config, 0, 1)[0]
+    first = draw_permutations(rows.candidates, problem.task, rows.quotas, config.seed, 0, 1)[0]
 
     assert select("random").rows == tuple(rows.candidates[index].row for index in first)
 

@@ -1,10 +1,11 @@
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
-from lens_engine.rows.quotas import count_labels, demonstration_quotas, share_equally, share_proportionally
+from lens_engine.rows.quotas import Quotas, count_labels, share_equally, share_proportionally
 from lens_engine.types import Example
 
 COUNTS = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 60), min_size=1)
@@ -94,14 +95,33 @@ def test_proportional_share_of_known_counts(total: int, available: dict[str, int
 def test_demonstrations_are_shared_evenly_and_the_rest_goes_to_the_first() -> None:
     config = SelectionConfig(num_demonstrations=8)
 
-    assert demonstration_quotas(config, {"a": 1, "b": 500, "c": 9}) == {"a": 3, "b": 3, "c": 2}
+    assert Quotas.of("abc", config).by_label == {"a": 3, "b": 3, "c": 2}
 
 
 def test_unbalanced_selection_has_no_quotas() -> None:
-    assert demonstration_quotas(SelectionConfig(num_demonstrations=1, balanced=False), {"a": 1, "b": 1}) is None
+    quotas = Quotas.of("ab", SelectionConfig(num_demonstrations=1, balanced=False))
+
+    assert quotas.by_label is None
+    assert quotas.needed("a") == 1
 
 
 def test_fewer_demonstrations_than_labels_are_refused() -> None:
     with pytest.raises(InvalidConfig, match="num_demonstrations is 2, but there are 3 labels") as refusal:
-        demonstration_quotas(SelectionConfig(num_demonstrations=2), {"a": 5, "b": 5, "c": 5})
+        Quotas.of("abc", SelectionConfig(num_demonstrations=2))
     assert refusal.value.field == "options.num_demonstrations"
+
+
+def test_balanced_selection_has_a_group_for_each_label() -> None:
+    groups, members = Quotas.of("ab", SelectionConfig(num_demonstrations=5)).group(np.array([1, 0, 1]))
+
+    assert groups.tolist() == [1, 0, 1]
+    assert members == (3, 2)
+
+
+def test_unbalanced_selection_is_one_group() -> None:
+    quotas = Quotas.of("ab", SelectionConfig(num_demonstrations=5, balanced=False))
+
+    groups, members = quotas.group(np.array([1, 0]))
+
+    assert groups.tolist() == [0, 0]
+    assert members == (5,)
