@@ -49,4 +49,4 @@ def test_error_of_another_process_arrives_as_itself(error: type[LensError]) -> N
     arrived = pickle.loads(pickle.dumps(raised))
 
     assert type(arrived) is error
-    assert (str(arrived), vars(arrived)) == ("the text", vars(raised))
+    assert (str(arrived), vars(arrived)) == (str(raised), vars(raised))
