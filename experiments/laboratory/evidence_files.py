@@ -5,7 +5,6 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +13,7 @@ import numpy as np
 
 from lens_engine import __version__
 from lens_engine.disk.replace_file import replace_file
-from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows
-from lens_engine.task.template import Task
-from lens_engine.types import Example
+from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows, OnBatch, TuningRows
 
 if TYPE_CHECKING:
     from lens_engine.language_model.fine_tuning.evidence import FineTuner
@@ -38,26 +35,19 @@ class RememberingFineTuner:
     folder: Path
     fine_tuner: "FineTuner"
 
-    def __call__(
-        self,
-        task: Task,
-        pool: Sequence[Example],
-        *,
-        validation: Sequence[Example],
-        seed: int,
-        on_batch: Callable[[int, int], None],
-    ) -> Evidence:
-        path = self.folder / f"{self._key(task, pool, validation, seed)}.npz"
+    def __call__(self, rows: TuningRows, on_batch: OnBatch) -> Evidence:
+        path = self.folder / f"{self._key(rows)}.npz"
         found = read_evidence(path)
         if found is None:
-            found = self.fine_tuner(task, pool, validation=validation, seed=seed, on_batch=on_batch)
+            found = self.fine_tuner(rows, on_batch)
             replace_file(path, evidence_bytes(found))
         return found
 
-    def _key(self, task: Task, pool: Sequence[Example], validation: Sequence[Example], seed: int) -> str:
+    def _key(self, rows: TuningRows) -> str:
+        task = rows.task
         asked = [task.template.pattern, list(task.verbalizer.words.items()), task.separator]
-        rows = [[[example.text, example.label] for example in examples] for examples in (pool, validation)]
-        content = json.dumps([__version__, self.reference, asked, rows, seed])
+        texts = [[[example.text, example.label] for example in examples] for examples in (rows.pool, rows.validation)]
+        content = json.dumps([__version__, self.reference, asked, texts, rows.seed])
         return hashlib.sha256(content.encode()).hexdigest()
 
 

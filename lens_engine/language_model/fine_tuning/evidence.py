@@ -109,22 +109,25 @@ class Evidence(LabelledRows):
     validation: LabelledRows | None = None  #: used by Glister
 
 
+@dataclass(frozen=True, slots=True)
+class TuningRows:
+    """What a language model is fine-tuned on. Equal rows give equal evidence."""
+
+    task: Task
+    pool: Sequence[Example]
+    validation: Sequence[Example] = ()  #: for the methods that use them; the model is not trained on them
+    seed: int = 0
+
+
+OnBatch = Callable[[int, int], None]
+"""Called before each batch with the number of rows read and the total to read."""
+
+
 class FineTuner(Protocol):
     """Fine-tunes the task's language model on the pool. Each call starts from the original weights."""
 
-    def __call__(
-        self,
-        task: Task,
-        pool: Sequence[Example],
-        *,
-        validation: Sequence[Example],
-        seed: int,
-        on_batch: Callable[[int, int], None],
-    ) -> Evidence:
-        """Evidence on pool and validation rows; equal arguments give equal evidence.
-
-        `on_batch` is called before each batch with the number of rows read and the total to read. If `on_batch`
-        raises, the training ends and the call raises the same error.
+    def __call__(self, rows: TuningRows, on_batch: OnBatch) -> Evidence:
+        """Evidence on pool and validation rows. If `on_batch` raises, the training ends with the same error.
 
         Raises:
             InvalidDataset: a rendered query has no tokens.

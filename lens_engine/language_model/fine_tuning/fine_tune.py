@@ -7,7 +7,7 @@ Diet"). Whether each row is classified right when training reads it is for forge
 al., 2019).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,9 +17,9 @@ import torch
 
 from lens_engine.errors import InvalidDataset, OutOfMemory
 from lens_engine.language_model.fine_tuning.classifier import LastTokenClassifier, choose_autocast
-from lens_engine.language_model.fine_tuning.evidence import Evidence
+from lens_engine.language_model.fine_tuning.evidence import Evidence, OnBatch, TuningRows
 from lens_engine.language_model.fine_tuning.options import FineTuningOptions
-from lens_engine.language_model.fine_tuning.training import OnBatch, Pace, TokenRows, Training
+from lens_engine.language_model.fine_tuning.training import Pace, TokenRows, Training
 from lens_engine.scoring.scorer import is_out_of_memory
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.task.template import Task
@@ -35,12 +35,9 @@ def ignore_progress(_done: int, _total: int) -> None:
 
 def fine_tune(
     language_model: "TrainableLM",
-    task: Task,
-    pool: Sequence[Example],
+    rows: TuningRows,
     *,
-    validation: Sequence[Example] = (),
     options: FineTuningOptions | None = None,
-    seed: int = 0,
     on_batch: OnBatch = ignore_progress,
 ) -> Evidence:
     """Train on the pool, and compute features and probabilities of pool and validation rows with the trained model.
@@ -49,7 +46,6 @@ def fine_tune(
 
     Args:
         language_model: see `load_for_training`; its weights are changed in place.
-        validation: rows for the methods that use them; the model is not trained on them.
         options: None for the defaults.
 
     Raises:
@@ -61,7 +57,7 @@ def fine_tune(
     devices = [language_model.device] if language_model.device.type == "cuda" else []
     try:
         with torch.random.fork_rng(devices):
-            return _fine_tune(language_model, task, pool, validation, options, seed, on_batch)
+            return _fine_tune(language_model, rows, options, on_batch)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
@@ -78,15 +74,7 @@ class FineTunedModel:
     device: str = "auto"
     cache_dir: Path | None = None  #: as `load_scorer` takes it
 
-    def __call__(
-        self,
-        task: Task,
-        pool: Sequence[Example],
-        *,
-        validation: Sequence[Example],
-        seed: int,
-        on_batch: Callable[[int, int], None],
-    ) -> Evidence:
+    def __call__(self, rows: TuningRows, on_batch: OnBatch) -> Evidence:
         """Load the model and call `fine_tune`.
 
         Raises:
@@ -97,26 +85,22 @@ class FineTunedModel:
         from lens_engine.language_model.loading.load import load_for_training
 
         model = load_for_training(self.reference, device=self.device, cache_dir=self.cache_dir)
-        return fine_tune(model, task, pool, validation=validation, seed=seed, on_batch=on_batch)
+        return fine_tune(model, rows, on_batch=on_batch)
 
 
 def _fine_tune(
-    language_model: "TrainableLM",
-    task: Task,
-    pool: Sequence[Example],
-    validation: Sequence[Example],
-    options: FineTuningOptions,
-    seed: int,
-    on_batch: OnBatch,
+    language_model: "TrainableLM", given: TuningRows, options: FineTuningOptions, on_batch: OnBatch
 ) -> Evidence:
     most_tokens = min(options.max_tokens, language_model.max_tokens)
-    if not pool:
+    if not given.pool:
         raise InvalidDataset("there is no example to fine-tune on", field="examples")
-    rows, other_rows = (_read(language_model, task, examples, most_tokens) for examples in (pool, validation))
+    rows, other_rows = (
+        _read(language_model, given.task, examples, most_tokens) for examples in (given.pool, given.validation)
+    )
     autocast = choose_autocast(options.autocast, language_model.device)
-    classifier = LastTokenClassifier(language_model.body, len(task.labels), autocast)
+    classifier = LastTokenClassifier(language_model.body, len(given.task.labels), autocast)
     pace = Pace(_rows_to_read(len(rows), len(other_rows), options), on_batch)
-    training = _train_all(classifier, rows, options, seed, pace)
+    training = _train_all(classifier, rows, options, given.seed, pace)
     described = training.describe(rows)
     return Evidence(
         described.groups,

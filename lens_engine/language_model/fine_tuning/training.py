@@ -1,6 +1,5 @@
 """One training of a classifier: AdamW with warm-up, on batches of similar lengths."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,17 +9,11 @@ from torch.nn import functional
 
 from lens_engine.errors import ModelError
 from lens_engine.language_model.fine_tuning.classifier import LastTokenClassifier, count_batches, draw_batches
-from lens_engine.language_model.fine_tuning.evidence import LabelledRows
+from lens_engine.language_model.fine_tuning.evidence import LabelledRows, OnBatch
 from lens_engine.language_model.fine_tuning.options import FineTuningOptions
 from lens_engine.randomness import make_generator
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.types import FloatArray, IndexArray
-
-OnBatch = Callable[[int, int], None]
-"""Called before each batch with the number of rows done and the total; a row counts each time the model reads it.
-
-It may raise an error, such as `Stopped`, to end the training.
-"""
 
 
 @dataclass(frozen=True)

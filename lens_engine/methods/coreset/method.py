@@ -10,7 +10,7 @@ import numpy as np
 
 from lens_engine.config import CoresetMethod
 from lens_engine.errors import InvalidConfig, NothingSelected
-from lens_engine.language_model.fine_tuning.evidence import Evidence
+from lens_engine.language_model.fine_tuning.evidence import Evidence, TuningRows
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.methods.base import Method, PackedState, Run
@@ -107,13 +107,8 @@ class Coreset(Method[Permutation | None]):
             raise RuntimeError("call check() before steps()")
         meter.enter(Phase.FINE_TUNE, 1, 1)
         payment = _Payment(meter.spend, run.prices.fine_tuning())
-        evidence = run.fine_tuner(
-            run.task,
-            run.rows.candidates,
-            validation=run.rows.validation,
-            seed=run.config.seed,
-            on_batch=payment.pay_up_to,
-        )
+        rows = TuningRows(run.task, run.rows.candidates, run.rows.validation, run.config.seed)
+        evidence = run.fine_tuner(rows, payment.pay_up_to)
         payment.pay_up_to(1, 1)
         return evidence
 

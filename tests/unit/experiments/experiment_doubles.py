@@ -10,7 +10,7 @@ from experiments.data.tasks import Dataset, TaskSettings
 from experiments.laboratory.cells import Cell
 from experiments.laboratory.laboratory import Laboratory
 from lens_engine.errors import InvalidDataset
-from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows
+from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows, OnBatch, TuningRows
 from lens_engine.language_model.open_model import LanguageModel
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.template import Task
@@ -60,17 +60,9 @@ class TableModels:
             self._scorers[reference] = self.make(reference)
         return LanguageModel(self._scorers[reference], fine_tuner=self)
 
-    def __call__(
-        self,
-        task: Task,
-        pool: Sequence[Example],
-        *,
-        validation: Sequence[Example],
-        seed: int,
-        on_batch: Callable[[int, int], None],  # noqa: ARG002
-    ) -> Evidence:
+    def __call__(self, rows: TuningRows, on_batch: OnBatch) -> Evidence:  # noqa: ARG002
         self.tunings += 1
-        rng = np.random.default_rng(seed)
+        task, pool, rng = rows.task, rows.pool, np.random.default_rng(rows.seed)
         size, labels = (len(pool), 3), len(task.labels)
         return Evidence(
             np.array([task.label_indices[example.label] for example in pool], dtype=np.intp),
@@ -79,7 +71,7 @@ class TableModels:
             early_gradient_norms=rng.random((2, len(pool))),
             correct_by_epoch=rng.random((5, len(pool))) < 0.5,
             dtype="float32",
-            validation=None if not validation else make_evidence_rows(task, validation, rng),
+            validation=make_evidence_rows(task, rows.validation, rng) if rows.validation else None,
         )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.laboratory.evidence_files import RememberingFineTuner, evidence_bytes, read_evidence
-from lens_engine.language_model.fine_tuning.evidence import Evidence
+from lens_engine.language_model.fine_tuning.evidence import Evidence, TuningRows
 from lens_engine.types import Example
 from tests.unit.experiments.experiment_doubles import TableModels, make_dataset
 
@@ -18,9 +18,7 @@ POOL, VALIDATION = DATASET.train[:10], DATASET.train[10:14]
 def tune(models: TableModels, folder: Path, reference: str = "table", **changes: Any) -> Evidence:
     given: dict[str, Any] = {"pool": POOL, "validation": VALIDATION, "seed": 1, "task": TASK, **changes}
     tuner = RememberingFineTuner(reference, folder, models)
-    return tuner(
-        given["task"], given["pool"], validation=given["validation"], seed=given["seed"], on_batch=lambda *_: None
-    )
+    return tuner(TuningRows(**given), lambda *_: None)
 
 
 def assert_same(one: Evidence, other: Evidence) -> None:

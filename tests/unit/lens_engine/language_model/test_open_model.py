@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from lens_engine.errors import UnknownModel
+from lens_engine.language_model.fine_tuning.evidence import TuningRows
 from lens_engine.language_model.open_model import LanguageModel, open_model
 from lens_engine.scoring.cache.scorer import count_pairs_found
 from lens_engine.task.template import Task
@@ -61,7 +62,7 @@ def test_fine_tuner_trains_the_same_model(folder: Path, tmp_path: Path, task: Ta
     assert fine_tuner is not None
     pool = [Example(row, f"day {row}", task.labels[row % 2]) for row in range(4)]
 
-    evidence = fine_tuner(task, pool, validation=pool[:2], seed=0, on_batch=lambda _done, _total: None)
+    evidence = fine_tuner(TuningRows(task, pool, pool[:2]), lambda _done, _total: None)
 
     assert len(evidence) == 4
     assert evidence.validation is not None

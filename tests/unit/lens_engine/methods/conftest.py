@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows
+from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows, OnBatch, TuningRows
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
@@ -24,21 +24,14 @@ class PlantedFineTuner:
     batches: int = 4
     asked: list[tuple[int, int, int]] = field(default_factory=list)
 
-    def __call__(
-        self,
-        task: Task,
-        pool: Sequence[Example],
-        *,
-        validation: Sequence[Example],
-        seed: int,
-        on_batch: Callable[[int, int], None],
-    ) -> Evidence:
-        self.asked.append((len(pool), len(validation), seed))
+    def __call__(self, rows: TuningRows, on_batch: OnBatch) -> Evidence:
+        pool = rows.pool
+        self.asked.append((len(pool), len(rows.validation), rows.seed))
         for batch in range(self.batches):
             on_batch(batch * len(pool), self.batches * len(pool))
-        rows, others = self._describe(task, pool), self._describe(task, validation)
+        found, others = self._describe(rows.task, pool), self._describe(rows.task, rows.validation)
         norms, correct = np.ones((1, len(pool))), np.ones((5, len(pool)), dtype=np.bool_)
-        return Evidence(rows.groups, rows.features, rows.probabilities, norms, correct, "float32", others)
+        return Evidence(found.groups, found.features, found.probabilities, norms, correct, "float32", others)
 
     def _describe(self, task: Task, examples: Sequence[Example]) -> LabelledRows:
         groups = np.array([task.label_indices[example.label] for example in examples], dtype=np.intp)

@@ -10,7 +10,7 @@ import torch
 from tokenizers.processors import TemplateProcessing
 
 from lens_engine.errors import InvalidDataset, ModelError, OutOfMemory
-from lens_engine.language_model.fine_tuning.evidence import Evidence
+from lens_engine.language_model.fine_tuning.evidence import Evidence, TuningRows
 from lens_engine.language_model.fine_tuning.fine_tune import fine_tune
 from lens_engine.language_model.fine_tuning.options import FineTuningOptions
 from lens_engine.language_model.loading.load import TrainableLM, load_for_training, trainable_from_model
@@ -35,11 +35,12 @@ def make_pool(count: int = COUNT, first_row: int = 0) -> list[Example]:
 
 
 def run(task: Task, pool: list[Example] | None = None, *, lm: TrainableLM | None = None, **given: Any) -> Evidence:
-    named = ("validation", "seed", "on_batch")
-    rest = {name: given.pop(name) for name in named if name in given}
+    rows = {name: given.pop(name) for name in ("validation", "seed") if name in given}
+    rest = {"on_batch": given.pop("on_batch")} if "on_batch" in given else {}
     usual = {"batch_size": 8, "learning_rate": 3e-3, "autocast": "float32"}
     options = FineTuningOptions(**(usual | given))
-    return fine_tune(lm or make_lm(), task, make_pool() if pool is None else pool, options=options, **rest)
+    tuning_rows = TuningRows(task, make_pool() if pool is None else pool, **rows)
+    return fine_tune(lm or make_lm(), tuning_rows, options=options, **rest)
 
 
 def loss_of(evidence: Evidence) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from lens_engine.language_model.fine_tuning.classifier import LastTokenClassifier, draw_batches
-from lens_engine.language_model.fine_tuning.evidence import Evidence
+from lens_engine.language_model.fine_tuning.evidence import Evidence, TuningRows
 from lens_engine.language_model.fine_tuning.fine_tune import fine_tune
 from lens_engine.language_model.fine_tuning.options import FineTuningOptions
 from lens_engine.language_model.loading.load import TrainableLM, trainable_from_model
@@ -40,7 +40,7 @@ def make_options(**given: Any) -> FineTuningOptions:
 
 
 def train(task: Task, lm: TrainableLM, options: FineTuningOptions, num_rows: int = 40) -> Evidence:
-    return fine_tune(lm, task, make_pool(num_rows), options=options, seed=4)
+    return fine_tune(lm, TuningRows(task, make_pool(num_rows), seed=4), options=options)
 
 
 @dataclass(frozen=True)
