@@ -21,6 +21,25 @@ from app.web.error_handlers import install_error_handlers
 from app.web.request_id import RequestIdMiddleware
 from lens_engine import __version__
 
+_DESCRIPTION = """
+Lens finds the support examples of a text-classification task: labelled examples that, put into a prompt in the right
+order, make a language model classify best. Submit a labelled dataset, a template and a label word for each label with
+`POST /selections`; a worker then searches. Read the support examples and their accuracies with
+`GET /selections/{selection_id}/support-examples`. Build the prompts for new texts with
+`POST /selections/{selection_id}/render`.
+
+**Polling.** Repeat `GET /selections/{selection_id}` until `status` is `succeeded`, `failed` or `cancelled`. Wait
+`Retry-After` seconds between requests. Send the last `ETag` as `If-None-Match`; the answer is 304 if nothing changed.
+
+**Keys.** If the service has API keys, send `Authorization: Bearer <key>`. You see only the selections of your key's
+owner. A service without API keys needs no header.
+
+**Errors.** Every error is a problem (RFC 9457) of media type `application/problem+json`.
+
+**Words.** A *demonstration* is a labelled example in a prompt. A *permutation* is an ordered set of demonstrations. A
+*pair* is one prefix (the demonstrations) and one query, scored together. *Random-and-validation* is the best of as many
+random permutations as the same budget judges.
+"""
 _log = logging.getLogger(__name__)
 
 
@@ -31,6 +50,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         title="Lens",
         version=__version__,
         summary="Finds the support examples of a text-classification task.",
+        description=_DESCRIPTION.strip(),
         lifespan=_lifespan,
         redirect_slashes=False,
     )

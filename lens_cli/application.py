@@ -16,7 +16,7 @@ from lens_cli.templates import templates
 from lens_engine import __version__
 
 _SERVICE = "The service"
-_ENGINE = "Without a service"
+_ENGINE = "On this machine, without the service"
 
 
 def create_application() -> typer.Typer:
@@ -60,7 +60,8 @@ def _show_version(is_wanted: bool) -> None:
 
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option("--version", metavar="", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     del version  # the callback has handled it

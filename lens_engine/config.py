@@ -119,7 +119,8 @@ class SearchOptions(Options):
         0,
         ge=0,
         le=10,
-        description="Number of halvings; each drops the worse half of new permutations and doubles the rows.",
+        description="Number of halvings: each drops the worse half of new permutations and doubles the rows. "
+        "0: judge in a race instead, which drops a permutation once it cannot be among the best B.",
     )
     random_starts: float = Field(
         0.0,
@@ -168,8 +169,8 @@ class RandomSearchOptions(Options):
         None,
         ge=1,
         le=1_000_000,
-        description="Number of random permutations judged on the validation rows; null to spend as many (permutation, "
-        "row) pairs as LENS would, confirmation included.",
+        description="Number of random permutations judged on the validation rows; null for as many as are charged "
+        "with the (permutation, row) pairs of LENS, confirmation included.",
     )
 
 
@@ -183,7 +184,7 @@ class ReportOptions(Options):
         10, ge=0, le=1000, description="Number of random permutations judged on the test rows."
     )
     random_and_validation: bool = Field(
-        True, description="Comparison with the best of random permutations at equal budget."
+        True, description="Comparison with random-and-validation: the best of random permutations at equal budget."
     )
     order_shuffles: int = Field(
         8, ge=0, le=1000, description="Number of other orders of the support examples judged on the test rows."
@@ -208,7 +209,7 @@ class BudgetOptions(Options):
 
 
 class SelectionConfig(Options):
-    """All options of one selection."""
+    """All options of one selection. A letter in brackets is the symbol of the paper (Li & Qiu, 2023)."""
 
     method: MethodName = Field("lens", description="Method that chooses the demonstrations.")
     num_demonstrations: int = Field(8, ge=1, le=256, description="Number of demonstrations in the prompt (n).")

@@ -25,9 +25,9 @@ class SupportExample(Record):
     row: int = Field(description="Number of the example's data row in the dataset, counted from 0.")
     text: str
     label: str
-    label_word: str
+    label_word: str = Field(description="Label word that stands for the label in the prompt.")
     info_score: float | None = Field(
-        description="InfoScore: mean contribution on the score set (I); null if the method computes none."
+        description="InfoScore: mean contribution on the score set; null if the method computes none."
     )
     tokens: int = Field(description="Number of tokens of the rendered demonstration.")
 
@@ -35,7 +35,7 @@ class SupportExample(Record):
 class Accuracy(Record):
     """Share of rows whose most probable label is the gold label."""
 
-    accuracy: float
+    accuracy: float = Field(description="Accuracy, between 0 and 1.")
     n: int = Field(description="Number of rows judged.")
     ci95: tuple[float, float] = Field(description="Wilson interval at 95 %: lower and upper bound.")
     macro_f1: float | None = Field(None, description="Macro-averaged F1; null for validation and confirmation rows.")
@@ -47,13 +47,15 @@ class Accuracy(Record):
 class Spread(Record):
     """Distribution of accuracy over several permutations, all judged on the same n rows."""
 
-    mean: float
-    sd: float
-    min: float
-    max: float
-    permutations: int
-    n: int
-    calibrated_mean: float | None = None
+    mean: float = Field(description="Mean accuracy.")
+    sd: float = Field(description="Sample standard deviation of the accuracies; 0 for one permutation.")
+    min: float = Field(description="Lowest accuracy.")
+    max: float = Field(description="Highest accuracy.")
+    permutations: int = Field(description="Number of permutations judged.")
+    n: int = Field(description="Number of rows on which each permutation was judged.")
+    calibrated_mean: float | None = Field(
+        None, description="Mean accuracy after contextual calibration; null if it was not requested."
+    )
 
 
 class RandomAndValidation(Record):
@@ -62,10 +64,10 @@ class RandomAndValidation(Record):
     validation_accuracy: float = Field(
         description="Accuracy of the chosen permutation; calibrated under `calibrated_search`."
     )
-    test: Accuracy
+    test: Accuracy = Field(description="Accuracy of the chosen permutation on the test rows.")
     permutations: int = Field(
-        description="Number of random permutations judged, on all rows or on some. Together they use as many "
-        "(permutation, row) pairs as LENS did, confirmation included."
+        description="Number of random permutations judged, on all rows or on some. Together they are charged with "
+        "as many (permutation, row) pairs as LENS, confirmation included."
     )
     rows: tuple[int, ...] = Field(description="Rows of the chosen permutation, in order.")
 
@@ -73,9 +75,11 @@ class RandomAndValidation(Record):
 class Baselines(Record):
     """Accuracy without Lens. A baseline is null if it was not requested or the budget ended first."""
 
-    zero_shot: Accuracy | None = None
-    random: Spread | None = None
-    random_and_validation: RandomAndValidation | None = None
+    zero_shot: Accuracy | None = Field(None, description="Accuracy of the prompt without demonstrations.")
+    random: Spread | None = Field(None, description="Accuracy of permutations drawn at random from the candidates.")
+    random_and_validation: RandomAndValidation | None = Field(
+        None, description="Best of random permutations by validation accuracy, at the same budget as LENS."
+    )
 
 
 class Verdict(Record):
@@ -84,11 +88,13 @@ class Verdict(Record):
     Under `calibrated_search`, the comparison uses calibrated predictions.
     """
 
-    better_than_random_and_validation: bool
-    only_lens_right: int
-    only_rival_right: int
+    better_than_random_and_validation: bool = Field(description="True if `only_lens_right` exceeds `only_rival_right`.")
+    only_lens_right: int = Field(description="Number of test rows that LENS has right and random-and-validation wrong.")
+    only_rival_right: int = Field(
+        description="Number of test rows that random-and-validation has right and LENS wrong."
+    )
     p_value: float = Field(description="p-value of the two-sided exact McNemar test.")
-    test: str = "mcnemar-exact"
+    test: str = Field("mcnemar-exact", description="Name of the statistical test.")
 
 
 class Lead(Record):
@@ -101,7 +107,7 @@ class Lead(Record):
     rows: int = Field(description="Correct rows of the chosen permutation minus correct rows of the runner-up.")
     n: int = Field(description="Number of rows that ranked the two permutations.")
     close_rows: int = Field(
-        description="Number of rows where rounding errors could decide against the chosen permutation."
+        description="Number of rows whose prediction could flip through rounding, against the chosen permutation."
     )
     within_noise: bool = Field(description="True if rounding errors alone could swap the two permutations.")
 
@@ -109,36 +115,38 @@ class Lead(Record):
 class Provenance(Record):
     """Everything needed to repeat the run."""
 
-    lens: str
-    model: str
-    revision: str
-    dtype: str
-    device: str
-    executor: str
-    seed: int
-    dataset_sha256: str
-    test_sha256: str | None
-    config: dict[str, Any]
+    lens: str = Field(description="Version of Lens.")
+    model: str = Field(description="Name of the model.")
+    revision: str = Field(description="Revision of the model's files: a SHA-256, or a commit of the Hugging Face hub.")
+    dtype: str = Field(description="Precision of the model: float32, bfloat16 or float16.")
+    device: str = Field(description="Device on which the model ran.")
+    executor: str = Field(description="How the model was given the prompts: packed, cached or plain.")
+    seed: int = Field(description="Seed of every random choice.")
+    dataset_sha256: str = Field(description="SHA-256 of the texts and labels of the dataset, in order.")
+    test_sha256: str | None = Field(
+        description="SHA-256 of the texts and labels of the test rows; null if test rows were held out of the dataset."
+    )
+    config: dict[str, Any] = Field(description="Value of every option.")
 
 
 class Splits(Record):
     """Number of rows in each split. No row is in two splits."""
 
-    candidates: int
-    score_set: int
-    validation: int
-    confirmation: int
-    test: int
-    unused: int
-    duplicates_dropped: int
+    candidates: int = Field(description="Number of rows from which the demonstrations were chosen.")
+    score_set: int = Field(description="Number of rows on which filtering computed InfoScores.")
+    validation: int = Field(description="Number of rows on which the search ranked permutations.")
+    confirmation: int = Field(description="Number of rows on which the last beam was judged again.")
+    test: int = Field(description="Number of rows for the report, which no earlier step used.")
+    unused: int = Field(description="Number of rows beyond `filtering.candidates`, which no split needed.")
+    duplicates_dropped: int = Field(description="Number of rows dropped because their text occurred before.")
     conflicting_texts: int = Field(
         description="Number of texts that occurred with more than one label; all their rows were dropped."
     )
     leaked_from_test: int = Field(
         description="Number of dataset rows dropped because the test rows contain the same text."
     )
-    skipped_too_long: int = 0
-    trimmed_too_long: int = 0
+    skipped_too_long: int = Field(0, description="Number of rows left out because of the model's context.")
+    trimmed_too_long: int = Field(0, description="Number of rows whose text was trimmed to the model's context.")
 
 
 class Spending(Record):
@@ -148,7 +156,7 @@ class Spending(Record):
     tokens: int = Field(
         description="Number of tokens: per call, each prefix once and each query once per prefix; cached pairs count."
     )
-    seconds: float
+    seconds: float = Field(description="Wall-clock time (seconds).")
     pairs_from_cache: int = Field(0, description="Number of pairs whose scores came from an earlier run.")
     permutations_judged: int = Field(
         description="Number of permutations that the search judged, on all rows or on some."
@@ -165,15 +173,18 @@ class Spending(Record):
 class SelectionResult(Record):
     """The support examples of a task, and how good they are."""
 
-    partial: bool
-    stop_reason: StopReason
-    examples: tuple[SupportExample, ...]
+    partial: bool = Field(description="True if the run was stopped and the result is the best found until then.")
+    stop_reason: StopReason = Field(
+        description="Why the run ended. completed: the run did all its work. budget: `budget` was spent. "
+        "cancelled: the caller stopped the run."
+    )
+    examples: tuple[SupportExample, ...] = Field(description="Support examples, in the order of the prompt.")
     validation: Accuracy | None = Field(
         description="Accuracy on the validation rows (calibrated under `calibrated_search`). "
         "Optimistic: the maximum over all permutations searched."
     )
     confirmation: Accuracy | None = Field(
-        description="Accuracy on the confirmation rows, which chose among the last beam."
+        description="Accuracy on the rows on which the finalists (the last beam) were compared again."
     )
     test: Accuracy | None = Field(description="Accuracy on the test rows, which no earlier step used.")
     baselines: Baselines
@@ -187,7 +198,7 @@ class SelectionResult(Record):
     cost: Spending
     warnings: tuple[str, ...] = ()
     provenance: Provenance
-    digest: str = Field("", description="SHA-256 of all other fields except `cost`.")
+    digest: str = Field("", description="SHA-256 of the result without `cost` (and without `selection_id`).")
 
     @property
     def rows(self) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 from app.dependencies import ServicesDep
 from app.errors import Unavailable
 from app.health.readiness import run_checks
+from app.selections.openapi import refusals
 from app.web.error_handlers import problem_response
 from app.web.problems import ErrorItem
 
@@ -40,15 +41,24 @@ class ModelList(BaseModel):
     items: list[ModelOut]
 
 
-@router.get("/healthz", tags=["health"])
+@router.get("/healthz", tags=["health"], response_description="The process answers.")
 async def is_alive() -> Health:
     """Liveness: the process answers."""
     return Health()
 
 
-@router.get("/readyz", tags=["health"], response_model=Readiness, responses={503: {"description": "A check failed."}})
+@router.get(
+    "/readyz",
+    tags=["health"],
+    response_model=Readiness,
+    response_description="Every check passed.",
+    responses=refusals(503),
+)
 def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
-    """Readiness: Postgres and Redis answer, and the database schema matches this release."""
+    """Readiness: Postgres and Redis answer, and the database schema matches this release.
+
+    Otherwise the answer is 503, and its `errors` name each failed check.
+    """
     checks = run_checks(services)
     failed = {name: fault for name, fault in checks.items() if fault is not None}
     if failed:
@@ -60,7 +70,12 @@ def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
     return Readiness(checks=dict.fromkeys(checks, "ok"))
 
 
-@router.get("/models", tags=["models"])
+@router.get(
+    "/models",
+    tags=["models"],
+    response_description="All models that the service offers.",
+    responses=refusals(401),
+)
 def list_models(services: ServicesDep) -> ModelList:
     """Models that a spec can name."""
     settings = services.settings

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response, status
+from fastapi import APIRouter, Query, Response, status
 
 from app.dependencies import OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
 from app.errors import InvalidCursor
@@ -21,15 +21,21 @@ from app.selections.schemas import (
     SupportExamplesOut,
 )
 from app.selections.states import TERMINAL, Status
-from app.web.etag import answer_with_etag
+from app.web.etag import NOT_MODIFIED, KnownEtag, answer_with_etag
 
 router = APIRouter(prefix="/selections", tags=["selections"])
+
+_NO_RESULT = "The selection has no result yet, or it ended without one."
 
 
 @router.post(
     "",
     status_code=status.HTTP_202_ACCEPTED,
-    responses=openapi.refusals(400, 401, 409, 413, 415, 422, 503),
+    response_description="The queued selection. `Location` is its address.",
+    responses=openapi.refusals(
+        *(400, 401, 413, 415, 422, 503),
+        conflict="Another request with this Idempotency-Key is still being answered.",
+    ),
     openapi_extra=openapi.SUBMISSION_BODY,
 )
 def submit_selection(
@@ -44,7 +50,7 @@ def submit_selection(
     return accepted.selection
 
 
-@router.get("", responses=openapi.refusals(400, 401, 503))
+@router.get("", response_description="One page of selections.", responses=openapi.refusals(400, 401, 503))
 def list_selections(
     session: SessionDep,
     owner: OwnerDep,
@@ -58,18 +64,31 @@ def list_selections(
     return SelectionPage(items=items, next=encode_cursor(items[-1].id) if len(found) > page.limit else None)
 
 
-@router.get("/{selection_id}", response_model=SelectionOut, responses=openapi.refusals(401, 404, 503))
+@router.get(
+    "/{selection_id}",
+    response_model=SelectionOut,
+    response_description="The selection. Until it has ended, `Retry-After` says when to ask again.",
+    responses=NOT_MODIFIED | openapi.refusals(401, 404, 503),
+)
 def get_selection(
-    selection_id: SelectionIdDep, request: Request, session: SessionDep, owner: OwnerDep, services: ServicesDep
+    selection_id: SelectionIdDep,
+    session: SessionDep,
+    owner: OwnerDep,
+    services: ServicesDep,
+    if_none_match: KnownEtag = None,
 ) -> Response:
     """Return status and progress. Until the selection has ended, poll after `Retry-After` with `If-None-Match`."""
     selection = present(service.get(session, owner, selection_id))
     is_done = selection.status in TERMINAL
     headers = {} if is_done else {"Retry-After": str(services.settings.retry_after_seconds)}
-    return answer_with_etag(request, selection, {"Cache-Control": "private, no-cache", **headers})
+    return answer_with_etag(if_none_match, selection, {"Cache-Control": "private, no-cache", **headers})
 
 
-@router.get("/{selection_id}/events", responses=openapi.refusals(400, 401, 404, 503))
+@router.get(
+    "/{selection_id}/events",
+    response_description="One page of events.",
+    responses=openapi.refusals(400, 401, 404, 503),
+)
 def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep, page: PageDep) -> EventPage:
     """List the events of a selection, oldest first."""
     service.get(session, owner, selection_id)
@@ -81,18 +100,27 @@ def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerD
 @router.get(
     "/{selection_id}/support-examples",
     response_model=SupportExamplesOut,
-    responses=openapi.refusals(401, 404, 409, 503),
+    response_description="The result of the selection. It never changes.",
+    responses=NOT_MODIFIED | openapi.refusals(401, 404, 503, conflict=_NO_RESULT),
 )
 def get_support_examples(
-    selection_id: SelectionIdDep, request: Request, session: SessionDep, owner: OwnerDep, services: ServicesDep
+    selection_id: SelectionIdDep,
+    session: SessionDep,
+    owner: OwnerDep,
+    services: ServicesDep,
+    if_none_match: KnownEtag = None,
 ) -> Response:
     """Return the support examples in order, and how good they are."""
     report = service.get_report(services, session, owner, selection_id)
     result = SupportExamplesOut.model_validate({**report.result, "selection_id": selection_id})
-    return answer_with_etag(request, result, {"Cache-Control": "private, max-age=31536000, immutable"})
+    return answer_with_etag(if_none_match, result, {"Cache-Control": "private, max-age=31536000, immutable"})
 
 
-@router.post("/{selection_id}/render", responses=openapi.refusals(400, 401, 404, 409, 422, 503))
+@router.post(
+    "/{selection_id}/render",
+    response_description="One prompt for `input`, or a list of prompts for `inputs`.",
+    responses=openapi.refusals(400, 401, 404, 413, 422, 503, conflict=_NO_RESULT),
+)
 def render_prompt(
     selection_id: SelectionIdDep, body: RenderBody, session: SessionDep, owner: OwnerDep, services: ServicesDep
 ) -> Rendered | RenderedMany:
@@ -105,18 +133,30 @@ def render_prompt(
     return RenderedMany(selection_id=selection_id, prompts=prompts)
 
 
-@router.post("/{selection_id}/cancel", status_code=202, responses=openapi.refusals(401, 404, 409, 503))
+@router.post(
+    "/{selection_id}/cancel",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_description="The selection: cancelled if it was queued, cancelling if it was running.",
+    responses={
+        200: {"model": SelectionOut, "description": "The selection was already cancelled or cancelling."},
+        **openapi.refusals(401, 404, 503, conflict="The selection has succeeded or failed."),
+    },
+)
 def cancel_selection(
     selection_id: SelectionIdDep, services: ServicesDep, owner: OwnerDep, response: Response
 ) -> SelectionOut:
-    """Cancel a selection and keep its best permutation so far. Answers 200 if it was cancelled before."""
+    """Cancel a selection and keep its best permutation so far. Repeated requests change nothing."""
     selection, has_changed = service.cancel(services, owner, selection_id)
     response.status_code = status.HTTP_202_ACCEPTED if has_changed else status.HTTP_200_OK
     return selection
 
 
 @router.delete(
-    "/{selection_id}", status_code=204, response_class=Response, responses=openapi.refusals(401, 404, 409, 503)
+    "/{selection_id}",
+    status_code=status.HTTP_204_NO_CONTENT,
+    response_class=Response,
+    response_description="The selection was deleted.",
+    responses=openapi.refusals(401, 404, 503, conflict="The selection has not ended."),
 )
 def delete_selection(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep) -> None:
     """Delete an ended selection with its result and its data."""

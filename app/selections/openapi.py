@@ -41,19 +41,26 @@ class ErrorItemOut(BaseModel):
 class Problem(BaseModel):
     """An error response (RFC 9457)."""
 
-    type: str
-    title: str
-    status: int
-    detail: str
-    instance: str
-    request_id: str
+    type: str = Field(description="URI that ends in a stable code.")
+    title: str = Field(description="What the code means.")
+    status: int = Field(description="HTTP status.")
+    detail: str = Field(description="What is wrong with this request.")
+    instance: str = Field(description="Path of the request.")
+    request_id: str = Field(description="Value of `X-Request-ID`; quote it when you report an error.")
     errors: list[ErrorItemOut]
 
 
-def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Build the OpenAPI entries for the error responses of a route."""
-    content = {"application/problem+json": {"schema": Problem.model_json_schema()}}
-    return {status: {"description": _DESCRIPTIONS[status], "content": content} for status in statuses}
+def refusals(*statuses: int, conflict: str | None = None) -> dict[int | str, dict[str, Any]]:
+    """Build the OpenAPI entries for the error responses of a route. `conflict` says what 409 means there.
+
+    The entry `default` also keeps FastAPI from declaring its own 422, which the error handlers replace.
+    """
+    content = {"application/problem+json": {"schema": _inlined(Problem)}}
+    descriptions = {status: _DESCRIPTIONS[status] for status in statuses}
+    if conflict is not None:
+        descriptions[409] = conflict
+    entries: dict[int | str, str] = {**dict(sorted(descriptions.items())), "default": "Any other error."}
+    return {status: {"description": text, "content": content} for status, text in entries.items()}
 
 
 def _inlined(model: type[BaseModel]) -> dict[str, Any]:
@@ -78,7 +85,6 @@ _DESCRIPTIONS = {
     400: "The request is malformed.",
     401: "The API key is missing or unknown.",
     404: "You have no selection with this id.",
-    409: "The state of the selection does not allow this request.",
     413: "The request body is too large.",
     415: "The media type of the request body is not supported.",
     422: "The request is well-formed but invalid; `errors` names each place.",

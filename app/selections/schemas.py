@@ -46,25 +46,32 @@ class SelectionSpec(Incoming):
     )
     separator: str = Field(default="\n", max_length=100, description="Text that ends each demonstration.")
     model: ModelName | None = Field(default=None, description="Model name from GET /models; null for the default.")
-    preset: PresetName = Field(default="standard", description="Complete configuration to start from.")
+    preset: PresetName = Field(
+        default="standard",
+        description="Complete configuration to start from. quick: minutes on a CPU with a small model. standard: "
+        "five to ten times the work of quick. paper: the paper's settings.",
+    )
     options: dict[str, Any] = Field(
         default_factory=dict,
-        description="Options that override the preset; nested like `config` in the response.",
+        description="Options that override the preset, among them `method` and `seed`; nested like `spec.config` in "
+        "the answer of GET /selections/{selection_id}.",
         examples=[{"seed": 1, "search": {"beam_width": 4}}],
     )
     name: Name | None = Field(default=None, description="Display name.")
 
 
 class SubmissionBody(Incoming):
-    """The JSON body of POST /selections: inline examples, or the id of a stored dataset."""
+    """The JSON body of POST /selections: inline examples, or the dataset of an earlier selection."""
 
     spec: SelectionSpec
     examples: list[Any] | None = Field(default=None, description='Dataset rows: objects with "text" and "label".')
     test_examples: list[Any] | None = Field(
         default=None, description="Test rows for the report; null to hold out a share of the dataset."
     )
-    dataset_id: str | None = Field(default=None, max_length=40, description="Id of a stored dataset.")
-    test_dataset_id: str | None = Field(default=None, max_length=40, description="Id of a stored dataset of test rows.")
+    dataset_id: str | None = Field(default=None, max_length=40, description="`dataset_id` of one of your selections.")
+    test_dataset_id: str | None = Field(
+        default=None, max_length=40, description="`test_dataset_id` or `dataset_id` of one of your selections."
+    )
 
     @model_validator(mode="after")
     def has_one_source(self) -> "SubmissionBody":
@@ -78,7 +85,11 @@ class SubmissionBody(Incoming):
 class ProgressOut(Outgoing):
     """Progress of a run. A pair is one prefix (the demonstrations) and one query scored."""
 
-    phase: Phase
+    phase: Phase = Field(
+        description="Phase of the run. fine_tune: a coreset method trains the model on the candidates. filter: "
+        "candidates are filtered by InfoScore. initialise: the first permutations are judged. search: the beam, or a "
+        "random search, looks for better permutations. evaluate: confirmation rows, test rows and baselines."
+    )
     step: int = Field(description="Number of the current step of the phase, counted from 1.")
     steps: int = Field(description="Number of steps of the phase.")
     pairs_done: int = Field(description="Number of pairs scored so far, over all phases.")
@@ -98,28 +109,31 @@ class SpecOut(Outgoing):
     separator: str
     model: str
     preset: PresetName
-    config: SelectionConfig
+    config: SelectionConfig = Field(description="Value of every option: the preset, overridden by `options`.")
 
 
 class SelectionOut(Outgoing):
     """A selection: its spec, its state, and the time of each state that it reached."""
 
     id: str
-    name: str | None
+    name: str | None = Field(description="Display name.")
     status: Status
     spec: SpecOut
-    dataset_id: str
-    test_dataset_id: str | None
+    dataset_id: str = Field(description="Id of the dataset; a later submission can name it instead of sending rows.")
+    test_dataset_id: str | None = Field(description="Id of the test rows; null if they are held out of the dataset.")
     warnings: list[str] = Field(
         description="Warnings about accepted but unusual content of the dataset and the test rows.",
         examples=[["dataset: 2 blank rows were skipped and are not counted in row numbers"]],
     )
-    progress: ProgressOut | None
+    progress: ProgressOut | None = Field(description="Progress of the run; null before the first report.")
     attempt: int = Field(description="Number of times a worker started or resumed the selection.")
     partial: bool | None = Field(description="True if the run was stopped and the result is the best found until then.")
-    stop_reason: StopReason | None
+    stop_reason: StopReason | None = Field(
+        description="Why the run ended; null without a result. completed: the run did all its work. budget: `budget` "
+        "was spent. cancelled: the selection was cancelled."
+    )
     error: dict[str, Any] | None = Field(description="Problem (RFC 9457) of a failed selection.")
-    digest: str | None = Field(description="SHA-256 of the result; equal runs have equal digests.")
+    digest: str | None = Field(description="SHA-256 of the result without `cost`; equal runs have equal digests.")
     created_at: datetime
     queued_at: datetime
     started_at: datetime | None
@@ -141,7 +155,7 @@ class EventOut(Outgoing):
 
     id: int
     at: datetime
-    type: str = Field(examples=["status"])
+    type: str = Field(description="Kind of change: status or phase.", examples=["status"])
     data: dict[str, Any] = Field(examples=[{"from": "queued", "to": "running", "attempt": 1}])
 
 
@@ -182,7 +196,7 @@ class RenderedPrompt(Outgoing):
     """The prompt to send, byte for byte as it was evaluated. The model answers with a label word."""
 
     prompt: str
-    characters: int
+    characters: int = Field(description="Number of characters of the prompt.")
     tokens: TokenCounts
 
 

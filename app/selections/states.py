@@ -4,14 +4,22 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """Status of a selection."""
+    """Status of a selection.
 
-    QUEUED = "queued"  #: waits for a worker, also after a crash or a shutdown
+    - `queued`: waits for a worker, also after a crash or a shutdown of its worker.
+    - `running`: a worker searches.
+    - `cancelling`: a worker was asked to stop and has not stopped yet.
+    - `cancelled`: cancelled by its owner; may have a partial result.
+    - `succeeded`: has its support examples.
+    - `failed`: `error` says why.
+    """
+
+    QUEUED = "queued"
     RUNNING = "running"  #: a worker holds its lease
-    CANCELLING = "cancelling"  #: a worker holds its lease and has been asked to stop
-    CANCELLED = "cancelled"  #: cancelled by its owner; may have a partial result
-    SUCCEEDED = "succeeded"  #: has its support examples
-    FAILED = "failed"  #: `error` says why
+    CANCELLING = "cancelling"  #: a worker holds its lease
+    CANCELLED = "cancelled"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
 
 
 TRANSITIONS: dict[Status, frozenset[Status]] = {

@@ -1,18 +1,26 @@
 """ETag and If-None-Match: a client that has the current response gets 304 without a body."""
 
 import hashlib
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Header
 from pydantic import BaseModel
 from starlette.responses import Response
 
+KnownEtag = Annotated[
+    str | None,
+    Header(alias="If-None-Match", description="`ETag` of an earlier answer; an unchanged answer is then 304."),
+]
+NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "The answer with this `ETag` is still current."}}
+"""OpenAPI entry of a route that answers with an ETag."""
 
-def answer_with_etag(request: Request, body: BaseModel, headers: dict[str, str]) -> Response:
+
+def answer_with_etag(if_none_match: str | None, body: BaseModel, headers: dict[str, str]) -> Response:
     """Return the body as JSON with a strong ETag, or 304 if the client has this body."""
     content = body.model_dump_json().encode()
     etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
     headers = {"ETag": etag, **headers}
-    if _matches(request.headers.get("If-None-Match", ""), etag):
+    if _matches(if_none_match or "", etag):
         return Response(status_code=304, headers=headers)
     return Response(content, media_type="application/json", headers=headers)
 

@@ -44,7 +44,7 @@ def table(
             help="Extra row: LENS with other options, e.g. 'random starts:search.random_starts=0.5'; repeatable.",
         ),
     ] = None,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Show the expected cost and exit.")] = False,
+    estimate: Annotated[bool, typer.Option("--estimate", metavar="", help="Show the expected cost and exit.")] = False,
     pace: Annotated[
         float | None, typer.Option(min=1.0, help="Speed for --estimate (tokens per second); adds a column of hours.")
     ] = None,

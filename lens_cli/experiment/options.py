@@ -93,13 +93,19 @@ def read_given(
     output: Annotated[Path, typer.Option(help="Folder for the page, the CSV files and the plot.")] = Path("results"),
     store: Annotated[
         Path | None,
-        typer.Option(help="Folder of finished cells; experiments can share one.", show_default="OUTPUT/store"),
+        typer.Option(help="Folder of finished cells; experiments can share one; default: OUTPUT/store."),
     ] = None,
     device: Annotated[str, typer.Option(help="Device: cpu, cuda, cuda:1, mps, or auto (CUDA if available).")] = "auto",
-    dtype: Annotated[str, typer.Option(help="Precision: float32, bfloat16, float16, or auto.")] = "auto",
+    dtype: Annotated[
+        str,
+        typer.Option(
+            help="Precision: float32, bfloat16, float16, or auto (the most precise format that runs fast on the "
+            "device)."
+        ),
+    ] = "auto",
     threads: Annotated[int | None, typer.Option(min=1, help="Number of torch threads (CPU only).")] = None,
     pair_cache: Annotated[
-        bool, typer.Option(help="Cache of computed scores: read earlier scores and store new ones.")
+        bool, typer.Option(metavar="", help="Cache of computed scores: read earlier scores and store new ones.")
     ] = True,
 ) -> Given:
     """Read the common options. Typer takes their names and help texts from this signature.

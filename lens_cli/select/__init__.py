@@ -1,1 +1,1 @@
-"""`lens select`: one selection in this process."""
+"""`lens select`: one selection on this machine."""

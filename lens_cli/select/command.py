@@ -1,4 +1,4 @@
-"""`lens select`: one selection in this process, without a service."""
+"""`lens select`: one selection on this machine, without the service."""
 
 from pathlib import Path
 from typing import Annotated
@@ -23,7 +23,7 @@ def select(
         list[str], typer.Option(metavar="LABEL=WORD", help="Label word of one label; repeat for each label.")
     ],
     test: Annotated[
-        Path | None, typer.Option(help="Test rows for the report; default: a share of TRAIN is held out.")
+        Path | None, typer.Option(help="Test rows for the report; default: 25 % of TRAIN is held out.")
     ] = None,
     model: Annotated[
         str, typer.Option(help="Model: a bundled name, a folder, a .gguf file, or a Hugging Face hub id.")
@@ -31,23 +31,35 @@ def select(
     method: Annotated[
         MethodName | None,
         typer.Option(
-            help="Method that chooses the demonstrations. Coreset methods fine-tune the model first.",
-            show_default="lens",
+            help="Method that chooses the demonstrations; default: lens. The methods herding … glister fine-tune "
+            "the model first.",
         ),
     ] = None,
-    preset: Annotated[PresetName, typer.Option(help="Complete configuration to start from.")] = "standard",
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random choice.", show_default="0")] = None,
+    preset: Annotated[
+        PresetName,
+        typer.Option(
+            help="Complete configuration to start from. quick: minutes on a CPU with a small model. "
+            "standard: five to ten times the work of quick. paper: the paper's settings."
+        ),
+    ] = "standard",
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random choice; default: 0.")] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=VALUE", help="Option that overrides the preset, e.g. search.beam_width=8; repeatable."
+            metavar="NAME=VALUE",
+            help="Option that overrides the preset, e.g. search.beam_width=8; repeatable. docs/algorithm.md lists "
+            "the names.",
         ),
     ] = None,
     separator: Annotated[
-        str, typer.Option(help="Text that ends each demonstration.", show_default="a line break")
+        str, typer.Option(help="Text that ends each demonstration; default: a line break.", show_default=False)
     ] = "\n",
     dtype: Annotated[
-        str, typer.Option(help="Precision: float32, bfloat16, float16, or auto (the most precise fast one).")
+        str,
+        typer.Option(
+            help="Precision: float32, bfloat16, float16, or auto (the most precise format that runs fast on the "
+            "device)."
+        ),
     ] = "auto",
     device: Annotated[str, typer.Option(help="Device: cpu, cuda, cuda:1, mps, or auto (CUDA if available).")] = "auto",
     actors: Annotated[
@@ -57,18 +69,24 @@ def select(
         str | None, typer.Option(help="Address of a running Ray cluster for these processes: HOST:PORT, or auto.")
     ] = None,
     pair_cache: Annotated[
-        bool, typer.Option(help="Cache of computed scores: read scores of earlier runs and store new ones.")
+        bool,
+        typer.Option(metavar="", help="Cache of computed scores: read scores of earlier runs and store new ones."),
     ] = True,
     checkpoint: Annotated[
         Path | None,
         typer.Option(help="Checkpoint file. If it exists and belongs to this run, the run resumes from it."),
     ] = None,
     output: Annotated[Path | None, typer.Option(help="File for the complete result as JSON.")] = None,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Show the expected cost of the run and exit.")] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", metavar="", help="Show the expected cost of the run and exit.")
+    ] = False,
 ) -> None:
-    """Find the support examples of a dataset in this process, without a service.
+    """Find the support examples of a dataset on this machine, without the service.
 
-    Ctrl-C stops the run at the next safe point and keeps the best permutation found so far. A second
+    Demonstrations are the labelled examples in a prompt. Support examples are the chosen demonstrations, in
+    the order in which they stand in the prompt.
+
+    Ctrl-C stops the run after the current batch and keeps the best ordered set of examples so far. A second
     Ctrl-C stops at once, without a result.
 
     Example:

@@ -1,4 +1,4 @@
-"""A selection in this process: files in, model loaded, bar shown, result written."""
+"""A selection on this machine: files in, model loaded, bar shown, result written."""
 
 import os
 from collections.abc import Iterator
@@ -92,7 +92,7 @@ class SelectionRun:
         store = None if checkpoint is None else FileCheckpointStore(checkpoint)
         earlier = None if store is None else store.load()
         request = StopRequest()
-        with selection_bar(console) as bar, request.listening(lambda: bar.wait("Stopping at the next point")):
+        with selection_bar(console) as bar, request.listening(lambda: bar.wait("Stopping after the current batch")):
             bar.wait(f"Loading {model.reference}")
             dtype = earlier.dtype if earlier is not None else model.dtype
             with _opened(model, dtype, remembers=remembers) as opened:

@@ -20,9 +20,7 @@ _LOOK_SECONDS = 0.5
 def up(
     data_dir: Annotated[
         Path | None,
-        typer.Option(
-            help="Where Postgres, Redis and the logs live; made if need be.", show_default="~/.local/share/lens"
-        ),
+        typer.Option(help="Folder of Postgres, Redis and the logs; created if missing; default: ~/.local/share/lens."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address the API listens on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port the API listens on.")] = 8000,
