@@ -76,7 +76,7 @@ def task(make_task: Callable[..., Task]) -> Task:
 
 @pytest.fixture(scope="session")
 def make_examples() -> Callable[..., list[Example]]:
-    """So many examples of each label, the labels in turn, every text another."""
+    """The given number of examples of each label, the labels in turn, every text different."""
 
     def make(counts: Mapping[str, int], *, stem: str = "text", first_row: int = 0) -> list[Example]:
         left, labels = dict(counts), list[str]()

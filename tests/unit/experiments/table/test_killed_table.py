@@ -20,7 +20,7 @@ def count_cells(folder: Path) -> int:
 
 
 def kill_at(folder: Path, cells: int) -> None:
-    """Kill the process once so many cells are finished and the next is under way."""
+    """Kill the process once this number of cells is finished and the next is under way."""
     child = start(folder)
     deadline = time.monotonic() + SECONDS
     try:

@@ -20,7 +20,7 @@ Make = Callable[..., Any]
 
 
 def find_best_by_hand(problem: Problem, config: SelectionConfig, meter: Any, count: int) -> tuple[int, ...]:
-    """Rows of the best of so many random permutations, each judged on every validation row."""
+    """Rows of the best of `count` random permutations, each judged on every validation row."""
     rows = split_examples(problem, config)
     drawn = draw_permutations(rows.candidates, problem.task, rows.quotas, config.seed, 0, count)
     prefixes = problem.task.render_permutations(rows.candidates, drawn)
