@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lens_engine.language_model.fine_tuning.evidence import FineTuner
+from lens_engine.language_model.loading.model_files import resolve_model
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES, remember_pairs
 
@@ -37,6 +38,7 @@ def open_model(
         UnknownModel, UnsafeModel, InvalidConfig, ModelError: as `load_scorer`.
         ValueError: `pair_cache_bytes` is too small; see `PairCache`.
     """
+    resolve_model(reference, cache_dir)  # refuses a wrong name at once; importing torch takes seconds
     # Imported here, because these modules import torch, which a user of the types does not need.
     from lens_engine.language_model.fine_tuning.fine_tune import FineTunedModel
     from lens_engine.language_model.loading.load import load_scorer

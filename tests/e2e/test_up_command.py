@@ -125,7 +125,7 @@ def test_up_names_the_process_that_died(up: subprocess.Popen[str]) -> None:
     worker.kill()
     _, errors = up.communicate(timeout=60)
     assert up.returncode == 1
-    assert "the worker was ended by SIGKILL" in errors
+    assert "the worker was killed by SIGKILL" in errors
     assert all(is_gone(child) for child in children)
 
 
