@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.task.template import Task, Template, Verbalizer
 
-SPEC_VERSION = 1
+SPEC_VERSION = 2
 """Version of the stored spec. It grows when older workers cannot run the spec; they do not claim newer ones."""
 
 
