@@ -12,6 +12,7 @@ from app.models import Report, Selection, StoredCheckpoint, StoredSupportExample
 from app.selections import claims
 from app.selections.claims import Claim, Lease
 from app.selections.repository import load_submission
+from app.selections.spec import SPEC_VERSION
 from lens_engine.metering.progress import Progress
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
@@ -111,7 +112,7 @@ def test_claim_waits_for_the_backoff(selections: Selections, database: Database)
 def test_spec_of_a_later_release_is_left_alone(selections: Selections, database: Database) -> None:
     selection_id = selections.queued()
     with database.session_scope() as session:
-        session.execute(update(Selection).values(spec_version=2))
+        session.execute(update(Selection).values(spec_version=SPEC_VERSION + 1))
         assert claims.claim_selection(session, selection_id, 60) is None
 
 

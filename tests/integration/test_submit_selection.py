@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from app.database import Database
 from app.models import Base, Dataset, Example, Selection
 from app.selections.openapi import EXAMPLE_SUBMISSION
+from app.selections.spec import SPEC_VERSION
 from app.settings import Settings
 from tests.integration.samples import make_csv, make_rows, make_spec, make_submission, pointers_of, problem_of
 
@@ -432,4 +433,4 @@ def test_stored_spec_has_every_option(client: TestClient, database: Database) ->
         stored = session.get_one(Selection, selection_id)
         assert stored.spec["config"]["search"]["beam_width"] == 4
         assert stored.spec["verbalizer"] == [["positive", "great"], ["negative", "terrible"]]
-        assert stored.spec_version == 1
+        assert stored.spec_version == SPEC_VERSION
