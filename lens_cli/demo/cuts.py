@@ -31,8 +31,8 @@ def list_cut_lines(spec: Mapping[str, Any]) -> list[str]:
     lines = [f"Smaller than the preset {preset} (in brackets), to fit four minutes on two slow cores: {smaller}."]
     if whole.report.random_and_validation and not ours.report.random_and_validation:
         lines.append(
-            "Left out: the comparison with random-and-validation (the best of many random prompts, by their accuracy on "
-            "validation rows, at the budget of the search)."
+            "Left out: the comparison with random-and-validation (the best of many random prompts, by their accuracy "
+            "on validation rows, at the budget of the search)."
         )
     return [*lines, f"The whole preset: {select_line(spec)}"]
 
