@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
-from lens_engine.rows.quotas import Quotas, count_labels, share_equally, share_proportionally
+from lens_engine.rows.quotas import Quotas, count_labels, share_equally, share_proportionally, spread_evenly
 from lens_engine.types import Example
 
 COUNTS = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 60), min_size=1)
@@ -95,7 +95,10 @@ def test_proportional_share_of_known_counts(total: int, available: dict[str, int
 def test_demonstrations_are_shared_evenly_and_the_rest_goes_to_the_first() -> None:
     config = SelectionConfig(num_demonstrations=8)
 
-    assert Quotas.of("abc", config).by_label == {"a": 3, "b": 3, "c": 2}
+    quotas = Quotas.of("abc", config)
+
+    assert quotas.by_label == {"a": 3, "b": 3, "c": 2}
+    assert [quotas.needed(label) for label in "abc"] == [3, 3, 2]
 
 
 def test_unbalanced_selection_has_no_quotas() -> None:
@@ -125,3 +128,7 @@ def test_unbalanced_selection_is_one_group() -> None:
 
     assert groups.tolist() == [0, 0]
     assert members == (5,)
+
+
+def test_rows_of_each_group_stand_in_the_middle_of_their_shares() -> None:
+    assert spread_evenly(np.array([0, 0, 1, 0, 0])).tolist() == [0.125, 0.375, 0.5, 0.625, 0.875]
