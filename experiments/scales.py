@@ -9,6 +9,7 @@ from experiments.data.tasks import Dataset, FindDataset, TaskSettings
 from experiments.laboratory.cells import Bench, SelectionCell
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import InvalidConfig
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.presets import overlay_options, resolve_config
 from lens_engine.result import Record
 from lens_engine.task.paper_tasks import PAPER_TASKS
@@ -107,7 +108,7 @@ PAPER = Scale(
 LAPTOP = Scale(
     name="laptop",
     note="A size for two processor cores and a small model, not the paper's.",
-    model="smollm2-135m-instruct",
+    model=BUNDLED_MODEL,
     datasets=("sst-2", "sst-5", "trec"),
     seeds=(0, 1, 2),
     preset="quick",
@@ -123,7 +124,7 @@ LAPTOP = Scale(
 TINY = Scale(
     name="tiny",
     note="A size that shows whether the commands work, and nothing about the methods.",
-    model="smollm2-135m-instruct",
+    model=BUNDLED_MODEL,
     datasets=("sst-2",),
     seeds=(0,),
     preset="quick",

@@ -20,6 +20,7 @@ from benchmarks.report.page import markdown_table, write_study
 from benchmarks.report.records import describe_machine
 from benchmarks.studies.memory_child import Footprint, Scenario
 from benchmarks.workloads.texts import generate_examples
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.types import Example
 
 LIMIT_BYTES = int(1.5 * 2**30)
@@ -86,7 +87,7 @@ def memory_section(measured: Mapping[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser("python -m benchmarks.studies.memory", description=__doc__)
     parser.add_argument("--rows", type=int, default=30_000)
-    parser.add_argument("--model", default="smollm2-135m-instruct")
+    parser.add_argument("--model", default=BUNDLED_MODEL)
     parser.add_argument("--model-every", type=int, default=1000, help="calls of the scorer for each call of the model")
     options = parser.parse_args()
     torch.set_num_threads(1)  # as in the processes

@@ -3,7 +3,6 @@
 import json
 import sys
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from benchmarks.measuring.cheap_scorer import CheapScorer
 from benchmarks.measuring.resident_memory import forget_peak, peak_bytes, resident_bytes
@@ -11,12 +10,11 @@ from benchmarks.workloads.texts import corpus_task
 from lens_engine.config import SelectionConfig
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import resolve_config
-from lens_engine.reading import ParsingLimits, parse_dataset
+from lens_engine.reading import read_examples
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.scoring.base import LabelScorer
 
-_LIMITS = ParsingLimits(max_bytes=2**31)
 _HELD_TOKENS = 32_000
 """Tokens of held prefixes: some 700 MiB of keys and values of the bundled model, more than an executor holds."""
 
@@ -50,7 +48,7 @@ def run(scenario: Scenario) -> Footprint:
     model = None if scenario.model is None else _load(scenario.model)
     loaded, peak_loading, is_exact = resident_bytes(), peak_bytes(), forget_peak()
     task = corpus_task("reviews")
-    examples = parse_dataset(Path(scenario.file), _LIMITS, field="dataset").examples
+    examples = tuple(read_examples(scenario.file))
     problem, config = Problem(task, examples), _config()
     if not scenario.runs:
         split_examples(problem, config)

@@ -25,6 +25,7 @@ from benchmarks.studies.precision_table import precision_section
 from benchmarks.workloads.texts import Corpus, make_problem, read_examples
 from lens_cli.select.options import read_task
 from lens_engine.config import Contribution
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.methods.lens.infoscore import contributions, info_scores
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import LabelScorer
@@ -133,7 +134,7 @@ def _score_in(number_format: NumberFormat, model: str, device: torch.device, exe
 
 def read_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks.studies.precision", description=__doc__)
-    parser.add_argument("--model", default="smollm2-135m-instruct", help="model reference, as for `lens select`")
+    parser.add_argument("--model", default=BUNDLED_MODEL, help="model reference, as for `lens select`")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--threads", type=int, default=1, help="number of torch threads (default: 1)")
     parser.add_argument("--demonstrations", type=int, default=8, help="demonstrations in a permutation")

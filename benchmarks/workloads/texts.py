@@ -12,8 +12,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from benchmarks.workloads import vocabulary
+from lens_engine import reading
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading import ParsingLimits, parse_dataset
 from lens_engine.rows.problem import Problem
 from lens_engine.task.paper_tasks import PAPER_TASKS
 from lens_engine.task.template import Task
@@ -45,7 +45,6 @@ _STYLES: dict[Corpus, _Style] = {
     "articles": _Style("dbpedia", 0, vocabulary.ENTITY_CLAUSES, vocabulary.ENTITY_SIGNALS, mean_words=39.0, spread=0.4),
 }
 _FEWEST_WORDS = 4
-_LIMITS = ParsingLimits(max_bytes=2**31, max_rows=2_000_000)
 
 
 def corpus_task(corpus: Corpus) -> Task:
@@ -76,7 +75,7 @@ def read_examples(path: Path, task: Task) -> list[Example]:
     Raises:
         InvalidDataset: the file cannot be read, or a row's label is none of the task's.
     """
-    examples = list(parse_dataset(path, _LIMITS).examples)
+    examples = reading.read_examples(path)
     for example in examples:
         if example.label not in task.labels:
             known = ", ".join(task.labels)

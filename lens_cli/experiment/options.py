@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lens_cli.model_options import Device, Dtype, PairCache
 from lens_cli.select.options import read_options
 from lens_engine.errors import InvalidConfig
 
@@ -95,18 +96,10 @@ def read_given(
         Path | None,
         typer.Option(help="Folder of finished cells; experiments can share one; default: OUTPUT/store."),
     ] = None,
-    device: Annotated[str, typer.Option(help="Device: cpu, cuda, cuda:1, mps, or auto (CUDA if available).")] = "auto",
-    dtype: Annotated[
-        str,
-        typer.Option(
-            help="Precision: float32, bfloat16, float16, or auto (the most precise format that runs fast on the "
-            "device)."
-        ),
-    ] = "auto",
+    device: Device = "auto",
+    dtype: Dtype = "auto",
     threads: Annotated[int | None, typer.Option(min=1, help="Number of torch threads (CPU only).")] = None,
-    pair_cache: Annotated[
-        bool, typer.Option(metavar="", help="Cache of computed scores: read earlier scores and store new ones.")
-    ] = True,
+    pair_cache: PairCache = True,
 ) -> Given:
     """Read the common options. Typer takes their names and help texts from this signature.
 

@@ -25,8 +25,6 @@ from lens_cli.signals import interruptible
 from lens_engine.reading import ParsingLimits, parse_dataset
 from lens_engine.types import Example
 
-_LIMITS = ParsingLimits(max_bytes=2**31, max_rows=2_000_000)
-
 
 @dataclass
 class Session:
@@ -108,4 +106,4 @@ def read_rows(path: Path) -> tuple[Example, ...]:
     Raises:
         InvalidDataset, OSError: as in `parse_dataset`.
     """
-    return parse_dataset(path, _LIMITS, field=path.name).examples
+    return parse_dataset(path, ParsingLimits.of_own_files(), field=path.name).examples

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from lens_cli.model_options import Device, Dtype, PairCache
 from lens_cli.refusals import EXIT_INTERRUPTED, refusing
 from lens_engine.config import MethodName, PresetName
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
@@ -54,24 +55,15 @@ def select(
     separator: Annotated[
         str, typer.Option(help="Text that ends each demonstration; default: a line break.", show_default=False)
     ] = "\n",
-    dtype: Annotated[
-        str,
-        typer.Option(
-            help="Precision: float32, bfloat16, float16, or auto (the most precise format that runs fast on the "
-            "device)."
-        ),
-    ] = "auto",
-    device: Annotated[str, typer.Option(help="Device: cpu, cuda, cuda:1, mps, or auto (CUDA if available).")] = "auto",
+    dtype: Dtype = "auto",
+    device: Device = "auto",
     actors: Annotated[
         int, typer.Option(min=1, help="Number of processes that share the run; each takes one GPU if there are GPUs.")
     ] = 1,
     ray_address: Annotated[
         str | None, typer.Option(help="Address of a running Ray cluster for these processes: HOST:PORT, or auto.")
     ] = None,
-    pair_cache: Annotated[
-        bool,
-        typer.Option(metavar="", help="Cache of computed scores: read scores of earlier runs and store new ones."),
-    ] = True,
+    pair_cache: PairCache = True,
     checkpoint: Annotated[
         Path | None,
         typer.Option(help="Checkpoint file. If it exists and belongs to this run, the run resumes from it."),
