@@ -11,8 +11,8 @@ from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import InvalidConfig
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.presets import overlay_options, resolve_config
-from lens_engine.result import Record
 from lens_engine.task.paper_tasks import PAPER_TASKS
+from lens_engine.types import Record
 
 LEAN: dict[str, Any] = {"report": {"random_permutations": 0, "random_and_validation": False, "order_shuffles": 0}}
 """A cell then costs its selection and one pass over the test rows."""

@@ -8,7 +8,9 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Contribution = Literal["label", "vocabulary", "loss_ratio"]
+Contribution = Literal["label", "centred", "vocabulary", "loss_ratio"]
+Objective = Literal["head", "accuracy"]
+HeadOption = Literal["auto", "argmax", "prior", "linear"]
 Reordering = Literal["swap", "shuffle"]
 TooLongPolicy = Literal["reject", "skip_example", "trim_input"]
 PresetName = Literal["quick", "standard", "paper"]
@@ -128,6 +130,11 @@ class SearchOptions(Options):
         le=1.0,
         description="Share of the first permutations that are drawn at random from the filtered examples.",
     )
+    objective: Objective = Field(
+        "head",
+        description="Measure that ranks permutations. accuracy: accuracy of the label words' probabilities as they are "
+        "(the paper). head: accuracy, then log-loss, under the head `prior`.",
+    )
     diversity_weight: float = Field(
         1.0, ge=0.0, le=100.0, description="Weight of similarity in the score of a replacement, s(e, E') (lambda)."
     )
@@ -162,6 +169,24 @@ class SearchOptions(Options):
         return self
 
 
+class ClassifierOptions(Options):
+    """The classifier made of the permutations found: its prompts and its head."""
+
+    max_prompts: int = Field(5, ge=1, le=64, description="Maximum number of prompts asked for one input.")
+    head: HeadOption = Field(
+        "auto",
+        description="Head: from label log-probabilities to class probabilities. auto: the simplest within one standard "
+        "error of the best by cross-validated log-loss.",
+    )
+    fit_rows: int = Field(
+        300,
+        ge=0,
+        le=100_000,
+        description="Number of rows on which the head is fitted: all validation and confirmation rows, then other rows "
+        "that are no demonstration of a prompt.",
+    )
+
+
 class RandomSearchOptions(Options):
     """Options of the method random_and_validation."""
 
@@ -185,6 +210,22 @@ class ReportOptions(Options):
     )
     random_and_validation: bool = Field(
         True, description="Comparison with random-and-validation: the best of random permutations at equal budget."
+    )
+    random_ensemble: bool = Field(
+        True,
+        description="Comparison with an ensemble of random permutations at equal budget, with the same choice of size "
+        "and head (needs `random_and_validation`).",
+    )
+    random_prompts: bool = Field(
+        True,
+        description="Comparison with random prompts without a search, whose budget is spent on more fit rows.",
+    )
+    long_prompt: bool = Field(
+        True, description="Comparison with one random prompt with as many demonstrations as the classifier's prompts."
+    )
+    bag_of_words: bool = Field(
+        True,
+        description="Comparison with logistic regression on the words of the texts (TF-IDF, one and two words).",
     )
     order_shuffles: int = Field(
         8, ge=0, le=1000, description="Number of other orders of the support examples judged on the test rows."
@@ -220,6 +261,7 @@ class SelectionConfig(Options):
     splits: SplitOptions = SplitOptions()
     filtering: FilteringOptions = FilteringOptions()
     search: SearchOptions = SearchOptions()
+    classifier: ClassifierOptions = ClassifierOptions()
     random_search: RandomSearchOptions = RandomSearchOptions()
     report: ReportOptions = ReportOptions()
     budget: BudgetOptions = BudgetOptions()
@@ -228,4 +270,13 @@ class SelectionConfig(Options):
     def reports_what_it_ranks_by(self) -> "SelectionConfig":
         if self.calibrated_search and not self.report.calibrated:
             raise ValueError("calibrated_search ranks by calibrated accuracy; set report.calibrated to true as well")
+        return self
+
+    @model_validator(mode="after")
+    def ranks_by_one_measure(self) -> "SelectionConfig":
+        if self.calibrated_search and self.search.objective == "head":
+            raise ValueError(
+                "calibrated_search ranks by calibrated accuracy, and search.objective is head, which takes out the "
+                "same bias from labelled rows; set search.objective to accuracy"
+            )
         return self

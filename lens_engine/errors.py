@@ -7,7 +7,9 @@
     │   ├── InvalidTemplate
     │   ├── InvalidVerbalizer
     │   ├── InvalidConfig
-    │   └── PromptTooLong
+    │   ├── PromptTooLong
+    │   ├── ClassifierUnreadable
+    │   └── ModelMismatch
     ├── ModelError
     │   ├── UnknownModel
     │   ├── UnsafeModel
@@ -109,6 +111,18 @@ class PromptTooLong(InvalidInput):
     """A prompt exceeds the model's context, and the policy `too_long` is "reject"."""
 
     code = "prompt-too-long"
+
+
+class ClassifierUnreadable(InvalidInput):
+    """A file is no classifier, or was written by a newer version of Lens."""
+
+    code = "classifier-unreadable"
+
+
+class ModelMismatch(InvalidInput):
+    """A classifier is used with another language model than the one that its head was fitted on."""
+
+    code = "model-mismatch"
 
 
 class ModelError(LensError):

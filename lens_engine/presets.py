@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from lens_engine.config import (
+    ClassifierOptions,
     FilteringOptions,
     PresetName,
     ReportOptions,
@@ -32,6 +33,7 @@ PRESETS: dict[PresetName, SelectionConfig] = {
     ),
     "standard": SelectionConfig(
         splits=SplitOptions(validation=100, confirmation=200, test=1000),
+        classifier=ClassifierOptions(max_prompts=8),
         filtering=FilteringOptions(candidates=2000, keep=250, rounds=3),
         search=SearchOptions(iterations=10, first_permutations=1024, halvings=3, random_starts=0.5),
         report=ReportOptions(comparison_rows=300),
@@ -39,7 +41,9 @@ PRESETS: dict[PresetName, SelectionConfig] = {
     "paper": SelectionConfig(
         splits=SplitOptions(validation=100, confirmation=0, test=None),
         filtering=FilteringOptions(rho=2.0),
-        search=SearchOptions(reorder_by="shuffle"),
+        search=SearchOptions(reorder_by="shuffle", objective="accuracy"),
+        classifier=ClassifierOptions(max_prompts=1, head="argmax", fit_rows=0),
+        report=ReportOptions(random_ensemble=False, random_prompts=False, long_prompt=False),
     ),
 }
 

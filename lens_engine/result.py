@@ -5,17 +5,14 @@ The service stores the JSON of these models, the API serves it, and `lens select
 
 import hashlib
 import json
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from lens_engine.types import StopReason
-
-
-class Record(BaseModel):
-    """Base of every part of a result: frozen, without unknown fields, without NaN or infinity."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+from lens_engine.classifier.artefact import Classifier, TaskRecord
+from lens_engine.classifier.heads import HeadKind
+from lens_engine.classifier.quality import Accuracy, Quality
+from lens_engine.types import Record, StopReason
 
 
 class SupportExample(Record):
@@ -30,18 +27,6 @@ class SupportExample(Record):
         description="InfoScore: mean contribution on the score set; null if the method computes none."
     )
     tokens: int = Field(description="Number of tokens of the rendered demonstration.")
-
-
-class Accuracy(Record):
-    """Share of rows whose most probable label is the gold label."""
-
-    accuracy: float = Field(description="Accuracy, between 0 and 1.")
-    n: int = Field(description="Number of rows judged.")
-    ci95: tuple[float, float] = Field(description="Wilson interval at 95 %: lower and upper bound.")
-    macro_f1: float | None = Field(None, description="Macro-averaged F1; null for validation and confirmation rows.")
-    calibrated_accuracy: float | None = Field(
-        None, description="Accuracy after contextual calibration (Zhao et al., 2021)."
-    )
 
 
 class Spread(Record):
@@ -72,28 +57,124 @@ class RandomAndValidation(Record):
     rows: tuple[int, ...] = Field(description="Rows of the chosen permutation, in order.")
 
 
+class HeadFigures(Record):
+    """One head on the prompts of one size."""
+
+    head: HeadKind
+    cv_log_loss: float | None = Field(
+        description="Cross-validated log-loss on the fit rows (nats), which decides; null without fit rows."
+    )
+    accuracy: float = Field(description="Accuracy on the test rows.")
+    log_loss: float = Field(description="Log-loss on the test rows (nats).")
+
+
+class FrontierPoint(Record):
+    """The classifier of one size: the first `size` prompts with the head proposed for them."""
+
+    size: int = Field(description="Number of prompts asked for one input.")
+    head: HeadKind = Field(description="Simplest head within one standard error of the best.")
+    tokens_per_input: float = Field(description="Mean number of tokens of all prompts for one input.")
+    test: Quality = Field(description="Quality on the test rows.")
+    heads: tuple[HeadFigures, ...] = Field(description="Every head on these prompts, the simplest first.")
+
+
+class ClassifierReport(Record):
+    """The classifier made of the permutations found, and how good it is at every size."""
+
+    max_prompts: int = Field(description="Maximum number of prompts, from the options.")
+    size: int = Field(
+        description="Number of prompts: the smallest within one standard error of the best cross-validated log-loss."
+    )
+    head: HeadKind
+    fit_rows: int = Field(description="Number of rows on which the head was fitted.")
+    test: Quality = Field(description="Quality on the test rows, which had no part in the choice of size and head.")
+    tokens_per_input: float = Field(description="Mean number of tokens of all prompts for one input.")
+    frontier: tuple[FrontierPoint, ...] = Field(description="Every size, from one prompt on.")
+    artefact: Classifier = Field(description="The classifier itself; see `Classifier.predict`.")
+
+
+class Rival(Quality):
+    """An alternative to the classifier, with its own choice of size and head, on the same test rows."""
+
+    size: int = Field(description="Number of prompts asked for one input.")
+    head: HeadKind
+    demonstrations: int = Field(description="Number of demonstrations in one prompt.")
+    fit_rows: int = Field(description="Number of rows on which the head was fitted.")
+    tokens_per_input: float = Field(description="Mean number of tokens of all prompts for one input.")
+
+
+class BagOfWords(Quality):
+    """Logistic regression on the words of the texts, without a language model."""
+
+    labelled_rows: int = Field(description="Number of labelled rows: all that the selection looked at.")
+
+
 class Baselines(Record):
     """Accuracy without Lens. A baseline is null if it was not requested or the budget ended first."""
 
     zero_shot: Accuracy | None = Field(None, description="Accuracy of the prompt without demonstrations.")
+    zero_shot_head: Rival | None = Field(None, description="The prompt without demonstrations, with a head.")
+    random_ensemble: Rival | None = Field(
+        None,
+        description="Ensemble of the random permutations of random-and-validation, with the same choice of members, "
+        "size and head: the same budget without Lens.",
+    )
+    random_prompts: Rival | None = Field(
+        None, description="Random prompts without any search; the budget of the search was spent on more fit rows."
+    )
+    long_prompt: Rival | None = Field(
+        None, description="One random prompt with as many demonstrations as the classifier's prompts, with a head."
+    )
+    bag_of_words: BagOfWords | None = Field(
+        None, description="Logistic regression on the words of all labelled rows that the selection looked at."
+    )
     random: Spread | None = Field(None, description="Accuracy of permutations drawn at random from the candidates.")
     random_and_validation: RandomAndValidation | None = Field(
         None, description="Best of random permutations by validation accuracy, at the same budget as LENS."
     )
 
 
-class Verdict(Record):
-    """Paired comparison of LENS with random-and-validation on the same test rows.
+ContenderName = Literal[
+    "classifier",
+    "support_examples",
+    "zero_shot",
+    "zero_shot_head",
+    "random_and_validation",
+    "random_ensemble",
+    "random_prompts",
+    "long_prompt",
+    "bag_of_words",
+]
 
-    Under `calibrated_search`, the comparison uses calibrated predictions.
+
+class Comparison(Record):
+    """Paired comparison of the classifier with a rival on the same test rows."""
+
+    rival: ContenderName
+    ahead: bool = Field(description="True if `only_classifier_right` exceeds `only_rival_right`.")
+    significant: bool = Field(description="True if `p_value` is below 0.05, whoever is ahead.")
+    only_classifier_right: int = Field(description="Number of test rows that only the classifier has right.")
+    only_rival_right: int = Field(description="Number of test rows that only the rival has right.")
+    p_value: float = Field(description="p-value of the two-sided exact McNemar test.")
+
+
+class Verdict(Record):
+    """What to use, and the paired comparisons behind it.
+
+    Under `calibrated_search`, the single prompts are compared by their calibrated predictions.
     """
 
-    better_than_random_and_validation: bool = Field(description="True if `only_lens_right` exceeds `only_rival_right`.")
-    only_lens_right: int = Field(description="Number of test rows that LENS has right and random-and-validation wrong.")
-    only_rival_right: int = Field(
-        description="Number of test rows that random-and-validation has right and LENS wrong."
+    use: ContenderName = Field(
+        description="What to use: the cheapest within one standard error of the highest accuracy on the test rows."
     )
-    p_value: float = Field(description="p-value of the two-sided exact McNemar test.")
+    sentence: str = Field(description="What to use and why, in one sentence.")
+    ahead: bool | None = Field(
+        description="Whether the classifier is ahead of random-and-validation; null if they were not compared."
+    )
+    significant: bool | None = Field(
+        description="Whether classifier and random-and-validation differ significantly; null if not compared."
+    )
+    comparisons: tuple[Comparison, ...] = Field(description="The classifier against each rival that was tested.")
     test: str = Field("mcnemar-exact", description="Name of the statistical test.")
 
 
@@ -178,7 +259,11 @@ class SelectionResult(Record):
         description="Why the run ended. completed: the run did all its work. budget: `budget` was spent. "
         "cancelled: the caller stopped the run."
     )
+    task: TaskRecord | None = Field(None, description="Template, label words and separator.")
     examples: tuple[SupportExample, ...] = Field(description="Support examples, in the order of the prompt.")
+    prompt: str | None = Field(
+        None, description="Beginning of the prompt, up to the input: the support examples, rendered."
+    )
     validation: Accuracy | None = Field(
         description="Accuracy on the validation rows (calibrated under `calibrated_search`). "
         "Optimistic: the maximum over all permutations searched."
@@ -187,8 +272,15 @@ class SelectionResult(Record):
         description="Accuracy on the rows on which the finalists (the last beam) were compared again."
     )
     test: Accuracy | None = Field(description="Accuracy on the test rows, which no earlier step used.")
+    classifier: ClassifierReport | None = Field(
+        None, description="The classifier made of the best permutations; null if the run was cancelled before."
+    )
     baselines: Baselines
     verdict: Verdict | None
+    recommended: Classifier | None = Field(
+        None,
+        description="The classifier of the rival that the verdict recommends; null if it recommends another one.",
+    )
     order: Spread | None = Field(description="Accuracy of the same examples in other orders.")
     lead: Lead | None = Field(
         None, description="Lead over the runner-up; null if the last beam holds fewer than two judged permutations."
@@ -204,6 +296,12 @@ class SelectionResult(Record):
     def rows(self) -> tuple[int, ...]:
         """Rows of the chosen permutation, in order."""
         return tuple(example.row for example in self.examples)
+
+    @property
+    def usable_classifier(self) -> Classifier | None:
+        """The classifier to use: that of the recommended rival, or else Lens's own."""
+        own = None if self.classifier is None else self.classifier.artefact
+        return self.recommended or own
 
     def with_digest(self) -> "SelectionResult":
         """Return a copy with `digest`: the SHA-256 of the canonical JSON without `cost` and `digest`.

@@ -1,10 +1,13 @@
 """Types that every module shares."""
 
+import base64
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
 from numpy import float32, float64, intp
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
 
 LabelLogProbs = NDArray[float32]
 """`label_log_probs  # [prefixes, queries, labels]`, natural log, joint over a label word's tokens."""
@@ -14,6 +17,28 @@ Permutation = tuple[int, ...]
 
 FloatArray = NDArray[float64]
 IndexArray = NDArray[intp]
+
+
+class Record(BaseModel):
+    """Base of stored and published values: frozen, without unknown fields, without NaN or infinity."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class StoredLogProbs(Record):
+    """An array of label log-probabilities, as a checkpoint stores it within JSON."""
+
+    shape: tuple[int, ...]
+    values: str  #: base64 of the float32 values, little-endian
+
+    @classmethod
+    def of(cls, label_log_probs: LabelLogProbs) -> "StoredLogProbs":
+        values = np.ascontiguousarray(label_log_probs, dtype="<f4")
+        return cls(shape=values.shape, values=base64.b64encode(values.tobytes()).decode())
+
+    @property
+    def array(self) -> LabelLogProbs:
+        return np.frombuffer(base64.b64decode(self.values), dtype="<f4").reshape(self.shape).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import Group, Panel, plot_strips
 from experiments.scales import Scale
-from lens_engine.result import Accuracy
+from lens_engine.classifier.quality import Accuracy
 
 FoundT = TypeVar("FoundT")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from experiments.findings.spreads import show_rows
 from experiments.laboratory.cells import SelectionCell
-from lens_engine.result import Accuracy
+from lens_engine.classifier.quality import Accuracy
 
 
 def describe_cells(cells: Sequence[SelectionCell]) -> str:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from experiments.laboratory.cells import Demonstration, SelectionCell
 from experiments.laboratory.laboratory import Laboratory
+from lens_engine.classifier.quality import Accuracy
 from lens_engine.methods.permutations import draw_permutations, shuffle
 from lens_engine.randomness import make_generator
-from lens_engine.result import Accuracy, SelectionResult, SupportExample
+from lens_engine.result import SelectionResult, SupportExample
 from lens_engine.types import Example
 
 ExampleSet = tuple[Demonstration, ...]

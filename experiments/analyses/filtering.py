@@ -14,10 +14,10 @@ from experiments.analyses.example_sets import ExampleSet, as_set, draw_random_se
 from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import RANDOM, SUPPORT
+from lens_engine.classifier.quality import Accuracy
 from lens_engine.methods.lens.filtering import Filter
 from lens_engine.methods.permutations import draw_permutation
 from lens_engine.randomness import make_generator
-from lens_engine.result import Accuracy
 from lens_engine.types import Example, FloatArray
 
 LEAST, ANY, MOST, SEARCHED = "least informative", "random", "most informative", "with search"

@@ -11,10 +11,11 @@ from experiments.findings.spreads import mean, sample_sd, show_rows
 from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import Group, Panel, plot_strips
+from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
 from lens_engine.presets import resolve_config
-from lens_engine.result import Accuracy, SelectionResult
+from lens_engine.result import SelectionResult
 
 RHO, KEEP, WEIGHT, BEAM = "filtering.rho", "filtering.keep", "search.diversity_weight", "search.beam_width"
 SYMBOLS = {RHO: "rho", KEEP: "m", WEIGHT: "lambda", BEAM: "B"}

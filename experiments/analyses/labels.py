@@ -9,7 +9,7 @@ from experiments.analyses.example_sets import ExampleSet, draw_random_sets, eval
 from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import RANDOM, SUPPORT
-from lens_engine.result import Accuracy
+from lens_engine.classifier.quality import Accuracy
 
 GOLD, DRAWN = "gold labels", "random labels"
 

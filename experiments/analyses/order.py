@@ -11,7 +11,7 @@ from experiments.findings.spreads import SPREAD_COLUMNS, mean, sample_sd, show_r
 from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import RANDOM, SUPPORT, Group, Panel, plot_strips
-from lens_engine.result import Accuracy
+from lens_engine.classifier.quality import Accuracy
 
 
 @dataclass(frozen=True, slots=True)

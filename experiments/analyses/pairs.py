@@ -14,9 +14,9 @@ from experiments.findings.spreads import mean, sample_sd, show_rows
 from experiments.laboratory.cells import Demonstration, SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.scatter import Points, plot_scatter
+from lens_engine.classifier.quality import Accuracy
 from lens_engine.errors import InvalidConfig
 from lens_engine.randomness import make_generator
-from lens_engine.result import Accuracy
 from lens_engine.rows.quotas import count_labels, share_equally
 from lens_engine.types import Example
 

@@ -10,8 +10,8 @@ from experiments.analyses.example_sets import ExampleSet, draw_random_sets, eval
 from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import RANDOM, SUPPORT
+from lens_engine.classifier.quality import Accuracy
 from lens_engine.errors import InvalidConfig
-from lens_engine.result import Accuracy
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,10 @@ from pydantic import Field, ValidationError
 
 from experiments.data.hub import HUB_DATASETS, read_hub_rows
 from lens_engine.errors import InvalidDataset
-from lens_engine.result import Record
 from lens_engine.rows.problem import Problem, digest_examples
 from lens_engine.task.paper_tasks import PAPER_TASKS
 from lens_engine.task.template import Task, Template, Verbalizer
-from lens_engine.types import Example
+from lens_engine.types import Example, Record
 
 _SUFFIXES = ("jsonl", "csv", "parquet")
 

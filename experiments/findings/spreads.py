@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from experiments.findings.finding import Value
-from lens_engine.result import Accuracy
+from lens_engine.classifier.quality import Accuracy
 
 SPREAD_COLUMNS = ("mean", "sd", "least", "most", "calibrated mean", "prompts", "test rows")
 

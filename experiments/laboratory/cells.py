@@ -12,8 +12,7 @@ from pydantic import Field, model_validator
 from lens_engine import __version__
 from lens_engine.config import SelectionConfig
 from lens_engine.pricing.prices import count_pairs
-from lens_engine.result import Record
-from lens_engine.types import Example
+from lens_engine.types import Example, Record
 
 
 class Demonstration(Record):

@@ -15,6 +15,7 @@ from experiments.laboratory.evidence_files import RememberingFineTuner
 from experiments.laboratory.models import Models
 from experiments.laboratory.progress import Observer, SilentObserver
 from experiments.laboratory.store import CellDamaged, CellStore
+from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import BudgetOptions, SelectionConfig
 from lens_engine.errors import CheckpointError
 from lens_engine.judging.judgement import EvaluationRows, judge
@@ -24,7 +25,7 @@ from lens_engine.metering.progress import SilentListener
 from lens_engine.methods.lens.filtering import Filter, FilterState
 from lens_engine.pipeline import select_support_examples
 from lens_engine.plan.rounds import FilterRound
-from lens_engine.result import Accuracy, SelectionResult
+from lens_engine.result import SelectionResult
 from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import SplitRows, split_examples

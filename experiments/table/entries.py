@@ -11,7 +11,7 @@ from lens_engine.config import CORESET_METHODS, SearchOptions, SelectionConfig
 from lens_engine.errors import InvalidConfig
 from lens_engine.presets import overlay_options
 from lens_engine.pricing.prices import count_pairs
-from lens_engine.result import Record
+from lens_engine.types import Record
 
 NUM_RANDOM = 10
 """Random permutations whose mean is the figure of "random"."""

@@ -9,7 +9,7 @@ from experiments.findings.intervals import Estimate, estimate_mean
 from experiments.laboratory.cells import Bench
 from experiments.scales import Scale
 from experiments.table.entries import LENS, Entry, make_entries
-from lens_engine.result import Record
+from lens_engine.types import Record
 
 MEAN = "mean"
 """The column that is the mean of the datasets."""

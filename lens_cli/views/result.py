@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from lens_cli.views.progress import describe_seconds
-from lens_engine.result import Accuracy, SelectionResult, Spread, Verdict
+from lens_engine.classifier.quality import Accuracy
+from lens_engine.result import SelectionResult, Spread, Verdict
 from lens_engine.types import StopReason
 
-_SIGNIFICANT = 0.05
 _NOTHING = "–"
 
 
@@ -141,20 +141,7 @@ def describe_verdict(result: SelectionResult) -> str:
 
 
 def _judge(verdict: Verdict | None) -> str:
-    if verdict is None:
-        return ""
-    ours, rivals = verdict.only_lens_right, verdict.only_rival_right
-    is_significant = verdict.p_value < _SIGNIFICANT
-    if verdict.better_than_random_and_validation:
-        opening = "Better than" if is_significant else "Ahead of, but not significantly better than,"
-    elif ours == rivals:
-        opening = "Level with"
-    else:
-        opening = "Worse than" if is_significant else "Behind, but not significantly worse than,"
-    return (
-        f"{opening} random-and-validation at equal budget: {ours} test rows are right only with the support "
-        f"examples, {rivals} only with its choice (exact McNemar test, p = {verdict.p_value:.2g})."
-    )
+    return "" if verdict is None else verdict.sentence
 
 
 def describe_ranking_rows(result: SelectionResult) -> str:

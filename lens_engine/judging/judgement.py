@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from lens_engine.classifier.quality import Accuracy, interval, measure_macro_f1
 from lens_engine.judging.calibration import calibrate
-from lens_engine.judging.statistics import interval
 from lens_engine.metering.meter import Meter
-from lens_engine.result import Accuracy, Spread
+from lens_engine.result import Spread
 from lens_engine.rows.quotas import spread_evenly
 from lens_engine.scoring.base import Prefix
 from lens_engine.task.template import CONTENT_FREE_TEXT, Task
@@ -108,17 +108,12 @@ class Judgement:
 
     def figure(self) -> Accuracy:
         """The accuracy with its Wilson interval and macro-F1 (over the labels of the rows)."""
-        from sklearn.metrics import f1_score  # slow to import; a run needs it only at its end
-
         hits, n = int(self.correct.sum()), len(self.gold)
-        macro_f1 = float(
-            f1_score(self.gold, self.predictions, labels=np.unique(self.gold), average="macro", zero_division=0.0)
-        )
         return Accuracy(
             accuracy=hits / n,
             n=n,
             ci95=interval(hits, n),
-            macro_f1=macro_f1,
+            macro_f1=measure_macro_f1(self.predictions, self.gold),
             calibrated_accuracy=self.calibrated_accuracy,
         )
 

@@ -1,4 +1,4 @@
-"""The ranker: judges permutations on rows, in a race or by halving."""
+"""The ranker: judges permutations on rows, all of them, in a race or by halving."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from functools import partial
 
 from lens_engine.judging.halving import Halving
 from lens_engine.judging.judgement import EvaluationRows, Judgement, judge
+from lens_engine.judging.objective import AccuracyObjective, RankingObjective
 from lens_engine.judging.outcome import Finished, Outcome
 from lens_engine.judging.race import Incumbents, Race
-from lens_engine.judging.score import Score
 from lens_engine.metering.meter import Meter
 from lens_engine.scoring.base import Prefix
 from lens_engine.types import Example, IndexArray, Permutation
@@ -26,9 +26,20 @@ class Ranker:
     examples: Sequence[Example]
     rows: EvaluationRows
     calibrated: bool
+    objective: RankingObjective | None = None  #: None for accuracy
+
+    def judge_all(self, permutations: Sequence[Permutation]) -> list[Outcome]:
+        """Judge each permutation on every row.
+
+        Raises:
+            Stopped: from the meter.
+        """
+        judgements = judge(self.meter, self._render(permutations), self.rows, calibrated=self.calibrated)
+        scores = self._objective.scores(judgements, is_final=True)
+        return [Finished(judgement, score) for judgement, score in zip(judgements, scores, strict=True)]
 
     def race(self, permutations: Sequence[Permutation], incumbents: Incumbents, places: int) -> list[Outcome]:
-        """Race for the best `places` places among these permutations and the incumbents.
+        """Race by accuracy for the best `places` places among these permutations and the incumbents.
 
         Given the same log-probabilities, the best permutations and their scores equal those of judging all on every
         row. In 16-bit formats a score's bits may depend on the pairs scored in the same call. If no permutation can
@@ -37,12 +48,9 @@ class Ranker:
         Raises:
             Stopped: from the meter.
         """
-        prefixes = self._render(permutations)
         if not permutations or len(permutations) + len(incumbents.correct) <= places:
-            return [
-                Finished(judgement, Score.of(judgement, self._dtype))
-                for judgement in judge(self.meter, prefixes, self.rows, calibrated=self.calibrated)
-            ]
+            return self.judge_all(permutations)
+        prefixes = self._render(permutations)
         least, order = _LEAST_BLOCK * len(permutations[0]), incumbents.order_rows(len(self.rows))
         judge_block = partial(self._judge_block, prefixes)
         return Race(judge_block, order, least, incumbents.correct, places, self._dtype).run(len(prefixes))
@@ -54,7 +62,7 @@ class Ranker:
             Stopped: from the meter.
         """
         judge_block = partial(self._judge_block, self._render(permutations))
-        return Halving(judge_block, self.rows.spread_order, halvings, places, self._dtype).run(permutations)
+        return Halving(judge_block, self.rows.spread_order, halvings, places, self._objective).run(permutations)
 
     def _render(self, permutations: Sequence[Permutation]) -> list[Prefix]:
         return self.rows.task.render_permutations(self.examples, permutations)
@@ -64,6 +72,10 @@ class Ranker:
     ) -> list[Judgement]:
         asked = [prefixes[number] for number in numbers]
         return judge(self.meter, asked, self.rows.take(rows), calibrated=self.calibrated and is_first)
+
+    @property
+    def _objective(self) -> RankingObjective:
+        return self.objective or AccuracyObjective(self._dtype)
 
     @property
     def _dtype(self) -> str:

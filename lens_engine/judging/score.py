@@ -1,4 +1,4 @@
-"""Scores rank permutations: by accuracy, then by mean margin, then by their indices; never at random."""
+"""Scores rank permutations: by accuracy, then by log-loss or mean margin, then by their indices; never at random."""
 
 from dataclasses import dataclass
 
@@ -19,6 +19,7 @@ class Score:
     margin: float  #: mean over rows of the gold label's log-probability minus the highest other one (nats)
     close_hits: int = 0  #: right rows with a margin below the rounding
     close_misses: int = 0  #: wrong rows with a margin (in size) below the rounding
+    log_loss: float | None = None  #: mean over rows (nats); ranks before the margin, if the objective measures it
 
     @classmethod
     def of(cls, judgement: Judgement, dtype: str = "float32") -> "Score":
@@ -43,8 +44,8 @@ class Score:
 
 
 def rank_key(permutation: Permutation, score: Score) -> tuple[float, float, Permutation]:
-    """Sort key, best first: accuracy, margin, then the permutation's indices."""
-    return (-score.accuracy, -score.margin, permutation)
+    """Sort key, best first: accuracy, log-loss (or else margin), then the permutation's indices."""
+    return (-score.accuracy, -score.margin if score.log_loss is None else score.log_loss, permutation)
 
 
 def pool(first: Score, second: Score) -> Score:

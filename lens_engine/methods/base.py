@@ -20,7 +20,7 @@ from lens_engine.metering.meter import Meter
 from lens_engine.pricing.prices import Prices
 from lens_engine.rows.splits import SplitRows
 from lens_engine.task.template import Task
-from lens_engine.types import FloatArray, Permutation, Phase, StopReason
+from lens_engine.types import FloatArray, LabelLogProbs, Permutation, Phase, StopReason
 
 S = TypeVar("S")
 
@@ -34,6 +34,7 @@ class Run:
     rows: SplitRows
     prices: Prices
     fine_tuner: FineTuner | None = None  #: needed by the coreset methods
+    dtype: str = "float32"  #: number format of the log-probabilities
 
 
 class FirstStep(NamedTuple):
@@ -63,6 +64,8 @@ class Findings:
     num_judged: int = 0  #: permutations judged on all or some validation rows
     num_dropped: int = 0  #: permutations dropped before the last validation row
     warnings: tuple[str, ...] = ()
+    pool: tuple[Permutation, ...] = ()  #: permutations that may become members of an ensemble, best first
+    pool_log_probs: LabelLogProbs | None = None  #: `[pool, rows, labels]` on the validation rows; None if not judged
 
 
 class Method(ABC, Generic[S]):
@@ -92,6 +95,16 @@ class Method(ABC, Generic[S]):
         None for a method that is not compared with random-and-validation at equal budget.
         """
         return None
+
+    @property
+    def num_prompts(self) -> int:
+        """Largest number of prompts of the classifier; 1 if the method proposes no others than its choice."""
+        return 1
+
+    @property
+    def judges_prompts(self) -> bool:
+        """Whether the prompts of the classifier were judged on all validation rows."""
+        return False
 
     def check(self) -> None:
         """Check before the run that the method can work.

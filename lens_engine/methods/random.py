@@ -21,8 +21,7 @@ from lens_engine.metering.meter import Meter
 from lens_engine.methods.base import Findings, FirstStep, Method, PackedState, Run
 from lens_engine.methods.permutations import draw_permutations
 from lens_engine.pricing.prices import count_pairs
-from lens_engine.result import Record
-from lens_engine.types import FloatArray, Permutation, Phase, StopReason
+from lens_engine.types import FloatArray, LabelLogProbs, Permutation, Phase, Record, StopReason, StoredLogProbs
 
 BATCH = 8
 """Number of random permutations judged between two checkpoints."""
@@ -34,21 +33,33 @@ def draw_random(run: Run, first: int, count: int) -> list[Permutation]:
 
 
 class RandomTally(Record):
-    """State of random-and-validation: the number of permutations drawn, and the best of them."""
+    """State of random-and-validation: the permutations drawn, and the best of them."""
 
     drawn: int = 0  #: permutations drawn; each was judged on all or some rows
     best: int | None = None  #: number of the best permutation, in the order drawn
     score: Score | None = None
+    judged: tuple[StoredLogProbs, ...] = ()
+    """`[permutations, rows, labels]` of each batch; empty if a race dropped permutations."""
+
+    @property
+    def log_probs(self) -> LabelLogProbs | None:
+        """`[drawn, rows, labels]` on the validation rows; None if a race dropped permutations."""
+        return np.concatenate([batch.array for batch in self.judged]) if self.judged else None
 
 
 @dataclass(frozen=True)
 class RandomSearch:
-    """Judges random permutations on the validation rows in batches, and keeps the best."""
+    """Judges random permutations on the validation rows in batches, and keeps the best by accuracy.
+
+    A race drops permutations that cannot be the best. With `keeps_all` each is judged on every row, because an ensemble
+    may take any of them; the best is the same.
+    """
 
     run: Run
     meter: Meter
     margins: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     """`[permutations, rows]`, nats, margins of permutations judged before; they show which rows are hard."""
+    keeps_all: bool = False
 
     def steps(self, tally: RandomTally, total: int) -> Iterator[RandomTally]:
         """The tally after each batch, up to `total` permutations.
@@ -59,7 +70,8 @@ class RandomSearch:
         ranker = self._ranker
         while tally.drawn < total:
             batch = draw_random(self.run, tally.drawn, min(BATCH, total - tally.drawn))
-            tally = _count(tally, ranker.race(batch, self._best(tally), places=1))
+            outcomes = ranker.judge_all(batch) if self.keeps_all else ranker.race(batch, self._best(tally), places=1)
+            tally = _count(tally, outcomes, keeps_all=self.keeps_all)
             yield tally
 
     @property
@@ -72,13 +84,17 @@ class RandomSearch:
         return Incumbents(correct, self.margins)
 
 
-def _count(tally: RandomTally, outcomes: Sequence[Outcome]) -> RandomTally:
+def _count(tally: RandomTally, outcomes: Sequence[Outcome], *, keeps_all: bool) -> RandomTally:
     """The tally after more permutations. If scores are equal, the permutation drawn first is the best."""
     scores = {tally.drawn + place: one.score for place, one in enumerate(outcomes) if isinstance(one, Finished)}
     if tally.best is not None and tally.score is not None:
         scores[tally.best] = tally.score
     best = min(scores, key=lambda number: rank_key((number,), scores[number]))
-    return RandomTally(drawn=tally.drawn + len(outcomes), best=best, score=scores[best])
+    judged = tally.judged
+    if keeps_all:
+        found = [one.judgement.label_log_probs for one in outcomes if isinstance(one, Finished)]
+        judged = (*judged, StoredLogProbs.of(np.array(found)))
+    return RandomTally(drawn=tally.drawn + len(outcomes), best=best, score=scores[best], judged=judged)
 
 
 class FixedChoice(Method[None]):
@@ -118,10 +134,17 @@ class ZeroShot(FixedChoice):
 
 
 class RandomChoice(FixedChoice):
-    """One random permutation."""
+    """One random permutation; an ensemble takes the next ones too."""
 
     def choice(self, _state: None) -> Permutation:
         return draw_random(self.run, 0, 1)[0]
+
+    @property
+    def num_prompts(self) -> int:
+        return self.run.config.classifier.max_prompts
+
+    def findings(self, _state: None) -> Findings:
+        return Findings(pool=tuple(draw_random(self.run, 0, self.run.config.classifier.max_prompts)))
 
 
 class RandomAndValidation(Method[RandomTally]):
@@ -135,6 +158,14 @@ class RandomAndValidation(Method[RandomTally]):
             count_pairs(config.search, len(rows.validation)), config.search.beam_width if rows.confirmation else 0
         )
 
+    @property
+    def num_prompts(self) -> int:
+        return self.run.config.classifier.max_prompts
+
+    @property
+    def judges_prompts(self) -> bool:
+        return self._keeps_all
+
     def price(self) -> dict[Phase, Cost]:
         return {Phase.SEARCH: self.run.prices.validating(self.num_permutations)}
 
@@ -146,7 +177,7 @@ class RandomAndValidation(Method[RandomTally]):
 
     def steps(self, state: RandomTally, meter: Meter) -> Iterator[RandomTally]:
         meter.enter(Phase.SEARCH, 1, 1)
-        return RandomSearch(self.run, meter).steps(state, self.num_permutations)
+        return RandomSearch(self.run, meter, keeps_all=self._keeps_all).steps(state, self.num_permutations)
 
     def choice(self, state: RandomTally) -> Permutation | None:
         return None if state.best is None else draw_random(self.run, state.best, 1)[0]
@@ -165,7 +196,13 @@ class RandomAndValidation(Method[RandomTally]):
             scores=() if state.score is None else (state.score,),
             num_judged=state.drawn,
             warnings=is_short if state.drawn < total else (),
+            pool=tuple(draw_random(self.run, 0, state.drawn)) if self._keeps_all else (),
+            pool_log_probs=state.log_probs,
         )
+
+    @property
+    def _keeps_all(self) -> bool:
+        return self.run.config.classifier.max_prompts > 1
 
     def pack(self, state: RandomTally) -> PackedState:
         return PackedState(state.model_dump(mode="json"))

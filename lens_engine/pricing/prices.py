@@ -11,6 +11,7 @@ from lens_engine.config import SearchOptions, SelectionConfig
 from lens_engine.metering.cost import Cost
 from lens_engine.plan.rounds import FilterRound, plan_rounds
 from lens_engine.plan.rungs import Rung, plan_rungs
+from lens_engine.rows.fit_rows import count_fit_rows
 from lens_engine.rows.splits import SplitRows
 
 _FINE_TUNING_READS = 3 * 5 + 2
@@ -94,6 +95,17 @@ class Prices:
         """One prompt on every test row."""
         calibrated = self.config.report.calibrated
         return self.judging(1, len(self.rows.test), calibrated=calibrated, demonstrations=demonstrations)
+
+    def classifying(self, prompts: int, new_fit_rows: int, demonstrations: int | None = None) -> Cost:
+        """Each prompt on fit rows that were not scored before, and on the test rows."""
+        num_rows = new_fit_rows + len(self.rows.test)
+        return self.judging(prompts, num_rows, calibrated=False, demonstrations=demonstrations)
+
+    def fit_rows(self, num_demonstrations: int, total: int | None = None) -> int:
+        """Number of rows on which a head is fitted, after prompts with this many different demonstrations."""
+        return count_fit_rows(
+            self.rows, num_demonstrations, self.config.classifier.fit_rows if total is None else total
+        )
 
     def comparing(self, permutations: int) -> Cost:
         """Random permutations or other orders, on the comparison rows."""

@@ -59,6 +59,7 @@ def fit_to_context(rows: SplitRows, task: Task, scorer: LabelScorer, config: Sel
         InvalidDataset, ClassTooSmall: too few examples are left without the long texts.
     """
     ruler = _Ruler(task, scorer, config.num_demonstrations)
+    rows = replace(rows, spare=_fitting_spare(rows, ruler))
     longest = _longest_prompt(rows, ruler)
     if longest <= ruler.room:
         return FittedRows(rows)
@@ -76,6 +77,13 @@ def fit_to_context(rows: SplitRows, task: Task, scorer: LabelScorer, config: Sel
 
 def _evaluation_rows(rows: SplitRows) -> tuple[tuple[Example, ...], ...]:
     return rows.score_set, rows.validation, rows.confirmation, rows.test
+
+
+def _fitting_spare(rows: SplitRows, ruler: _Ruler) -> tuple[Example, ...]:
+    """The spare rows that are no longer than the longest row of the other splits; none has to be used."""
+    longest = max(max(ruler.queries(split), default=0) for split in _evaluation_rows(rows))
+    lengths = ruler.queries(rows.spare)
+    return tuple(example for example, length in zip(rows.spare, lengths, strict=True) if length <= longest)
 
 
 def _longest_prompt(rows: SplitRows, ruler: _Ruler) -> int:

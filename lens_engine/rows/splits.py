@@ -32,6 +32,9 @@ from lens_engine.types import Example
 _VALIDATION_SHARE, _CONFIRMATION_SHARE, _SCORE_SHARE = 0.25, 0.20, 0.20
 """Largest share of the rows left after the test rows that a split may take, so that small uploads work."""
 
+_MOST_SPARE = 2000
+"""Largest number of spare rows that are kept for the fit of a head."""
+
 
 @dataclass(frozen=True, slots=True)
 class SplitRows:
@@ -46,7 +49,8 @@ class SplitRows:
     validation: tuple[Example, ...]
     confirmation: tuple[Example, ...]
     test: tuple[Example, ...]
-    unused: int
+    spare: tuple[Example, ...]  #: rows beyond `filtering.candidates`, at most 2,000; a head may be fitted on them
+    unused: int  #: number of rows beyond `filtering.candidates`
     duplicates_dropped: int
     conflicting_texts: int
     leaked_from_test: int
@@ -82,6 +86,8 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     confirmation, rest = _take(rest, labels, _at_most(config.splits.confirmation, _CONFIRMATION_SHARE, left))
     score_set, rest = _take_score_set(rest, quotas, labels, config, left)
     candidates = _take_candidates(rest, labels, config)
+    chosen = {example.row for example in candidates}
+    beyond = [example for example in rest if example.row not in chosen]
     split = SplitRows(
         quotas=quotas,
         candidates=tuple(sorted(candidates, key=lambda example: example.row)),
@@ -89,7 +95,8 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
         validation=tuple(validation),
         confirmation=tuple(confirmation),
         test=tuple(held_out),
-        unused=len(rest) - len(candidates),
+        spare=tuple(beyond[:_MOST_SPARE]),
+        unused=len(beyond),
         duplicates_dropped=train.duplicates + test.duplicates,
         conflicting_texts=len(train.conflicts) + len(test.conflicts),
         leaked_from_test=leaked,

@@ -9,22 +9,24 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-import numpy as np
-
+from lens_engine.classifier.bag_of_words import predict_by_words
+from lens_engine.classifier.quality import measure_quality
 from lens_engine.judging.judgement import EvaluationRows, Judgement, judge, spread
 from lens_engine.judging.score import Score, pool, rank_key
-from lens_engine.judging.statistics import compare
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter, Stopped
 from lens_engine.methods.base import Findings, Method, Run
 from lens_engine.methods.permutations import shuffle
 from lens_engine.methods.random import RandomSearch, RandomTally, draw_random
 from lens_engine.randomness import make_generator
-from lens_engine.result import RandomAndValidation, Record
+from lens_engine.result import BagOfWords, ContenderName, RandomAndValidation
+from lens_engine.rows.fit_rows import pick_fit_rows
+from lens_engine.run.classifying import Classifying, hits_of
+from lens_engine.run.contenders import Contenders
 from lens_engine.run.state import Evaluation
-from lens_engine.types import Example, Permutation, Phase, StopReason
+from lens_engine.types import Example, Permutation, Phase, Record, StopReason
 
-_NEEDS_FINALISTS = frozenset({"confirmation", "random_and_validation"})
+_NEEDS_FINALISTS = frozenset({"confirmation", "random_and_validation", "random_ensemble", "random_prompts"})
 
 Save = Callable[[Evaluation], None]
 
@@ -35,9 +37,23 @@ def price_evaluation(run: Run, method: Method[Any]) -> Cost:
     n = method.num_demonstrations
     cost = prices.confirming(method.num_finalists) + prices.testing(n) + prices.testing(demonstrations=0)
     cost += prices.comparing(report.random_permutations) + prices.comparing(report.order_shuffles if n else 0)
+    contenders = Contenders(run, method, method.planned_pairs or 0, method.num_finalists)
     if report.random_and_validation and method.planned_pairs is not None:
-        cost += prices.rivalling(prices.rival_permutations(method.planned_pairs, method.num_finalists))
-    return cost
+        cost += prices.rivalling(contenders.num_random)
+    return sum((contenders.price(name) for name in contenders.wanted), cost + price_classifier(run, method))
+
+
+def reserve_for_classifier(run: Run, method: Method[Any]) -> Cost:
+    """The price of the test rows of the classifier's prompts."""
+    if Contenders(run, method, 0, 0).is_paper:
+        return Cost()
+    return run.prices.classifying(method.num_prompts, 0, method.num_demonstrations)
+
+
+def price_classifier(run: Run, method: Method[Any]) -> Cost:
+    """The price of the classifier; nothing if it is the single prompt, whose test rows are scored anyway."""
+    contenders = Contenders(run, method, 0, 0)
+    return Cost() if contenders.is_paper else contenders.price("classifier")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +87,17 @@ class Evaluator:
                 save(evaluation, number)
 
     def _take(self, step: _Step, evaluation: Evaluation, save: Save) -> Evaluation:
-        """Do a step, or add it to `skipped` if the budget does not cover it. The test step ignores the budget."""
-        self.meter.reserve = Cost() if "test" in evaluation.done else self._testing
+        """Do a step, or add it to `skipped` if the budget does not cover it.
+
+        The test step ignores the budget. So do the test rows of the classifier; its fit rows do not.
+        """
+        self.meter.reserve = self._reserve(step, evaluation)
         if step.name == "test":
             with self.meter.beyond_budget():
                 return _mark_done(step.run(evaluation, save), step.name)
-        if not self._can_take(step):
+        if step.name == "classifier":
+            return _mark_done(step.run(evaluation, save), step.name)
+        if not self._can_take(step, evaluation):
             return _mark_skipped(evaluation, step.name)
         try:
             return _mark_done(step.run(evaluation, save), step.name)
@@ -85,8 +106,10 @@ class Evaluator:
                 raise
             return _mark_skipped(evaluation, step.name)
 
-    def _can_take(self, step: _Step) -> bool:
+    def _can_take(self, step: _Step, evaluation: Evaluation) -> bool:
         if not self.findings.finalists and step.name in _NEEDS_FINALISTS:
+            return False
+        if step.name == "random_ensemble" and "random_and_validation" in evaluation.skipped:
             return False
         return self.meter.affords(step.cost)
 
@@ -96,17 +119,24 @@ class Evaluator:
         num_finalists = self.method.num_finalists
         wanted = {
             "confirmation": bool(self.run.rows.confirmation) and num_finalists > 0,
+            "bag_of_words": report.bag_of_words,
             "random": report.random_permutations > 0,
             "random_and_validation": report.random_and_validation and self.method.planned_pairs is not None,
+            "classifier": not self._classifies_alone,
             "order": report.order_shuffles > 0 and len(self.chosen) > 0,
         }
-        rivals = self._num_rivals(num_finalists) - evaluation.rival.drawn if self.findings.finalists else 0
+        contenders = self._contenders(num_finalists)
+        left = contenders.num_random - evaluation.rival.drawn if self.findings.finalists else 0
+        rivals = [_Step(name, contenders.price(name), partial(self._rival, name)) for name in contenders.wanted]
         steps = [
             _Step("confirmation", prices.confirming(num_finalists), self._confirm),
             _Step("test", self._testing, self._test),
+            _Step("classifier", price_classifier(self.run, self.method), self._classifier),
             _Step("zero_shot", prices.testing(demonstrations=0), self._zero_shot),
+            _Step("bag_of_words", Cost(), self._bag_of_words),
+            _Step("random_and_validation", prices.rivalling(left), self._random_and_validation),
+            *rivals,
             _Step("random", prices.comparing(report.random_permutations), self._random),
-            _Step("random_and_validation", prices.rivalling(rivals), self._random_and_validation),
             _Step("order", prices.comparing(report.order_shuffles), self._order),
         ]
         return [step for step in steps if wanted.get(step.name, True)]
@@ -128,11 +158,49 @@ class Evaluator:
     def _test(self, evaluation: Evaluation, _: Save) -> Evaluation:
         chosen = self._final_choice(evaluation)
         judgement = self._judge([chosen], self._test_rows)[0]
-        correct = tuple(bool(hit) for hit in judgement.hits(calibrated=self.run.config.calibrated_search))
-        return evaluation.model_copy(update={"chosen": chosen, "test": judgement.figure(), "test_correct": correct})
+        evaluation = evaluation.model_copy(update={"chosen": chosen, "test": judgement.figure()})
+        if self._classifies_alone:
+            report = self._classifying.report_single(chosen, judgement.label_log_probs)
+            evaluation = evaluation.model_copy(update={"classifier": report})
+        return self._with_hits(evaluation, "support_examples", judgement)
+
+    def _classifier(self, evaluation: Evaluation, _: Save) -> Evaluation:
+        """The classifier of the method's permutations; without a budget for fit rows, on the rows judged before."""
+        contenders = self._contenders(evaluation.num_confirmed)
+        contender = contenders.make("classifier", self.findings, self._final_choice(evaluation), evaluation.rival)
+        can_afford = self.meter.affords(contenders.price("classifier"))
+        try:
+            trial = self._classifying.try_out(contender, scores_fit_rows=can_afford)
+        except Stopped as stopped:
+            if stopped.reason is not StopReason.BUDGET:
+                raise
+            can_afford, trial = False, self._classifying.try_out(contender, scores_fit_rows=False)
+        evaluation = evaluation.model_copy(update={"classifier": trial.report, "is_fit_short": not can_afford})
+        return _with_correct(evaluation, "classifier", trial.correct)
+
+    def _rival(self, name: ContenderName, evaluation: Evaluation, _: Save) -> Evaluation:
+        """Fit and test a rival of the classifier."""
+        contenders = self._contenders(evaluation.num_confirmed)
+        contender = contenders.make(name, self.findings, self._final_choice(evaluation), evaluation.rival)
+        trial = self._classifying.try_out(contenders.fit_to_context(contender, self.meter))
+        evaluation = _with_baselines(evaluation, **{name: trial.rival})
+        evaluation = evaluation.model_copy(update={"rivals": {**evaluation.rivals, name: trial.report.artefact}})
+        return _with_correct(evaluation, name, trial.correct)
+
+    def _bag_of_words(self, evaluation: Evaluation, _: Save) -> Evaluation:
+        rows, task = self.run.rows, self.run.task
+        fit_rows = pick_fit_rows(rows, (), self.run.config.classifier.fit_rows)
+        labelled = tuple(dict.fromkeys((*fit_rows, *rows.candidates, *rows.score_set)))
+        gold = task.index_labels(labelled)
+        queries = [example.text for example in rows.test]
+        found = predict_by_words([example.text for example in labelled], gold, queries, len(task.labels))
+        figures = BagOfWords(**measure_quality(found, self._test_rows.gold).model_dump(), labelled_rows=len(labelled))
+        hits = hits_of(found, self._test_rows.gold)
+        return _with_correct(_with_baselines(evaluation, bag_of_words=figures), "bag_of_words", hits)
 
     def _zero_shot(self, evaluation: Evaluation, _: Save) -> Evaluation:
-        return _with_baselines(evaluation, zero_shot=self._judge([()], self._test_rows)[0].figure())
+        judgement = self._judge([()], self._test_rows)[0]
+        return self._with_hits(_with_baselines(evaluation, zero_shot=judgement.figure()), "zero_shot", judgement)
 
     def _random(self, evaluation: Evaluation, _: Save) -> Evaluation:
         permutations = draw_random(self.run, 0, self.run.config.report.random_permutations)
@@ -141,8 +209,10 @@ class Evaluator:
     def _random_and_validation(self, evaluation: Evaluation, save: Save) -> Evaluation:
         """Random-and-validation, with as many (permutation, row) pairs as the method and its confirmation."""
         # The finalists were judged on the same rows, so their margins show which rows are hard.
-        search = RandomSearch(self.run, self.meter, self.findings.margins)
-        for tally in search.steps(evaluation.rival, self._num_rivals(evaluation.num_confirmed)):
+        contenders = self._contenders(evaluation.num_confirmed)
+        keeps_all = "random_ensemble" in contenders.wanted
+        search = RandomSearch(self.run, self.meter, self.findings.margins, keeps_all=keeps_all)
+        for tally in search.steps(evaluation.rival, contenders.num_random):
             evaluation = _with_rival(evaluation, tally)
             save(evaluation)
         return self._test_rival(evaluation)
@@ -159,9 +229,8 @@ class Evaluator:
             permutations=tally.drawn,
             rows=tuple(self.run.rows.candidates[index].row for index in permutation),
         )
-        rival_correct = judgement.hits(calibrated=self.run.config.calibrated_search)
-        verdict = compare(np.array(evaluation.test_correct), rival_correct)
-        return _with_baselines(evaluation, random_and_validation=rival).model_copy(update={"verdict": verdict})
+        evaluation = _with_baselines(evaluation, random_and_validation=rival)
+        return self._with_hits(evaluation, "random_and_validation", judgement)
 
     def _order(self, evaluation: Evaluation, _: Save) -> Evaluation:
         config, members = self.run.config, self._final_choice(evaluation)
@@ -197,8 +266,29 @@ class Evaluator:
     def _testing(self) -> Cost:
         return self.run.prices.testing(self.method.num_demonstrations)
 
-    def _num_rivals(self, num_confirmed: int) -> int:
-        return self.run.prices.rival_permutations(self.findings.charged_pairs, num_confirmed)
+    def _reserve(self, step: _Step, evaluation: Evaluation) -> Cost:
+        """What a step leaves for the test rows of the single prompt and of the classifier's prompts."""
+        if step.name == "classifier" or "classifier" in evaluation.done:
+            return Cost()
+        testing = Cost() if "test" in evaluation.done else self._testing
+        return testing + reserve_for_classifier(self.run, self.method)
+
+    def _with_hits(self, evaluation: Evaluation, name: ContenderName, judgement: Judgement) -> Evaluation:
+        """The evaluation with the test rows that a single prompt has right; calibrated under `calibrated_search`."""
+        hits = judgement.hits(calibrated=self.run.config.calibrated_search)
+        return _with_correct(evaluation, name, tuple(bool(hit) for hit in hits))
+
+    def _contenders(self, num_confirmed: int) -> Contenders:
+        return Contenders(self.run, self.method, self.findings.charged_pairs, num_confirmed)
+
+    @property
+    def _classifies_alone(self) -> bool:
+        """Whether the classifier is the single prompt with the paper's head."""
+        return self._contenders(0).is_paper
+
+    @cached_property
+    def _classifying(self) -> Classifying:
+        return Classifying(self.run, self.meter, self._test_rows)
 
 
 def _mark_done(evaluation: Evaluation, name: str) -> Evaluation:
@@ -216,6 +306,10 @@ def _save_within(save: Callable[[Evaluation, int], None], number: int, evaluatio
 
 def _with_baselines(evaluation: Evaluation, **found: Record) -> Evaluation:
     return evaluation.model_copy(update={"baselines": evaluation.baselines.model_copy(update=found)})
+
+
+def _with_correct(evaluation: Evaluation, name: ContenderName, correct: tuple[bool, ...]) -> Evaluation:
+    return evaluation.model_copy(update={"correct": {**evaluation.correct, name: correct}})
 
 
 def _with_rival(evaluation: Evaluation, tally: RandomTally) -> Evaluation:

@@ -15,7 +15,7 @@ from lens_engine.pricing.prices import Prices
 from lens_engine.rows.context import FittedRows, fit_to_context
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
-from lens_engine.run.evaluation import price_evaluation
+from lens_engine.run.evaluation import price_evaluation, reserve_for_classifier
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.types import Phase
 
@@ -46,7 +46,7 @@ def prepare_run(
     task = problem.task
     fitted = fit_to_context(split_examples(problem, config), task, scorer, config)
     prices = Prices(fitted.rows, config, measure_lengths(fitted.rows, task, scorer))
-    run = Run(task, config, fitted.rows, prices, fine_tuner)
+    run = Run(task, config, fitted.rows, prices, fine_tuner, scorer.identity.dtype)
     method = make_method(run)
     meter = Meter(
         scorer=scorer,
@@ -54,7 +54,7 @@ def prepare_run(
         listener=listener or SilentListener(),
         budget=config.budget,
         planned=sum(price_run(run, method).values(), Cost()),
-        reserve=prices.testing(method.num_demonstrations),
+        reserve=prices.testing(method.num_demonstrations) + reserve_for_classifier(run, method),
     )
     return PreparedRun(problem, fitted, run, method, meter)
 

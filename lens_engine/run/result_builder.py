@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 
 from lens_engine import __version__
+from lens_engine.classifier.artefact import TaskRecord
+from lens_engine.classifier.quality import Accuracy, interval
 from lens_engine.judging.rounding import rounding_nats
 from lens_engine.judging.score import measure_lead, rank_key
-from lens_engine.judging.statistics import interval
 from lens_engine.methods.base import Findings
-from lens_engine.result import Accuracy, Lead, Provenance, SelectionResult, Spending, Splits, SupportExample
+from lens_engine.result import Lead, Provenance, SelectionResult, Spending, Splits, SupportExample
 from lens_engine.rows.context import FittedRows
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.state import RunState
+from lens_engine.run.verdict import reach_verdict
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.types import Permutation, StopReason
 
@@ -40,16 +42,20 @@ class Ending:
 def build_result(ending: Ending) -> SelectionResult:
     """The result of a run, with its digest."""
     evaluation, fitted = ending.state.evaluation, ending.prepared.fitted
-    lead = _lead(ending)
+    lead, verdict = _lead(ending), reach_verdict(evaluation)
     return SelectionResult(
         partial=ending.reason is not StopReason.COMPLETED,
         stop_reason=ending.reason,
+        task=TaskRecord.of(ending.prepared.run.task),
         examples=_support_examples(ending),
+        prompt="".join(_render(ending)),
         validation=_validation_figure(ending),
         confirmation=evaluation.confirmation,
         test=evaluation.test,
+        classifier=evaluation.classifier,
         baselines=evaluation.baselines,
-        verdict=evaluation.verdict,
+        verdict=verdict,
+        recommended=None if verdict is None else evaluation.rivals.get(verdict.use),
         order=evaluation.order,
         lead=lead,
         truncated_prompts=fitted.trimmed,
@@ -60,10 +66,15 @@ def build_result(ending: Ending) -> SelectionResult:
     ).with_digest()
 
 
+def _render(ending: Ending) -> tuple[str, ...]:
+    run = ending.prepared.run
+    return run.task.render_prefix([run.rows.candidates[index] for index in ending.chosen])
+
+
 def _support_examples(ending: Ending) -> tuple[SupportExample, ...]:
     run = ending.prepared.run
     examples = [run.rows.candidates[index] for index in ending.chosen]
-    tokens = ending.prepared.meter.scorer.count_tokens([run.task.render_demonstration(example) for example in examples])
+    tokens = ending.prepared.meter.scorer.count_tokens(_render(ending))
     return tuple(
         SupportExample(
             position=position,
@@ -136,6 +147,8 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
         warnings.append(f"{fitted.trimmed} texts were trimmed to fit the model's context")
     warnings += ending.findings.warnings
     warnings += _noisy_lead(lead, ending.identity.dtype)
+    if ending.state.evaluation.is_fit_short:
+        warnings.append("the budget did not cover the classifier's fit rows: it was fitted on rows scored before")
     if skipped:
         warnings.append("the budget did not cover: " + ", ".join(skipped))
     return tuple(warnings)

@@ -13,7 +13,7 @@ from lens_engine.methods.base import Method, Run
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.checkpoint import CheckpointStore
-from lens_engine.run.evaluation import Evaluator
+from lens_engine.run.evaluation import Evaluator, reserve_for_classifier
 from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.result_builder import Ending, build_result
 from lens_engine.run.state import Evaluation, RunState
@@ -140,7 +140,8 @@ class Session:
 
 def _check_budget(run: Run, method: Method[Any]) -> None:
     limit, first = run.config.budget.max_pairs, method.first_step()
-    least = first.cost.pairs + run.prices.testing(method.num_demonstrations).pairs
+    testing = run.prices.testing(method.num_demonstrations) + reserve_for_classifier(run, method)
+    least = (first.cost + testing).pairs
     if limit is not None and limit < least:
         raise InvalidConfig(
             f"max_pairs is {limit}, and {first.name} with the test rows takes {least}; "

@@ -3,13 +3,17 @@
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from pydantic import Field
+
+from lens_engine.classifier.artefact import Classifier
+from lens_engine.classifier.quality import Accuracy
 from lens_engine.judging.score import Score
 from lens_engine.metering.cost import Cost
 from lens_engine.methods.base import Method, PackedState
 from lens_engine.methods.random import RandomTally
-from lens_engine.result import Accuracy, Baselines, Record, Spread, Verdict
+from lens_engine.result import Baselines, ClassifierReport, Spread
 from lens_engine.run.checkpoint import Checkpoint
-from lens_engine.types import Permutation, Phase, StopReason
+from lens_engine.types import Permutation, Phase, Record, StopReason
 
 S = TypeVar("S")
 
@@ -23,10 +27,13 @@ class Evaluation(Record):
     confirmation: Accuracy | None = None
     pooled_scores: tuple[Score, ...] = ()  #: of each finalist, on validation and confirmation rows together
     test: Accuracy | None = None
-    test_correct: tuple[bool, ...] = ()
+    classifier: ClassifierReport | None = None
+    is_fit_short: bool = False  #: whether the budget did not cover the classifier's fit rows
+    rivals: dict[str, Classifier] = Field(default_factory=dict)  #: by contender
+    correct: dict[str, tuple[bool, ...]] = Field(default_factory=dict)
+    """Which test rows each contender has right."""
     baselines: Baselines = Baselines()
     rival: RandomTally = RandomTally()  #: random-and-validation at equal budget, so far
-    verdict: Verdict | None = None
     order: Spread | None = None
 
     @property

@@ -78,6 +78,10 @@ class CausalLMScorer:
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self._tokenizer.count(segments)
 
+    def encode_label_spans(self, label_spans: Sequence[str]) -> list[Tokens]:
+        """Token ids of each label span."""
+        return self._tokenizer.encode_spans(label_spans)
+
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
         """As `LabelScorer.score`.
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from lens_engine.result import Accuracy, Baselines, Provenance, SelectionResult, Spending, Splits, SupportExample
+from lens_engine.classifier.quality import Accuracy
+from lens_engine.result import Baselines, Provenance, SelectionResult, Spending, Splits, SupportExample
 from lens_engine.types import StopReason
 
 SCENES = (

@@ -17,7 +17,7 @@ from lens_engine.judging.race import Incumbents
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.methods.lens.diversity import Affinity, exchange
 from lens_engine.methods.permutations import draw_permutation, shuffle, swap
-from lens_engine.types import FloatArray, IndexArray, Permutation
+from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Permutation
 
 Judge = Callable[[Sequence[Permutation], Incumbents, int], list[Outcome]]
 """Like `Ranker.race`: takes permutations, the incumbents they have to beat (none at first) and the number of places."""
@@ -47,6 +47,8 @@ class SearchState:
     margins: FloatArray = field(compare=False)  #: `[beam, rows]`, nats; shows which rows are hard
     dropped: dict[Permutation, int] = field(default_factory=dict)  #: upper bound of the rows each dropped one has right
     charged_pairs: int = 0  #: (permutation, row) pairs; random-and-validation gets as many
+    log_probs: dict[Permutation, LabelLogProbs] = field(default_factory=dict, compare=False)
+    """`[rows, labels]`, of the permutations judged on every row."""
 
     @property
     def best(self) -> Permutation:
@@ -168,16 +170,18 @@ def _advance(
     state: SearchState, found: dict[Permutation, Outcome], beam_width: int, iterations_done: int
 ) -> SearchState:
     """The state with the new outcomes; its beam is the best of the old beam and the new permutations."""
-    scores, dropped = dict(state.scores), dict(state.dropped)
+    scores, dropped, log_probs = dict(state.scores), dict(state.dropped), dict(state.log_probs)
     margins = dict(zip(state.beam, state.margins, strict=True))
     for permutation, outcome in found.items():
         if isinstance(outcome, Finished):
             scores[permutation], margins[permutation] = outcome.score, outcome.judgement.margins
+            log_probs[permutation] = outcome.judgement.label_log_probs
         else:
             dropped[permutation] = outcome.most_correct
     beam = _best(scores, list(margins), beam_width)
     charged = state.charged_pairs + sum(outcome.charged_rows for outcome in found.values())
-    return SearchState(iterations_done, beam, scores, np.array([margins[one] for one in beam]), dropped, charged)
+    beam_margins = np.array([margins[one] for one in beam])
+    return SearchState(iterations_done, beam, scores, beam_margins, dropped, charged, log_probs)
 
 
 def _best(scores: dict[Permutation, Score], pool: Sequence[Permutation], beam_width: int) -> tuple[Permutation, ...]:

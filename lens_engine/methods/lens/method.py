@@ -9,14 +9,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
 from pydantic import BaseModel
 
 from lens_engine.errors import NothingSelected
-from lens_engine.judging.judgement import EvaluationRows
+from lens_engine.judging.judgement import EvaluationRows, Judgement
+from lens_engine.judging.objective import HeadObjective
 from lens_engine.judging.outcome import Outcome
 from lens_engine.judging.race import Incumbents
 from lens_engine.judging.ranker import Ranker
-from lens_engine.judging.score import Score
+from lens_engine.judging.score import Score, rank_key
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.methods.base import Findings, FirstStep, Method, PackedState
@@ -25,7 +27,10 @@ from lens_engine.methods.lens.diversity import Affinity
 from lens_engine.methods.lens.filtering import Filter, FilterState
 from lens_engine.pricing.prices import count_pairs
 from lens_engine.randomness import make_generator
-from lens_engine.types import FloatArray, Permutation, Phase, StopReason
+from lens_engine.types import FloatArray, LabelLogProbs, Permutation, Phase, StopReason
+
+_POOL = 24
+"""Largest number of permutations from which the members of an ensemble are chosen: the best on the validation rows."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,14 @@ class Lens(Method[LensState]):
     def planned_pairs(self) -> int:
         """Pairs of the search; filtering is not counted."""
         return count_pairs(self.run.config.search, len(self.run.rows.validation))
+
+    @property
+    def num_prompts(self) -> int:
+        return self.run.config.classifier.max_prompts
+
+    @property
+    def judges_prompts(self) -> bool:
+        return True
 
     def price(self) -> dict[Phase, Cost]:
         return {Phase.FILTER: self.run.prices.filtering(), Phase.SEARCH: self.run.prices.searching()}
@@ -90,18 +103,31 @@ class Lens(Method[LensState]):
         if search is None:
             message = "the run ended before the search: the permutation was chosen by InfoScore and diversity alone"
             return Findings(info_scores=known, warnings=(message,))
+        finalists = self._finalists(search)
+        pool = sorted(search.log_probs, key=lambda one: rank_key(one, search.scores[one]))[:_POOL]
         done, planned = search.iterations_done, self.run.config.search.iterations
         is_short = (f"the search ended after {done} of {planned} iterations",) if done < planned else ()
         return Findings(
-            finalists=tuple(state.to_candidates(permutation) for permutation in search.beam),
-            scores=tuple(search.scores[permutation] for permutation in search.beam),
+            finalists=tuple(state.to_candidates(one) for one, _ in finalists),
+            scores=tuple(score for _, score in finalists),
             margins=search.margins,
             info_scores=known,
             charged_pairs=search.charged_pairs,
             num_judged=search.num_judged,
             num_dropped=len(search.dropped),
             warnings=is_short,
+            pool=tuple(state.to_candidates(one) for one in pool),
+            pool_log_probs=np.array([search.log_probs[one] for one in pool]),
         )
+
+    def _finalists(self, search: SearchState) -> list[tuple[Permutation, Score]]:
+        """The best permutations as single prompts, best first: by accuracy, whatever the search ranked by."""
+        if self._objective is None:
+            return [(one, search.scores[one]) for one in search.beam]
+        gold, dtype = self._validation_rows.gold, self.run.dtype
+        scores = {one: Score.of(Judgement(log_probs, gold), dtype) for one, log_probs in search.log_probs.items()}
+        ranked = sorted(scores, key=lambda one: rank_key(one, scores[one]))
+        return [(one, scores[one]) for one in ranked[: self.num_finalists]]
 
     def pack(self, state: LensState) -> PackedState:
         filtering, search = state.filtering, state.search
@@ -109,16 +135,19 @@ class Lens(Method[LensState]):
         if search is None:
             return PackedState({"rounds_done": filtering.rounds_done, "search": None}, arrays)
         record = _SearchRecord.of(search).model_dump(mode="json")
-        return PackedState(
-            {"rounds_done": filtering.rounds_done, "search": record}, {**arrays, "beam_margins": search.margins}
-        )
+        arrays |= {
+            "beam_margins": search.margins,
+            "log_probs": np.array([search.log_probs[one] for one in search.scores]),
+        }
+        return PackedState({"rounds_done": filtering.rounds_done, "search": record}, arrays)
 
     def unpack(self, packed: PackedState) -> LensState:
         values, arrays = packed.values, packed.arrays
         filtering = FilterState(values["rounds_done"], arrays["survivors"], arrays["contributions"])
         if values["search"] is None:
             return LensState(filtering)
-        return LensState(filtering, _SearchRecord.model_validate(values["search"]).restore(arrays["beam_margins"]))
+        record = _SearchRecord.model_validate(values["search"])
+        return LensState(filtering, record.restore(arrays["beam_margins"], arrays["log_probs"]))
 
     def _filter(self, state: FilterState, meter: Meter) -> Iterator[FilterState]:
         rounds = self.run.prices.rounds
@@ -160,13 +189,27 @@ class Lens(Method[LensState]):
 
     def _ranker(self, state: LensState, meter: Meter) -> Ranker:
         survivors = state.filtering.pick_survivors(self.run.rows.candidates)
-        rows = EvaluationRows(self.run.task, self.run.rows.validation)
-        return Ranker(meter, survivors, rows, self.run.config.calibrated_search)
+        config = self.run.config
+        return Ranker(meter, survivors, self._validation_rows, config.calibrated_search, self._objective)
+
+    @cached_property
+    def _validation_rows(self) -> EvaluationRows:
+        return EvaluationRows(self.run.task, self.run.rows.validation)
+
+    @cached_property
+    def _objective(self) -> HeadObjective | None:
+        """None if permutations rank by accuracy."""
+        if self.run.config.search.objective == "accuracy":
+            return None
+        return HeadObjective.of(self._validation_rows.gold, len(self.run.task.labels), self.run.dtype)
 
 
 @dataclass(frozen=True)
 class _Judge:
-    """Judges permutations by halving, or in a race if `halvings` is 0."""
+    """Judges permutations by halving; if `halvings` is 0, in a race by accuracy, or on every row by another objective.
+
+    A race may only drop a permutation that can no longer win. Under a head, new rows change the hits on earlier rows.
+    """
 
     ranker: Ranker
     halvings: int
@@ -174,6 +217,8 @@ class _Judge:
     def __call__(self, permutations: Sequence[Permutation], incumbents: Incumbents, places: int) -> list[Outcome]:
         if self.halvings:
             return self.ranker.halve(permutations, self.halvings, places)
+        if self.ranker.objective is not None:
+            return self.ranker.judge_all(permutations)
         return self.ranker.race(permutations, incumbents, places)
 
 
@@ -196,6 +241,13 @@ class _SearchRecord(BaseModel):
             charged_pairs=search.charged_pairs,
         )
 
-    def restore(self, margins: FloatArray) -> SearchState:
-        dropped = dict(self.dropped)
-        return SearchState(self.iterations_done, self.beam, dict(self.scores), margins, dropped, self.charged_pairs)
+    def restore(self, margins: FloatArray, log_probs: LabelLogProbs) -> SearchState:
+        return SearchState(
+            iterations_done=self.iterations_done,
+            beam=self.beam,
+            scores=dict(self.scores),
+            margins=margins,
+            dropped=dict(self.dropped),
+            charged_pairs=self.charged_pairs,
+            log_probs=dict(zip((permutation for permutation, _ in self.scores), log_probs, strict=True)),
+        )

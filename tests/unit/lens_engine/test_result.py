@@ -4,9 +4,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import SelectionConfig
 from lens_engine.pipeline import select_support_examples
-from lens_engine.result import Accuracy, SelectionResult, Spending, Spread
+from lens_engine.result import SelectionResult, Spending, Spread
 from lens_engine.rows.problem import Problem
 
 

@@ -5,9 +5,8 @@ import pytest
 from experiments.analyses.captions import datasets_of, describe_cells, describe_rows, name_model
 from experiments.findings.spreads import SPREAD_COLUMNS, sample_sd, show_rows, spread_values
 from experiments.laboratory.cells import Bench
+from lens_engine.classifier.quality import Accuracy, interval
 from lens_engine.config import SelectionConfig
-from lens_engine.judging.statistics import interval
-from lens_engine.result import Accuracy
 
 Make = Callable[..., SelectionConfig]
 

@@ -6,8 +6,8 @@ import pytest
 from experiments.analyses.pairs import DIFFERENT, SAME, Pair, Pairs, Single, choose_best
 from experiments.laboratory.cells import Bench, Demonstration
 from experiments.laboratory.laboratory import Laboratory
+from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import SelectionConfig
-from lens_engine.result import Accuracy
 from tests.unit.experiments.analyses.analysis_tables import models_that_are, right_by_helpful, right_unless_alike
 
 Make = Callable[..., SelectionConfig]

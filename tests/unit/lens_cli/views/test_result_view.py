@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 
 from lens_cli.views.result import AccuracyRow, describe_verdict, list_accuracy_rows, show_result
+from lens_engine.classifier.quality import Accuracy
 from lens_engine.result import (
-    Accuracy,
     Baselines,
     Provenance,
     RandomAndValidation,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
+from lens_engine.classifier.quality import interval
 from lens_engine.judging.judgement import EvaluationRows, Judgement, judge
-from lens_engine.judging.statistics import interval
 from lens_engine.metering.meter import Meter
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer

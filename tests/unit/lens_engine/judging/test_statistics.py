@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from lens_engine.classifier.quality import interval
 from lens_engine.judging.judgement import Judgement, spread
-from lens_engine.judging.statistics import compare, interval
+from lens_engine.judging.statistics import compare
 
 
 @pytest.mark.parametrize(

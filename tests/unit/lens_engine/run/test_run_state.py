@@ -3,6 +3,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import SelectionConfig
 from lens_engine.judging.score import Score
 from lens_engine.metering.cost import Cost
@@ -10,7 +11,7 @@ from lens_engine.methods.lens.beam import SearchState
 from lens_engine.methods.lens.filtering import FilterState
 from lens_engine.methods.lens.method import Lens, LensState
 from lens_engine.methods.random import RandomTally
-from lens_engine.result import Accuracy, Baselines, Spread, Verdict
+from lens_engine.result import Baselines, Spread, Verdict
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.run.preparation import prepare_run

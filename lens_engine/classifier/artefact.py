@@ -1,0 +1,182 @@
+"""The classifier: a task, the prompts it asks and a head. It is what production uses.
+
+`Classifier.save` writes it as JSON, and `Classifier.load` reads the same classifier again, to the bit.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import Field, ValidationError
+
+from lens_engine.classifier.heads import Head
+from lens_engine.classifier.quality import Quality
+from lens_engine.disk.replace_file import replace_file
+from lens_engine.errors import ClassifierUnreadable, ModelMismatch
+from lens_engine.scoring.base import LabelScorer, Prefix, ScorerIdentity
+from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.types import FloatArray, LabelLogProbs, Record
+
+_BATCH = 256
+"""Texts asked at a time."""
+
+Ask = Callable[[Sequence[Prefix], Sequence[str]], LabelLogProbs]
+"""Label log-probabilities of queries after prefixes, `[prefixes, queries, labels]`; see `LabelScorer.score`."""
+
+
+class LabelWord(Record):
+    """A label and the word that stands for it in a prompt."""
+
+    label: str
+    word: str
+
+
+class TaskRecord(Record):
+    """Template, label words and separator of a task."""
+
+    template: str = Field(description="Pattern with one {text} followed by one {label}.")
+    label_words: tuple[LabelWord, ...] = Field(
+        description="Label word of each label. A list, because the order of the labels is the order of the head's "
+        "coefficients, and a JSON object has no order."
+    )
+    separator: str = Field(description="Text that ends each demonstration.")
+
+    @classmethod
+    def of(cls, task: Task) -> "TaskRecord":
+        words = tuple(LabelWord(label=label, word=word) for label, word in task.verbalizer.words.items())
+        return cls(template=task.template.pattern, label_words=words, separator=task.separator)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(one.label for one in self.label_words)
+
+    def task(self) -> Task:
+        """
+        Raises:
+            InvalidTemplate, InvalidVerbalizer: the record was changed by hand.
+        """
+        words = {one.label: one.word for one in self.label_words}
+        return Task(Template(self.template), Verbalizer(words), self.separator)
+
+
+class Prompt(Record):
+    """A permutation, rendered."""
+
+    rows: tuple[int, ...] = Field(description="Rows of the demonstrations in the dataset, in order.")
+    demonstrations: tuple[str, ...] = Field(
+        description="Rendered demonstrations, in order. Joined without a space, they are the beginning of the prompt."
+    )
+
+    @property
+    def text(self) -> str:
+        """The beginning of the prompt; the rendered input follows."""
+        return "".join(self.demonstrations)
+
+
+class ModelRecord(Record):
+    """The language model whose log-probabilities the head was fitted on."""
+
+    model: str = Field(description="Name of the model.")
+    revision: str = Field(description="Revision of the model's files: a SHA-256, or a commit of the Hugging Face hub.")
+    dtype: str = Field(description="Precision of the model: float32, bfloat16 or float16.")
+    device: str = Field(description="Device on which the model ran.")
+
+    @classmethod
+    def of(cls, identity: ScorerIdentity) -> "ModelRecord":
+        return cls(model=identity.model, revision=identity.revision, dtype=identity.dtype, device=identity.device)
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predicted labels, and the probability of each label."""
+
+    labels: tuple[str, ...]
+    probabilities: FloatArray  #: `[texts, labels]`, in the order of `Classifier.labels`
+
+
+class Classifier(Record):
+    """A text classifier: prompts for a language model, and a head on its label log-probabilities."""
+
+    schema_version: Literal[1] = Field(1, description="Version of this format.")
+    task: TaskRecord
+    prompts: tuple[Prompt, ...] = Field(min_length=1, description="Prompts that are asked for every input.")
+    head: Head
+    model: ModelRecord
+    tokens_per_input: float = Field(description="Mean number of tokens of all prompts for one input.")
+    test: Quality | None = Field(None, description="Quality on the test rows of the selection.")
+    logit_bias: dict[str, float] | None = Field(
+        None,
+        description="Bias of each label word's first token, with which a plain completion endpoint gives the same "
+        "predictions; null if more than one prompt, a linear head or equal first tokens rule it out.",
+    )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels in the order of the probabilities."""
+        return self.task.labels
+
+    @property
+    def prefixes(self) -> list[Prefix]:
+        return [prompt.demonstrations for prompt in self.prompts]
+
+    def save(self, path: Path) -> None:
+        """Write the classifier as JSON; an existing file is replaced whole or not at all."""
+        replace_file(path, (self.model_dump_json(indent=2) + "\n").encode())
+
+    @classmethod
+    def load(cls, path: Path) -> "Classifier":
+        """Read a file that `save` wrote.
+
+        Raises:
+            ClassifierUnreadable: the file is no classifier, or of a newer version; the message names the first fault.
+            OSError: the file cannot be read.
+        """
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            fault = f"{where}: {first['msg']}" if where else first["msg"]
+            raise ClassifierUnreadable(
+                f"{path} is not a classifier that this version of Lens can read: {fault}", field="classifier"
+            ) from error
+
+    def predict(self, texts: Sequence[str], scorer: LabelScorer) -> Predictions:
+        """Classify texts with the language model.
+
+        Args:
+            texts: any number of texts.
+            scorer: the model that the head was fitted on; see `open_model`.
+
+        Raises:
+            ModelMismatch: the scorer is another model or another revision.
+            PromptTooLong: a prompt exceeds the model's context.
+            InvalidDataset: a text is empty.
+        """
+        self.check_model(scorer.identity)
+        spans = self.task.task().label_spans
+        found = [
+            self.class_log_probs(texts[start : start + _BATCH], lambda p, q: scorer.score(p, q, spans))
+            for start in range(0, len(texts), _BATCH)
+        ]
+        log_probs = np.concatenate(found) if found else np.empty((0, len(self.labels)))
+        return Predictions(tuple(self.labels[index] for index in log_probs.argmax(axis=1)), np.exp(log_probs))
+
+    def class_log_probs(self, texts: Sequence[str], ask: Ask) -> FloatArray:
+        """`[texts, labels]`, natural log of the class probabilities; `ask` scores the prompts."""
+        task = self.task.task()
+        return self.head.class_log_probs(ask(self.prefixes, [task.render_query(text) for text in texts]))
+
+    def check_model(self, identity: ScorerIdentity) -> None:
+        """
+        Raises:
+            ModelMismatch: the model is another than the one that the head was fitted on.
+        """
+        if identity.revision != self.model.revision:
+            raise ModelMismatch(
+                f"the classifier was made for {self.model.model} (revision {self.model.revision[:12]}), and the model "
+                f"is {identity.model} (revision {identity.revision[:12]}); load the model that the classifier names",
+                field="model",
+            )

@@ -1,0 +1,126 @@
+"""Fits heads on labelled rows, and cross-validates them."""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from lens_engine.classifier.heads import (
+    ArgmaxHead,
+    Head,
+    HeadKind,
+    LinearHead,
+    PriorHead,
+    log_label_shares,
+    prior_biases,
+    side_by_side,
+)
+from lens_engine.classifier.quality import gold_losses
+from lens_engine.classifier.regression import INVERSE_L2, cut_folds, fit_regression
+from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
+
+_LEAST_ROWS = 5
+_LOG_TEMPERATURES = (-4.0, 5.0)
+"""Range of the log of a temperature. With many prompts, a label log-probability may be far too sure or too unsure."""
+_LEAST_ROWS_PER_LABEL = 2
+"""Fewest fit rows per label, on average, with which `linear` is fitted."""
+
+
+def can_fit(kind: HeadKind, num_rows: int, num_labels: int) -> bool:
+    """Whether there are enough fit rows for this head. `linear` has a weight for each pair of labels and prompt."""
+    return kind != "linear" or num_rows >= max(_LEAST_ROWS, _LEAST_ROWS_PER_LABEL * num_labels)
+
+
+class FittedHead(NamedTuple):
+    """A head, and how well it does without the rows that it is judged on."""
+
+    head: Head
+    losses: FloatArray  #: `[rows]` (nats), each under a head that was fitted without the row's fold
+
+
+def fit_head(kind: HeadKind, label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> FittedHead:
+    """Fit a head on labelled rows, and cross-validate it.
+
+    The folds are label-stratified and depend only on the order of the rows. The strength of the L2 penalty of `linear`
+    is the best of a short grid by cross-validated log-loss.
+
+    Args:
+        label_log_probs: `[prompts, rows, labels]`.
+        gold: `[rows]`, index of each row's label.
+    """
+    if kind != "linear":
+        return FittedHead(_FITS[kind](label_log_probs, gold), cross_validate(kind, label_log_probs, gold))
+    losses = {c: cross_validate_linear(label_log_probs, gold, c) for c in INVERSE_L2}
+    best = min(INVERSE_L2, key=lambda c: float(losses[c].mean()))
+    return FittedHead(_fit_linear(label_log_probs, gold, best), losses[best])
+
+
+def cross_validate(
+    kind: Literal["argmax", "prior"], label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray
+) -> FloatArray:
+    """`[rows]`, loss of each row (nats) under a head that was fitted without the row's fold."""
+    return _hold_out(_FITS[kind], label_log_probs, gold)
+
+
+def cross_validate_linear(
+    label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray, inverse_l2: float
+) -> FloatArray:
+    """As `cross_validate`, of `linear` at one strength of L2."""
+    return _hold_out(lambda x, y: _fit_linear(x, y, inverse_l2), label_log_probs, gold)
+
+
+def _fit_argmax(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> ArgmaxHead:
+    return ArgmaxHead(temperature=_fit_temperature(ArgmaxHead(), label_log_probs, gold))
+
+
+def _fit_prior(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> PriorHead:
+    biases = prior_biases(label_log_probs, log_label_shares(gold, label_log_probs.shape[2]))
+    head = PriorHead(biases=_rows(biases))
+    return head.model_copy(update={"temperature": _fit_temperature(head, label_log_probs, gold)})
+
+
+_FITS: dict[Literal["argmax", "prior"], Callable[[LabelLogProbs | FloatArray, IndexArray], Head]] = {
+    "argmax": _fit_argmax,
+    "prior": _fit_prior,
+}
+
+
+def _fit_temperature(
+    head: ArgmaxHead | PriorHead, label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray
+) -> float:
+    """The temperature with the least log-loss (Guo et al., "On Calibration of Modern Neural Networks", ICML 2017)."""
+
+    def loss(log_temperature: float) -> float:
+        tempered = head.model_copy(update={"temperature": float(np.exp(log_temperature))})
+        return float(gold_losses(tempered.class_log_probs(label_log_probs), gold).mean())
+
+    return float(np.exp(minimize_scalar(loss, bounds=_LOG_TEMPERATURES, method="bounded").x))
+
+
+def _fit_linear(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray, inverse_l2: float) -> LinearHead:
+    features, num_labels = side_by_side(label_log_probs), label_log_probs.shape[2]
+    means, scales = features.mean(axis=0), features.std(axis=0)
+    scales = np.where(scales > 0.0, scales, 1.0)
+    weights, intercepts = fit_regression((features - means) / scales, gold, num_labels, inverse_l2)
+    return LinearHead(
+        means=tuple(means.tolist()),
+        scales=tuple(scales.tolist()),
+        weights=_rows(weights),
+        intercepts=tuple(intercepts.tolist()),
+        inverse_l2=inverse_l2,
+    )
+
+
+def _hold_out(
+    fit: Callable[[FloatArray, IndexArray], Head], label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray
+) -> FloatArray:
+    losses = np.empty(len(gold))
+    for held_out, rest in cut_folds(gold):
+        head = fit(np.asarray(label_log_probs[:, rest], dtype=np.float64), gold[rest])
+        losses[held_out] = gold_losses(head.class_log_probs(label_log_probs[:, held_out]), gold[held_out])
+    return losses
+
+
+def _rows(matrix: FloatArray) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(row) for row in matrix.tolist())

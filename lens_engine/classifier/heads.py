@@ -1,0 +1,112 @@
+"""Heads: from the label log-probabilities of one or several prompts to class probabilities.
+
+`argmax` is the paper's: the label words' probabilities as they are. `prior` takes out each prompt's bias towards some
+labels. `linear` is multinomial logistic regression on the label log-probabilities of all prompts side by side:
+stacking (Wolpert, 1992); for one prompt it is LinC (Abbas et al., 2024).
+"""
+
+from functools import cached_property
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+from scipy.special import log_softmax
+
+from lens_engine.types import FloatArray, LabelLogProbs, Record
+
+HeadKind = Literal["argmax", "prior", "linear"]
+HEAD_KINDS: tuple[HeadKind, ...] = ("argmax", "prior", "linear")
+"""From the simplest to the one with the most parameters."""
+
+_LEAST_LOG_PROB = float(np.log(1e-6))
+"""Floor of a class log-probability: `linear` gives a label that no fit row has the probability 0."""
+
+
+class ArgmaxHead(Record):
+    """The label words' probabilities, normalised over the labels; over several prompts, their geometric mean."""
+
+    kind: Literal["argmax"] = "argmax"
+    temperature: float = Field(1.0, gt=0.0, description="Divisor of the log-probabilities; changes no prediction.")
+
+    def class_log_probs(self, label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:
+        """`[prompts, rows, labels]` -> `[rows, labels]`, natural log."""
+        return _normalise(mean_within_labels(label_log_probs) / self.temperature)
+
+
+class PriorHead(Record):
+    """As `argmax`, with a bias for each prompt and label that gives each label its share of the fit rows."""
+
+    kind: Literal["prior"] = "prior"
+    biases: tuple[tuple[float, ...], ...] = Field(description="Added to the log-probabilities, by prompt and label.")
+    temperature: float = Field(1.0, gt=0.0, description="Divisor of the log-probabilities; changes no prediction.")
+
+    def class_log_probs(self, label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:
+        """`[prompts, rows, labels]` -> `[rows, labels]`, natural log."""
+        corrected = label_log_probs.astype(np.float64) + np.array(self.biases)[:, None, :]
+        return _normalise(mean_within_labels(corrected) / self.temperature)
+
+
+class LinearHead(Record):
+    """Multinomial logistic regression with L2 on the standardised label log-probabilities of all prompts."""
+
+    kind: Literal["linear"] = "linear"
+    means: tuple[float, ...] = Field(description="Mean of each feature; features are prompt after prompt.")
+    scales: tuple[float, ...] = Field(description="Standard deviation of each feature.")
+    weights: tuple[tuple[float, ...], ...] = Field(description="Weights, by label and feature.")
+    intercepts: tuple[float, ...] = Field(description="Intercept of each label.")
+    inverse_l2: float = Field(gt=0.0, description="Inverse strength of the L2 penalty, chosen by cross-validation.")
+
+    def class_log_probs(self, label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:
+        """`[prompts, rows, labels]` -> `[rows, labels]`, natural log."""
+        means, scales, weights, intercepts = self._arrays
+        standardised = (side_by_side(label_log_probs) - means) / scales
+        return _normalise(standardised @ weights.T + intercepts)
+
+    @cached_property
+    def _arrays(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        return np.array(self.means), np.array(self.scales), np.array(self.weights), np.array(self.intercepts)
+
+
+Head = Annotated[ArgmaxHead | PriorHead | LinearHead, Field(discriminator="kind")]
+
+
+def mean_within_labels(label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:
+    """Log-probabilities normalised over the labels, averaged over the prompts: `[prompts, rows, labels]` -> `[rows,
+    labels]` float64."""
+    return np.asarray(log_softmax(label_log_probs.astype(np.float64), axis=2).mean(axis=0))
+
+
+def side_by_side(label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:
+    """Features of `linear`: `[prompts, rows, labels]` -> `[rows, prompts * labels]` float64."""
+    prompts, rows, labels = label_log_probs.shape
+    return np.asarray(label_log_probs.astype(np.float64).transpose(1, 0, 2).reshape(rows, prompts * labels))
+
+
+def prior_biases(label_log_probs: LabelLogProbs | FloatArray, log_shares: FloatArray) -> FloatArray:
+    """`b_l = log share_l - mean log p_l` of each prompt: `[prompts, rows, labels]` -> `[prompts, labels]`.
+
+    Args:
+        log_shares: `[labels]`, log of each label's share of the rows.
+    """
+    return np.asarray(log_shares - label_log_probs.astype(np.float64).mean(axis=1))
+
+
+def log_label_shares(gold: np.ndarray[tuple[int], np.dtype[np.intp]], num_labels: int) -> FloatArray:
+    """`[labels]`, log of each label's share of the rows; half a row is added to each label."""
+    counts = np.bincount(gold, minlength=num_labels) + 0.5
+    return np.asarray(np.log(counts / counts.sum()))
+
+
+def _normalise(scores: FloatArray) -> FloatArray:
+    return np.asarray(np.maximum(log_softmax(scores, axis=1), _LEAST_LOG_PROB))
+
+
+def logit_bias(head: Head, first_tokens: list[int] | None) -> dict[str, float] | None:
+    """Bias of each label word's first token that gives the head's predictions for one prompt.
+
+    None if the head is `linear`, or `first_tokens` is None.
+    """
+    if first_tokens is None or isinstance(head, LinearHead):
+        return None
+    biases = head.biases[0] if isinstance(head, PriorHead) else [0.0] * len(first_tokens)
+    return {str(token): bias for token, bias in zip(first_tokens, biases, strict=True)}

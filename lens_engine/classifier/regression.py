@@ -1,0 +1,55 @@
+"""Multinomial logistic regression with L2, and the folds of its cross-validation."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lens_engine.types import FloatArray, IndexArray
+
+INVERSE_L2 = (0.01, 0.1, 1.0)
+"""Grid of the inverse strength of L2 for standardised features."""
+
+_FOLDS = 5
+_NEVER = -1e3
+"""Intercept of a label that no row has; JSON has no infinity."""
+
+
+class Regression(NamedTuple):
+    """Scores of the labels are `features @ weights.T + intercepts`."""
+
+    weights: FloatArray  #: `[labels, features]`
+    intercepts: FloatArray  #: `[labels]`
+
+
+def fit_regression(features: Any, gold: IndexArray, num_labels: int, inverse_l2: float) -> Regression:
+    """Fit on rows; a label that no row has is never predicted.
+
+    Args:
+        features: `[rows, features]`, an array or a sparse matrix.
+        gold: `[rows]`, index of each row's label.
+    """
+    from sklearn.linear_model import LogisticRegression  # slow to import; a user of the types does not need it
+    from threadpoolctl import threadpool_limits
+
+    weights, intercepts = np.zeros((num_labels, features.shape[1])), np.full(num_labels, _NEVER)
+    known = np.unique(gold)
+    if len(known) == 1:
+        intercepts[known] = 0.0
+        return Regression(weights, intercepts)
+    regression: Any = LogisticRegression(C=inverse_l2, solver="newton-cg", max_iter=200)  # type: ignore[no-untyped-call]
+    with threadpool_limits(1):  # type: ignore[no-untyped-call]  # the matrices are small: threads would only wait for each other
+        regression.fit(features, gold)
+    if len(known) == 2:  # one row of coefficients: the log-odds of the second label
+        weights[known[1]], intercepts[known] = regression.coef_[0], (0.0, regression.intercept_[0])
+    else:
+        weights[known], intercepts[known] = regression.coef_, regression.intercept_
+    return Regression(weights, intercepts)
+
+
+def cut_folds(gold: IndexArray) -> Iterator[tuple[IndexArray, IndexArray]]:
+    """The rows of each fold, and the rows outside it; label-stratified, and the same for the same labels."""
+    fold_of = np.empty(len(gold), dtype=np.intp)
+    fold_of[np.argsort(gold, kind="stable")] = np.arange(len(gold)) % _FOLDS
+    for fold in range(min(_FOLDS, len(gold))):
+        yield np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)

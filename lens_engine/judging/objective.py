@@ -1,0 +1,81 @@
+"""Objectives: what a permutation is ranked by.
+
+`accuracy` is the paper's: accuracy of the label words' probabilities as they are, then the mean margin. At eight
+demonstrations most of the spread of that accuracy between permutations is a bias towards some labels, which a head
+takes out. `head` looks through the head `prior`: accuracy, then log-loss, without that bias.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from scipy.special import log_softmax
+
+from lens_engine.classifier.heads import log_label_shares
+from lens_engine.classifier.quality import gold_losses
+from lens_engine.judging.judgement import Judgement
+from lens_engine.judging.score import Score
+from lens_engine.types import FloatArray, IndexArray
+
+_PRIOR_ROWS = 10
+"""Weight, in rows, of the mean over all permutations in the estimate of one permutation's bias from few rows."""
+
+
+class RankingObjective(Protocol):
+    """Ranks permutations that were judged on the same rows."""
+
+    def scores(self, judgements: Sequence[Judgement], *, is_final: bool) -> list[Score]:
+        """The score of each judgement.
+
+        Args:
+            is_final: whether the judgements are on all rows; then a score depends on its own judgement alone.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class AccuracyObjective:
+    """The paper's: by accuracy, then by the mean margin."""
+
+    dtype: str = "float32"  #: number format of the log-probabilities
+
+    def scores(self, judgements: Sequence[Judgement], *, is_final: bool) -> list[Score]:  # noqa: ARG002
+        return [Score.of(judgement, self.dtype) for judgement in judgements]
+
+
+@dataclass(frozen=True)
+class HeadObjective:
+    """By accuracy under the head `prior`, then by log-loss.
+
+    On few rows the mean of a permutation's label log-probabilities is shrunk towards the mean over all permutations
+    judged on these rows.
+    """
+
+    log_shares: FloatArray  #: `[labels]`, log of each label's share of all rows
+    dtype: str = "float32"  #: number format of the log-probabilities
+
+    @classmethod
+    def of(cls, gold: IndexArray, num_labels: int, dtype: str = "float32") -> "HeadObjective":
+        return cls(log_label_shares(gold, num_labels), dtype)
+
+    def scores(self, judgements: Sequence[Judgement], *, is_final: bool) -> list[Score]:
+        if not judgements:
+            return []
+        means = np.array([_within_labels(judgement).mean(axis=0) for judgement in judgements])  # [permutations, labels]
+        if not is_final:
+            num_rows = len(judgements[0].gold)
+            means = (num_rows * means + _PRIOR_ROWS * means.mean(axis=0)) / (num_rows + _PRIOR_ROWS)
+        return [self._score(judgement, mean) for judgement, mean in zip(judgements, means, strict=True)]
+
+    def _score(self, judgement: Judgement, mean: FloatArray) -> Score:
+        corrected = np.asarray(log_softmax(_within_labels(judgement) - mean + self.log_shares, axis=1))
+        seen_through = Judgement(corrected.astype(np.float32), judgement.gold)
+        return replace(
+            Score.of(seen_through, self.dtype), log_loss=float(gold_losses(corrected, judgement.gold).mean())
+        )
+
+
+def _within_labels(judgement: Judgement) -> FloatArray:
+    """`[rows, labels]`, log-probabilities normalised over the labels."""
+    return np.asarray(log_softmax(judgement.label_log_probs.astype(np.float64), axis=1))

@@ -1,0 +1,156 @@
+"""Contenders: the prompts of the classifier and of its rivals, each with its price.
+
+All contenders are given the same rows, the same choice of size and head, and the same budget.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lens_engine.classifier.ensemble import order_members
+from lens_engine.judging.judgement import EvaluationRows
+from lens_engine.metering.cost import Cost
+from lens_engine.metering.meter import Meter
+from lens_engine.methods.base import Findings, Method, Run
+from lens_engine.methods.permutations import draw_permutation
+from lens_engine.methods.random import RandomTally, draw_random
+from lens_engine.randomness import make_generator
+from lens_engine.result import ContenderName
+from lens_engine.rows.quotas import count_labels, share_equally
+from lens_engine.types import Example, LabelLogProbs, Permutation
+
+_ROOM = 8
+"""Tokens kept free in the context after the long prompt."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Prompts, in the order in which an ensemble takes them."""
+
+    prompts: tuple[tuple[Example, ...], ...]
+    fit_rows: int  #: number of rows on which the head is fitted; see `pick_fit_rows`
+    known: LabelLogProbs | None = None  #: `[prompts, rows, labels]` on the validation rows, if they were judged
+
+
+@dataclass(frozen=True)
+class Contenders:
+    """The contenders of a run whose search was charged with `charged_pairs` (permutation, row) pairs."""
+
+    run: Run
+    method: Method[Any]
+    charged_pairs: int
+    num_confirmed: int
+
+    @property
+    def size(self) -> int:
+        """Number of prompts of a rival."""
+        return self.run.config.classifier.max_prompts
+
+    @property
+    def is_paper(self) -> bool:
+        """Whether the classifier is the single prompt with the paper's head, which needs no fit."""
+        return self.size == 1 and self.run.config.classifier.head == "argmax"
+
+    @property
+    def wanted(self) -> list[ContenderName]:
+        """The rivals that the options ask for, in order of importance."""
+        report = self.run.config.report
+        has_rival = self.method.planned_pairs is not None
+        asked: dict[ContenderName, bool] = {
+            "zero_shot_head": not self.is_paper,
+            "random_ensemble": has_rival and report.random_and_validation and report.random_ensemble,
+            "random_prompts": has_rival and report.random_prompts,
+            "long_prompt": report.long_prompt and self.method.num_demonstrations > 0,
+        }
+        return [name for name, is_asked in asked.items() if is_asked]
+
+    @property
+    def num_random(self) -> int:
+        """Number of random permutations that random-and-validation judges at equal budget."""
+        return self.run.prices.rival_permutations(self.charged_pairs, self.num_confirmed)
+
+    def price(self, name: ContenderName) -> Cost:
+        """The cost of fitting and testing a contender."""
+        prices, n = self.run.prices, self.method.num_demonstrations
+        num_validation = len(self.run.rows.validation)
+        if name == "classifier":
+            size = self.method.num_prompts
+            new = 0 if self.is_paper else prices.fit_rows(size * n) - num_validation * self.method.judges_prompts
+            return prices.classifying(size, new, n)
+        if name == "zero_shot_head":
+            return prices.classifying(1, prices.fit_rows(0), 0)
+        if name == "random_ensemble":
+            return prices.classifying(self.size, prices.fit_rows(self.size * n) - num_validation, n)
+        if name == "random_prompts":
+            return prices.classifying(self.size, prices.fit_rows(self.size * n, self._rows_without_search), n)
+        return prices.classifying(1, prices.fit_rows(self.size * n), self.size * n)
+
+    def make(self, name: ContenderName, findings: Findings, chosen: Permutation, tally: RandomTally) -> Contender:
+        """The contender of this name.
+
+        Args:
+            findings: of the method; its pool holds the prompts of the classifier.
+            chosen: the single prompt, which is the classifier if the method has no pool.
+            tally: of random-and-validation.
+        """
+        total = self.run.config.classifier.fit_rows
+        if name == "classifier":
+            return self._own(findings, chosen, total)
+        if name == "zero_shot_head":
+            return Contender(((),), total)
+        if name == "random_ensemble":
+            pool, log_probs = draw_random(self.run, 0, tally.drawn), tally.log_probs
+            if log_probs is None:
+                raise RuntimeError("random-and-validation kept no label log-probabilities")
+            return self._choose_members(pool, log_probs, total)
+        if name == "random_prompts":
+            return Contender(self._pick(draw_random(self.run, 0, self.size)), self._rows_without_search)
+        return Contender((self._draw_long(),), total)
+
+    def fit_to_context(self, contender: Contender, meter: Meter) -> Contender:
+        """The contender with each prompt cut to the model's context, from its end."""
+        task, rows = self.run.task, self.run.rows
+        queries = [task.render_query(example.text) for split in (rows.test, rows.candidates) for example in split]
+        meter.learn_lengths(queries)
+        longest = max(map(meter.count_tokens, queries)) + max(map(meter.count_tokens, task.label_spans))
+        room = meter.scorer.max_prompt_tokens - longest - _ROOM
+        prompts = list[tuple[Example, ...]]()
+        for prompt in contender.prompts:
+            lengths = np.cumsum([meter.count_tokens(task.render_demonstration(example)) for example in prompt])
+            prompts.append(prompt[: int((lengths <= room).sum())])
+        return Contender(tuple(prompts), contender.fit_rows, contender.known)
+
+    @property
+    def _rows_without_search(self) -> int:
+        """Number of fit rows that the budget of search and classifier buys for random prompts."""
+        prices, size = self.run.prices, self.size
+        fit_rows = prices.fit_rows(size * self.method.num_demonstrations)
+        return fit_rows + self.num_random * len(self.run.rows.validation) // size
+
+    def _own(self, findings: Findings, chosen: Permutation, total: int) -> Contender:
+        if self.is_paper or not findings.pool:
+            return Contender(self._pick([chosen]), total)
+        if findings.pool_log_probs is None:
+            return Contender(self._pick(findings.pool[: self.size]), total)
+        return self._choose_members(findings.pool, findings.pool_log_probs, total)
+
+    def _choose_members(self, pool: Sequence[Permutation], log_probs: LabelLogProbs, total: int) -> Contender:
+        gold = EvaluationRows(self.run.task, self.run.rows.validation).gold
+        members = list(order_members(log_probs, gold, self.size, self.run.config.classifier.head))
+        return Contender(self._pick([pool[one] for one in members]), total, log_probs[members])
+
+    def _pick(self, permutations: Sequence[Permutation]) -> tuple[tuple[Example, ...], ...]:
+        candidates = self.run.rows.candidates
+        return tuple(tuple(candidates[index] for index in permutation) for permutation in permutations)
+
+    def _draw_long(self) -> tuple[Example, ...]:
+        """One random prompt with as many demonstrations as the classifier's prompts together; the labels alternate."""
+        rows, task = self.run.rows, self.run.task
+        number = min(self.size * self.method.num_demonstrations, len(rows.candidates))
+        labels = task.index_labels(rows.candidates)
+        quotas = share_equally(number, count_labels(rows.candidates, task.labels))
+        rng = make_generator(self.run.config.seed, "long prompt")
+        permutation = draw_permutation(labels, tuple(quotas.values()), rng)
+        return tuple(rows.candidates[index] for index in permutation)

@@ -1,0 +1,108 @@
+"""The verdict: which contender to use, and how the classifier compares with each rival."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lens_engine.judging.statistics import compare
+from lens_engine.result import Comparison, ContenderName, Verdict
+from lens_engine.run.state import Evaluation
+
+_CLEARLY_CHEAPER = 0.8
+"""Share of the classifier's tokens per input below which a rival counts as cheaper."""
+
+_SHOWN: dict[ContenderName, str] = {
+    "classifier": "the classifier",
+    "support_examples": "the support examples alone",
+    "zero_shot": "the zero-shot prompt",
+    "zero_shot_head": "the zero-shot prompt with a head",
+    "random_and_validation": "random-and-validation",
+    "random_ensemble": "the ensemble of random permutations",
+    "random_prompts": "random prompts",
+    "long_prompt": "one long random prompt",
+    "bag_of_words": "a bag of words",
+}
+_PROMPT_BASED: tuple[ContenderName, ...] = ("zero_shot_head", "random_ensemble", "random_prompts", "long_prompt")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    name: ContenderName
+    correct: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    tokens: float  #: per input
+
+    @property
+    def accuracy(self) -> float:
+        return float(self.correct.mean())
+
+
+def reach_verdict(evaluation: Evaluation) -> Verdict | None:
+    """The verdict on what was tested; None if no classifier was tested."""
+    entries = _list_entries(evaluation)
+    own = entries.get("classifier")
+    if own is None:
+        return None
+    comparisons = tuple(
+        compare(entry.name, own.correct, entry.correct) for entry in entries.values() if entry is not own
+    )
+    use = _choose(list(entries.values()), own)
+    main = next((one for one in comparisons if one.rival == "random_and_validation"), None)
+    return Verdict(
+        use=use.name,
+        sentence=_write_sentence(use, own, entries, comparisons),
+        ahead=None if main is None else main.ahead,
+        significant=None if main is None else main.significant,
+        comparisons=comparisons,
+    )
+
+
+def _list_entries(evaluation: Evaluation) -> dict[ContenderName, _Entry]:
+    """The classifier first, then its rivals."""
+    report, baselines = evaluation.classifier, evaluation.baselines
+    if report is None:
+        return {}
+    tokens: dict[ContenderName, float] = {"classifier": report.tokens_per_input}
+    for name in _PROMPT_BASED:
+        rival = getattr(baselines, name)
+        if rival is not None:
+            tokens[name] = rival.tokens_per_input
+    tokens["bag_of_words"] = 0.0
+    tokens["random_and_validation"] = report.frontier[0].tokens_per_input
+    correct = dict(evaluation.correct)
+    if "classifier" not in correct:  # the classifier is the single prompt with the paper's head
+        correct["classifier"] = correct.pop("support_examples")
+    return {name: _Entry(name, np.array(correct[name]), tokens[name]) for name in tokens if name in correct}
+
+
+def _choose(entries: list[_Entry], own: _Entry) -> _Entry:
+    """The cheapest within one standard error of the best. Lens's own, unless another is clearly cheaper or better."""
+    best = max(entries, key=lambda entry: (entry.accuracy, entry is own))
+    close = [entry for entry in entries if _is_within_one_error(entry, best)]
+    if own in close:
+        close = [entry for entry in close if entry is own or entry.tokens < _CLEARLY_CHEAPER * own.tokens]
+    return min(close, key=lambda entry: (entry.tokens, -entry.accuracy))
+
+
+def _is_within_one_error(entry: _Entry, best: _Entry) -> bool:
+    """Whether the best leads by at most one standard error of the difference, paired by row."""
+    differences = best.correct.astype(float) - entry.correct
+    return bool(differences.mean() <= differences.std(ddof=1) / np.sqrt(len(differences)))
+
+
+def _write_sentence(
+    use: _Entry, own: _Entry, entries: dict[ContenderName, _Entry], comparisons: tuple[Comparison, ...]
+) -> str:
+    opening = f"Use {_SHOWN[use.name]}: {use.accuracy:.3f} on {len(use.correct)} test rows, {_show_price(use)}"
+    if use is not own:
+        lead = next(one for one in comparisons if one.rival == use.name)
+        return f"{opening}; the classifier has {own.accuracy:.3f}, {_show_price(own)} (p = {lead.p_value:.2g})."
+    shown = [
+        f"{_SHOWN[one.rival]} has {entries[one.rival].accuracy:.3f} (p = {one.p_value:.2g})"
+        for one in comparisons
+        if one.rival in ("random_and_validation", "bag_of_words")
+    ]
+    return "; ".join([opening, *shown]) + "."
+
+
+def _show_price(entry: _Entry) -> str:
+    return f"for {entry.tokens:,.0f} tokens an input" if entry.tokens else "without a language model"
