@@ -13,6 +13,7 @@ from lens_engine.classifier.heads import (
     LinearHead,
     PriorHead,
     log_label_shares,
+    mean_within_labels,
     prior_biases,
     side_by_side,
 )
@@ -71,13 +72,13 @@ def cross_validate_linear(
 
 
 def _fit_argmax(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> ArgmaxHead:
-    return ArgmaxHead(temperature=_fit_temperature(ArgmaxHead(), label_log_probs, gold))
+    return ArgmaxHead(temperature=_fit_temperature(mean_within_labels(label_log_probs), gold))
 
 
 def _fit_prior(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> PriorHead:
     biases = prior_biases(label_log_probs, log_label_shares(gold, label_log_probs.shape[2]))
-    head = PriorHead(biases=_rows(biases))
-    return head.model_copy(update={"temperature": _fit_temperature(head, label_log_probs, gold)})
+    corrected = mean_within_labels(label_log_probs + biases[:, None, :])
+    return PriorHead(biases=_rows(biases), temperature=_fit_temperature(corrected, gold))
 
 
 _FITS: dict[Literal["argmax", "prior"], Callable[[LabelLogProbs | FloatArray, IndexArray], Head]] = {
@@ -86,16 +87,23 @@ _FITS: dict[Literal["argmax", "prior"], Callable[[LabelLogProbs | FloatArray, In
 }
 
 
-def _fit_temperature(
-    head: ArgmaxHead | PriorHead, label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray
-) -> float:
-    """The temperature with the least log-loss (Guo et al., "On Calibration of Modern Neural Networks", ICML 2017)."""
+def _fit_temperature(scores: FloatArray, gold: IndexArray) -> float:
+    """The temperature with the least log-loss (Guo et al., "On Calibration of Modern Neural Networks", ICML 2017).
+
+    Args:
+        scores: `[rows, labels]`, divided by the temperature before they are normalised.
+    """
+    of_gold = np.take_along_axis(scores, gold[:, None], axis=1)
+    behind = scores - of_gold  # the loss of a row is the log of the sum of exp(behind / temperature)
+    most = behind.max(axis=1)
 
     def loss(log_temperature: float) -> float:
-        tempered = head.model_copy(update={"temperature": float(np.exp(log_temperature))})
-        return float(gold_losses(tempered.class_log_probs(label_log_probs), gold).mean())
+        inverse = np.exp(-log_temperature)
+        rest = np.exp((behind - most[:, None]) * inverse).sum(axis=1)
+        return float((most * inverse + np.log(rest)).mean())
 
-    return float(np.exp(minimize_scalar(loss, bounds=_LOG_TEMPERATURES, method="bounded").x))
+    found = minimize_scalar(loss, bounds=_LOG_TEMPERATURES, method="bounded", options={"xatol": 1e-3})
+    return float(np.exp(found.x))
 
 
 def _fit_linear(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray, inverse_l2: float) -> LinearHead:

@@ -1,6 +1,7 @@
 """Multinomial logistic regression with L2, and the folds of its cross-validation."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,6 @@ def fit_regression(features: Any, gold: IndexArray, num_labels: int, inverse_l2:
         gold: `[rows]`, index of each row's label.
     """
     from sklearn.linear_model import LogisticRegression  # slow to import; a user of the types does not need it
-    from threadpoolctl import threadpool_limits
 
     weights, intercepts = np.zeros((num_labels, features.shape[1])), np.full(num_labels, _NEVER)
     known = np.unique(gold)
@@ -38,13 +38,21 @@ def fit_regression(features: Any, gold: IndexArray, num_labels: int, inverse_l2:
         intercepts[known] = 0.0
         return Regression(weights, intercepts)
     regression: Any = LogisticRegression(C=inverse_l2, solver="newton-cg", max_iter=200)  # type: ignore[no-untyped-call]
-    with threadpool_limits(1):  # type: ignore[no-untyped-call]  # the matrices are small: threads would only wait for each other
+    with _threads().limit(limits=1):  # the matrices are small: threads would only wait for each other
         regression.fit(features, gold)
     if len(known) == 2:  # one row of coefficients: the log-odds of the second label
         weights[known[1]], intercepts[known] = regression.coef_[0], (0.0, regression.intercept_[0])
     else:
         weights[known], intercepts[known] = regression.coef_, regression.intercept_
     return Regression(weights, intercepts)
+
+
+@cache
+def _threads() -> Any:
+    """Finds the libraries with threads once, which takes 10 ms."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()  # type: ignore[no-untyped-call]
 
 
 def cut_folds(gold: IndexArray) -> Iterator[tuple[IndexArray, IndexArray]]:

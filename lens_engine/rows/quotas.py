@@ -8,7 +8,6 @@ from typing import TypeVar
 import numpy as np
 
 from lens_engine.config import SelectionConfig
-from lens_engine.errors import InvalidConfig
 from lens_engine.types import Example, FloatArray, IndexArray
 
 T = TypeVar("T")
@@ -19,23 +18,14 @@ class Quotas:
     """How many demonstrations of each label a permutation has. Computed once, from the labels and the options."""
 
     num_demonstrations: int
-    by_label: Mapping[str, int] | None  #: None if permutations need not be label-balanced
+    by_label: Mapping[str, int] | None  #: None if permutations need not, or cannot, be label-balanced
 
     @classmethod
     def of(cls, labels: Sequence[str], config: SelectionConfig) -> "Quotas":
-        """
-        Raises:
-            InvalidConfig: there are fewer demonstrations than labels in label-balanced permutations.
-        """
+        """With fewer demonstrations than labels, a permutation shows some of the labels, whichever are drawn."""
         n = config.num_demonstrations
-        if not config.balanced:
+        if not config.balanced or n < len(labels):
             return cls(n, None)
-        if n < len(labels):
-            raise InvalidConfig(
-                f"num_demonstrations is {n}, but there are {len(labels)} labels; "
-                f"use at least {len(labels)}, or set balanced to false",
-                field="options.num_demonstrations",
-            )
         return cls(n, share_equally(n, dict.fromkeys(labels, n)))
 
     def needed(self, label: str) -> int:

@@ -66,8 +66,7 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
             `splits.leaked_rows` is "reject".
         ClassTooSmall: a label has fewer examples than the splits and its quota need; the message
             names the label and the number.
-        InvalidConfig: a label-balanced selection has fewer demonstrations than labels, or filtering
-            keeps fewer examples than a permutation needs.
+        InvalidConfig: filtering keeps fewer examples than a permutation needs.
     """
     labels = problem.task.labels
     quotas = Quotas.of(labels, config)
@@ -178,11 +177,10 @@ def _take_candidates(rest: list[Example], labels: Sequence[str], config: Selecti
 
 
 def check_sizes(split: SplitRows, labels: Sequence[str], config: SelectionConfig) -> None:
-    """Refuse splits with too few candidates, or with a label that has no row in a split that needs one.
+    """Refuse splits with too few candidates, or with a label that has no row in a split with a place for each label.
 
     Raises:
         InvalidDataset, ClassTooSmall: see `split_examples`.
-        InvalidConfig: an option leaves a split fewer rows than there are labels.
     """
     if len(split.candidates) < config.num_demonstrations:
         raise InvalidDataset(
@@ -191,24 +189,22 @@ def check_sizes(split: SplitRows, labels: Sequence[str], config: SelectionConfig
             field="dataset",
         )
     candidates = count_labels(split.candidates, labels)
-    score_size = plan_rounds(len(split.candidates), config.filtering)[-1].score_size
-    for name, rows, option, wanted in (
-        ("test", split.test, "splits.test", config.splits.test),
-        ("validation", split.validation, "splits.validation", config.splits.validation),
-        ("score", split.score_set, "filtering.initial_score_size", score_size),
-    ):
-        if wanted is not None and wanted < len(labels):
-            raise InvalidConfig(
-                f"{option} is {wanted}, and each of the {len(labels)} labels needs a {name} row; raise it",
-                field=f"options.{option}",
-            )
-        counts = count_labels(rows, labels)
-        for label in labels:
-            if not counts[label]:
-                _refuse_class(label, name, 1, counts[label])
+    for name, rows in _splits_with_labels(split):
+        for label in _missing_labels(rows, labels):
+            if len(rows) >= len(labels):  # a smaller split cannot hold every label; a warning says so
+                _refuse_class(label, name, 1, 0)
     for label, quota in (split.quotas.by_label or {}).items():
         if candidates[label] < quota:
             _refuse_class(label, "candidate", quota, candidates[label])
+
+
+def _splits_with_labels(split: SplitRows) -> tuple[tuple[str, tuple[Example, ...]], ...]:
+    """The splits in which every label should have a row, by name."""
+    return ("test", split.test), ("validation", split.validation), ("score", split.score_set)
+
+
+def _missing_labels(rows: Sequence[Example], labels: Sequence[str]) -> list[str]:
+    return [label for label, count in count_labels(rows, labels).items() if not count]
 
 
 def _refuse_class(label: str, split: str, needed: int, found: int) -> None:
@@ -235,7 +231,15 @@ def _with_warnings(
     ):
         if found < wanted:
             warnings.append(f"{found} {name} rows instead of {wanted}: the dataset is small")
-    if config.balanced and config.num_demonstrations % len(labels):
+    for name, rows in _splits_with_labels(split):
+        missing = _missing_labels(rows, labels)
+        if missing:
+            warnings.append(f"{len(missing)} of {len(labels)} labels have none of the {len(rows)} {name} rows")
+    if config.num_demonstrations < len(labels):
+        warnings.append(
+            f"a prompt of {config.num_demonstrations} demonstrations shows only some of the {len(labels)} labels"
+        )
+    elif config.balanced and config.num_demonstrations % len(labels):
         warnings.append(
             f"{config.num_demonstrations} demonstrations cannot be split evenly over {len(labels)} labels; "
             "quotas differ by one"

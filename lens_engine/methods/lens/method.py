@@ -8,8 +8,10 @@ survivors), keeps the best few (the beam), and then tries children of the beam: 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from lens_engine.errors import NothingSelected
@@ -131,7 +133,9 @@ class Lens(Method[LensState]):
 
     def pack(self, state: LensState) -> PackedState:
         filtering, search = state.filtering, state.search
-        arrays = {"survivors": filtering.survivors, "contributions": filtering.contributions}
+        arrays: dict[str, NDArray[Any]] = {"survivors": filtering.survivors, "contributions": filtering.contributions}
+        if filtering.answers is not None:
+            arrays["answers"] = filtering.answers
         if search is None:
             return PackedState({"rounds_done": filtering.rounds_done, "search": None}, arrays)
         record = _SearchRecord.of(search).model_dump(mode="json")
@@ -143,7 +147,9 @@ class Lens(Method[LensState]):
 
     def unpack(self, packed: PackedState) -> LensState:
         values, arrays = packed.values, packed.arrays
-        filtering = FilterState(values["rounds_done"], arrays["survivors"], arrays["contributions"])
+        filtering = FilterState(
+            values["rounds_done"], arrays["survivors"], arrays["contributions"], arrays.get("answers")
+        )
         if values["search"] is None:
             return LensState(filtering)
         record = _SearchRecord.model_validate(values["search"])
