@@ -24,6 +24,9 @@ from lens_engine.types import FloatArray, LabelLogProbs, Permutation, Phase, Sto
 
 S = TypeVar("S")
 
+POOL = 24
+"""Largest number of permutations from which the members of an ensemble are chosen: the best on the validation rows."""
+
 
 @dataclass(frozen=True)
 class Run:

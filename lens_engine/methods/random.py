@@ -11,17 +11,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lens_engine.errors import NothingSelected
-from lens_engine.judging.judgement import EvaluationRows
+from lens_engine.judging.judgement import EvaluationRows, Judgement
+from lens_engine.judging.objective import HeadObjective
 from lens_engine.judging.outcome import Finished, Outcome
 from lens_engine.judging.race import Incumbents
 from lens_engine.judging.ranker import Ranker
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
-from lens_engine.methods.base import Findings, FirstStep, Method, PackedState, Run
+from lens_engine.methods.base import POOL, Findings, FirstStep, Method, PackedState, Run
 from lens_engine.methods.permutations import draw_permutations
 from lens_engine.pricing.prices import count_pairs
-from lens_engine.types import FloatArray, LabelLogProbs, Permutation, Phase, Record, StopReason, StoredLogProbs
+from lens_engine.types import FloatArray, Permutation, Phase, Record, StopReason, StoredLogProbs
 
 BATCH = 8
 """Number of random permutations judged between two checkpoints."""
@@ -38,13 +39,8 @@ class RandomTally(Record):
     drawn: int = 0  #: permutations drawn; each was judged on all or some rows
     best: int | None = None  #: number of the best permutation, in the order drawn
     score: Score | None = None
-    judged: tuple[StoredLogProbs, ...] = ()
-    """`[permutations, rows, labels]` of each batch; empty if a race dropped permutations."""
-
-    @property
-    def log_probs(self) -> LabelLogProbs | None:
-        """`[drawn, rows, labels]` on the validation rows; None if a race dropped permutations."""
-        return np.concatenate([batch.array for batch in self.judged]) if self.judged else None
+    pool: tuple[int, ...] = ()  #: numbers of the best permutations for an ensemble, best first
+    pool_log_probs: StoredLogProbs | None = None  #: `[pool, rows, labels]` on the validation rows
 
 
 @dataclass(frozen=True)
@@ -70,9 +66,29 @@ class RandomSearch:
         ranker = self._ranker
         while tally.drawn < total:
             batch = draw_random(self.run, tally.drawn, min(BATCH, total - tally.drawn))
-            outcomes = ranker.judge_all(batch) if self.keeps_all else ranker.race(batch, self._best(tally), places=1)
-            tally = _count(tally, outcomes, keeps_all=self.keeps_all)
+            if self.keeps_all:
+                outcomes = ranker.judge_all(batch)
+                tally = self._with_pool(_count(tally, outcomes), tally.drawn, outcomes)
+            else:
+                tally = _count(tally, ranker.race(batch, self._best(tally), places=1))
             yield tally
+
+    def _with_pool(self, tally: RandomTally, first: int, outcomes: Sequence[Outcome]) -> RandomTally:
+        """The tally with the best of its pool and of new permutations, as the search of LENS ranks them."""
+        found = [one.judgement.label_log_probs for one in outcomes if isinstance(one, Finished)]
+        if tally.pool_log_probs is not None:
+            found = [*tally.pool_log_probs.array, *found]
+        numbers = (*tally.pool, *range(first, tally.drawn))
+        gold = EvaluationRows(self.run.task, self.run.rows.validation).gold
+        objective = HeadObjective.of(gold, len(self.run.task.labels), self.run.dtype)
+        scores = objective.scores([Judgement(one, gold) for one in found], is_final=True)
+        best = sorted(range(len(numbers)), key=lambda one: rank_key((numbers[one],), scores[one]))[:POOL]
+        return tally.model_copy(
+            update={
+                "pool": tuple(numbers[one] for one in best),
+                "pool_log_probs": StoredLogProbs.of(np.array([found[one] for one in best])),
+            }
+        )
 
     @property
     def _ranker(self) -> Ranker:
@@ -84,17 +100,18 @@ class RandomSearch:
         return Incumbents(correct, self.margins)
 
 
-def _count(tally: RandomTally, outcomes: Sequence[Outcome], *, keeps_all: bool) -> RandomTally:
+def _count(tally: RandomTally, outcomes: Sequence[Outcome]) -> RandomTally:
     """The tally after more permutations. If scores are equal, the permutation drawn first is the best."""
     scores = {tally.drawn + place: one.score for place, one in enumerate(outcomes) if isinstance(one, Finished)}
     if tally.best is not None and tally.score is not None:
         scores[tally.best] = tally.score
     best = min(scores, key=lambda number: rank_key((number,), scores[number]))
-    judged = tally.judged
-    if keeps_all:
-        found = [one.judgement.label_log_probs for one in outcomes if isinstance(one, Finished)]
-        judged = (*judged, StoredLogProbs.of(np.array(found)))
-    return RandomTally(drawn=tally.drawn + len(outcomes), best=best, score=scores[best], judged=judged)
+    return tally.model_copy(update={"drawn": tally.drawn + len(outcomes), "best": best, "score": scores[best]})
+
+
+def pick_pool(run: Run, tally: RandomTally) -> tuple[Permutation, ...]:
+    """The permutations of the tally's pool, best first."""
+    return tuple(draw_random(run, number, 1)[0] for number in tally.pool)
 
 
 class FixedChoice(Method[None]):
@@ -196,8 +213,8 @@ class RandomAndValidation(Method[RandomTally]):
             scores=() if state.score is None else (state.score,),
             num_judged=state.drawn,
             warnings=is_short if state.drawn < total else (),
-            pool=tuple(draw_random(self.run, 0, state.drawn)) if self._keeps_all else (),
-            pool_log_probs=state.log_probs,
+            pool=pick_pool(self.run, state),
+            pool_log_probs=None if state.pool_log_probs is None else state.pool_log_probs.array,
         )
 
     @property

@@ -15,7 +15,7 @@ from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.methods.base import Findings, Method, Run
 from lens_engine.methods.permutations import draw_permutation
-from lens_engine.methods.random import RandomTally, draw_random
+from lens_engine.methods.random import RandomTally, draw_random, pick_pool
 from lens_engine.randomness import make_generator
 from lens_engine.result import ContenderName
 from lens_engine.rows.quotas import count_labels, share_equally
@@ -101,10 +101,9 @@ class Contenders:
         if name == "zero_shot_head":
             return Contender(((),), total)
         if name == "random_ensemble":
-            pool, log_probs = draw_random(self.run, 0, tally.drawn), tally.log_probs
-            if log_probs is None:
+            if tally.pool_log_probs is None:
                 raise RuntimeError("random-and-validation kept no label log-probabilities")
-            return self._choose_members(pool, log_probs, total)
+            return self._choose_members(pick_pool(self.run, tally), tally.pool_log_probs.array, total)
         if name == "random_prompts":
             return Contender(self._pick(draw_random(self.run, 0, self.size)), self._rows_without_search)
         return Contender((self._draw_long(),), total)

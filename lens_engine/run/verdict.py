@@ -37,10 +37,10 @@ class _Entry:
 
 
 def reach_verdict(evaluation: Evaluation) -> Verdict | None:
-    """The verdict on what was tested; None if no classifier was tested."""
+    """The verdict on what was tested; None if no classifier was tested, or no rival."""
     entries = _list_entries(evaluation)
     own = entries.get("classifier")
-    if own is None:
+    if own is None or len(entries) == 1:
         return None
     comparisons = tuple(
         compare(entry.name, own.correct, entry.correct) for entry in entries.values() if entry is not own

@@ -24,8 +24,16 @@ _SMALL: dict[str, Any] = {
     "num_demonstrations": 4,
     "splits": {"validation": 20, "confirmation": 16, "test": 60},
     "filtering": {"keep": 24, "rounds": 3, "initial_score_size": 4, "max_score_size": 16},
-    "search": {"beam_width": 4, "substitutions": 3, "reorderings": 1, "iterations": 3},
-    "report": {"random_permutations": 4, "order_shuffles": 3},
+    "search": {"beam_width": 4, "substitutions": 3, "reorderings": 1, "iterations": 3, "objective": "accuracy"},
+    "classifier": {"max_prompts": 1, "head": "argmax", "fit_rows": 0},
+    "report": {
+        "random_permutations": 4,
+        "order_shuffles": 3,
+        "random_ensemble": False,
+        "random_prompts": False,
+        "long_prompt": False,
+        "bag_of_words": False,
+    },
 }
 
 

@@ -24,7 +24,7 @@ from lens_engine.testing import TableScorer
 from lens_engine.types import Phase, StopReason
 
 Make = Callable[..., Any]
-STEPS = ["confirmation", "test", "zero_shot", "random", "random_and_validation", "order"]
+STEPS = ["confirmation", "test", "zero_shot", "random_and_validation", "random", "order"]
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,8 @@ def test_result_holds_every_figure_with_its_rows(whole: SelectionResult) -> None
     assert (random.permutations, random.n, order.permutations, order.n) == (4, 60, 3, 60)
     assert rival.test.n == 60
     assert whole.verdict is not None
-    gained = whole.verdict.only_lens_right - whole.verdict.only_rival_right
+    (comparison,) = whole.verdict.comparisons
+    gained = comparison.only_classifier_right - comparison.only_rival_right
     assert whole.test is not None
     assert gained == round(60 * (whole.test.accuracy - rival.test.accuracy))
 

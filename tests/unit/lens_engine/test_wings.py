@@ -12,9 +12,10 @@ import lens_engine
 ROOT = Path(lens_engine.__file__).parent
 FLOORS = (
     ("types", "errors", "randomness", "disk"),
-    ("task", "config", "result"),
+    ("task", "config"),
     ("presets", "plan", "scoring"),
-    ("language_model", "metering", "rows"),
+    ("classifier",),
+    ("result", "language_model", "metering", "rows"),
     ("reading", "judging", "pricing"),
     ("methods",),
     ("run",),

@@ -48,25 +48,24 @@ def mark(*ranges: tuple[int, int]) -> np.ndarray:
     return hits
 
 
-def test_verdict_counts_only_rows_where_one_is_right() -> None:
-    verdict = compare(mark((0, 60)), mark((0, 45), (60, 65)))
+def test_comparison_counts_only_rows_where_one_is_right() -> None:
+    found = compare("bag_of_words", mark((0, 60)), mark((0, 45), (60, 65)))
 
-    assert (verdict.only_lens_right, verdict.only_rival_right) == (15, 5)
-    assert verdict.better_than_random_and_validation
-    assert verdict.p_value == pytest.approx(0.041389, abs=1e-6)  # the exact test of 15 against 5
+    assert (found.rival, found.only_classifier_right, found.only_rival_right) == ("bag_of_words", 15, 5)
+    assert (found.ahead, found.significant) == (True, True)
+    assert found.p_value == pytest.approx(0.041389, abs=1e-6)  # the exact test of 15 against 5
 
 
-@given(only_lens=st.integers(0, 40), only_rival=st.integers(0, 40))
-def test_p_value_is_twice_the_binomial_tail(only_lens: int, only_rival: int) -> None:
-    verdict = compare(mark((0, only_lens)), mark((50, 50 + only_rival)))
+@given(only_classifier=st.integers(0, 40), only_rival=st.integers(0, 40))
+def test_p_value_is_twice_the_binomial_tail(only_classifier: int, only_rival: int) -> None:
+    found = compare("long_prompt", mark((0, only_classifier)), mark((50, 50 + only_rival)))
 
-    tail = 2 * binom.cdf(min(only_lens, only_rival), only_lens + only_rival, 0.5)
-    assert verdict.p_value == pytest.approx(min(tail, 1.0))
-    assert verdict.better_than_random_and_validation == (only_lens > only_rival)
+    tail = 2 * binom.cdf(min(only_classifier, only_rival), only_classifier + only_rival, 0.5)
+    assert found.p_value == pytest.approx(min(tail, 1.0))
+    assert (found.ahead, found.significant) == (only_classifier > only_rival, found.p_value < 0.05)
 
 
 def test_same_hits_are_no_difference() -> None:
-    verdict = compare(mark((0, 30)), mark((0, 30)))
+    found = compare("long_prompt", mark((0, 30)), mark((0, 30)))
 
-    assert verdict.p_value == 1.0
-    assert not verdict.better_than_random_and_validation
+    assert (found.p_value, found.ahead, found.significant) == (1.0, False, False)

@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lens_engine.config import SelectionConfig
-from lens_engine.errors import InvalidConfig
 from lens_engine.rows.quotas import Quotas, count_labels, share_equally, share_proportionally, spread_evenly
 from lens_engine.types import Example
 
@@ -108,10 +107,10 @@ def test_unbalanced_selection_has_no_quotas() -> None:
     assert quotas.needed("a") == 1
 
 
-def test_fewer_demonstrations_than_labels_are_refused() -> None:
-    with pytest.raises(InvalidConfig, match="num_demonstrations is 2, but there are 3 labels") as refusal:
-        Quotas.of("abc", SelectionConfig(num_demonstrations=2))
-    assert refusal.value.field == "options.num_demonstrations"
+def test_fewer_demonstrations_than_labels_have_no_quotas() -> None:
+    quotas = Quotas.of("abc", SelectionConfig(num_demonstrations=2))
+
+    assert (quotas.num_demonstrations, quotas.by_label) == (2, None)
 
 
 def test_balanced_selection_has_a_group_for_each_label() -> None:

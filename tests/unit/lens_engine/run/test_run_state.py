@@ -11,13 +11,13 @@ from lens_engine.methods.lens.beam import SearchState
 from lens_engine.methods.lens.filtering import FilterState
 from lens_engine.methods.lens.method import Lens, LensState
 from lens_engine.methods.random import RandomTally
-from lens_engine.result import Baselines, Spread, Verdict
+from lens_engine.result import Baselines, Spread
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.run.preparation import prepare_run
 from lens_engine.run.state import Evaluation, RunState
 from lens_engine.testing import TableScorer
-from lens_engine.types import Permutation, Phase, StopReason
+from lens_engine.types import Permutation, Phase, StopReason, StoredLogProbs
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,14 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit(lens: Lens) -> N
     state = RunState(
         LensState(
             FilterState(2, np.array([1, 4, 7]), np.array([[1 / 3, 0.1], [1e-300, -0.0], [0.2, 0.7]])),
-            SearchState(3, ((1, 2), (2, 1)), scores, np.array([[1 / 3, -0.0], [1e-300, 0.1]]), {(2, 0): 6}),
+            SearchState(
+                3,
+                ((1, 2), (2, 1)),
+                scores,
+                np.array([[1 / 3, -0.0], [1e-300, 0.1]]),
+                {(2, 0): 6},
+                log_probs={one: np.full((2, 2), -index / 3, dtype=np.float32) for index, one in enumerate(scores)},
+            ),
         ),
         (4, 7),
         StopReason.BUDGET,
@@ -71,10 +78,15 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit(lens: Lens) -> N
             confirmation=accuracy,
             pooled_scores=(Score(8, 18, 0.1), Score(9, 18, 0.1, close_hits=3)),
             test=accuracy,
-            test_correct=(True, False),
+            correct={"support_examples": (True, False)},
             baselines=Baselines(zero_shot=accuracy),
-            rival=RandomTally(drawn=8, best=3, score=Score(3, 9, 0.1)),
-            verdict=Verdict(better_than_random_and_validation=True, only_lens_right=3, only_rival_right=1, p_value=0.6),
+            rival=RandomTally(
+                drawn=8,
+                best=3,
+                score=Score(3, 9, 0.1, log_loss=1 / 3),
+                pool=(3,),
+                pool_log_probs=StoredLogProbs.of(np.array([[[-0.1, -1e-30]]], dtype=np.float32)),
+            ),
             order=Spread(mean=0.1, sd=0.2, min=0.0, max=1.0, permutations=3, n=9),
         ),
         Cost(123, 456),
