@@ -19,21 +19,22 @@ from lens_engine.errors import InvalidConfig
 PRESETS: dict[PresetName, SelectionConfig] = {
     "quick": SelectionConfig(
         splits=SplitOptions(validation=100, confirmation=100, test=300),
-        filtering=FilteringOptions(candidates=256, keep=64, rounds=2, initial_score_size=16, max_score_size=64),
+        filtering=FilteringOptions(candidates=192, keep=64, rounds=2, initial_score_size=16, max_score_size=64),
         search=SearchOptions(
             beam_width=4,
             substitutions=3,
             reorderings=1,
             iterations=3,
-            first_permutations=112,
+            first_permutations=64,
             halvings=3,
             random_starts=0.5,
         ),
-        report=ReportOptions(comparison_rows=300),
+        classifier=ClassifierOptions(fit_rows=500),
+        report=ReportOptions(random_permutations=5, order_shuffles=4, comparison_rows=150),
     ),
     "standard": SelectionConfig(
         splits=SplitOptions(validation=100, confirmation=200, test=1000),
-        classifier=ClassifierOptions(max_prompts=8),
+        classifier=ClassifierOptions(max_prompts=8, fit_rows=1000),
         filtering=FilteringOptions(candidates=2000, keep=250, rounds=3),
         search=SearchOptions(iterations=10, first_permutations=1024, halvings=3, random_starts=0.5),
         report=ReportOptions(comparison_rows=300),
