@@ -155,8 +155,17 @@ class EventOut(Outgoing):
 
     id: int
     at: datetime
-    type: str = Field(description="Kind of change: status or phase.", examples=["status"])
-    data: dict[str, Any] = Field(examples=[{"from": "queued", "to": "running", "attempt": 1}])
+    type: str = Field(
+        description="Kind of event. status, phase: the status or the phase changed. classifier: the classifier was "
+        "stored. checkpoint-damaged, checkpoint-foreign: a worker dropped the checkpoint and started afresh.",
+        examples=["status"],
+    )
+    data: dict[str, Any] = Field(
+        description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head`, "
+        "`accuracy` (on the test rows) and `use` (what the verdict recommends). checkpoint-damaged, "
+        "checkpoint-foreign: `detail`.",
+        examples=[{"from": "queued", "to": "running", "attempt": 1}],
+    )
 
 
 class EventPage(Outgoing):

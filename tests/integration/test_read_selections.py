@@ -131,8 +131,10 @@ def test_events_tell_the_history_in_order(client: TestClient, selections: Select
         ("status", "queued", "running"),
         ("phase", None, "search"),
         ("checkpoint-damaged", None, None),
+        ("classifier", None, None),
         ("status", "running", "succeeded"),
     ]
+    assert page["items"][-2]["data"] == {"size": 2, "head": "linear", "accuracy": 0.75, "use": "classifier"}
     assert page["next"] is None
 
 
@@ -140,7 +142,7 @@ def test_events_come_in_pages(client: TestClient, selections: Selections) -> Non
     path = f"/selections/{selections.succeeded()}/events"
     first = client.get(path, params={"limit": 2}).json()
     second = client.get(path, params={"limit": 2, "cursor": first["next"]}).json()
-    assert [len(first["items"]), len(second["items"]), second["next"]] == [2, 1, None]
+    assert [len(first["items"]), len(second["items"]), second["next"]] == [2, 2, None]
     assert first["items"][-1]["id"] < second["items"][0]["id"]
 
 
