@@ -8,6 +8,7 @@
     ├── Conflict                        409
     │   ├── NotFinished                 409  not-finished
     │   ├── NoResult                    409  no-result
+    │   ├── NoClassifier                409  no-classifier
     │   ├── AlreadyFinished             409  already-finished
     │   ├── StillRunning                409  still-running
     │   └── IdempotencyInFlight         409  idempotency-in-flight
@@ -92,6 +93,12 @@ class NoResult(Conflict):
     """The selection ended without a result."""
 
     code = "no-result"
+
+
+class NoClassifier(Conflict):
+    """The result has no classifier."""
+
+    code = "no-classifier"
 
 
 class AlreadyFinished(Conflict):

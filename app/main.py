@@ -25,7 +25,8 @@ _DESCRIPTION = """
 Lens finds the support examples of a text-classification task: labelled examples that, put into a prompt in the right
 order, make a language model classify best. Submit a labelled dataset, a template and a label word for each label with
 `POST /selections`; a worker then searches. Read the support examples and their accuracies with
-`GET /selections/{selection_id}/support-examples`. Build the prompts for new texts with
+`GET /selections/{selection_id}/support-examples`. Read the classifier, which asks one prompt or several, with
+`GET /selections/{selection_id}/classifier`. Build the prompts for new texts with
 `POST /selections/{selection_id}/render`.
 
 **Polling.** Repeat `GET /selections/{selection_id}` until `status` is `succeeded`, `failed` or `cancelled`. Wait
@@ -38,7 +39,8 @@ owner. A service without API keys needs no header.
 
 **Words.** A *demonstration* is a labelled example in a prompt. A *permutation* is an ordered set of demonstrations. A
 *pair* is one prefix (the demonstrations) and one query, scored together. *Random-and-validation* is the best of as many
-random permutations as the same budget judges.
+random permutations as the same budget judges. A *head* turns the label log-probabilities that the model gives after one
+prompt or several into class probabilities. A *classifier* is a task, its prompts and a head.
 """
 _log = logging.getLogger(__name__)
 

@@ -2,6 +2,7 @@
 
 from app.models.base import Base
 from app.models.checkpoint import StoredCheckpoint
+from app.models.classifier import StoredClassifier
 from app.models.dataset import Dataset, Example
 from app.models.event import Event
 from app.models.idempotency_key import IdempotencyKey
@@ -18,5 +19,6 @@ __all__ = [
     "Report",
     "Selection",
     "StoredCheckpoint",
+    "StoredClassifier",
     "StoredSupportExample",
 ]

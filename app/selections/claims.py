@@ -14,11 +14,12 @@ from sqlalchemy import ColumnElement, Update, and_, delete, func, insert, litera
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
-from app.models import Event, Report, Selection, StoredCheckpoint, StoredSupportExample
+from app.models import Event, Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
 from app.selections.spec import SPEC_VERSION
 from app.selections.states import LEASED, Status
+from lens_engine.classifier.artefact import Classifier
 from lens_engine.metering.progress import Progress
-from lens_engine.result import SelectionResult
+from lens_engine.result import SelectionResult, Verdict
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import StopReason
 
@@ -111,7 +112,13 @@ def record_event(session: Session, claim: Claim, type_: str, data: dict[str, Any
 
 
 def finish(session: Session, claim: Claim, result: SelectionResult) -> bool:
-    """Store a result and end the selection. Writes nothing and returns False if the claim is lost."""
+    """Store a result with its classifier, and end the selection.
+
+    Writes nothing and returns False if the claim is lost. The event of the classifier comes before that of the end.
+    """
+    if not _lock(session, claim):
+        return False
+    _store_result(session, claim, result)
     status = Status.CANCELLED if result.stop_reason is StopReason.CANCELLED else Status.SUCCEEDED
     ending = _ending(claim, status).values(
         partial=result.partial,
@@ -120,9 +127,7 @@ def finish(session: Session, claim: Claim, result: SelectionResult) -> bool:
         dtype=result.provenance.dtype,
         provenance=result.provenance.model_dump(mode="json"),
     )
-    if not _touched(session, ending):
-        return False
-    _store_result(session, claim, result)
+    session.execute(ending)
     _delete_checkpoint(session, claim)
     return True
 
@@ -205,6 +210,20 @@ def _store_result(session: Session, claim: Claim, result: SelectionResult) -> No
     rows = [{"selection_id": claim.selection_id, **example.model_dump()} for example in result.examples]
     if rows:
         session.execute(insert(StoredSupportExample), rows)
+    if result.usable_classifier is not None:
+        _store_classifier(session, claim, result.usable_classifier, result.verdict)
+
+
+def _store_classifier(session: Session, claim: Claim, classifier: Classifier, verdict: Verdict | None) -> None:
+    values = {"selection_id": claim.selection_id, "classifier": classifier.model_dump(mode="json")}
+    session.execute(insert(StoredClassifier).values(**values))
+    event = {
+        "size": len(classifier.prompts),
+        "head": classifier.head.kind,
+        "accuracy": None if classifier.test is None else classifier.test.accuracy,
+        "use": None if verdict is None else verdict.use,
+    }
+    record_event(session, claim, "classifier", event)
 
 
 def _delete_checkpoint(session: Session, claim: Claim) -> None:

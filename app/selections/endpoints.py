@@ -15,6 +15,8 @@ from app.selections.schemas import (
     EventPage,
     RenderBody,
     Rendered,
+    RenderedEnsemble,
+    RenderedEnsembles,
     RenderedMany,
     SelectionOut,
     SelectionPage,
@@ -22,10 +24,13 @@ from app.selections.schemas import (
 )
 from app.selections.states import TERMINAL, Status
 from app.web.etag import NOT_MODIFIED, KnownEtag, answer_with_etag
+from lens_engine.classifier.artefact import Classifier
 
 router = APIRouter(prefix="/selections", tags=["selections"])
 
 _NO_RESULT = "The selection has no result yet, or it ended without one."
+_NO_CLASSIFIER = f"{_NO_RESULT} Or the result has no classifier; `detail` says how to get one."
+_IMMUTABLE = {"Cache-Control": "private, max-age=31536000, immutable"}
 
 
 @router.post(
@@ -113,18 +118,47 @@ def get_support_examples(
     """Return the support examples in order, and how good they are."""
     report = service.get_report(services, session, owner, selection_id)
     result = SupportExamplesOut.model_validate({**report.result, "selection_id": selection_id})
-    return answer_with_etag(if_none_match, result, {"Cache-Control": "private, max-age=31536000, immutable"})
+    return answer_with_etag(if_none_match, result, _IMMUTABLE)
+
+
+@router.get(
+    "/{selection_id}/classifier",
+    response_model=Classifier,
+    response_description="The classifier of the selection. It never changes.",
+    responses=openapi.CLASSIFIER | NOT_MODIFIED | openapi.refusals(401, 404, 503, conflict=_NO_CLASSIFIER),
+)
+def get_classifier(
+    selection_id: SelectionIdDep,
+    session: SessionDep,
+    owner: OwnerDep,
+    services: ServicesDep,
+    if_none_match: KnownEtag = None,
+) -> Response:
+    """Return the classifier to use: prompts, and a head on the label log-probabilities that the model gives after them.
+
+    It is the recommended rival's, or else the one that Lens made. Saved as `classifier.json`, the body is a file that
+    `Classifier.load` of the library reads.
+    """
+    classifier = service.get_classifier(services, session, owner, selection_id)
+    return answer_with_etag(if_none_match, classifier, _IMMUTABLE)
 
 
 @router.post(
     "/{selection_id}/render",
-    response_description="One prompt for `input`, or a list of prompts for `inputs`.",
-    responses=openapi.refusals(400, 401, 404, 413, 422, 503, conflict=_NO_RESULT),
+    response_description="best: one prompt for `input`, or a list of prompts for `inputs`. all: a list of prompts for "
+    "`input`, or a list of such lists for `inputs`.",
+    responses=openapi.refusals(400, 401, 404, 413, 422, 503, conflict=_NO_CLASSIFIER),
 )
 def render_prompt(
     selection_id: SelectionIdDep, body: RenderBody, session: SessionDep, owner: OwnerDep, services: ServicesDep
-) -> Rendered | RenderedMany:
-    """Build the prompt to send to the model for each new input."""
+) -> Rendered | RenderedMany | RenderedEnsemble | RenderedEnsembles:
+    """Build the prompt, or with `"prompts": "all"` every prompt of the classifier, for each new input.
+
+    To classify with all prompts: let the model score each label word after each prompt, and apply the classifier's head
+    to the label log-probabilities. The prompt of the support examples needs no head: the likeliest label word wins.
+    """
+    if body.prompts == "all":
+        return _render_all(service.get_classifier(services, session, owner, selection_id), selection_id, body)
     inputs = [body.input] if body.input is not None else body.inputs or []
     service.get_report(services, session, owner, selection_id)
     prompts = service.render(session, owner, selection_id, inputs)
@@ -161,6 +195,14 @@ def cancel_selection(
 def delete_selection(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep) -> None:
     """Delete an ended selection with its result and its data."""
     service.delete(session, owner, selection_id)
+
+
+def _render_all(classifier: Classifier, selection_id: str, body: RenderBody) -> RenderedEnsemble | RenderedEnsembles:
+    found = [service.render_ensemble(classifier, text) for text in body.inputs or [body.input or ""]]
+    kind, tokens = classifier.head.kind, classifier.tokens_per_input
+    if body.inputs is None:
+        return RenderedEnsemble(selection_id=selection_id, head=kind, tokens_per_input=tokens, prompts=found[0])
+    return RenderedEnsembles(selection_id=selection_id, head=kind, tokens_per_input=tokens, prompts=found)
 
 
 def _selection_id(last_id: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Parts of the OpenAPI document that types cannot express: the two bodies of POST, and the refusals."""
+"""Parts of the OpenAPI document that types cannot express: the two bodies of POST, examples, and the refusals."""
 
 from typing import Any
 
@@ -29,6 +29,41 @@ EXAMPLE_SUBMISSION: dict[str, Any] = {
         for sentence in sentences
     ],
 }
+
+
+def _example_prompt(*rows: int) -> dict[str, Any]:
+    examples, words = EXAMPLE_SUBMISSION["examples"], EXAMPLE_SPEC["verbalizer"]
+    shown = [f"{examples[row]['text']} It was {words[examples[row]['label']]}.\n" for row in rows]
+    return {"rows": list(rows), "demonstrations": shown}
+
+
+EXAMPLE_CLASSIFIER: dict[str, Any] = {
+    "schema_version": 1,
+    "task": {
+        "template": EXAMPLE_SPEC["template"],
+        "label_words": [{"label": label, "word": word} for label, word in EXAMPLE_SPEC["verbalizer"].items()],
+        "separator": "\n",
+    },
+    "prompts": [_example_prompt(26, 5), _example_prompt(0, 32)],
+    "head": {"kind": "prior", "biases": [[-0.734, 1.218], [0.352, -0.467]], "temperature": 0.82},
+    "model": {
+        "model": "HuggingFaceTB/SmolLM2-135M-Instruct",
+        "revision": "12fd25f77366fa6b3b4b768ec3050bf629380bac",
+        "dtype": "float32",
+        "device": "cpu",
+    },
+    "tokens_per_input": 74.5,
+    "test": {
+        "accuracy": 0.875,
+        "n": 8,
+        "ci95": [0.529, 0.978],
+        "macro_f1": 0.873,
+        "log_loss": 0.412,
+        "ece": 0.093,
+    },
+}
+CLASSIFIER: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {"example": EXAMPLE_CLASSIFIER}}}}
+"""OpenAPI entry of the route that answers with a classifier."""
 
 
 class ErrorItemOut(BaseModel):

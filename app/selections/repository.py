@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.datasets.repository import load_rows
 from app.ids import new_id
-from app.models import Event, Report, Selection, StoredCheckpoint, StoredSupportExample
+from app.models import Event, Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
 from app.selections.spec import SPEC_VERSION, StoredSpec
 from app.selections.states import TERMINAL, Status
 from lens_engine.types import Example, StopReason
@@ -97,6 +97,10 @@ def list_events(session: Session, selection_id: str, after: int, limit: int) -> 
 
 def find_report(session: Session, selection_id: str) -> Report | None:
     return session.get(Report, selection_id)
+
+
+def find_classifier(session: Session, selection_id: str) -> StoredClassifier | None:
+    return session.get(StoredClassifier, selection_id)
 
 
 def list_support_examples(session: Session, selection_id: str) -> Sequence[StoredSupportExample]:

@@ -1,11 +1,12 @@
 """Wire types of selections. Requests and responses have separate types."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from app.selections.states import Status
+from lens_engine.classifier.heads import HeadKind
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.result import SelectionResult
 from lens_engine.types import Phase, StopReason
@@ -155,8 +156,17 @@ class EventOut(Outgoing):
 
     id: int
     at: datetime
-    type: str = Field(description="Kind of change: status or phase.", examples=["status"])
-    data: dict[str, Any] = Field(examples=[{"from": "queued", "to": "running", "attempt": 1}])
+    type: str = Field(
+        description="Kind of event. status, phase: the status or the phase changed. classifier: the classifier was "
+        "stored. checkpoint-damaged, checkpoint-foreign: a worker dropped the checkpoint and started afresh.",
+        examples=["status"],
+    )
+    data: dict[str, Any] = Field(
+        description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head`, "
+        "`accuracy` (on the test rows) and `use` (what the verdict recommends). checkpoint-damaged, "
+        "checkpoint-foreign: `detail`.",
+        examples=[{"from": "queued", "to": "running", "attempt": 1}],
+    )
 
 
 class EventPage(Outgoing):
@@ -173,10 +183,15 @@ class SupportExamplesOut(SelectionResult):
 
 
 class RenderBody(Incoming):
-    """One input or several inputs."""
+    """One input or several inputs, and which prompts to build for each."""
 
     input: Input | None = Field(default=None, examples=["The plot never gets going."])
     inputs: list[Input] | None = Field(default=None, min_length=1, max_length=MAX_INPUTS)
+    prompts: Literal["best", "all"] = Field(
+        default="best",
+        description="Which prompts to build for each input. best: the prompt of the support examples. all: every "
+        "prompt of the classifier.",
+    )
 
     @model_validator(mode="after")
     def has_one(self) -> "RenderBody":
@@ -192,11 +207,16 @@ class TokenCounts(Outgoing):
     query: int | None = None
 
 
-class RenderedPrompt(Outgoing):
-    """The prompt to send, byte for byte as it was evaluated. The model answers with a label word."""
+class PromptText(Outgoing):
+    """A prompt to send, byte for byte as it was evaluated. The model answers with a label word."""
 
     prompt: str
     characters: int = Field(description="Number of characters of the prompt.")
+
+
+class RenderedPrompt(PromptText):
+    """The prompt of the support examples."""
+
     tokens: TokenCounts
 
 
@@ -211,3 +231,28 @@ class RenderedMany(Outgoing):
 
     selection_id: str
     prompts: list[RenderedPrompt]
+
+
+class Ensemble(Outgoing):
+    """The classifier to which the prompts belong."""
+
+    selection_id: str
+    head: HeadKind = Field(
+        description="Kind of the classifier's head, which GET /selections/{selection_id}/classifier gives in full."
+    )
+    tokens_per_input: float = Field(description="Mean number of tokens of all prompts for one input.")
+
+
+class RenderedEnsemble(Ensemble):
+    """Every prompt of the classifier for one input."""
+
+    prompts: list[PromptText] = Field(description="Prompts, in the order of the classifier's prompts.")
+
+
+class RenderedEnsembles(Ensemble):
+    """Every prompt of the classifier for several inputs."""
+
+    prompts: list[list[PromptText]] = Field(
+        description="List of prompts of each input, in the order of the inputs; each list is in the order of the "
+        "classifier's prompts."
+    )

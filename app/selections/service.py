@@ -6,16 +6,17 @@ from sqlalchemy.orm import Session
 
 from app.database import Database
 from app.datasets.repository import delete_unused_datasets, insert_dataset, load_rows, load_warnings, owns_dataset
-from app.errors import AlreadyFinished, NoResult, NotFinished, NotFound, StillRunning, UnknownDataset
+from app.errors import AlreadyFinished, NoClassifier, NoResult, NotFinished, NotFound, StillRunning, UnknownDataset
 from app.models import Report, Selection
 from app.queue import Doorbell, JobQueue
 from app.selections import idempotency, repository
 from app.selections.presentation import present
-from app.selections.schemas import RenderedPrompt, SelectionOut, TokenCounts
+from app.selections.schemas import PromptText, RenderedPrompt, SelectionOut, TokenCounts
 from app.selections.spec import StoredSpec
 from app.selections.states import TERMINAL, Status
 from app.selections.submissions import KnownDataset, RawSubmission, Source, ValidSubmission
 from app.settings import Settings
+from lens_engine.classifier.artefact import Classifier
 from lens_engine.types import Example
 
 
@@ -85,6 +86,25 @@ def get_report(services: Services, session: Session, owner_id: str, selection_id
     return report
 
 
+def get_classifier(services: Services, session: Session, owner_id: str, selection_id: str) -> Classifier:
+    """Return the classifier to use of a finished selection.
+
+    Raises:
+        NotFinished: the selection has no result yet.
+        NoResult: the selection ended without a result.
+        NoClassifier: the result has no classifier.
+    """
+    selection = get(session, owner_id, selection_id)
+    stored = repository.find_classifier(session, selection_id)
+    if stored is not None:
+        return Classifier.model_validate(stored.classifier)
+    get_report(services, session, owner_id, selection_id)
+    raise NoClassifier(
+        "the result has no classifier: the selection was cancelled before its classifier was made, or an older "
+        f"release ran it; submit a new selection with dataset_id {selection.dataset_id} and let it finish"
+    )
+
+
 def render(session: Session, owner_id: str, selection_id: str, inputs: list[str]) -> list[RenderedPrompt]:
     """Build the prompts for these inputs from the support examples of a finished selection."""
     task = StoredSpec.model_validate(get(session, owner_id, selection_id).spec).task
@@ -93,6 +113,13 @@ def render(session: Session, owner_id: str, selection_id: str, inputs: list[str]
     tokens = TokenCounts(demonstrations=sum(example.tokens for example in stored))
     prompts = [task.render_prompt(demonstrations, text) for text in inputs]
     return [RenderedPrompt(prompt=prompt, characters=len(prompt), tokens=tokens) for prompt in prompts]
+
+
+def render_ensemble(classifier: Classifier, text: str) -> list[PromptText]:
+    """Build every prompt of the classifier for one input, in the order of the classifier's prompts."""
+    query = classifier.task.task().render_query(text)
+    prompts = [prompt.text + query for prompt in classifier.prompts]
+    return [PromptText(prompt=prompt, characters=len(prompt)) for prompt in prompts]
 
 
 def cancel(services: Services, owner_id: str, selection_id: str) -> tuple[SelectionOut, bool]:

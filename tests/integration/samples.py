@@ -2,9 +2,25 @@
 
 from typing import Any
 
-from lens_engine.classifier.quality import Accuracy
-from lens_engine.result import Baselines, Provenance, SelectionResult, Spending, Splits, SupportExample
-from lens_engine.types import StopReason
+from lens_engine.classifier.artefact import Classifier, ModelRecord, Prompt, TaskRecord
+from lens_engine.classifier.heads import LinearHead
+from lens_engine.classifier.quality import Accuracy, Quality
+from lens_engine.result import (
+    Baselines,
+    ClassifierReport,
+    Comparison,
+    FrontierPoint,
+    HeadFigures,
+    Provenance,
+    RandomAndValidation,
+    SelectionResult,
+    Spending,
+    Splits,
+    SupportExample,
+    Verdict,
+)
+from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.types import Example, StopReason
 
 SCENES = (
     "at dawn",
@@ -19,6 +35,7 @@ SCENES = (
     "alone",
 )
 PRAISE, BLAME = ("a warm film", "a fine cast", "sharp and tender"), ("a dull film", "a flat joke", "loud and empty")
+TASK = Task(Template("{text} It was {label}."), Verbalizer({"positive": "great", "negative": "terrible"}))
 SMALL_OPTIONS: dict[str, Any] = {
     "num_demonstrations": 2,
     "splits": {"validation": 4, "confirmation": 0, "test": 8},
@@ -55,12 +72,86 @@ def make_submission(**spec: Any) -> dict[str, Any]:
     return {"spec": make_spec(**spec), "examples": make_rows()}
 
 
-def make_result(stop_reason: StopReason = StopReason.COMPLETED) -> SelectionResult:
-    """A result as the engine would give: rows 3 and 0 of `make_rows`."""
+def make_prompt(*numbers: int) -> Prompt:
+    rows = make_rows()
+    examples = [Example(row, rows[row]["text"], rows[row]["label"]) for row in numbers]
+    return Prompt(rows=numbers, demonstrations=TASK.render_prefix(examples))
+
+
+def make_classifier(*, size: int = 2) -> Classifier:
+    """A classifier of one or two prompts, with numbers that a careless store would round."""
+    features = 2 * size
+    return Classifier(
+        task=TaskRecord.of(TASK),
+        prompts=(make_prompt(3, 0), make_prompt(4, 1))[:size],
+        head=LinearHead(
+            means=(-0.1, -1e-300, 1e22, -4.000000000000001)[:features],
+            scales=(1.0, 0.1 + 0.2, 5e-324, 1.7976931348623157e308)[:features],
+            weights=((1 / 3, -1e-5, 0.0, 2.0)[:features], (-1 / 3, 1e-5, 1e300, -2.0)[:features]),
+            intercepts=(0.0, -1000.0),
+            inverse_l2=0.01,
+        ),
+        model=ModelRecord(model="table", revision="0" * 64, dtype="float32", device="cpu"),
+        tokens_per_input=37.25,
+        test=Quality(accuracy=0.75, n=8, ci95=(0.41, 0.93), macro_f1=0.733, log_loss=0.6931471805599453, ece=0.1),
+    )
+
+
+def make_report(classifier: Classifier) -> ClassifierReport:
+    assert classifier.test is not None
+    size, kind, test = len(classifier.prompts), classifier.head.kind, classifier.test
+    figures = HeadFigures(head=kind, cv_log_loss=0.7, accuracy=test.accuracy, log_loss=test.log_loss)
+    tokens = classifier.tokens_per_input
+    return ClassifierReport(
+        max_prompts=5,
+        size=size,
+        head=kind,
+        fit_rows=8,
+        test=test,
+        tokens_per_input=tokens,
+        frontier=(FrontierPoint(size=size, head=kind, tokens_per_input=tokens, test=test, heads=(figures,)),),
+        artefact=classifier,
+    )
+
+
+def make_verdict() -> Verdict:
+    comparison = Comparison(
+        rival="random_and_validation",
+        ahead=True,
+        significant=False,
+        only_classifier_right=3,
+        only_rival_right=1,
+        p_value=0.625,
+    )
+    return Verdict(
+        use="classifier",
+        sentence="Use the classifier: 0.750 on 8 test rows, for 37 tokens an input.",
+        ahead=True,
+        significant=False,
+        comparisons=(comparison,),
+    )
+
+
+def make_result(
+    stop_reason: StopReason = StopReason.COMPLETED,
+    *,
+    has_classifier: bool = True,
+    recommended: Classifier | None = None,
+) -> SelectionResult:
+    """A result as the engine would give: rows 3 and 0 of `make_rows`.
+
+    Args:
+        has_classifier: False for a run that was cancelled before its classifier was made.
+    """
     rows = make_rows()
     chosen = [(position, row, rows[row]) for position, row in enumerate((3, 0))]
     accuracy = Accuracy(accuracy=0.875, n=8, ci95=(0.53, 0.98), macro_f1=0.873)
+    rival = RandomAndValidation(validation_accuracy=0.75, test=accuracy, permutations=12, rows=(4, 1))
     return SelectionResult(
+        task=TaskRecord.of(TASK),
+        prompt=make_prompt(3, 0).text,
+        classifier=make_report(make_classifier()) if has_classifier else None,
+        recommended=recommended,
         partial=stop_reason is not StopReason.COMPLETED,
         stop_reason=stop_reason,
         examples=tuple(
@@ -78,8 +169,8 @@ def make_result(stop_reason: StopReason = StopReason.COMPLETED) -> SelectionResu
         validation=accuracy,
         confirmation=None,
         test=accuracy,
-        baselines=Baselines(),
-        verdict=None,
+        baselines=Baselines(random_and_validation=rival if has_classifier else None),
+        verdict=make_verdict() if has_classifier else None,
         order=None,
         truncated_prompts=0,
         splits=Splits(

@@ -6,7 +6,7 @@ from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.models import Dataset, Event, Selection
+from app.models import Dataset, Event, Selection, StoredClassifier
 from app.selections import claims
 from app.settings import Settings
 from lens_engine.types import StopReason
@@ -68,7 +68,7 @@ def test_ended_selection_is_deleted_with_its_data(
     problem_of(client.get(f"/selections/{selection_id}"), 404, "not-found")
     problem_of(client.delete(f"/selections/{selection_id}"), 404, "not-found")
     with database.session_scope() as session:
-        for table in (Selection, Dataset, Event):
+        for table in (Selection, Dataset, Event, StoredClassifier):
             assert session.scalar(select(func.count()).select_from(table)) == 0
 
 

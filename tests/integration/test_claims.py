@@ -8,12 +8,14 @@ from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session
 
 from app.database import Database
-from app.models import Report, Selection, StoredCheckpoint, StoredSupportExample
+from app.models import Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
 from app.selections import claims
 from app.selections.claims import Claim, Lease
 from app.selections.repository import load_submission
 from app.selections.spec import SPEC_VERSION
+from lens_engine.classifier.artefact import Classifier
 from lens_engine.metering.progress import Progress
+from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections
@@ -187,9 +189,12 @@ def test_result_is_stored_whole_and_ends_the_selection(
     assert (stored.digest, stored.dtype, stored.lease_until) == (result.digest, "float32", None)
     assert getattr(stored, f"{status}_at") is not None
     with database.session_scope() as session:
-        assert session.get_one(Report, claim.selection_id).result == result.model_dump(mode="json")
+        report = session.get_one(Report, claim.selection_id).result
+        classifier = session.get_one(StoredClassifier, claim.selection_id).classifier
         rows = session.scalars(select(StoredSupportExample.row).order_by(StoredSupportExample.position)).all()
-        assert list(rows) == [3, 0]
+    assert SelectionResult.model_validate(report) == result
+    assert Classifier.model_validate(classifier) == result.usable_classifier
+    assert list(rows) == [3, 0]
 
 
 def test_release_queues_again_and_charges_no_crash(selections: Selections, database: Database) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,14 @@ from sqlalchemy.orm import Session
 from app.database import Database, create_database
 from app.models import Base
 from app.schema import alembic_config, current_revision, downgrade_schema, head_revision, upgrade_schema
+from app.selections.schemas import SelectionOut, SupportExamplesOut
 from app.selections.spec import SPEC_VERSION, StoredSpec
 from app.settings import Settings
-from lens_engine.presets import resolve_config
+from lens_engine.config import PresetName
+from lens_engine.presets import overlay_options, resolve_config
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections
+from tests.integration.samples import make_classifier, make_result
 
 _ROOT = Path(__file__).parents[2]
 
@@ -42,8 +46,8 @@ def revision_of(settings: Settings) -> str | None:
         database.dispose()
 
 
-def insert_selection(session: Session, *, spec: dict[str, Any], **columns: object) -> None:
-    """A selection as a release before stored it: spec version 1."""
+def insert_selection(session: Session, *, spec: dict[str, Any], spec_version: int = 1, **columns: object) -> None:
+    """A selection as a release before stored it."""
     session.execute(
         text(
             "INSERT INTO datasets (id, owner_id, sha256, format, num_rows, label_counts, warnings) "
@@ -55,10 +59,72 @@ def insert_selection(session: Session, *, spec: dict[str, Any], **columns: objec
     session.execute(
         text(
             f"INSERT INTO selections (id, owner_id, dataset_id, spec, spec_version{names}) "
-            f"VALUES ('sel_1', 'owner', 'ds_1', :spec, 1{values})"
+            f"VALUES ('sel_1', 'owner', 'ds_1', :spec, :spec_version{values})"
         ),
-        {"spec": json.dumps(spec), **columns},
+        {"spec": json.dumps(spec), "spec_version": spec_version, **columns},
     )
+
+
+NEW_OPTIONS = {
+    "search": {"objective": "accuracy"},
+    "classifier": {"max_prompts": 1, "head": "argmax", "fit_rows": 0},
+    "report": {"random_ensemble": False, "random_prompts": False, "long_prompt": False, "bag_of_words": False},
+}
+"""Options that came with classifiers, with the values that a spec of before has since the upgrade."""
+
+NEW_FIGURES = {"task", "prompt", "classifier", "recommended"}
+NEW_BASELINES = {"zero_shot_head", "random_ensemble", "random_prompts", "long_prompt", "bag_of_words"}
+TASK = {"template": "{text} {label}", "verbalizer": [["b", "B"], ["a", "A"]], "separator": "\n"}
+
+
+def config_before_classifiers(preset: PresetName, **options: Any) -> dict[str, Any]:
+    """A configuration as a release without classifiers stored it."""
+    config = resolve_config(preset, {"search": {"objective": "accuracy"}, **options}).model_dump(mode="json")
+    for group, new in NEW_OPTIONS.items():
+        config[group] = {name: value for name, value in config[group].items() if name not in new}
+    del config["classifier"]
+    return config
+
+
+def spec_before_classifiers(preset: PresetName, **options: Any) -> dict[str, Any]:
+    return {**TASK, "model": "m", "preset": preset, "config": config_before_classifiers(preset, **options)}
+
+
+def result_before_classifiers(verdict: dict[str, Any] | None) -> dict[str, Any]:
+    """A result as a release without classifiers stored it."""
+    result = make_result(has_classifier=False).model_dump(mode="json")
+    result["baselines"] = {name: value for name, value in result["baselines"].items() if name not in NEW_BASELINES}
+    return {name: value for name, value in result.items() if name not in NEW_FIGURES} | {"verdict": verdict}
+
+
+def verdict_before_classifiers(only_lens: int, only_rival: int, p_value: float) -> dict[str, Any]:
+    return {
+        "better_than_random_and_validation": only_lens > only_rival,
+        "only_lens_right": only_lens,
+        "only_rival_right": only_rival,
+        "p_value": p_value,
+        "test": "mcnemar-exact",
+    }
+
+
+def insert_report(session: Session, result: dict[str, Any]) -> None:
+    session.execute(
+        text("INSERT INTO reports (selection_id, result) VALUES ('sel_1', :result)"), {"result": json.dumps(result)}
+    )
+
+
+def read(database: Database, statement: str) -> Any:
+    with database.session_scope() as session:
+        return session.execute(text(statement)).scalar_one()
+
+
+@pytest.fixture
+def before_classifiers(empty_database: Settings) -> Iterator[tuple[Settings, Database]]:
+    """A database of the release before classifiers."""
+    upgrade_schema(empty_database, "0003")
+    database = create_database(empty_database, pool_size=1)
+    yield empty_database, database
+    database.dispose()
 
 
 def test_up_down_up_ends_where_it_began(empty_database: Settings) -> None:
@@ -124,16 +190,15 @@ def test_selection_in_a_newer_phase_survives_a_downgrade(empty_database: Setting
 
 def test_selection_of_an_older_release_is_readable_after_the_upgrade(empty_database: Settings) -> None:
     upgrade_schema(empty_database, "0002")
-    config = resolve_config("quick").model_dump(mode="json")
+    config = config_before_classifiers("quick")
     config["search"] |= {"elimination": True, "random_substitutions": 0.0, "initial_starts": 64, "shortlist": 16}
     config["budget"] = {"max_forwards": 500, "max_seconds": None}
-    task = {"template": "{text} {label}", "verbalizer": [["a", "A"], ["b", "B"]], "separator": "\n"}
     progress = {"phase": "search", "forwards_done": 3, "forwards_total": 9, "message": ""}
     cost = {"forwards": 7, "tokens": 70, "permutations_evaluated": 4, "permutations_eliminated": 1}
     database = create_database(empty_database, pool_size=1)
     try:
         with database.session_scope() as session:
-            spec = {**task, "model": "m", "preset": "quick", "config": config}
+            spec = {**TASK, "model": "m", "preset": "quick", "config": config}
             insert_selection(session, spec=spec, progress=json.dumps(progress))
             result = {"cost": cost, "provenance": {"config": config}}
             session.execute(
@@ -154,3 +219,144 @@ def test_selection_of_an_older_release_is_readable_after_the_upgrade(empty_datab
         assert restored == result
     finally:
         database.dispose()
+
+
+@pytest.mark.parametrize("preset", ["quick", "standard", "paper"])
+@pytest.mark.parametrize("options", [{}, {"calibrated_search": True, "seed": 7}])
+def test_spec_of_before_keeps_its_meaning(
+    before_classifiers: tuple[Settings, Database], preset: PresetName, options: dict[str, Any]
+) -> None:
+    settings, database = before_classifiers
+    spec = spec_before_classifiers(preset, **options)
+    with database.session_scope() as session:
+        insert_selection(session, spec=spec, spec_version=2)
+    upgrade_schema(settings)
+    stored = read(database, "SELECT spec FROM selections")
+    found = StoredSpec.model_validate(stored).config.model_dump(mode="json")
+    assert read(database, "SELECT spec_version FROM selections") == SPEC_VERSION
+    assert overlay_options(found, NEW_OPTIONS) == found
+    without_new = found | {
+        group: {name: value for name, value in found[group].items() if name not in new}
+        for group, new in NEW_OPTIONS.items()
+    }
+    del without_new["classifier"]
+    assert without_new == spec["config"]
+    assert StoredSpec.model_validate(stored).task.labels == ("b", "a")
+    downgrade_schema(settings, "0003")
+    assert read(database, "SELECT spec FROM selections") == spec
+    assert read(database, "SELECT spec_version FROM selections") == 2
+
+
+@pytest.mark.parametrize("options", [{}, {"calibrated_search": True}])
+def test_spec_of_before_that_comes_after_the_upgrade_keeps_its_meaning(options: dict[str, Any]) -> None:
+    found = StoredSpec.model_validate(spec_before_classifiers("quick", **options)).config.model_dump(mode="json")
+    assert overlay_options(found, NEW_OPTIONS) == found
+
+
+def test_stored_answer_of_before_can_be_replayed(before_classifiers: tuple[Settings, Database]) -> None:
+    settings, database = before_classifiers
+    answer = {
+        **dict.fromkeys(SelectionOut.model_fields),
+        "id": "sel_1",
+        "status": "queued",
+        "dataset_id": "ds_1",
+        "warnings": [],
+        "attempt": 0,
+        "created_at": "2026-01-01T00:00:00Z",
+        "queued_at": "2026-01-01T00:00:00Z",
+        "spec": {**spec_before_classifiers("quick", calibrated_search=True), "verbalizer": {"b": "B", "a": "A"}},
+    }
+    with database.session_scope() as session:
+        session.execute(
+            text(
+                "INSERT INTO idempotency_keys (owner_id, key, body_sha256, selection_id, answer) "
+                "VALUES ('owner', 'key', repeat('0', 64), 'sel_1', :answer)"
+            ),
+            {"answer": json.dumps(answer)},
+        )
+    upgrade_schema(settings)
+    shown = SelectionOut.model_validate(read(database, "SELECT answer FROM idempotency_keys")).spec
+    assert (shown.config.search.objective, shown.config.classifier.head) == ("accuracy", "argmax")
+    assert list(shown.verbalizer) == ["b", "a"]
+    downgrade_schema(settings, "0003")
+    assert read(database, "SELECT answer FROM idempotency_keys") == answer
+
+
+@pytest.mark.parametrize(
+    ("verdict", "use", "sentence"),
+    [
+        (
+            verdict_before_classifiers(12, 5, 0.1434),
+            "support_examples",
+            "Use the support examples: 12 test rows are right with the support examples only, and 5 with "
+            "random-and-validation only (p = 0.1434); the selection made no classifier.",
+        ),
+        (
+            verdict_before_classifiers(40, 3, 1.9e-9),
+            "support_examples",
+            "Use the support examples: 40 test rows are right with the support examples only, and 3 with "
+            "random-and-validation only (p < 0.0001); the selection made no classifier.",
+        ),
+        (
+            verdict_before_classifiers(4, 4, 1.0),
+            "random_and_validation",
+            "Use random-and-validation: 4 test rows are right with the support examples only, and 4 with "
+            "random-and-validation only (p = 1); the selection made no classifier.",
+        ),
+    ],
+)
+def test_result_of_before_is_readable_after_the_upgrade(
+    before_classifiers: tuple[Settings, Database], verdict: dict[str, Any], use: str, sentence: str
+) -> None:
+    settings, database = before_classifiers
+    result = result_before_classifiers(verdict)
+    with database.session_scope() as session:
+        insert_selection(session, spec=spec_before_classifiers("quick"), spec_version=2)
+        insert_report(session, result)
+    upgrade_schema(settings)
+    stored = read(database, "SELECT result FROM reports")
+    shown = SupportExamplesOut.model_validate({**stored, "selection_id": "sel_1"})
+    assert shown.verdict is not None
+    assert (shown.verdict.use, shown.verdict.sentence, shown.verdict.test) == (use, sentence, "mcnemar-exact")
+    is_ahead, is_significant = verdict["better_than_random_and_validation"], verdict["p_value"] < 0.05
+    assert (shown.verdict.ahead, shown.verdict.significant) == (is_ahead, is_significant)
+    assert [comparison.model_dump() for comparison in shown.verdict.comparisons] == [
+        {
+            "rival": "random_and_validation",
+            "ahead": is_ahead,
+            "significant": is_significant,
+            "only_classifier_right": verdict["only_lens_right"],
+            "only_rival_right": verdict["only_rival_right"],
+            "p_value": verdict["p_value"],
+        }
+    ]
+    assert (shown.usable_classifier, shown.digest) == (None, result["digest"])
+    downgrade_schema(settings, "0003")
+    assert read(database, "SELECT result FROM reports") == result
+
+
+def test_result_of_before_without_a_verdict_stays_as_it_is(before_classifiers: tuple[Settings, Database]) -> None:
+    settings, database = before_classifiers
+    result = result_before_classifiers(None)
+    with database.session_scope() as session:
+        insert_selection(session, spec=spec_before_classifiers("quick"), spec_version=2)
+        insert_report(session, result)
+    upgrade_schema(settings)
+    assert SupportExamplesOut.model_validate({**read(database, "SELECT result FROM reports"), "selection_id": "sel_1"})
+    downgrade_schema(settings, "0003")
+    assert read(database, "SELECT result FROM reports") == result
+
+
+def test_downgrade_gives_a_new_result_the_form_of_before(before_classifiers: tuple[Settings, Database]) -> None:
+    settings, database = before_classifiers
+    upgrade_schema(settings)
+    config = resolve_config("quick", {"filtering": {"contribution": "centred"}}).model_dump(mode="json")
+    with database.session_scope() as session:
+        insert_selection(session, spec={**TASK, "model": "m", "preset": "quick", "config": config}, spec_version=3)
+        insert_report(session, make_result(recommended=make_classifier(size=1)).model_dump(mode="json"))
+    downgrade_schema(settings, "0003")
+    stored = read(database, "SELECT result FROM reports")
+    assert stored.keys() == result_before_classifiers(None).keys()
+    assert stored["baselines"].keys() == result_before_classifiers(None)["baselines"].keys()
+    assert stored["verdict"] == verdict_before_classifiers(3, 1, 0.625)
+    assert read(database, "SELECT spec FROM selections") == spec_before_classifiers("quick")

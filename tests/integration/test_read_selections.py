@@ -60,7 +60,7 @@ def test_bad_parameter_of_the_list_is_refused(client: TestClient, query: str, co
     problem_of(client.get(f"/selections?{query}"), 400, code)
 
 
-@pytest.mark.parametrize("path", ["", "/events", "/support-examples"])
+@pytest.mark.parametrize("path", ["", "/events", "/support-examples", "/classifier"])
 @pytest.mark.parametrize("selection_id", ["sel_01jd0000000000000000000000", "ds_1", "..", "%00", "'; DROP TABLE x"])
 def test_unknown_selection_is_not_found(client: TestClient, selection_id: str, path: str) -> None:
     problem_of(client.get(f"/selections/{selection_id}{path}"), 404, "not-found")
@@ -131,8 +131,10 @@ def test_events_tell_the_history_in_order(client: TestClient, selections: Select
         ("status", "queued", "running"),
         ("phase", None, "search"),
         ("checkpoint-damaged", None, None),
+        ("classifier", None, None),
         ("status", "running", "succeeded"),
     ]
+    assert page["items"][-2]["data"] == {"size": 2, "head": "linear", "accuracy": 0.75, "use": "classifier"}
     assert page["next"] is None
 
 
@@ -140,7 +142,7 @@ def test_events_come_in_pages(client: TestClient, selections: Selections) -> Non
     path = f"/selections/{selections.succeeded()}/events"
     first = client.get(path, params={"limit": 2}).json()
     second = client.get(path, params={"limit": 2, "cursor": first["next"]}).json()
-    assert [len(first["items"]), len(second["items"]), second["next"]] == [2, 1, None]
+    assert [len(first["items"]), len(second["items"]), second["next"]] == [2, 2, None]
     assert first["items"][-1]["id"] < second["items"][0]["id"]
 
 
@@ -192,6 +194,7 @@ def test_selection_without_result_is_a_conflict(
 ) -> None:
     selection_id = selections.in_state(status)
     problem_of(client.get(f"/selections/{selection_id}/support-examples"), 409, code)
+    problem_of(client.get(f"/selections/{selection_id}/classifier"), 409, code)
     problem_of(client.post(f"/selections/{selection_id}/render", json={"input": "x"}), 409, code)
 
 

@@ -5,12 +5,22 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from lens_engine.task.template import Task, Template, Verbalizer
-from lens_engine.types import Example
+from app.database import Database
+from app.selections import claims
+from lens_engine.types import Example, StopReason
 from tests.integration.conftest import Selections
-from tests.integration.samples import make_result, pointers_of, problem_of
+from tests.integration.samples import TASK, make_classifier, make_result, pointers_of, problem_of
 
-TASK = Task(Template("{text} It was {label}."), Verbalizer({"positive": "great", "negative": "terrible"}))
+AWKWARD = [
+    "A fine day.",
+    "",
+    "{label} {{x}} %s $1",
+    'quotes " and \\ and\nnewlines',
+    "日本語 🎬",
+    "  spaces  ",
+    "\u202ebidi",
+    "\x00",
+]
 
 
 def expected_prompt(text: str) -> str:
@@ -18,22 +28,18 @@ def expected_prompt(text: str) -> str:
     return TASK.render_prompt(demonstrations, text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "A fine day.",
-        "",
-        "{label} {{x}} %s $1",
-        'quotes " and \\ and\nnewlines',
-        "日本語 🎬",
-        "  spaces  ",
-        "\u202ebidi",
-        "\x00",
-    ],
-)
-def test_prompt_is_what_was_scored(client: TestClient, selections: Selections, text: str) -> None:
+def expected_ensemble(text: str) -> list[dict[str, Any]]:
+    prompts = ["".join(one.demonstrations) + TASK.render_query(text) for one in make_classifier().prompts]
+    return [{"prompt": prompt, "characters": len(prompt)} for prompt in prompts]
+
+
+@pytest.mark.parametrize("choice", [{}, {"prompts": "best"}])
+@pytest.mark.parametrize("text", AWKWARD)
+def test_prompt_is_what_was_scored(
+    client: TestClient, selections: Selections, text: str, choice: dict[str, str]
+) -> None:
     selection_id = selections.succeeded()
-    response = client.post(f"/selections/{selection_id}/render", json={"input": text})
+    response = client.post(f"/selections/{selection_id}/render", json={"input": text, **choice})
     prompt = expected_prompt(text)
     assert response.status_code == 200
     assert response.json() == {
@@ -56,6 +62,53 @@ def test_several_inputs_give_several_prompts_in_order(client: TestClient, select
     assert [item["prompt"] for item in response.json()["prompts"]] == [expected_prompt("b"), expected_prompt("a")]
 
 
+@pytest.mark.parametrize("text", AWKWARD)
+def test_all_prompts_are_those_of_the_classifier(client: TestClient, selections: Selections, text: str) -> None:
+    selection_id = selections.succeeded()
+    response = client.post(f"/selections/{selection_id}/render", json={"input": text, "prompts": "all"})
+    assert response.status_code == 200
+    assert response.json() == {
+        "selection_id": selection_id,
+        "head": "linear",
+        "tokens_per_input": 37.25,
+        "prompts": expected_ensemble(text),
+    }
+
+
+def test_all_prompts_of_several_inputs_are_a_list_of_lists(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.succeeded()
+    body = {"inputs": ["b", "a", "b"], "prompts": "all"}
+    response = client.post(f"/selections/{selection_id}/render", json=body)
+    assert response.json() == {
+        "selection_id": selection_id,
+        "head": "linear",
+        "tokens_per_input": 37.25,
+        "prompts": [expected_ensemble("b"), expected_ensemble("a"), expected_ensemble("b")],
+    }
+
+
+def test_result_without_classifier_renders_its_best_prompt_only(
+    client: TestClient, selections: Selections, database: Database
+) -> None:
+    claim = selections.cancelling()
+    with database.session_scope() as session:
+        assert claims.finish(session, claim, make_result(StopReason.CANCELLED, has_classifier=False))
+    path = f"/selections/{claim.selection_id}/render"
+    assert client.post(path, json={"input": "b"}).json()["prompt"] == expected_prompt("b")
+    problem_of(client.post(path, json={"input": "b", "prompts": "all"}), 409, "no-classifier")
+
+
+@pytest.mark.parametrize("choice", ["best", "all"])
+@pytest.mark.parametrize(
+    ("status", "code"), [("queued", "not-finished"), ("running", "not-finished"), ("failed", "no-result")]
+)
+def test_selection_without_result_renders_nothing(
+    client: TestClient, selections: Selections, status: str, code: str, choice: str
+) -> None:
+    path = f"/selections/{selections.in_state(status)}/render"
+    problem_of(client.post(path, json={"input": "b", "prompts": choice}), 409, code)
+
+
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
@@ -66,6 +119,12 @@ def test_several_inputs_give_several_prompts_in_order(client: TestClient, select
         ({"inputs": ["a", None]}, "/inputs/1"),
         ({"inputs": ["x"] * 101}, "/inputs"),
         ({"input": "a", "model": "b"}, "/model"),
+        ({"input": "a", "prompts": "first"}, "/prompts"),
+        ({"input": "a", "prompts": "ALL"}, "/prompts"),
+        ({"input": "a", "prompts": 2}, "/prompts"),
+        ({"input": "a", "prompts": None}, "/prompts"),
+        ({"prompts": "all"}, ""),
+        ({"inputs": ["x"] * 101, "prompts": "all"}, "/inputs"),
         ([], ""),
     ],
 )

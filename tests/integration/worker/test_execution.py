@@ -9,9 +9,13 @@ from sqlalchemy import text
 from app.database import Database
 from app.selections import claims
 from app.settings import Settings
+from lens_engine.classifier.artefact import Classifier
+from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.testing import TableScorer
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections
+from tests.integration.samples import SMALL_OPTIONS
 from worker.execution import Attempt, execute_selection
 
 
@@ -37,6 +41,47 @@ def test_a_run_that_completes_succeeds(selections: Selections, settings: Setting
     selection = selections.client.get(f"/selections/{selection_id}").json()
     assert selection["status"] == "succeeded"
     assert selection["progress"]["phase"] == "evaluate"
+
+
+def test_a_run_that_completes_stores_the_classifier_of_its_result(selections: Selections, settings: Settings) -> None:
+    selection_id = selections.queued()
+
+    run_with(settings, "sound", selection_id)
+
+    result = selections.client.get(f"/selections/{selection_id}/support-examples").json()
+    del result["selection_id"]
+    expected = SelectionResult.model_validate(result).usable_classifier
+    assert expected is not None
+    stored = selections.client.get(f"/selections/{selection_id}/classifier").content
+    classifier = Classifier.model_validate_json(stored)
+    assert classifier == expected
+    assert set(classifier.predict(["a warm film"], TableScorer()).labels) <= {"positive", "negative"}
+    events = selections.client.get(f"/selections/{selection_id}/events").json()["items"]
+    assert [event["data"] for event in events if event["type"] == "classifier"] == [
+        {
+            "size": len(expected.prompts),
+            "head": expected.head.kind,
+            "accuracy": expected.test and expected.test.accuracy,
+            "use": result["verdict"]["use"],
+        }
+    ]
+
+
+def test_a_run_of_the_papers_settings_stores_its_single_prompt(selections: Selections, settings: Settings) -> None:
+    paper = {
+        "search": {"objective": "accuracy"},
+        "classifier": {"max_prompts": 1, "head": "argmax", "fit_rows": 0},
+        "report": {"random_ensemble": False, "random_prompts": False, "long_prompt": False},
+    }
+    selection_id = selections.queued(options=SMALL_OPTIONS | paper)
+
+    run_with(settings, "sound", selection_id)
+
+    path = f"/selections/{selection_id}"
+    [prompt] = selections.client.post(f"{path}/render", json={"input": "x", "prompts": "all"}).json()["prompts"]
+    best = selections.client.post(f"{path}/render", json={"input": "x"}).json()["prompt"]
+    classifier = selections.client.get(f"{path}/classifier").json()
+    assert (prompt["prompt"], classifier["head"]["kind"]) == (best, "argmax")
 
 
 @pytest.mark.parametrize("status", ["running", "succeeded", "failed", "cancelled"])

@@ -1,12 +1,19 @@
 """The OpenAPI document: references resolve, and it declares the answers that the service gives."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import jsonschema  # type: ignore[import-untyped]
+import numpy as np
 import pytest
 
 from app.main import create_app
+from app.selections.openapi import EXAMPLE_CLASSIFIER
 from app.settings import Settings
+from lens_engine.classifier.artefact import Classifier
+from lens_engine.errors import CheckpointDamaged, CheckpointForeign
+from lens_engine.testing import TableScorer
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +73,37 @@ def test_repeated_cancel_is_declared(document: dict[str, Any]) -> None:
     assert responses["200"]["content"] == responses["202"]["content"]
 
 
-@pytest.mark.parametrize("path", ["/selections/{selection_id}", "/selections/{selection_id}/support-examples"])
+@pytest.mark.parametrize("path", ["", "/support-examples", "/classifier"])
 def test_conditional_get_is_declared(document: dict[str, Any], path: str) -> None:
-    operation = document["paths"][path]["get"]
+    operation = document["paths"]["/selections/{selection_id}" + path]["get"]
     assert "304" in operation["responses"]
     assert "content" not in operation["responses"]["304"]
     assert "If-None-Match" in {parameter["name"] for parameter in operation["parameters"]}
+
+
+def test_example_of_a_classifier_follows_its_schema(document: dict[str, Any]) -> None:
+    operation = document["paths"]["/selections/{selection_id}/classifier"]["get"]
+    content = operation["responses"]["200"]["content"]["application/json"]
+    assert content["example"] == EXAMPLE_CLASSIFIER
+    jsonschema.validate(content["example"], {**content["schema"], "components": document["components"]})
+
+
+def test_example_of_a_classifier_loads_and_classifies(tmp_path: Path) -> None:
+    example = Classifier.model_validate(EXAMPLE_CLASSIFIER)
+    assert example.model_dump(mode="json", exclude_none=True) == EXAMPLE_CLASSIFIER
+    example.save(tmp_path / "classifier.json")
+    loaded = Classifier.load(tmp_path / "classifier.json")
+    scorer, spans = TableScorer(), loaded.task.task().label_spans
+    log_probs = loaded.class_log_probs(["Fun."], lambda prefixes, queries: scorer.score(prefixes, queries, spans))
+    assert np.exp(log_probs).sum() == pytest.approx(1.0)
+
+
+def test_kinds_of_prompts_are_declared_with_their_default(document: dict[str, Any]) -> None:
+    field = document["components"]["schemas"]["RenderBody"]["properties"]["prompts"]
+    assert (field["enum"], field["default"]) == (["best", "all"], "best")
+
+
+def test_kinds_of_events_are_all_described(document: dict[str, Any]) -> None:
+    properties = document["components"]["schemas"]["EventOut"]["properties"]
+    for kind in ("status", "phase", "classifier", CheckpointDamaged.code, CheckpointForeign.code):
+        assert kind in properties["type"]["description"]
