@@ -52,7 +52,7 @@ def test_losses_are_of_heads_fitted_on_the_other_folds(kind: HeadKind) -> None:
         else:
             head = fit_head(kind, log_probs[:, rest], gold[rest]).head
             expected = gold_losses(head.class_log_probs(log_probs[:, held_out]), gold[held_out])
-        np.testing.assert_allclose(fitted.losses[held_out], expected, atol=1e-7)
+        np.testing.assert_allclose(fitted.losses[held_out], expected, atol=1e-6)
 
 
 def loss_of_scikit_learn(
@@ -144,7 +144,7 @@ def test_temperature_makes_sure_prompts_less_sure() -> None:
 
     assert not isinstance(plain, LinearHead)
     assert not isinstance(sharp, LinearHead)
-    assert sharp.temperature == pytest.approx(5.0 * plain.temperature, rel=1e-3)
+    assert sharp.temperature == pytest.approx(5.0 * plain.temperature, rel=1e-2)
 
 
 def test_prior_gives_labels_their_shares_on_average() -> None:

@@ -101,7 +101,7 @@ def test_prior_takes_out_any_constant_bias(bias: list[float]) -> None:
 
     found = [fit_head("prior", given, gold).head.class_log_probs(given) for given in (log_probs, biased)]
 
-    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-4)  # but for the search of the temperature
     assert found[0].argmax(axis=1).tolist() == found[1].argmax(axis=1).tolist()
 
 
