@@ -72,20 +72,22 @@ class Contenders:
         return self.run.prices.rival_permutations(self.charged_pairs, self.num_confirmed)
 
     def price(self, name: ContenderName) -> Cost:
-        """The cost of fitting and testing a contender."""
+        """The most that fitting and testing a contender costs.
+
+        Prompts that share demonstrations leave more rows for the fit, so the prompts count as if they shared all.
+        """
         prices, n = self.run.prices, self.method.num_demonstrations
         num_validation = len(self.run.rows.validation)
         if name == "classifier":
-            size = self.method.num_prompts
-            new = 0 if self.is_paper else prices.fit_rows(size * n) - num_validation * self.method.judges_prompts
-            return prices.classifying(size, new, n)
+            new = 0 if self.is_paper else prices.fit_rows(n) - num_validation * self.method.judges_prompts
+            return prices.classifying(self.method.num_prompts, new, n)
         if name == "zero_shot_head":
             return prices.classifying(1, prices.fit_rows(0), 0)
         if name == "random_ensemble":
-            return prices.classifying(self.size, prices.fit_rows(self.size * n) - num_validation, n)
+            return prices.classifying(self.size, prices.fit_rows(n) - num_validation, n)
         if name == "random_prompts":
-            return prices.classifying(self.size, prices.fit_rows(self.size * n, self._rows_without_search), n)
-        return prices.classifying(1, prices.fit_rows(self.size * n), self.size * n)
+            return prices.classifying(self.size, prices.fit_rows(n, self._rows_without_search), n)
+        return prices.classifying(1, prices.fit_rows(0), self.size * n)  # the context may cut the long prompt
 
     def make(self, name: ContenderName, findings: Findings, chosen: Permutation, tally: RandomTally) -> Contender:
         """The contender of this name.

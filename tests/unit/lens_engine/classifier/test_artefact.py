@@ -1,0 +1,258 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lens_engine.classifier.artefact import Classifier, ModelRecord, Prompt, TaskRecord
+from lens_engine.classifier.fitting import fit_head
+from lens_engine.classifier.heads import HEAD_KINDS, HeadKind
+from lens_engine.classifier.quality import measure_quality
+from lens_engine.errors import ClassifierUnreadable, InvalidVerbalizer, ModelMismatch
+from lens_engine.scoring.base import ScorerIdentity
+from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.testing import TableScorer
+from lens_engine.types import Example
+
+LABELS = ("warm", "cold", "absent, or \u00e9gal")  # not in alphabetical order
+TASK = Task(Template("{text} It was {label}."), Verbalizer({label: f"word{i}" for i, label in enumerate(LABELS)}))
+DEMONSTRATIONS = [
+    (Example(4, "sunny", "warm"), Example(9, "frosty", "cold")),
+    (Example(9, "frosty", "cold"), Example(2, 'a "quote"\u2028and\nmore', "warm")),
+]
+TEXTS = [f"text {number}" for number in range(40)]
+
+Make = Callable[..., Classifier]
+
+
+@pytest.fixture(scope="module")
+def make_classifier() -> Make:
+    """A classifier of two prompts, fitted on the answers of a TableScorer."""
+
+    def make(kind: HeadKind = "linear", **changes: Any) -> Classifier:
+        prefixes = [TASK.render_prefix(prompt) for prompt in DEMONSTRATIONS]
+        queries = [TASK.render_query(text) for text in TEXTS]
+        log_probs, gold = TableScorer().score(prefixes, queries, TASK.label_spans), np.arange(len(TEXTS)) % 3
+        head = fit_head(kind, log_probs, gold).head
+        given: dict[str, Any] = {
+            "task": TaskRecord.of(TASK),
+            "prompts": tuple(
+                Prompt(rows=tuple(one.row for one in prompt), demonstrations=prefix)
+                for prompt, prefix in zip(DEMONSTRATIONS, prefixes, strict=True)
+            ),
+            "head": head,
+            "model": ModelRecord.of(TableScorer().identity),
+            "tokens_per_input": 1 / 3,
+            "test": measure_quality(head.class_log_probs(log_probs), gold),
+        }
+        return Classifier(**(given | changes))
+
+    return make
+
+
+@pytest.fixture
+def change_file(make_classifier: Make, tmp_path: Path) -> Callable[[Callable[[dict[str, Any]], object]], Path]:
+    """The path of a saved classifier whose JSON was changed."""
+
+    def change(edit: Callable[[dict[str, Any]], object]) -> Path:
+        path = tmp_path / "classifier.json"
+        content = json.loads(make_classifier().model_dump_json())
+        edit(content)
+        path.write_text(json.dumps(content))
+        return path
+
+    return change
+
+
+@pytest.mark.parametrize("kind", HEAD_KINDS)
+def test_saved_classifier_is_loaded_to_the_bit(kind: HeadKind, make_classifier: Make, tmp_path: Path) -> None:
+    classifier = make_classifier(kind, logit_bias={"12": 0.1, "7": -1e-17})
+    path = tmp_path / "classifier.json"
+
+    classifier.save(path)
+
+    loaded = Classifier.load(path)
+    assert loaded == classifier
+    before, after = (one.predict(TEXTS, TableScorer()) for one in (classifier, loaded))
+    assert after.labels == before.labels
+    assert after.probabilities.tobytes() == before.probabilities.tobytes()
+
+
+def test_saving_again_replaces_the_file(make_classifier: Make, tmp_path: Path) -> None:
+    path = tmp_path / "classifier.json"
+    make_classifier("prior").save(path)
+
+    make_classifier("argmax").save(path)
+
+    assert Classifier.load(path).head.kind == "argmax"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("kind", HEAD_KINDS)
+def test_label_order_survives_json_with_sorted_keys(kind: HeadKind, make_classifier: Make, tmp_path: Path) -> None:
+    classifier = make_classifier(kind)
+    path = tmp_path / "classifier.json"
+    path.write_text(json.dumps(json.loads(classifier.model_dump_json()), sort_keys=True))
+
+    loaded = Classifier.load(path)
+
+    assert loaded.labels == LABELS
+    assert loaded.predict(TEXTS, TableScorer()).labels == classifier.predict(TEXTS, TableScorer()).labels
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", "PK\x03\x04", '{"prompts": NaN}'])
+def test_file_that_is_no_classifier_is_unreadable(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "some.json"
+    path.write_text(content)
+
+    with pytest.raises(ClassifierUnreadable, match=r"some\.json is not a classifier that this version"):
+        Classifier.load(path)
+
+
+def test_bytes_that_are_no_text_are_unreadable(tmp_path: Path) -> None:
+    path = tmp_path / "classifier.json"
+    path.write_bytes(b'{"task": "\xff\xfe"}')
+
+    with pytest.raises(ClassifierUnreadable):
+        Classifier.load(path)
+
+
+def test_file_cut_short_is_unreadable(make_classifier: Make, tmp_path: Path) -> None:
+    path = tmp_path / "classifier.json"
+    make_classifier().save(path)
+    path.write_bytes(path.read_bytes()[:-20])
+
+    with pytest.raises(ClassifierUnreadable) as refusal:
+        Classifier.load(path)
+    assert refusal.value.field == "classifier"
+
+
+@pytest.mark.parametrize(
+    ("edit", "fault"),
+    [
+        (lambda content: content.update(schema_version=2), "schema_version"),
+        (lambda content: content.update(notes="mine"), "notes: Extra inputs"),
+        (lambda content: content["head"].update(kind="boosted"), "head"),
+        (lambda content: content["head"].update(momentum=0.9), "head.linear.momentum"),
+        (lambda content: content["head"].pop("weights"), "head.linear.weights"),
+        (lambda content: content["head"].update(means=["many"]), "head.linear.means.0"),
+        (lambda content: content["head"].update(inverse_l2=0.0), "head.linear.inverse_l2"),
+        (lambda content: content.update(prompts=[]), "prompts"),
+        (lambda content: content["prompts"][1].pop("demonstrations"), "prompts.1.demonstrations"),
+        (lambda content: content.pop("task"), "task"),
+    ],
+)
+def test_first_fault_of_a_file_is_named(
+    edit: Callable[[dict[str, Any]], object], fault: str, change_file: Callable[..., Path]
+) -> None:
+    with pytest.raises(ClassifierUnreadable, match=fault):
+        Classifier.load(change_file(edit))
+
+
+def test_missing_file_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Classifier.load(tmp_path / "nothing.json")
+
+
+@pytest.mark.parametrize("kind", HEAD_KINDS)
+def test_prediction_in_batches_equals_prediction_at_once(kind: HeadKind, make_classifier: Make) -> None:
+    classifier, texts = make_classifier(kind), [f"text {number}" for number in range(300)]
+
+    whole = classifier.predict(texts, TableScorer())
+    parts = [classifier.predict(texts[start : start + 7], TableScorer()) for start in range(0, 300, 7)]
+
+    assert whole.labels == tuple(label for part in parts for label in part.labels)
+    np.testing.assert_allclose(whole.probabilities, np.concatenate([part.probabilities for part in parts]), rtol=1e-12)
+
+
+def test_many_texts_are_asked_in_several_calls(make_classifier: Make) -> None:
+    scorer = TableScorer()
+
+    make_classifier().predict(["the same"] * 600, scorer)
+
+    assert scorer.num_calls > 1
+    assert scorer.num_pairs == 2 * 600
+
+
+def test_prediction_holds_the_most_probable_label(make_classifier: Make) -> None:
+    classifier = make_classifier()
+
+    found = classifier.predict(TEXTS, TableScorer())
+
+    assert found.probabilities.shape == (40, 3)
+    np.testing.assert_allclose(found.probabilities.sum(axis=1), 1.0, atol=1e-5)
+    assert found.labels == tuple(LABELS[index] for index in found.probabilities.argmax(axis=1))
+
+
+def test_prediction_reproduces_the_tested_quality(make_classifier: Make) -> None:
+    classifier = make_classifier()
+
+    found = classifier.predict(TEXTS, TableScorer())
+
+    right = sum(label == LABELS[row % 3] for row, label in enumerate(found.labels))
+    assert classifier.test is not None
+    assert right == round(classifier.test.accuracy * classifier.test.n)
+
+
+def test_no_texts_give_no_predictions(make_classifier: Make) -> None:
+    scorer = TableScorer()
+
+    found = make_classifier().predict([], scorer)
+
+    assert found.labels == ()
+    assert found.probabilities.shape == (0, 3)
+    assert scorer.num_calls == 0
+
+
+def test_another_revision_is_refused(make_classifier: Make) -> None:
+    other = ModelRecord(model="table", revision="f" * 64, dtype="float32", device="cpu")
+    scorer = TableScorer()
+
+    with pytest.raises(ModelMismatch, match="made for table \\(revision ffffffffffff\\)") as refusal:
+        make_classifier(model=other).predict(TEXTS, scorer)
+
+    assert refusal.value.field == "model"
+    assert scorer.num_calls == 0
+
+
+def test_same_revision_under_another_name_is_accepted(make_classifier: Make) -> None:
+    classifier = make_classifier()
+
+    found = classifier.predict(TEXTS[:3], TableScorer(name="a local copy"))
+
+    assert found.labels == classifier.predict(TEXTS[:3], TableScorer()).labels
+
+
+def test_prompt_text_begins_what_the_task_renders() -> None:
+    prefix = TASK.render_prefix(DEMONSTRATIONS[1])
+
+    text = Prompt(rows=(9, 2), demonstrations=prefix).text
+
+    assert text + TASK.render_query("new") == TASK.render_prompt(DEMONSTRATIONS[1], "new")
+
+
+def test_task_record_gives_the_task_again() -> None:
+    task = Task(Template("{{{text}}}: {label}!"), Verbalizer({"b": "x", "a": "y"}), separator="\n\n")
+
+    again = TaskRecord.model_validate_json(TaskRecord.of(task).model_dump_json()).task()
+
+    assert again == task
+    assert again.labels == ("b", "a")
+
+
+def test_changed_label_word_is_refused_by_its_label(change_file: Callable[..., Path]) -> None:
+    path = change_file(lambda content: content["task"]["label_words"][1].update(word="word0"))
+
+    with pytest.raises(InvalidVerbalizer) as refusal:
+        Classifier.load(path).predict(TEXTS, TableScorer())
+    assert refusal.value.field == "verbalizer.cold"
+
+
+def test_model_record_is_the_identity_of_the_scorer() -> None:
+    identity = ScorerIdentity("name", revision="abc", dtype="bfloat16", device="cuda", executor="packed")
+
+    record = ModelRecord.of(identity)
+
+    assert (record.model, record.revision, record.dtype, record.device) == ("name", "abc", "bfloat16", "cuda")

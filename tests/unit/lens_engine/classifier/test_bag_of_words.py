@@ -1,0 +1,77 @@
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from lens_engine.classifier.bag_of_words import predict_by_words
+
+WORDS = ("rain", "sun", "snow")
+
+
+def write_texts(labels: Sequence[int]) -> list[str]:
+    return [f"a day of {WORDS[label]} number{row}" for row, label in enumerate(labels)]
+
+
+GOLD = np.arange(30) % 3
+TEXTS = write_texts(GOLD.tolist())
+
+
+def test_separable_texts_are_learned() -> None:
+    asked = ["nothing but snow", "the sun again", "rain all day", "sun"]
+
+    found = predict_by_words(TEXTS, GOLD, asked, 3)
+
+    assert found.argmax(axis=1).tolist() == [2, 1, 0, 1]
+    np.testing.assert_allclose(np.exp(found).sum(axis=1), 1.0)
+
+
+def test_two_labels_are_learned() -> None:
+    found = predict_by_words(TEXTS[:20], GOLD[:20] % 2, TEXTS[:20], 2)
+
+    assert (found.argmax(axis=1) == GOLD[:20] % 2).mean() > 0.9
+
+
+def test_order_of_two_words_is_seen() -> None:
+    texts = ["not good just bad", "not bad just good"] * 10
+    gold = np.array([0, 1] * 10)
+
+    assert predict_by_words(texts, gold, texts, 2).argmax(axis=1).tolist() == gold.tolist()
+
+
+def test_same_texts_give_the_same_bits() -> None:
+    first, again = (predict_by_words(TEXTS, GOLD, ["sun", "hail"], 3) for _ in range(2))
+
+    assert first.tobytes() == again.tobytes()
+
+
+def test_texts_without_a_word_are_classified() -> None:
+    texts = [*TEXTS, "!!!", "?!", "..."]
+    gold = np.array([*GOLD, 0, 1, 2])
+
+    found = predict_by_words(texts, gold, ["!!!", "...", ":-)", "unseen"], 3)
+
+    assert np.isfinite(found).all()
+    assert found.shape == (4, 3)
+
+
+def test_only_texts_without_a_word_do_not_fail() -> None:
+    found = predict_by_words(["!!!", "???"] * 5, np.array([0, 1] * 5), ["!!!", "???", "so"], 2)
+
+    assert found[:2].argmax(axis=1).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("absent", [0, 1, 2, 3])
+def test_label_without_a_text_is_never_predicted(absent: int) -> None:
+    gold = np.array([label + (label >= absent) for label in GOLD])
+
+    found = predict_by_words(TEXTS, gold, TEXTS, 4)
+
+    assert np.isfinite(found).all()
+    assert absent not in found.argmax(axis=1)
+    assert found.argmax(axis=1).tolist() == gold.tolist()
+
+
+def test_label_with_one_text_does_not_fail() -> None:
+    gold = np.array([0] * 15 + [1] * 14 + [2])
+
+    assert np.isfinite(predict_by_words(write_texts(gold.tolist()), gold, ["snow"], 3)).all()

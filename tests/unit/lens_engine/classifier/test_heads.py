@@ -1,0 +1,179 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+from scipy.special import log_softmax, softmax
+
+from lens_engine.classifier.fitting import fit_head
+from lens_engine.classifier.heads import (
+    HEAD_KINDS,
+    ArgmaxHead,
+    Head,
+    HeadKind,
+    LinearHead,
+    PriorHead,
+    log_label_shares,
+    logit_bias,
+    prior_biases,
+)
+
+HEADS: TypeAdapter[Head] = TypeAdapter(Head)
+FLOATS = st.floats(-1e6, 1e6, allow_subnormal=False)
+
+
+def draw_log_probs(prompts: int = 1, rows: int = 30, labels: int = 3, seed: int = 0) -> np.ndarray:
+    """Label log-probabilities that know a little of the gold labels `row % labels`."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(-4.0, 1.5, size=(prompts, rows, labels))
+    scores[:, np.arange(rows), np.arange(rows) % labels] += 1.5
+    return scores.astype(np.float32)
+
+
+def make_gold(rows: int = 30, labels: int = 3) -> np.ndarray:
+    return np.arange(rows) % labels
+
+
+def test_argmax_predicts_the_most_probable_label_word() -> None:
+    log_probs = draw_log_probs()
+
+    class_log_probs = ArgmaxHead().class_log_probs(log_probs)
+
+    assert class_log_probs.argmax(axis=1).tolist() == log_probs[0].argmax(axis=1).tolist()
+    np.testing.assert_allclose(np.exp(class_log_probs).sum(axis=1), 1.0)
+    np.testing.assert_allclose(class_log_probs, log_softmax(log_probs[0].astype(np.float64), axis=1))
+
+
+@pytest.mark.parametrize("temperature", [0.1, 0.7, 5.0, 100.0])
+@pytest.mark.parametrize("head", [ArgmaxHead(), PriorHead(biases=((0.3, -1.0, 0.2), (1.0, 0.0, -0.5)))])
+def test_temperature_changes_no_prediction(temperature: float, head: ArgmaxHead | PriorHead) -> None:
+    log_probs = draw_log_probs(prompts=2)
+    tempered = head.model_copy(update={"temperature": temperature})
+
+    before, after = head.class_log_probs(log_probs), tempered.class_log_probs(log_probs)
+
+    assert before.argmax(axis=1).tolist() == after.argmax(axis=1).tolist()
+    assert not np.allclose(before, after)
+
+
+def test_several_prompts_are_averaged() -> None:
+    log_probs = draw_log_probs(prompts=3)
+
+    found = ArgmaxHead().class_log_probs(log_probs)
+
+    normalised = log_softmax(log_probs.astype(np.float64), axis=2)
+    np.testing.assert_allclose(found, log_softmax(normalised.mean(axis=0), axis=1))
+
+
+def test_a_prompt_asked_twice_counts_as_one() -> None:
+    once = draw_log_probs()
+
+    twice = ArgmaxHead().class_log_probs(np.concatenate([once, once]))
+
+    np.testing.assert_allclose(twice, ArgmaxHead().class_log_probs(once))
+
+
+def test_prior_adds_its_bias_to_each_prompt() -> None:
+    log_probs = np.log(np.array([[[0.6, 0.2]], [[0.1, 0.3]]]))
+    head = PriorHead(biases=((0.0, np.log(3.0)), (np.log(3.0), 0.0)))
+
+    # both prompts now say 1 : 1
+    np.testing.assert_allclose(np.exp(head.class_log_probs(log_probs)), [[0.5, 0.5]])
+
+
+def test_prior_bias_is_log_share_minus_mean() -> None:
+    log_probs = np.array([[[-1.0, -2.0], [-3.0, -2.5]]])
+
+    biases = prior_biases(log_probs, np.log([0.75, 0.25]))
+
+    np.testing.assert_allclose(biases, [[np.log(0.75) + 2.0, np.log(0.25) + 2.25]])
+
+
+def test_share_of_an_absent_label_is_not_zero() -> None:
+    np.testing.assert_allclose(np.exp(log_label_shares(np.array([0, 0, 1]), 3)), np.array([2.5, 1.5, 0.5]) / 4.5)
+
+
+@settings(max_examples=15)
+@given(bias=st.lists(st.floats(-20.0, 20.0), min_size=6, max_size=6))
+def test_prior_takes_out_any_constant_bias(bias: list[float]) -> None:
+    log_probs, gold = draw_log_probs(prompts=2).astype(np.float64), make_gold()
+    biased = log_probs + np.array(bias).reshape(2, 1, 3)
+
+    found = [fit_head("prior", given, gold).head.class_log_probs(given) for given in (log_probs, biased)]
+
+    np.testing.assert_allclose(found[0], found[1], atol=1e-4)  # but for the search of the temperature
+    assert found[0].argmax(axis=1).tolist() == found[1].argmax(axis=1).tolist()
+
+
+def test_linear_standardises_weighs_and_normalises() -> None:
+    head = LinearHead(
+        means=(-1.0, -2.0),
+        scales=(2.0, 0.5),
+        weights=((1.0, 0.0), (0.0, 2.0)),
+        intercepts=(0.1, -0.1),
+        inverse_l2=1.0,
+    )
+
+    found = head.class_log_probs(np.array([[[1.0, -1.0]]]))
+
+    scores = [1.0 * (1.0 + 1.0) / 2.0 + 0.1, 2.0 * (-1.0 + 2.0) / 0.5 - 0.1]
+    np.testing.assert_allclose(np.exp(found), [softmax(scores)])
+
+
+def test_linear_reads_features_prompt_after_prompt() -> None:
+    """Each label's score is the other prompt's log-probability of that label."""
+    weights = ((0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0, 1.0))
+    head = LinearHead(means=(0.0,) * 4, scales=(1.0,) * 4, weights=weights, intercepts=(0.0, 0.0), inverse_l2=1.0)
+    log_probs = draw_log_probs(prompts=2, labels=2)
+
+    found = head.class_log_probs(log_probs)
+
+    np.testing.assert_allclose(found, log_softmax(log_probs[1].astype(np.float64), axis=1))
+
+
+def test_hopeless_label_keeps_a_finite_log_probability() -> None:
+    far = np.array([[[0.0, -5000.0]]])
+
+    found = ArgmaxHead().class_log_probs(far)
+
+    assert np.exp(found[0, 1]) == pytest.approx(1e-6)
+
+
+@pytest.mark.parametrize("kind", HEAD_KINDS)
+def test_fitted_head_survives_json_to_the_bit(kind: HeadKind) -> None:
+    log_probs = draw_log_probs(prompts=2)
+    head = fit_head(kind, log_probs, make_gold()).head
+
+    restored = HEADS.validate_json(HEADS.dump_json(head))
+
+    assert restored == head
+    assert restored.class_log_probs(log_probs).tobytes() == head.class_log_probs(log_probs).tobytes()
+
+
+@given(values=st.lists(FLOATS, min_size=4, max_size=4), temperature=st.floats(1e-6, 1e6))
+def test_any_coefficients_survive_json(values: list[float], temperature: float) -> None:
+    head = PriorHead(biases=(tuple(values[:2]), tuple(values[2:])), temperature=temperature)
+
+    assert HEADS.validate_json(HEADS.dump_json(head)) == head
+
+
+def test_logit_bias_gives_the_predictions_of_the_head() -> None:
+    log_probs = draw_log_probs()
+    head = PriorHead(biases=((0.5, -2.0, 1.0),), temperature=3.0)
+
+    biases = logit_bias(head, [11, 7, 23])
+
+    assert biases == {"11": 0.5, "7": -2.0, "23": 1.0}
+    shifted = log_probs[0] + np.array(list(biases.values()))
+    assert shifted.argmax(axis=1).tolist() == head.class_log_probs(log_probs).argmax(axis=1).tolist()
+
+
+def test_logit_bias_of_argmax_is_zero() -> None:
+    assert logit_bias(ArgmaxHead(temperature=2.0), [3, 4]) == {"3": 0.0, "4": 0.0}
+
+
+def test_no_logit_bias_without_tokens_or_for_linear() -> None:
+    linear = fit_head("linear", draw_log_probs(), make_gold()).head
+
+    assert logit_bias(linear, [1, 2, 3]) is None
+    assert logit_bias(ArgmaxHead(), None) is None

@@ -1,0 +1,318 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lens_engine.classifier.artefact import Classifier
+from lens_engine.classifier.heads import ArgmaxHead
+from lens_engine.config import SelectionConfig
+from lens_engine.metering.cost import Cost
+from lens_engine.pipeline import select_support_examples
+from lens_engine.presets import resolve_config
+from lens_engine.result import ClassifierReport, SelectionResult
+from lens_engine.rows.problem import Problem
+from lens_engine.rows.splits import split_examples
+from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.run.preparation import prepare_run, price_run
+from lens_engine.testing import TableScorer
+from lens_engine.types import Phase, StopReason
+
+Make = Callable[..., Any]
+Select = Callable[..., SelectionResult]
+BIAS = {"NEGATIVE": 1.5, "POSITIVE": 0.0}
+OPTIONS: dict[str, Any] = {
+    "filtering": {"keep": 12, "rounds": 2},
+    "search": {
+        "beam_width": 2,
+        "substitutions": 2,
+        "reorderings": 1,
+        "iterations": 1,
+        "first_permutations": 4,
+        "halvings": 1,
+        "random_starts": 0.5,
+        "objective": "head",
+    },
+    "classifier": {"max_prompts": 2, "head": "prior", "fit_rows": 300},
+    "report": {
+        "random_permutations": 2,
+        "order_shuffles": 2,
+        "random_ensemble": True,
+        "random_prompts": True,
+        "long_prompt": True,
+        "bag_of_words": True,
+    },
+}
+"""As the preset quick, but smaller, and with a head that is fitted in no time."""
+
+
+@pytest.fixture(scope="module")
+def make_biased_scorer(make_planted_scorer: Make) -> Callable[..., TableScorer]:
+    """As the planted scorer, but every prompt favours one label."""
+    table = make_planted_scorer()._log_prob
+
+    def make(**given: Any) -> TableScorer:
+        return TableScorer(lambda prefix, query, span: table(prefix, query, span) + BIAS[span.strip()], **given)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def configure(make_config: Make) -> Callable[..., SelectionConfig]:
+    """The small options, with groups laid over them."""
+
+    def make(**options: Any) -> SelectionConfig:
+        merged = {name: {**OPTIONS.get(name, {}), **options.get(name, {})} for name in {*OPTIONS, "budget", "splits"}}
+        rest = {name: value for name, value in options.items() if name not in merged}
+        return make_config(**merged, **rest)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def select(make_planted_problem: Make, make_planted_scorer: Make, configure: Make) -> Select:
+    def run(*, scorer: Any = None, listener: Any = None, checkpoints: Any = None, **options: Any) -> SelectionResult:
+        return select_support_examples(
+            make_planted_problem(),
+            scorer or make_planted_scorer(),
+            configure(**options),
+            listener=listener,
+            checkpoints=checkpoints,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def store(make_store: Make) -> Any:
+    """Every checkpoint of the whole run."""
+    return make_store()
+
+
+@pytest.fixture(scope="module")
+def heard(make_listener: Make) -> Any:
+    """The progress of the whole run."""
+    return make_listener()
+
+
+@pytest.fixture(scope="module")
+def whole(select: Select, store: Any, heard: Any) -> SelectionResult:
+    return select(checkpoints=store, listener=heard)
+
+
+def report_of(result: SelectionResult) -> ClassifierReport:
+    assert result.classifier is not None
+    return result.classifier
+
+
+def count_right(classifier: Classifier, problem: Problem, config: SelectionConfig, scorer: TableScorer) -> int:
+    """Number of test rows that the classifier has right."""
+    test = split_examples(problem, config).test
+    found = classifier.predict([example.text for example in test], scorer)
+    return sum(label == example.label for label, example in zip(found.labels, test, strict=True))
+
+
+@pytest.mark.parametrize("head", ["auto", "argmax", "prior", "linear"])
+def test_artefact_gives_the_reported_accuracy_to_the_row(
+    head: str, select: Select, configure: Make, make_planted_problem: Make, make_biased_scorer: Make
+) -> None:
+    options = {"classifier": {"head": head}, "report": {"random_and_validation": False}}
+    report = report_of(select(scorer=make_biased_scorer(), **options))
+
+    right = count_right(report.artefact, make_planted_problem(), configure(**options), make_biased_scorer())
+
+    assert right == round(report.test.accuracy * report.test.n)
+    assert report.artefact.test == report.test
+    assert head in (report.head, "auto")
+
+
+def test_every_rival_gives_its_accuracy_to_the_row(
+    whole: SelectionResult, store: Any, configure: Make, make_planted_problem: Make, make_planted_scorer: Make
+) -> None:
+    evaluation = Checkpoint.from_bytes(store.saved[-1]).values["evaluation"]
+    assert set(evaluation["rivals"]) == {"zero_shot_head", "random_ensemble", "random_prompts", "long_prompt"}
+    for name, content in evaluation["rivals"].items():
+        rival = getattr(whole.baselines, name)
+        artefact = Classifier.model_validate(content)
+        right = count_right(artefact, make_planted_problem(), configure(), make_planted_scorer())
+        assert right == round(rival.accuracy * rival.n), name
+
+
+def test_classifier_of_a_biased_model_takes_the_bias_out(select: Select, make_biased_scorer: Make) -> None:
+    result = select(scorer=make_biased_scorer(), report={"random_and_validation": False})
+
+    assert result.test is not None
+    assert report_of(result).test.accuracy > result.test.accuracy
+
+
+def test_report_holds_a_point_for_each_size(select: Select) -> None:
+    report = report_of(select(classifier={"head": "auto"}, report={"random_and_validation": False}))
+
+    assert [point.size for point in report.frontier] == [1, 2]
+    chosen = report.frontier[report.size - 1]
+    assert (chosen.head, chosen.test, chosen.tokens_per_input) == (report.head, report.test, report.tokens_per_input)
+    assert len(report.artefact.prompts) == report.size
+    assert [head.head for head in chosen.heads] == ["argmax", "prior", "linear"]
+
+
+def test_tokens_are_those_of_all_prompts_and_the_input(
+    whole: SelectionResult, configure: Make, make_planted_problem: Make, make_planted_scorer: Make
+) -> None:
+    report, problem = report_of(whole), make_planted_problem()
+    count = make_planted_scorer().count_tokens
+    queries = [problem.task.render_query(example.text) for example in split_examples(problem, configure()).test]
+    mean_query = sum(count(queries)) / len(queries)
+
+    prompts = sum(sum(count(prompt.demonstrations)) for prompt in report.artefact.prompts)
+    assert report.tokens_per_input == pytest.approx(prompts + report.size * mean_query)
+
+
+def test_members_are_rows_of_the_dataset(whole: SelectionResult, make_planted_problem: Make) -> None:
+    problem = make_planted_problem()
+
+    for prompt in report_of(whole).artefact.prompts:
+        examples = [problem.examples[row] for row in prompt.rows]
+        assert prompt.demonstrations == problem.task.render_prefix(examples)
+        assert sorted(example.label for example in examples) == ["negative"] * 2 + ["positive"] * 2
+
+
+def test_verdict_counts_the_rows_of_the_reported_accuracies(whole: SelectionResult) -> None:
+    verdict, report = whole.verdict, report_of(whole)
+    assert verdict is not None
+
+    for one in verdict.comparisons:
+        rival = getattr(whole.baselines, one.rival)
+        accuracy = rival.test.accuracy if one.rival == "random_and_validation" else rival.accuracy
+        gained = one.only_classifier_right - one.only_rival_right
+        assert gained == round(report.test.n * (report.test.accuracy - accuracy)), one.rival
+    assert verdict.use in {"classifier", *(one.rival for one in verdict.comparisons)}
+
+
+def test_recommended_classifier_is_the_one_to_use(whole: SelectionResult) -> None:
+    assert whole.verdict is not None
+    own = report_of(whole).artefact
+
+    assert (whole.recommended is None) == (whole.verdict.use in ("classifier", "bag_of_words", "random_and_validation"))
+    assert whole.usable_classifier in (own, whole.recommended)
+
+
+def last_after(step: str, store: Any) -> bytes:
+    """The checkpoint that follows this step of the evaluation."""
+    done = [Checkpoint.from_bytes(data).values["evaluation"]["done"] for data in store.saved]
+    return store.saved[next(place for place, steps in enumerate(done) if steps and steps[-1] == step)]
+
+
+@pytest.mark.parametrize("step", ["confirmation", "classifier", "random_and_validation", "random_ensemble", "order"])
+def test_resuming_after_a_step_gives_the_same_digest(
+    step: str, whole: SelectionResult, store: Any, select: Select, make_store: Make
+) -> None:
+    assert select(checkpoints=make_store(last_after(step, store))).digest == whole.digest
+
+
+@pytest.mark.parametrize("share", [0.6, 0.9])
+def test_run_stopped_in_the_evaluation_gives_the_same_digest(
+    share: float, whole: SelectionResult, heard: Any, select: Select, make_store: Make, make_listener: Make
+) -> None:
+    first, reports = make_store(), round(share * len(heard.seen))
+    assert heard.seen[reports - 1].phase is Phase.EVALUATE
+    assert select(checkpoints=first, listener=make_listener(stop_after=reports)).stop_reason is StopReason.CANCELLED
+
+    assert select(checkpoints=make_store(first.saved[-1])).digest == whole.digest
+
+
+def pairs_of_search(store: Any) -> int:
+    """Pairs spent before the evaluation."""
+    checkpoints = [Checkpoint.from_bytes(data) for data in store.saved]
+    return max(one.values["spent"][0] for one in checkpoints if one.phase is not Phase.EVALUATE)
+
+
+def test_budget_without_fit_rows_still_gives_a_classifier(store: Any, whole: SelectionResult, select: Select) -> None:
+    assert report_of(whole).fit_rows > 20
+    prompts, test, confirmation = 2, 60, 16
+    limit = pairs_of_search(store) + 2 * confirmation + (test + 1) + prompts * test + 10
+
+    result = select(budget={"max_pairs": limit})
+
+    report = report_of(result)
+    assert result.cost.pairs <= limit
+    assert result.partial
+    assert report.fit_rows == 20  # the validation rows, which the search judged
+    assert any("did not cover the classifier's fit rows" in warning for warning in result.warnings)
+    assert report.test.n == 60
+
+
+def test_least_budget_still_gives_a_classifier(
+    select: Select, make_planted_problem: Make, make_planted_scorer: Make, configure: Make
+) -> None:
+    """Nothing is judged but the test rows, so there is one prompt, as it is."""
+    prepared = prepare_run(make_planted_problem(), make_planted_scorer(), configure())
+    limit = (prepared.method.first_step().cost + prepared.meter.reserve).pairs
+
+    result = select(budget={"max_pairs": limit})
+
+    report = report_of(result)
+    assert result.cost.pairs <= limit
+    assert (report.size, report.fit_rows, report.artefact.head) == (1, 0, ArgmaxHead())
+    assert report.artefact.prompts[0].rows == result.rows
+    assert result.test is not None
+    assert report.test.accuracy == result.test.accuracy
+
+
+def test_classifier_of_preset_paper_is_the_support_examples(
+    make_planted_problem: Make, make_planted_scorer: Make
+) -> None:
+    options = {
+        "num_demonstrations": 4,
+        "splits": {"validation": 20, "test": 60},
+        "filtering": {"keep": 12, "rho": 8.0, "initial_score_size": 4},
+        "search": {"beam_width": 2, "substitutions": 2, "reorderings": 1, "iterations": 2},
+        "report": {"random_permutations": 2, "order_shuffles": 2},
+    }
+
+    result = select_support_examples(make_planted_problem(), make_planted_scorer(), resolve_config("paper", options))
+
+    report = report_of(result)
+    assert result.test is not None
+    assert report.artefact.head == ArgmaxHead()
+    assert [prompt.rows for prompt in report.artefact.prompts] == [result.rows]
+    assert report.artefact.prompts[0].text == result.prompt
+    assert (report.size, report.fit_rows, report.test.accuracy) == (1, 0, result.test.accuracy)
+    assert result.verdict is not None
+    assert {one.rival for one in result.verdict.comparisons} == {"random_and_validation", "bag_of_words"}
+
+
+@pytest.mark.parametrize(("seed", "fit_rows"), [(0, 0), (1, 60), (0, 300), (2, 300)])
+def test_pairs_stay_within_the_estimate(
+    seed: int, fit_rows: int, select: Select, make_planted_problem: Make, make_planted_scorer: Make, configure: Make
+) -> None:
+    options: dict[str, Any] = {"seed": seed, "classifier": {"fit_rows": fit_rows}}
+    prepared = prepare_run(make_planted_problem(), make_planted_scorer(), configure(**options))
+    estimate = sum(price_run(prepared.run, prepared.method).values(), Cost())
+
+    result = select(**options)
+
+    assert result.cost.pairs <= estimate.pairs
+
+
+@pytest.mark.parametrize("share", [0.35, 0.5, 0.65, 0.8, 0.9, 0.97])
+def test_budget_is_never_exceeded_by_a_rival(
+    share: float, whole: SelectionResult, select: Select, make_planted_scorer: Make
+) -> None:
+    scorer, limit = make_planted_scorer(), round(share * whole.cost.pairs)
+
+    result = select(scorer=scorer, budget={"max_pairs": limit})
+
+    assert scorer.num_pairs == result.cost.pairs <= limit
+    assert report_of(result).test.n == 60
+    assert result.partial
+
+
+@pytest.mark.parametrize("method", ["random", "random_and_validation", "zero_shot"])
+def test_other_methods_give_a_classifier_too(
+    method: str, select: Select, configure: Make, make_planted_problem: Make, make_planted_scorer: Make
+) -> None:
+    options: dict[str, Any] = {"method": method}
+    report = report_of(select(**options))
+
+    assert len(report.frontier) == (1 if method == "zero_shot" else 2)
+    right = count_right(report.artefact, make_planted_problem(), configure(**options), make_planted_scorer())
+    assert right == round(report.test.accuracy * report.test.n)

@@ -1,0 +1,223 @@
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lens_engine.classifier.artefact import Classifier, LabelWord, ModelRecord, Prompt, TaskRecord
+from lens_engine.classifier.heads import ArgmaxHead
+from lens_engine.classifier.quality import Quality, interval
+from lens_engine.result import Baselines, ClassifierReport, FrontierPoint, Rival, Verdict
+from lens_engine.run.state import Evaluation
+from lens_engine.run.verdict import reach_verdict
+
+ROWS = 100
+CLASSIFIER = Classifier(
+    task=TaskRecord(
+        template="{text} {label}",
+        label_words=(LabelWord(label="a", word="x"), LabelWord(label="b", word="y")),
+        separator="\n",
+    ),
+    prompts=(Prompt(rows=(), demonstrations=()),),
+    head=ArgmaxHead(),
+    model=ModelRecord(model="table", revision="0", dtype="float32", device="cpu"),
+    tokens_per_input=200.0,
+)
+
+
+def make_quality(hits: int) -> Quality:
+    return Quality(accuracy=hits / ROWS, n=ROWS, ci95=interval(hits, ROWS), log_loss=0.5, ece=0.1)
+
+
+def make_report(hits: int, tokens: float) -> ClassifierReport:
+    quality = make_quality(hits)
+    point = FrontierPoint(size=1, head="argmax", tokens_per_input=tokens / 2, test=quality, heads=())
+    larger = point.model_copy(update={"size": 2, "tokens_per_input": tokens})
+    return ClassifierReport(
+        max_prompts=2,
+        size=2,
+        head="argmax",
+        fit_rows=50,
+        test=quality,
+        tokens_per_input=tokens,
+        frontier=(point, larger),
+        artefact=CLASSIFIER,
+    )
+
+
+def make_rival(hits: int, tokens: float) -> Rival:
+    quality = make_quality(hits).model_dump()
+    return Rival(**quality, size=2, head="prior", demonstrations=4, fit_rows=50, tokens_per_input=tokens)
+
+
+def hit(*spans: tuple[int, int]) -> tuple[bool, ...]:
+    """The rows of these spans are right."""
+    return tuple(any(start <= row < end for start, end in spans) for row in range(ROWS))
+
+
+Judge = Callable[..., Verdict]
+
+
+@pytest.fixture(scope="module")
+def judge() -> Judge:
+    """The verdict on the classifier (200 tokens an input) and rivals, by right rows; prompts with their tokens."""
+
+    def judge(own: tuple[bool, ...], **rivals: Any) -> Verdict:
+        correct, baselines = {"classifier": own}, dict[str, Rival]()
+        for name, given in rivals.items():
+            if name in ("bag_of_words", "random_and_validation"):
+                correct[name] = given
+            else:
+                correct[name], tokens = given
+                baselines[name] = make_rival(sum(correct[name]), tokens)
+        evaluation = Evaluation(
+            classifier=make_report(sum(own), 200.0), correct=correct, baselines=Baselines(**baselines)
+        )
+        verdict = reach_verdict(evaluation)
+        assert verdict is not None
+        return verdict
+
+    return judge
+
+
+def test_nothing_tested_gives_no_verdict() -> None:
+    assert reach_verdict(Evaluation()) is None
+
+
+@pytest.mark.parametrize(
+    ("own", "rival", "ahead", "significant"),
+    [
+        (hit((0, 80)), hit((0, 60)), True, True),
+        (hit((0, 80)), hit((0, 79)), True, False),
+        (hit((0, 60)), hit((0, 80)), False, True),
+        (hit((0, 79)), hit((0, 80)), False, False),
+        (hit((0, 80)), hit((0, 80)), False, False),
+        (hit((0, 60)), hit((20, 80)), False, False),  # as many right rows, but others
+    ],
+)
+def test_ahead_and_significant_are_apart(
+    own: tuple[bool, ...], rival: tuple[bool, ...], ahead: bool, significant: bool, judge: Judge
+) -> None:
+    verdict = judge(own, random_and_validation=rival)
+
+    assert (verdict.ahead, verdict.significant) == (ahead, significant)
+    assert (verdict.comparisons[0].ahead, verdict.comparisons[0].significant) == (ahead, significant)
+
+
+def test_without_random_and_validation_neither_is_known(judge: Judge) -> None:
+    verdict = judge(hit((0, 80)), bag_of_words=hit((0, 60)))
+
+    assert verdict.ahead is None
+    assert verdict.significant is None
+    assert [one.rival for one in verdict.comparisons] == ["bag_of_words"]
+
+
+def test_each_rival_is_compared_on_the_rows_that_differ(judge: Judge) -> None:
+    verdict = judge(hit((0, 80)), long_prompt=(hit((10, 85)), 300.0), bag_of_words=hit((0, 60)))
+
+    found = {one.rival: (one.only_classifier_right, one.only_rival_right) for one in verdict.comparisons}
+    assert found == {"long_prompt": (10, 5), "bag_of_words": (20, 0)}
+
+
+def test_best_is_used_if_it_leads_clearly(judge: Judge) -> None:
+    verdict = judge(hit((0, 80)), zero_shot_head=(hit((0, 60)), 20.0), bag_of_words=hit((0, 50)))
+
+    assert verdict.use == "classifier"
+
+
+def test_cheapest_within_one_standard_error_is_used(judge: Judge) -> None:
+    """Two rivals are as good as the classifier but for noise; the third is cheaper still and clearly worse."""
+    verdict = judge(
+        hit((0, 80)),
+        random_prompts=(hit((1, 80)), 150.0),
+        zero_shot_head=(hit((5, 84)), 20.0),
+        bag_of_words=hit((0, 60)),
+    )
+
+    assert verdict.use == "zero_shot_head"
+
+
+def test_one_standard_error_is_that_of_the_paired_difference(judge: Judge) -> None:
+    """Both are four rows worse; only the second differs on enough rows for that to be noise."""
+    steady = judge(hit((0, 80)), zero_shot_head=(hit((0, 76)), 20.0))
+    noisy = judge(hit((0, 80)), zero_shot_head=(hit((20, 96)), 20.0))
+
+    assert steady.use == "classifier"
+    assert noisy.use == "zero_shot_head"
+
+
+def test_bag_of_words_as_good_as_the_rest_is_used(judge: Judge) -> None:
+    verdict = judge(hit((0, 80)), random_ensemble=(hit((0, 80)), 150.0), bag_of_words=hit((0, 80)))
+
+    assert verdict.use == "bag_of_words"
+
+
+@pytest.mark.parametrize("tokens", [160.0, 199.0, 200.0, 400.0])
+def test_equal_rival_that_is_not_clearly_cheaper_is_not_used(tokens: float, judge: Judge) -> None:
+    own = judge(hit((0, 80)), random_ensemble=(hit((0, 80)), tokens))
+
+    assert own.use == "classifier"
+
+
+def test_slightly_better_rival_at_the_same_price_is_not_used(judge: Judge) -> None:
+    verdict = judge(hit((0, 80)), random_ensemble=(hit((2, 83)), 200.0))
+
+    assert verdict.use == "classifier"
+
+
+def test_clearly_better_rival_is_used_at_any_price(judge: Judge) -> None:
+    verdict = judge(hit((0, 60)), long_prompt=(hit((0, 90)), 900.0), random_prompts=(hit((0, 55)), 50.0))
+
+    assert verdict.use == "long_prompt"
+
+
+def test_random_and_validation_costs_one_prompt(judge: Judge) -> None:
+    verdict = judge(hit((0, 80)), random_and_validation=hit((0, 80)))
+
+    assert verdict.use == "random_and_validation"
+    assert "100 tokens an input" in verdict.sentence
+
+
+def test_single_prompt_has_the_hits_of_the_support_examples() -> None:
+    correct: Any = {"support_examples": hit((0, 80)), "random_and_validation": hit((0, 60))}
+
+    verdict = reach_verdict(Evaluation(classifier=make_report(80, 200.0), correct=correct))
+
+    assert verdict is not None
+    assert verdict.use == "classifier"
+    assert verdict.ahead
+    assert [one.rival for one in verdict.comparisons] == ["random_and_validation"]
+
+
+def test_sentence_on_the_classifier_holds_the_figures(judge: Judge) -> None:
+    verdict = judge(hit((0, 80)), random_and_validation=hit((0, 60)), bag_of_words=hit((0, 50)))
+
+    assert verdict.sentence == (
+        "Use the classifier: 0.800 on 100 test rows, for 200 tokens an input; a bag of words has 0.500 "
+        "(p = 1.9e-09); random-and-validation has 0.600 (p = 1.9e-06)."
+    )
+
+
+def test_sentence_on_a_rival_names_both(judge: Judge) -> None:
+    verdict = judge(hit((0, 80)), bag_of_words=hit((0, 90)))
+
+    assert verdict.sentence == (
+        "Use a bag of words: 0.900 on 100 test rows, without a language model; the classifier has 0.800, "
+        "for 200 tokens an input (p = 0.002)."
+    )
+
+
+@pytest.mark.parametrize("name", ["zero_shot_head", "random_ensemble", "random_prompts", "long_prompt"])
+def test_sentence_names_what_to_use(name: str, judge: Judge) -> None:
+    verdict = judge(hit((0, 50)), **{name: (hit((0, 90)), 1234.4)})
+
+    assert verdict.use == name
+    assert re.match(r"Use [a-z -]+: 0\.900 on 100 test rows, for 1,234 tokens an input; the classif", verdict.sentence)
+
+
+def test_p_value_is_of_the_exact_test(judge: Judge) -> None:
+    verdict = judge(hit((0, 80)), bag_of_words=hit((0, 76)))
+
+    assert verdict.comparisons[0].p_value == pytest.approx(2 * 0.5**4)
+    assert np.isfinite(verdict.comparisons[0].p_value)
