@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from lens_cli.classify.command import classify
 from lens_cli.demo.command import demo
 from lens_cli.experiment.command import create_experiments
 from lens_cli.refusals import Refusal, show_refusal
@@ -33,6 +34,7 @@ def create_application() -> typer.Typer:
     )
     application.callback()(_root)
     application.command("select", rich_help_panel=_ENGINE)(select)
+    application.command("classify", rich_help_panel=_ENGINE)(classify)
     application.command("templates", rich_help_panel=_ENGINE)(templates)
     application.add_typer(create_experiments(), name="experiment", rich_help_panel=_ENGINE)
     application.command("demo", rich_help_panel=_SERVICE)(demo)

@@ -1,7 +1,9 @@
 """Errors of the command line: a message that tells the user what to do, and an exit code."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -50,6 +52,21 @@ def refusing() -> Iterator[None]:
         raise Refusal(str(error), exit_code=EXIT_INTERRUPTED) from error
     except (LensError, OSError) as error:
         raise Refusal(str(error)) from error
+
+
+def check_output(path: Path | None, option: str = "--output") -> None:
+    """Find out before the run, not after it.
+
+    Raises:
+        Refusal: the path is a folder, or its folder does not exist or may not be written to.
+    """
+    if path is None:
+        return
+    details = (f"where: {option}",)
+    if path.is_dir():
+        raise Refusal(f"{path} is a folder; name a file", details=details, exit_code=EXIT_MENDABLE)
+    if not os.access(path.parent, os.W_OK):
+        raise Refusal(f"cannot write to the folder {path.parent}", details=details, exit_code=EXIT_MENDABLE)
 
 
 def read_settings() -> "Settings":

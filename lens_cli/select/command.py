@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from lens_cli.model_options import Device, Dtype, PairCache
-from lens_cli.refusals import EXIT_INTERRUPTED, refusing
+from lens_cli.refusals import EXIT_INTERRUPTED, check_output, refusing
 from lens_engine.config import MethodName, PresetName
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.types import StopReason
@@ -69,6 +69,9 @@ def select(
         typer.Option(help="Checkpoint file. If it exists and belongs to this run, the run resumes from it."),
     ] = None,
     output: Annotated[Path | None, typer.Option(help="File for the complete result as JSON.")] = None,
+    classifier: Annotated[
+        Path | None, typer.Option(help="File for the classifier as JSON; lens classify reads it.")
+    ] = None,
     estimate: Annotated[
         bool, typer.Option("--estimate", metavar="", help="Show the expected cost of the run and exit.")
     ] = False,
@@ -85,16 +88,17 @@ def select(
 
         lens select train.csv --template '{text} It was {label}.' \\
           --verbalizer positive=great --verbalizer negative=terrible \\
-          --preset quick --output result.json
+          --preset quick --output result.json --classifier classifier.json
     """
     from lens_cli.select.options import read_config, read_task
-    from lens_cli.select.run import ModelChoice, SelectionRun, Sources, check_output, write_result
+    from lens_cli.select.run import ModelChoice, SelectionRun, Sources, write_classifier, write_result
     from lens_cli.views.cost import show_estimate
     from lens_cli.views.result import show_result
 
     try:
         with refusing():
             check_output(output)
+            check_output(classifier, "--classifier")
             task, config = read_task(template, verbalizer, separator), read_config(preset, seed, method, option or [])
             run = SelectionRun.prepare(Sources(train, test), task, config)
             console = Console(stderr=True)
@@ -106,6 +110,8 @@ def select(
             result = run.execute(choice, checkpoint, console, remembers=pair_cache)
             if output is not None:
                 write_result(result, output)
+            if classifier is not None:
+                write_classifier(result, classifier, console)
     except KeyboardInterrupt:
         raise typer.Exit(EXIT_INTERRUPTED) from None
     show_result(result, Console(highlight=False))

@@ -1,6 +1,5 @@
 """A selection on this machine: files in, model loaded, bar shown, result written."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,7 +8,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from lens_cli.refusals import EXIT_MENDABLE, Refusal
 from lens_cli.signals import StopRequest
 from lens_cli.views.progress import SelectionBar, selection_bar
 from lens_engine.config import SelectionConfig
@@ -134,21 +132,19 @@ class BarListener:
         return StopReason.CANCELLED if self._request.is_made else None
 
 
-def check_output(path: Path | None) -> None:
-    """Find out before the run, not after it.
-
-    Raises:
-        Refusal: there is no such folder, or it may not be written to.
-    """
-    if path is not None and not os.access(path.parent, os.W_OK):
-        raise Refusal(
-            f"cannot write to the folder {path.parent}", details=("where: --output",), exit_code=EXIT_MENDABLE
-        )
-
-
 def write_result(result: SelectionResult, path: Path) -> None:
     """Write it as JSON, whole or not at all."""
     replace_file(path, (result.model_dump_json(indent=2) + "\n").encode())
+
+
+def write_classifier(result: SelectionResult, path: Path, console: Console) -> None:
+    """Write the classifier to use, or say that there is none."""
+    classifier = result.usable_classifier
+    if classifier is None:
+        note = f"the run ended before it made a classifier; {path} was not written"
+        console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
+    else:
+        classifier.save(path)
 
 
 @contextmanager

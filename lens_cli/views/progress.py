@@ -1,6 +1,10 @@
-"""The progress bar of one selection. The engine or the polled API supplies the progress."""
+"""Progress bars: of one selection, and of rows that are classified.
 
-from collections.abc import Iterator
+The engine or the polled API supplies the progress of a selection.
+"""
+
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -58,14 +62,67 @@ class SelectionBar:
 @contextmanager
 def selection_bar(console: Console) -> Iterator[SelectionBar]:
     """Show a bar on `console` until the block ends."""
+    with _make_bar(console) as bar:
+        yield SelectionBar(bar, bar.add_task("Starting", total=None, facts=""))
+
+
+class RowBar:
+    """Shows the rows that are done, their speed and the time left.
+
+    If the output is not a terminal, each tenth of the rows prints one line.
+    """
+
+    def __init__(self, bar: Bar, task_id: TaskID, clock: Callable[[], float] = time.monotonic) -> None:
+        self._bar = bar
+        self._task_id = task_id
+        self._clock = clock
+        self._num_before = self._num_rows = 0
+        self._started = clock()
+
+    def start(self, num_done: int, num_rows: int) -> None:
+        """Begin to measure the speed; `num_done` rows were done before."""
+        self._num_before, self._num_rows, self._started = num_done, num_rows, self._clock()
+        self._bar.update(self._task_id, description="Classifying", completed=num_done, total=num_rows)
+
+    def show(self, num_done: int) -> None:
+        seconds = self._clock() - self._started
+        rows_per_second = (num_done - self._num_before) / seconds if seconds > 0 else None
+        facts = describe_rows(num_done, self._num_rows, rows_per_second)
+        before = self._bar.tasks[0].completed
+        self._bar.update(self._task_id, completed=num_done, facts=facts)
+        reaches_tenth = num_done * 10 // self._num_rows > int(before) * 10 // self._num_rows
+        if reaches_tenth and not self._bar.console.is_terminal:
+            self._bar.console.print(f"Classifying: {facts}", soft_wrap=True)
+
+    def wait(self, what: str) -> None:
+        """Show what the command does besides classifying."""
+        self._bar.update(self._task_id, description=what)
+
+
+@contextmanager
+def row_bar(console: Console) -> Iterator[RowBar]:
+    """Show a bar on `console` until the block ends."""
+    with _make_bar(console) as bar:
+        yield RowBar(bar, bar.add_task("Starting", total=None, facts=""))
+
+
+def describe_rows(num_done: int, num_rows: int, rows_per_second: float | None) -> str:
+    """List rows, speed and time left, as far as known."""
+    facts = [f"{num_done:,}/{num_rows:,} rows"]
+    if rows_per_second:
+        facts.append(f"{rows_per_second:,.{0 if rows_per_second >= 10 else 1}f} rows/s")
+        facts.append(f"{describe_seconds((num_rows - num_done) / rows_per_second)} left")
+    return " · ".join(facts)
+
+
+def _make_bar(console: Console) -> Bar:
     columns = (
         TextColumn("[bold]{task.description}"),
         BarColumn(bar_width=24),
         TextColumn("{task.fields[facts]}"),
         TimeElapsedColumn(),
     )
-    with Bar(*columns, console=console, disable=not console.is_terminal) as bar:
-        yield SelectionBar(bar, bar.add_task("Starting", total=None, facts=""))
+    return Bar(*columns, console=console, disable=not console.is_terminal)
 
 
 def describe_place(progress: Progress) -> str:

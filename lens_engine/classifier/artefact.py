@@ -19,8 +19,8 @@ from lens_engine.scoring.base import LabelScorer, Prefix, ScorerIdentity
 from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.types import FloatArray, LabelLogProbs, Record
 
-_BATCH = 256
-"""Texts asked at a time."""
+BATCH_TEXTS = 256
+"""Number of texts asked at a time."""
 
 Ask = Callable[[Sequence[Prefix], Sequence[str]], LabelLogProbs]
 """Label log-probabilities of queries after prefixes, `[prefixes, queries, labels]`; see `LabelScorer.score`."""
@@ -158,8 +158,8 @@ class Classifier(Record):
         self.check_model(scorer.identity)
         spans = self.task.task().label_spans
         found = [
-            self.class_log_probs(texts[start : start + _BATCH], lambda p, q: scorer.score(p, q, spans))
-            for start in range(0, len(texts), _BATCH)
+            self.class_log_probs(texts[start : start + BATCH_TEXTS], lambda p, q: scorer.score(p, q, spans))
+            for start in range(0, len(texts), BATCH_TEXTS)
         ]
         log_probs = np.concatenate(found) if found else np.empty((0, len(self.labels)))
         return Predictions(tuple(self.labels[index] for index in log_probs.argmax(axis=1)), np.exp(log_probs))

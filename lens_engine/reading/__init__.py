@@ -1,9 +1,11 @@
-"""Reads labelled texts from CSV, JSONL, Parquet and inline examples. An error names the field and the row.
+"""Reads texts, labelled or not, from CSV, JSONL, Parquet and inline examples. An error names the field and the row.
 
 content_format   detects the format from the bytes
 csv_rows  jsonl_rows  parquet_rows (+ parquet_child)   one reader for each format
 columns  value_checks  text_checks   check a header, a JSON value, a string
-row_collector    checks every row: limits, problems, digest, warnings
+row_sink         the contract between the readers and what takes their rows
+row_collector    takes labelled texts, checks every row: limits, problems, digest, warnings
+text_collector   takes texts alone, keeps every row, the bad ones with what is wrong
 strict_json      JSON that every reader understands in the same way
 """
 
@@ -12,6 +14,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from lens_engine.errors import InvalidDataset, RowProblem
+from lens_engine.reading.columns import TEXT
 from lens_engine.reading.content_format import NUM_SNIFFED_BYTES, FileFormat, detect_format
 from lens_engine.reading.csv_rows import read_csv_rows
 from lens_engine.reading.errors import DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
@@ -20,6 +23,8 @@ from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.parquet_rows import read_parquet_rows
 from lens_engine.reading.parsed_dataset import DatasetFormat, ParsedDataset
 from lens_engine.reading.row_collector import RowCollector
+from lens_engine.reading.row_sink import RowSink
+from lens_engine.reading.text_collector import TextCollector, TextRow
 from lens_engine.reading.value_checks import add_value
 from lens_engine.types import Example
 
@@ -31,13 +36,15 @@ __all__ = [
     "ParsedDataset",
     "ParsingLimits",
     "RowProblem",
+    "TextRow",
     "UnsupportedDatasetFormat",
     "parse_dataset",
     "parse_inline",
     "read_examples",
+    "read_texts",
 ]
 
-_READERS: dict[FileFormat, Callable[[BufferedReader, RowCollector], None]] = {
+_READERS: dict[FileFormat, Callable[[BufferedReader, RowSink], None]] = {
     "csv": read_csv_rows,
     "jsonl": read_jsonl_rows,
     "parquet": read_parquet_rows,
@@ -54,13 +61,27 @@ def parse_dataset(path: Path, limits: ParsingLimits, *, field: str = "dataset") 
         InvalidDataset: the content is wrong; also the subclasses in `lens_engine.reading.errors`. No content raises
             another error.
     """
-    with path.open("rb") as file:
-        _check_size(path, limits, field)
-        file_format = detect_format(file.read(NUM_SNIFFED_BYTES), field)
-        file.seek(0)
-        rows = RowCollector(limits, field)
-        _READERS[file_format](file, rows)
-    return rows.finish(file_format)
+    rows = RowCollector(limits, field)
+    return rows.finish(_read(path, rows))
+
+
+def read_texts(path: Path, limits: ParsingLimits, *, column: str = TEXT, field: str = "texts") -> tuple[TextRow, ...]:
+    """The texts of a CSV, JSONL or Parquet file; it needs no labels. The file's content decides the format.
+
+    Every data row is kept, in order: a bad one, an empty one too, says what is wrong with it. Only blank lines are left
+    out.
+
+    Args:
+        column: name of the column of texts.
+        field: name of the file in error messages.
+
+    Raises:
+        InvalidDataset: the column is missing, or the rest of the file cannot be read.
+        OSError: the file cannot be read.
+    """
+    rows = TextCollector(limits, field, column)
+    _read(path, rows)
+    return tuple(rows.rows)
 
 
 def read_examples(path: str | Path) -> list[Example]:
@@ -87,6 +108,16 @@ def parse_inline(
     for item in examples:
         add_value(item, rows)
     return rows.finish("inline")
+
+
+def _read(path: Path, rows: RowSink) -> FileFormat:
+    """Give the sink every row of the file."""
+    with path.open("rb") as file:
+        _check_size(path, rows.limits, rows.field)
+        file_format = detect_format(file.read(NUM_SNIFFED_BYTES), rows.field)
+        file.seek(0)
+        _READERS[file_format](file, rows)
+    return file_format
 
 
 def _check_size(path: Path, limits: ParsingLimits, field: str) -> None:

@@ -55,7 +55,7 @@ def detect_format(head: bytes, field: str) -> FileFormat:
             raise InvalidDataset(f"the file is {encoding}; save it as UTF-8", field=field)
     content = head.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n")
     if not content and len(head) < NUM_SNIFFED_BYTES:
-        raise DatasetEmpty("the file is empty; it needs the columns text and label, and rows", field=field)
+        raise DatasetEmpty("the file is empty; it needs named columns, and rows", field=field)
     if content.startswith(b"["):
         raise UnsupportedDatasetFormat(
             "the file is a JSON array; write JSONL, which is one object a line without brackets or commas between",

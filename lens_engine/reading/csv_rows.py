@@ -3,26 +3,31 @@
 import codecs
 import csv
 import io
+import re
 from collections.abc import Iterator
 from typing import Never
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import Columns, find_columns
 from lens_engine.reading.errors import DatasetEmpty
-from lens_engine.reading.row_collector import RowCollector
+from lens_engine.reading.row_sink import RowSink
 
 _CHUNK_BYTES = 2**20
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+"""A byte that is not UTF-8, as the error handler "surrogateescape" decodes it."""
+_SAVE_AS_UTF8 = "save the file as UTF-8 (it may be Latin-1 or Windows-1252)"
 
 
-def read_csv_rows(file: io.BufferedReader, rows: RowCollector) -> None:
-    """Give the collector every row of `file`.
+def read_csv_rows(file: io.BufferedReader, rows: RowSink) -> None:
+    """Give the sink every row of `file`.
 
     Raises:
         InvalidDataset: the file is not a CSV table.
     """
-    check_utf8(file, rows.field)
-    file.seek(0)
-    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+    if not rows.keeps_bad_rows:
+        check_utf8(file, rows.field)
+        file.seek(0)
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
     try:
         _read_records(_BoundedLines(text, rows.limits.max_row_characters), rows)
     finally:
@@ -46,7 +51,7 @@ def check_utf8(file: io.BufferedReader, field: str) -> None:
         except UnicodeDecodeError as error:
             offset = num_decoded - pending + error.start
             raise InvalidDataset(
-                f"byte {offset:,} of the file is not UTF-8; save the file as UTF-8 (it may be Latin-1 or Windows-1252)",
+                f"byte {offset:,} of the file is not UTF-8; {_SAVE_AS_UTF8}",
                 field=field,
             ) from None
         num_decoded += len(chunk)
@@ -78,16 +83,17 @@ class _BoundedLines:
         self._num_read = 0
 
 
-def _read_records(lines: _BoundedLines, rows: RowCollector) -> None:
+def _read_records(lines: _BoundedLines, rows: RowSink) -> None:
     reader = csv.reader(lines, strict=True)
     columns: Columns | None = None
     line = 1
     try:
         for record in reader:
-            if not any(map(str.strip, record)):
+            is_empty = not any(map(str.strip, record))
+            if not record or (is_empty and (columns is None or not rows.keeps_bad_rows)):
                 rows.skip_blank()
             elif columns is None:
-                columns = find_columns(record, rows.field)
+                columns = find_columns(record, rows.columns, rows.field)
                 rows.skip_columns(columns.unused)
             else:
                 _add_record(record, columns, rows, line)
@@ -96,21 +102,23 @@ def _read_records(lines: _BoundedLines, rows: RowCollector) -> None:
     except csv.Error as error:
         _refuse_unreadable(error, rows, line, is_header=columns is None)
     if columns is None:
-        raise DatasetEmpty("the file is empty; it needs the columns text and label, and rows", field=rows.field)
+        raise DatasetEmpty("the file is empty; it needs named columns, and rows", field=rows.field)
 
 
-def _add_record(record: list[str], columns: Columns, rows: RowCollector, line: int) -> None:
+def _add_record(record: list[str], columns: Columns, rows: RowSink, line: int) -> None:
     if len(record) != columns.width:
         fault = (
             f"has {len(record):,} fields where the header has {columns.width:,}; "
             "put quotes round a text with a comma or a line break in it"
         )
         rows.note(None, fault, line=line)
+    elif _NOT_UTF8.search(record[columns.text]):
+        rows.note(rows.columns.text, f"holds bytes that are not UTF-8; {_SAVE_AS_UTF8}", line=line)
     else:
-        rows.add(record[columns.text], record[columns.label], line=line)
+        rows.add(record[columns.text], None if columns.label is None else record[columns.label], line=line)
 
 
-def _refuse_unreadable(error: csv.Error, rows: RowCollector, line: int, *, is_header: bool) -> Never:
+def _refuse_unreadable(error: csv.Error, rows: RowSink, line: int, *, is_header: bool) -> Never:
     fault = _explain(str(error))
     if is_header:
         raise InvalidDataset(f"the header (line {line}) {fault}", field=rows.field) from None

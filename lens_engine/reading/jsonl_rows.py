@@ -5,15 +5,15 @@ import io
 import json
 from collections.abc import Iterator
 
-from lens_engine.reading.row_collector import RowCollector
+from lens_engine.reading.row_sink import RowSink
 from lens_engine.reading.strict_json import LooseJson, load_strict_json
 from lens_engine.reading.value_checks import add_value
 
 _BLANKS = b" \t\r\n"
 
 
-def read_jsonl_rows(file: io.BufferedReader, rows: RowCollector) -> None:
-    """Give the collector every row of `file`.
+def read_jsonl_rows(file: io.BufferedReader, rows: RowSink) -> None:
+    """Give the sink every row of `file`.
 
     Raises:
         InvalidDataset: a line cannot be read, so reading has to stop.
@@ -33,7 +33,7 @@ def read_jsonl_rows(file: io.BufferedReader, rows: RowCollector) -> None:
             add_value(item, rows, line=number)
 
 
-def _read_lines(file: io.BufferedReader, rows: RowCollector) -> Iterator[tuple[int, int, bytes]]:
+def _read_lines(file: io.BufferedReader, rows: RowSink) -> Iterator[tuple[int, int, bytes]]:
     """The number of each line (from 1), the offset of its first byte, and the line. Only \\n ends a line."""
     longest = rows.limits.max_row_characters
     number, offset = 1, len(codecs.BOM_UTF8)
@@ -51,7 +51,7 @@ def _explain(error: ValueError | RecursionError) -> str:
     if isinstance(error, LooseJson):
         return str(error)
     if isinstance(error, RecursionError):
-        return "is nested too deeply; keep the keys text and label only"
+        return "is nested too deeply; keep only the keys that are needed"
     if isinstance(error, json.JSONDecodeError):
         # The parser's message ("Expecting ',' delimiter") repeats no text of the line.
         return f"is not valid JSON ({error.msg} at column {error.colno:,}); write one object a line"

@@ -1,15 +1,17 @@
 """Reads one Parquet file in a child process and writes its rows as JSON lines.
 
-Runs as a script and imports nothing of the service. Standard input is the file; the caps are one JSON argument.
-Standard output is a header `{"columns", "num_rows"}`, rows `[text, label]`, and a last line `{"num_rows"}`. A failure
-ends the output at any point with `{"failure", ...}`; a failure of a row concerns the next row. After a crash the last
-line is missing. The parent checks everything again, so it need not trust this process.
+Runs as a script and imports nothing of the service. Standard input is the file. Two JSON arguments are the caps, and
+the names of the columns of texts and of labels (null if no labels are wanted). Standard output is a header
+`{"columns", "num_rows"}`, rows `[text, label]`, and a last line `{"num_rows"}`. The message `{"failure": "encoding"}`
+takes the place of a row that is not UTF-8. Another failure ends the output at any point with `{"failure", ...}`. After
+a crash the last line is missing. The parent checks everything again, so it need not trust this process.
 """
 
 import json
 import resource
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,16 +22,28 @@ _BATCH_ROWS = 1024
 _MAX_NAME_CHARACTERS = 100
 _OVERHEAD_BYTES = 9
 """Bytes of a value besides its characters: an offset and a validity bit."""
-_COLUMNS = ["text", "label"]
 
 Caps = dict[str, int]
 
 
+@dataclass(frozen=True)
+class Columns:
+    """The names of the columns to read."""
+
+    text: str
+    label: str | None
+
+    @property
+    def names(self) -> list[str]:
+        return [self.text] if self.label is None else [self.text, self.label]
+
+
 def main() -> None:
     caps: Caps = json.loads(sys.argv[1])
+    columns = Columns(*json.loads(sys.argv[2]))
     limit_resources(caps)
     try:
-        for message in read_messages(caps):
+        for message in read_messages(caps, columns):
             sys.stdout.write(json.dumps(message) + "\n")
         sys.stdout.flush()
     except MemoryError:
@@ -50,7 +64,7 @@ def limit_resources(caps: Caps) -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def read_messages(caps: Caps) -> Iterator[object]:
+def read_messages(caps: Caps, columns: Columns) -> Iterator[object]:
     """The lines to write, in order."""
     import pyarrow
     from pyarrow.parquet import ParquetFile
@@ -59,52 +73,52 @@ def read_messages(caps: Caps) -> Iterator[object]:
     file = ParquetFile(sys.stdin.buffer, pre_buffer=False, buffer_size=2**16)
     schema, num_rows = file.schema_arrow, file.metadata.num_rows
     yield {"columns": list(map(_shorten, schema.names, range(caps["columns"] + 1))), "num_rows": num_rows}
-    if num_rows > caps["rows"] or any(schema.names.count(name) != 1 for name in _COLUMNS):
+    if num_rows > caps["rows"] or any(schema.names.count(name) != 1 for name in columns.names):
         return  # the parent refuses the file by its header
-    for name in _COLUMNS:
-        if not _is_readable(schema.field(name).type, name):
+    for name in columns.names:
+        if not _is_readable(schema.field(name).type, allows_integers=name == columns.label):
             yield {"failure": "type", "column": name, "type": str(schema.field(name).type)[:_MAX_NAME_CHARACTERS]}
             return
-    yield from _read_rows(file, caps)
+    yield from _read_rows(file, caps, columns)
 
 
-def _read_rows(file: "ParquetFile", caps: Caps) -> Iterator[object]:
+def _read_rows(file: "ParquetFile", caps: Caps, columns: Columns) -> Iterator[object]:
     # Counted before the first row is written, so that a decompression bomb costs the parent nothing.
-    if _count_bytes(file, caps["bytes"]) > caps["bytes"]:
+    if _count_bytes(file, caps["bytes"], columns) > caps["bytes"]:
         yield {"failure": "bytes"}
         return
     num_rows = 0
-    for batch in _read_batches(file):
-        bad_row = _find_invalid(batch)
-        yield from _write_rows(batch.slice(0, bad_row), caps)
-        if bad_row is not None:
-            yield {"failure": "encoding"}
-            return
+    for batch in _read_batches(file, columns):
         num_rows += batch.num_rows
+        while (bad_row := _find_invalid(batch)) is not None:
+            yield from _write_rows(batch.slice(0, bad_row), caps, columns)
+            yield {"failure": "encoding"}
+            batch = batch.slice(bad_row + 1)
+        yield from _write_rows(batch, caps, columns)
     yield {"num_rows": num_rows}
 
 
-def _write_rows(batch: "pa.RecordBatch", caps: Caps) -> Iterator[object]:
-    texts, labels = (_write_strings(batch.column(name)).to_pylist() for name in _COLUMNS)
+def _write_rows(batch: "pa.RecordBatch", caps: Caps, columns: Columns) -> Iterator[object]:
+    texts = _write_strings(batch.column(columns.text)).to_pylist()
+    labels = [None] * len(texts) if columns.label is None else _write_strings(batch.column(columns.label)).to_pylist()
     for text, label in zip(texts, labels, strict=True):
         yield [_cut(text, caps["text_characters"]), _cut(label, caps["label_characters"])]
 
 
-def _count_bytes(file: "ParquetFile", most: int) -> int:
-    """Bytes of the texts and labels; the count ends when it exceeds `most` or a row is bad."""
+def _count_bytes(file: "ParquetFile", most: int, columns: Columns) -> int:
+    """Bytes of the texts and labels; the count ends when it exceeds `most`."""
     num_bytes = 0
-    for batch in _read_batches(file):
-        if _find_invalid(batch) is not None:
-            break
-        for name in _COLUMNS:
+    for batch in _read_batches(file, columns):
+        _find_invalid(batch)  # raises if the bytes cannot be counted
+        for name in columns.names:
             num_bytes += _write_strings(batch.column(name)).nbytes - _OVERHEAD_BYTES * (batch.num_rows + 1)
         if num_bytes > most:
             break
     return num_bytes
 
 
-def _read_batches(file: "ParquetFile") -> "Iterator[pa.RecordBatch]":
-    return iter(file.iter_batches(_BATCH_ROWS, columns=_COLUMNS, use_threads=False))
+def _read_batches(file: "ParquetFile", columns: Columns) -> "Iterator[pa.RecordBatch]":
+    return iter(file.iter_batches(_BATCH_ROWS, columns=columns.names, use_threads=False))
 
 
 def _write_strings(column: "pa.Array[Any]") -> "pa.Array[Any]":
@@ -139,10 +153,10 @@ def _is_utf8(batch: "pa.RecordBatch", row: int) -> bool:
     return True
 
 
-def _is_readable(arrow_type: "pa.DataType", column: str) -> bool:
+def _is_readable(arrow_type: "pa.DataType", *, allows_integers: bool) -> bool:
     from pyarrow import types
 
-    if column == "label" and types.is_integer(arrow_type):
+    if allows_integers and types.is_integer(arrow_type):
         return True
     values = arrow_type.value_type if types.is_dictionary(arrow_type) else arrow_type
     return any(

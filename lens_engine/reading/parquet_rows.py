@@ -14,16 +14,19 @@ from pathlib import Path
 from typing import IO, Never
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.columns import MAX_COLUMNS, TEXT, find_columns
+from lens_engine.reading.columns import MAX_COLUMNS, find_columns
 from lens_engine.reading.errors import DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
-from lens_engine.reading.row_collector import RowCollector
+from lens_engine.reading.row_sink import RowSink
 from lens_engine.reading.text_checks import show_name
 
 _CHILD = Path(__file__).with_name("parquet_child.py")
 # No other variables: a process that reads untrusted bytes must not see passwords.
 _INHERITED = ("LD_LIBRARY_PATH", "PATH", "PYTHONPATH")
 _SET = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+_NOT_UTF8 = "holds bytes that are not UTF-8; write texts and labels as UTF-8 strings"
 
 
 class _UnreadableError(Exception):
@@ -36,13 +39,13 @@ class _Child:
     is_late: threading.Event  #: set when the deadline passed and the child was killed
 
 
-def read_parquet_rows(file: BufferedReader, rows: RowCollector) -> None:
-    """Give the collector every row of `file`.
+def read_parquet_rows(file: BufferedReader, rows: RowSink) -> None:
+    """Give the sink every row of `file`.
 
     Raises:
         InvalidDataset: the child could not read the file.
     """
-    with _start_child(file, rows.limits) as child:
+    with _start_child(file, rows) as child:
         messages = _read_messages(child.output, rows.limits.max_row_characters)
         try:
             _check_header(next(messages), rows)
@@ -52,15 +55,16 @@ def read_parquet_rows(file: BufferedReader, rows: RowCollector) -> None:
 
 
 @contextmanager
-def _start_child(file: BufferedReader, limits: ParsingLimits) -> Iterator[_Child]:
+def _start_child(file: BufferedReader, rows: RowSink) -> Iterator[_Child]:
     """A context with a child that reads `file`. At its end the child is killed and waited for."""
     environment = {name: os.environ[name] for name in _INHERITED if name in os.environ} | _SET
-    command = [sys.executable, "-B", "-P", "-s", str(_CHILD), json.dumps(_caps(limits))]
+    arguments = (json.dumps(_caps(rows.limits)), json.dumps([rows.columns.text, rows.columns.label]))
+    command = [sys.executable, "-B", "-P", "-s", str(_CHILD), *arguments]
     with subprocess.Popen(
         command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
     ) as process:
         is_late = threading.Event()
-        timer = threading.Timer(limits.parquet_seconds, _kill_late, (process, is_late))
+        timer = threading.Timer(rows.limits.parquet_seconds, _kill_late, (process, is_late))
         timer.daemon = True
         timer.start()
         try:
@@ -96,10 +100,10 @@ def _read_messages(output: IO[bytes], max_bytes: int) -> Iterator[object]:
             raise _UnreadableError from None
 
 
-def _check_header(header: object, rows: RowCollector) -> None:
+def _check_header(header: object, rows: RowSink) -> None:
     match header:
         case {"columns": [*names], "num_rows": int(num_rows)}:
-            rows.skip_columns(find_columns([str(name) for name in names], rows.field).unused)
+            rows.skip_columns(find_columns([str(name) for name in names], rows.columns, rows.field).unused)
             if num_rows > rows.limits.max_rows:
                 raise DatasetTooLarge(
                     f"the dataset has {num_rows:,} rows, more than {rows.limits.max_rows:,}; send a sample of it",
@@ -109,11 +113,13 @@ def _check_header(header: object, rows: RowCollector) -> None:
             _refuse(header, rows)
 
 
-def _add_rows(messages: Iterator[object], rows: RowCollector) -> None:
+def _add_rows(messages: Iterator[object], rows: RowSink) -> None:
     for message in messages:
         match message:
             case [str() | None as text, str() | None as label]:
                 rows.add(text, label)
+            case {"failure": "encoding"} if rows.keeps_bad_rows:
+                rows.note(rows.columns.text, _NOT_UTF8)
             case {"num_rows": rows.next_row}:
                 return
             case _:
@@ -121,16 +127,16 @@ def _add_rows(messages: Iterator[object], rows: RowCollector) -> None:
     raise _UnreadableError
 
 
-def _refuse(message: object, rows: RowCollector) -> Never:
+def _refuse(message: object, rows: RowSink) -> Never:
     match message:
-        case {"failure": "type", "column": ("text" | "label") as column, "type": str(arrow_type)}:
-            wanted = "string" if column == TEXT else "string or integer"
+        case {"failure": "type", "column": str(column), "type": str(arrow_type)} if column in rows.columns.names:
+            wanted = "string" if column == rows.columns.text else "string or integer"
             raise InvalidDataset(
                 f"the column `{column}` has the type {show_name(arrow_type)}; write it as {wanted}",
                 field=f"{rows.field}.{column}",
             )
         case {"failure": "encoding"}:
-            rows.stop("holds bytes that are not UTF-8; write the columns text and label as UTF-8 strings")
+            rows.stop(_NOT_UTF8)
         case {"failure": "bytes"}:
             raise DatasetTooLarge(
                 f"the texts take more than {rows.limits.max_bytes:,} bytes; send a sample of them", field=rows.field
@@ -144,7 +150,7 @@ def _refuse(message: object, rows: RowCollector) -> Never:
     raise _UnreadableError
 
 
-def _refuse_file(rows: RowCollector, *, is_late: bool) -> Never:
+def _refuse_file(rows: RowSink, *, is_late: bool) -> Never:
     reason = f"took longer than {rows.limits.parquet_seconds:g} seconds to read" if is_late else "is damaged"
     raise InvalidDataset(
         f"the Parquet file {reason}, or uses a feature that is not supported; write it again, or as JSONL",

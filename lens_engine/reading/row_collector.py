@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from typing import Never
 
 from lens_engine.errors import InvalidDataset, RowProblem
-from lens_engine.reading.columns import LABEL, TEXT, describe_unused
+from lens_engine.reading.columns import LABEL, TEXT, WantedColumns, describe_unused
 from lens_engine.reading.errors import DatasetEmpty, DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.parsed_dataset import DatasetFormat, ParsedDataset
+from lens_engine.reading.row_sink import RowSink
 from lens_engine.reading.text_checks import (
     BIDI_CONTROLS,
     MAX_SHOWN,
@@ -26,32 +27,29 @@ _MAX_UNUSED_KEPT = 100
 """Largest number of unused column names kept, and of characters of each, because a file may have any number."""
 
 
-class RowCollector:
-    """Keeps the good rows, notes the bad rows, and stops at the first cap that is exceeded.
+class RowCollector(RowSink):
+    """Keeps the good rows, notes the bad rows, and stops at the first cap that is exceeded."""
 
-    `field` is the API's name of this dataset; a column is named below it (`dataset.text`).
-    """
+    keeps_bad_rows = False
 
     def __init__(self, limits: ParsingLimits, field: str) -> None:
-        self.limits = limits
-        self.field = field
+        super().__init__(limits, field, WantedColumns())
         self._examples: list[Example] = []
         self._problems: list[RowProblem] = []
         self._labels: dict[str, None] = {}
         self._unused: dict[str, None] = {}
         self._digest = hashlib.sha256()
         self._num_bytes = 0
-        self._num_bad = self._num_without_content = self._num_blank = 0
+        self._num_bad = self._num_without_content = 0
         self._bidi_rows: list[int] = []
         self._zero_width_rows: list[int] = []
 
     @property
     def next_row(self) -> int:
-        """The row that the next `add` or `note` is about."""
         return len(self._examples) + self._num_bad
 
     def add(self, text: str | None, label: str | None, *, line: int | None = None) -> None:
-        """Keep one row, or note why it is bad; `line` is the line of the file on which the row begins, from 1.
+        """Keep one row, or note why it is bad.
 
         Raises:
             DatasetTooLarge: the cap on rows or bytes is exceeded.
@@ -71,8 +69,7 @@ class RowCollector:
             self._keep(Example(self.next_row, text, label))
 
     def note(self, column: str | None, fault: str, *, line: int | None = None) -> None:
-        """Note that the next row is bad, in one column or as a whole; `fault` completes the sentence "row 3 ..."."""
-        self._refuse_if_full()
+        self.refuse_if_full()
         if len(self._problems) < MAX_SHOWN:
             place = f"row {self.next_row}" if line is None else f"row {self.next_row} (line {line})"
             detail = f"{place} {fault}" if column is None else f"{place}: `{column}` {fault}"
@@ -81,19 +78,8 @@ class RowCollector:
         self._num_bad += 1
 
     def stop(self, fault: str, *, line: int | None = None) -> Never:
-        """Stop reading, because the next row and all rows after it cannot be read.
-
-        Raises:
-            InvalidDataset: always.
-        """
         self.note(None, fault, line=line)
         self._refuse_rows()
-
-    def skip_blank(self) -> None:
-        """Skip a blank line. It is not a data row and gets no row number."""
-        self._num_blank += 1
-        if self._num_blank > self.limits.max_rows:
-            raise DatasetTooLarge(f"more than {self.limits.max_rows:,} lines are blank", field=self.field)
 
     def skip_columns(self, names: Sequence[str]) -> None:
         """Remember the names of unused columns, for a warning."""
@@ -117,14 +103,8 @@ class RowCollector:
             raise DatasetEmpty("the dataset has one row only; selecting examples takes many", field=self.field)
         return ParsedDataset(tuple(self._examples), dataset_format, self._digest.hexdigest(), self._warnings())
 
-    def _refuse_if_full(self) -> None:
-        if self.next_row >= self.limits.max_rows:
-            raise DatasetTooLarge(
-                f"the dataset has more than {self.limits.max_rows:,} rows; send a sample of it", field=self.field
-            )
-
     def _keep(self, example: Example) -> None:
-        self._refuse_if_full()
+        self.refuse_if_full()
         self._count_bytes(example)
         self._count_label(example)
         self._examples.append(example)
@@ -171,8 +151,8 @@ class RowCollector:
         ]
         if self._unused:
             found.append(describe_unused(list(self._unused)))
-        if self._num_blank:
-            found.append(f"{self._num_blank:,} blank rows were skipped and are not counted in row numbers")
+        if self.num_blank:
+            found.append(f"{self.num_blank:,} blank rows were skipped and are not counted in row numbers")
         if self._bidi_rows:
             found.append(_describe_invisible("bidirectional control", self._bidi_rows))
         if self._zero_width_rows:

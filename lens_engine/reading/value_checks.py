@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from lens_engine.reading.columns import LABEL, TEXT
-from lens_engine.reading.row_collector import RowCollector
+from lens_engine.reading.row_sink import RowSink
 from lens_engine.reading.strict_json import MAX_DIGITS
 from lens_engine.reading.text_checks import show_names
 
@@ -16,26 +15,28 @@ _KINDS: tuple[tuple[type, str], ...] = (
 )
 
 
-def add_value(value: object, rows: RowCollector, *, line: int | None = None) -> None:
-    """Give the collector one JSON row; note a value that is no object, lacks a key or has a wrong type."""
+def add_value(value: object, rows: RowSink, *, line: int | None = None) -> None:
+    """Give the sink one JSON row; note a value that is no object, lacks a key or has a wrong type."""
     if isinstance(value, Mapping):
         _add_mapping(value, rows, line)
     else:
-        rows.note(None, 'is not a JSON object; write {"text": "…", "label": "…"}', line=line)
+        wanted = ", ".join(f'"{name}": "…"' for name in rows.columns.names)
+        rows.note(None, f"is not a JSON object; write {{{wanted}}}", line=line)
 
 
-def _add_mapping(item: Mapping[str, object], rows: RowCollector, line: int | None) -> None:
-    for column in (TEXT, LABEL):
+def _add_mapping(item: Mapping[str, object], rows: RowSink, line: int | None) -> None:
+    columns = rows.columns
+    for column in columns.names:
         if column not in item:
             rows.note(column, f"is missing; keys found: {show_names(list(item)) or 'none'}", line=line)
             return
-    text, label = item[TEXT], _write_integer(item[LABEL])
+    text, label = item[columns.text], None if columns.label is None else _write_integer(item[columns.label])
     if not isinstance(text, str | None):
-        rows.note(TEXT, _refuse_type(text), line=line)
+        rows.note(columns.text, _refuse_type(text), line=line)
     elif not isinstance(label, str | None):
-        rows.note(LABEL, _refuse_type(label), line=line)
+        rows.note(columns.label, _refuse_type(label), line=line)
     else:
-        rows.skip_columns([name for name in item if name not in (TEXT, LABEL)])
+        rows.skip_columns([name for name in item if name not in columns.names])
         rows.add(text, label, line=line)
 
 

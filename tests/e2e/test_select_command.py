@@ -4,6 +4,7 @@ One run and the interrupted one are processes of their own. The others are calle
 imported torch already: that takes a process longer than its selection.
 """
 
+import csv
 import json
 import signal
 import subprocess
@@ -16,6 +17,9 @@ from pathlib import Path
 import pytest
 
 from lens_cli.application import main
+from lens_engine.classifier.artefact import Classifier
+from lens_engine.language_model.open_model import open_model
+from lens_engine.reading import read_examples
 from lens_engine.result import SelectionResult
 from lens_engine.testing import tiny_causal_lm
 from tests.dispositions import default_signals
@@ -202,6 +206,22 @@ def test_output_that_cannot_be_written_is_refused_before_the_run(reviews: Path, 
     done = run(command(reviews, model, "--output", str(tmp_path / "none" / "result.json")))
     assert done.returncode == 2
     assert "--output" in done.stderr
+
+
+def test_classifier_of_a_selection_classifies_a_file(reviews: Path, model: Path, tmp_path: Path) -> None:
+    classifier, output, predicted = tmp_path / "classifier.json", tmp_path / "result.json", tmp_path / "predicted.csv"
+    done = run(command(reviews, model, "--output", str(output), "--classifier", str(classifier)))
+    assert done.returncode == 0, done.stderr
+    assert Classifier.load(classifier) == read_result(output).usable_classifier
+
+    done = run(["classify", str(reviews), "--classifier", str(classifier), "--output", str(predicted)])
+
+    assert done.returncode == 0, done.stderr
+    texts = [example.text for example in read_examples(reviews)]
+    scorer = open_model(str(model), dtype="float32", device="cpu", pair_cache_bytes=None).scorer
+    with predicted.open(newline="") as file:
+        labels = [row["label"] for row in csv.DictReader(file)]
+    assert labels == list(Classifier.load(classifier).predict(texts, scorer).labels)
 
 
 def test_estimate_shows_what_the_run_then_spends_and_runs_nothing(

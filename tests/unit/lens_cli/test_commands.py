@@ -11,7 +11,7 @@ from lens_cli.application import create_application
 from lens_engine import __version__
 
 ROOT = Path(__file__).parents[3]
-COMMANDS = ("select", "templates", "demo", "up", "serve", "worker", "migrate")
+COMMANDS = ("select", "classify", "templates", "demo", "up", "serve", "worker", "migrate")
 TASK = ("--template", "{text} It was {label}.", "--verbalizer", "positive=great", "--verbalizer", "negative=terrible")
 
 

@@ -1,12 +1,21 @@
-"""The progress bar, with and without a terminal."""
+"""The progress bars, with and without a terminal."""
 
 from dataclasses import replace
 from io import StringIO
 
 import pytest
 from rich.console import Console
+from rich.progress import Progress as Bar
 
-from lens_cli.views.progress import describe_facts, describe_place, describe_seconds, selection_bar
+from lens_cli.views.progress import (
+    RowBar,
+    describe_facts,
+    describe_place,
+    describe_rows,
+    describe_seconds,
+    row_bar,
+    selection_bar,
+)
 from lens_engine.metering.progress import Progress
 from lens_engine.types import Phase
 
@@ -65,3 +74,51 @@ def test_bar_on_terminal_shows_facts_and_ends_full() -> None:
     assert isinstance(console.file, StringIO)
     assert "1,200/25,541 pairs" in console.file.getvalue()
     assert "Done" in console.file.getvalue().rpartition("Diversity")[2]
+
+
+@pytest.mark.parametrize(
+    ("num_done", "rows_per_second", "text"),
+    [
+        (512, None, "512/2,000 rows"),
+        (512, 24.0, "512/2,000 rows · 24 rows/s · 1:02 left"),
+        (2000, 4.25, "2,000/2,000 rows · 4.2 rows/s · 0:00 left"),
+    ],
+)
+def test_rows_are_shown_with_speed_and_time_left(num_done: int, rows_per_second: float | None, text: str) -> None:
+    assert describe_rows(num_done, 2000, rows_per_second) == text
+
+
+def test_speed_of_rows_leaves_out_what_was_done_before() -> None:
+    times = iter([0.0, 100.0, 110.0])
+    console = Console(file=StringIO(), width=200)
+    with Bar(console=console, disable=True) as rich_bar:
+        bar = RowBar(rich_bar, rich_bar.add_task("Starting", facts=""), clock=lambda: next(times))
+        bar.start(800, 1000)
+        bar.show(900)
+    assert isinstance(console.file, StringIO)
+    assert console.file.getvalue() == "Classifying: 900/1,000 rows · 10 rows/s · 0:10 left\n"
+
+
+def test_without_terminal_each_tenth_of_the_rows_prints_a_line() -> None:
+    console = Console(file=StringIO(), width=200)
+    with row_bar(console) as bar:
+        bar.start(0, 1000)
+        for num_done in (50, 99, 100, 250, 251, 1000):
+            bar.show(num_done)
+    assert isinstance(console.file, StringIO)
+    assert [line.split(" rows")[0] for line in console.file.getvalue().splitlines()] == [
+        "Classifying: 100/1,000",
+        "Classifying: 250/1,000",
+        "Classifying: 1,000/1,000",
+    ]
+
+
+def test_row_bar_on_terminal_shows_rows_and_why_it_stops() -> None:
+    console = Console(file=StringIO(), width=200, force_terminal=True)
+    with row_bar(console) as bar:
+        bar.start(0, 1000)
+        bar.wait("Stopping after the current batch")
+        bar.show(256)
+    assert isinstance(console.file, StringIO)
+    assert "256/1,000 rows" in console.file.getvalue()
+    assert "Stopping after the current batch" in console.file.getvalue()

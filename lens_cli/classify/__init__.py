@@ -1,0 +1,1 @@
+"""`lens classify`: a classifier on the rows of a file."""

@@ -1,0 +1,74 @@
+"""`lens classify`: the labels of texts, by a classifier that `lens select` made."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from lens_cli.model_options import Device
+from lens_cli.refusals import EXIT_INTERRUPTED, refusing
+
+
+def classify(
+    texts: Annotated[
+        Path,
+        typer.Argument(metavar="INPUT", help="Texts: a CSV, JSONL or Parquet file; the content decides the format."),
+    ],
+    classifier: Annotated[Path, typer.Option(help="Classifier: a file that lens select --classifier wrote.")],
+    output: Annotated[Path, typer.Option(help="File for the predictions; its name ends in .csv, .jsonl or .parquet.")],
+    text_column: Annotated[str, typer.Option(metavar="NAME", help="Name of the column of texts.")] = "text",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Model: a bundled name, a folder, a .gguf file, or a Hugging Face hub id; default: the name that "
+            "the classifier holds. Its files must be those with which the classifier was made.",
+            show_default=False,
+        ),
+    ] = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(
+            help="Precision: float32, bfloat16, float16 or auto; default: that of the classifier.", show_default=False
+        ),
+    ] = None,
+    device: Device = "auto",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", metavar="", help="Replace OUTPUT if it exists; otherwise it is refused.")
+    ] = False,
+    restart: Annotated[
+        bool,
+        typer.Option("--restart", metavar="", help="Discard OUTPUT.partial.jsonl and start again from the first row."),
+    ] = False,
+) -> None:
+    """Classify the texts of a file with a classifier that `lens select --classifier` wrote.
+
+    OUTPUT has one row for each row of INPUT, in order: `row` (counted from 0), `text`, `label`, `probability` (of that
+    label), `p_LABEL` for each label (JSONL: an object `probabilities`), and `error`. A row that cannot be classified
+    has an empty label and its `error`; the command then ends with exit code 2.
+
+    Ctrl-C stops the run after the current batch of 256 rows. The rows that are done are in OUTPUT.partial.jsonl. The
+    same command resumes from this file and removes it at the end.
+
+    Example:
+
+        lens classify new.csv --classifier classifier.json --output predictions.csv
+    """
+    from lens_cli.classify.run import ClassificationRun, Paths
+    from lens_engine.language_model.open_model import open_model
+    from lens_engine.scoring.base import LabelScorer
+
+    try:
+        with refusing():
+            paths = Paths(texts, classifier, output)
+            paths.check(overwrite=overwrite)
+            run = ClassificationRun.prepare(paths, text_column=text_column, dtype=dtype)
+
+            def open_scorer() -> LabelScorer:
+                # No pair cache: the texts of production would displace the scores of selections.
+                reference = model or run.classifier.model.model
+                return open_model(reference, dtype=run.origin.dtype, device=device, pair_cache_bytes=None).scorer
+
+            run.execute(open_scorer, Console(stderr=True), restart=restart)
+    except KeyboardInterrupt:
+        raise typer.Exit(EXIT_INTERRUPTED) from None

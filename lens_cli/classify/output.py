@@ -1,0 +1,107 @@
+"""Predictions as CSV, JSONL or Parquet; the suffix of the file decides."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lens_cli.classify.predicting import Prediction
+from lens_cli.refusals import EXIT_MENDABLE, Refusal
+from lens_engine.disk.replace_file import replace_file
+from lens_engine.reading import TextRow
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class PredictedTable:
+    """The rows of an input with their predictions."""
+
+    labels: tuple[str, ...]
+    rows: Sequence[TextRow]
+    predictions: Sequence[Prediction]
+
+    @property
+    def columns(self) -> list[str]:
+        return ["row", "text", "label", "probability", *(f"p_{label}" for label in self.labels), "error"]
+
+    def lines(self) -> Iterator[list[object]]:
+        """The cells of each row, in the order of `columns`; None where a bad row has no value."""
+        for number, (text, one) in enumerate(self._pairs()):
+            probabilities = one.probabilities or (None,) * len(self.labels)
+            yield [number, text, one.label, one.probability, *probabilities, one.error]
+
+    def objects(self) -> Iterator[dict[str, object]]:
+        """Each row as a JSON object."""
+        for number, (text, one) in enumerate(self._pairs()):
+            probabilities = dict(zip(self.labels, one.probabilities, strict=True)) if one.probabilities else None
+            yield {
+                "row": number,
+                "text": text,
+                "label": one.label,
+                "probability": one.probability,
+                "probabilities": probabilities,
+                "error": one.error,
+            }
+
+    def _pairs(self) -> Iterator[tuple[str, Prediction]]:
+        for row, prediction in zip(self.rows, self.predictions, strict=True):
+            # Half of a surrogate pair, which a bad row may hold, cannot be written as UTF-8.
+            yield _SURROGATE.sub("\ufffd", row.text), prediction
+
+
+def check_suffix(path: Path) -> None:
+    """
+    Raises:
+        Refusal: the suffix names no format.
+    """
+    if path.suffix.lower() not in _WRITERS:
+        *others, last = _WRITERS
+        raise Refusal(
+            f"cannot tell the format of {path}; its name must end in {', '.join(others)} or {last}",
+            details=("where: --output",),
+            exit_code=EXIT_MENDABLE,
+        )
+
+
+def write_predictions(table: PredictedTable, path: Path) -> None:
+    """Write the table; an existing file is replaced whole or not at all."""
+    replace_file(path, _WRITERS[path.suffix.lower()](table))
+
+
+def _write_csv(table: PredictedTable) -> bytes:
+    file = io.StringIO(newline="")
+    # Every string is quoted: before Python 3.13, the module leaves a lone carriage return unquoted.
+    writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    writer.writerow(table.columns)
+    writer.writerows(table.lines())
+    return file.getvalue().encode()
+
+
+def _write_jsonl(table: PredictedTable) -> bytes:
+    return "".join(f"{json.dumps(item, ensure_ascii=False)}\n" for item in table.objects()).encode()
+
+
+def _write_parquet(table: PredictedTable) -> bytes:
+    import pyarrow
+    from pyarrow.parquet import write_table
+
+    types = {"row": pyarrow.int64(), "text": pyarrow.string(), "label": pyarrow.string(), "error": pyarrow.string()}
+    cells = list(zip(*table.lines(), strict=True)) or [()] * len(table.columns)
+    arrays = [
+        pyarrow.array(column, types.get(name, pyarrow.float64()))
+        for name, column in zip(table.columns, cells, strict=True)
+    ]
+    file = io.BytesIO()
+    write_table(pyarrow.Table.from_arrays(arrays, names=table.columns), file)
+    return file.getvalue()
+
+
+_WRITERS: dict[str, Callable[[PredictedTable], bytes]] = {
+    ".csv": _write_csv,
+    ".jsonl": _write_jsonl,
+    ".parquet": _write_parquet,
+}

@@ -1,0 +1,125 @@
+"""The partial file: the predictions so far, beside the output, from which a repeated command resumes."""
+
+import fcntl
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from pydantic import ValidationError
+
+from lens_cli.classify.predicting import BATCH_ROWS, Prediction
+from lens_cli.refusals import EXIT_MENDABLE, Refusal
+from lens_engine.types import Record
+
+
+class Origin(Record):
+    """What the predictions were made of. It is the first line of the file."""
+
+    format: Literal["lens-predictions-1"] = "lens-predictions-1"
+    classifier_sha256: str
+    input_sha256: str
+    text_column: str
+    dtype: str
+
+    def differences(self, other: "Origin") -> list[str]:
+        """Names of what differs."""
+        names = {"classifier_sha256": "classifier", "input_sha256": "input file", "text_column": "text column"}
+        ours, theirs = self.model_dump(), other.model_dump()
+        return [names.get(name, name) for name in ours if ours[name] != theirs[name]]
+
+
+class PartialFile:
+    """Predictions as JSON lines after the line of their origin, one for each row of the input, in order.
+
+    A context. The file is locked until the block ends, and is kept unless it holds no prediction.
+
+    Args:
+        num_rows: number of rows of the input.
+        restart: whether to discard the predictions that are there.
+
+    Raises:
+        Refusal: the file has another origin, or another process writes it.
+    """
+
+    def __init__(self, path: Path, origin: Origin, num_rows: int, *, restart: bool = False) -> None:
+        self.path = path
+        self.predictions: list[Prediction] = []
+        self._file = path.open("a+b")
+        try:
+            self._lock()
+            self._read(origin, num_rows, restart=restart)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self.predictions:
+            self.remove()
+        self._file.close()
+
+    def append(self, predictions: Sequence[Prediction]) -> None:
+        """Write the predictions of the next rows."""
+        self._write_lines(predictions)
+        self.predictions += predictions
+
+    def remove(self) -> None:
+        """Remove the file; it is no longer needed."""
+        self.path.unlink(missing_ok=True)
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refusal(f"another process is writing {self.path}; wait for its end") from None
+
+    def _read(self, origin: Origin, num_rows: int, *, restart: bool) -> None:
+        self._file.seek(0)
+        lines = [] if restart else self._file.read().splitlines(keepends=True)
+        if lines and lines[0].endswith(b"\n"):
+            self._check_origin(lines[0], origin)
+            self._keep(lines, num_rows)
+        else:
+            self._file.truncate(0)
+            self._write_lines([origin])
+
+    def _check_origin(self, line: bytes, origin: Origin) -> None:
+        try:
+            differences = origin.differences(Origin.model_validate_json(line))
+        except ValidationError:
+            differences = ["format"]
+        if differences:
+            raise Refusal(
+                f"{self.path} holds predictions of another run; it differs in: {', '.join(differences)}",
+                details=("where: --restart discards these predictions and starts again",),
+                exit_code=EXIT_MENDABLE,
+            )
+
+    def _keep(self, lines: list[bytes], num_rows: int) -> None:
+        """Keep whole batches, so that the batches are those of an undisturbed run, and cut off what follows."""
+        predictions = list(_read_predictions(lines[1:]))
+        num_kept = len(predictions)
+        if num_kept != num_rows:
+            num_kept -= num_kept % BATCH_ROWS
+        self.predictions = predictions[:num_kept]
+        self._file.truncate(sum(map(len, lines[: num_kept + 1])))
+
+    def _write_lines(self, records: Sequence[Record]) -> None:
+        self._file.write("".join(f"{record.model_dump_json()}\n" for record in records).encode())
+        self._file.flush()
+
+
+def _read_predictions(lines: Sequence[bytes]) -> Iterator[Prediction]:
+    """The predictions before the first unreadable line. A killed process may leave its last line unfinished."""
+    for line in lines:
+        if not line.endswith(b"\n"):
+            return
+        try:
+            yield Prediction.model_validate_json(line)
+        except ValidationError:
+            return

@@ -1,0 +1,152 @@
+"""A classification on this machine: a file of texts in, batch after batch predicted, a file of predictions out."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from lens_cli.classify.output import PredictedTable, check_suffix, write_predictions
+from lens_cli.classify.partial_file import Origin, PartialFile
+from lens_cli.classify.predicting import BATCH_ROWS, Prediction, predict_rows
+from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_MENDABLE, Refusal, check_output
+from lens_cli.signals import StopRequest
+from lens_cli.views.progress import RowBar, row_bar
+from lens_engine.classifier.artefact import Classifier
+from lens_engine.reading import ParsingLimits, TextRow, read_texts
+from lens_engine.scoring.base import LabelScorer
+
+_MAX_SHOWN = 5
+"""Largest number of bad rows that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The files of a classification."""
+
+    texts: Path
+    classifier: Path
+    output: Path
+
+    @property
+    def partial(self) -> Path:
+        return self.output.with_name(f"{self.output.name}.partial.jsonl")
+
+    def check(self, *, overwrite: bool) -> None:
+        """Find out before the run, not after it.
+
+        Raises:
+            Refusal: the output is of no known format, exists, or cannot be written.
+        """
+        check_suffix(self.output)
+        check_output(self.output)
+        if not self.output.exists():
+            return
+        if not overwrite:
+            raise Refusal(
+                f"{self.output} exists; name another file, or allow it to be replaced",
+                details=("where: --output, --overwrite",),
+                exit_code=EXIT_MENDABLE,
+            )
+        for source in (self.texts, self.classifier):
+            if source.exists() and self.output.samefile(source):
+                raise Refusal(
+                    f"the output is the file {source} itself; name another file",
+                    details=("where: --output",),
+                    exit_code=EXIT_MENDABLE,
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class ClassificationRun:
+    """A classifier and the rows that it is asked for, both checked."""
+
+    paths: Paths
+    classifier: Classifier
+    rows: tuple[TextRow, ...]
+    origin: Origin
+
+    @classmethod
+    def prepare(cls, paths: Paths, *, text_column: str, dtype: str | None = None) -> "ClassificationRun":
+        """Read the files, before any model is loaded.
+
+        Args:
+            dtype: precision of the model; None for that of the classifier.
+
+        Raises:
+            InvalidInput: the classifier cannot be read, or the file of texts as a whole.
+            OSError: a file cannot be read.
+        """
+        classifier = Classifier.load(paths.classifier)
+        rows = read_texts(paths.texts, ParsingLimits.of_own_files(), column=text_column, field="input")
+        origin = Origin(
+            classifier_sha256=_digest(paths.classifier),
+            input_sha256=_digest(paths.texts),
+            text_column=text_column,
+            dtype=dtype or classifier.model.dtype,
+        )
+        return cls(paths, classifier, rows, origin)
+
+    def execute(self, open_scorer: Callable[[], LabelScorer], console: Console, *, restart: bool = False) -> None:
+        """Load the model, predict every row with a live bar, and write the output.
+
+        Args:
+            open_scorer: loads the model.
+            restart: whether to discard the predictions of an earlier run that was stopped.
+
+        Raises:
+            Refusal: the run was stopped; or rows are bad, after the output was written.
+            LensError: the model cannot be loaded, is another one, or fails.
+            KeyboardInterrupt: at the second Ctrl-C.
+        """
+        request = StopRequest()
+        with PartialFile(self.paths.partial, self.origin, len(self.rows), restart=restart) as partial:
+            if partial.predictions:
+                note = f"{len(partial.predictions):,} of {len(self.rows):,} rows were classified by an earlier run"
+                console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
+            with row_bar(console) as bar, request.listening(lambda: bar.wait("Stopping after the current batch")):
+                bar.wait(f"Loading {self.classifier.model.model}")
+                scorer = open_scorer()
+                self.classifier.check_model(scorer.identity)
+                self._predict(scorer, partial, bar, request)
+            write_predictions(PredictedTable(self.classifier.labels, self.rows, partial.predictions), self.paths.output)
+            partial.remove()
+        console.print(Text(f"{len(self.rows):,} rows in {self.paths.output}"), soft_wrap=True)
+        self._refuse_bad_rows(partial.predictions)
+
+    def _predict(self, scorer: LabelScorer, partial: PartialFile, bar: RowBar, request: StopRequest) -> None:
+        bar.start(len(partial.predictions), len(self.rows))
+        while (num_done := len(partial.predictions)) < len(self.rows):
+            if request.is_made:
+                self._refuse_rest(num_done)
+            partial.append(predict_rows(self.classifier, self.rows[num_done : num_done + BATCH_ROWS], scorer))
+            bar.show(len(partial.predictions))
+
+    def _refuse_rest(self, num_done: int) -> None:
+        resume = f"to resume, repeat the command; {self.paths.partial} holds the rows that are done"
+        raise Refusal(
+            f"stopped after {num_done:,} of {len(self.rows):,} rows",
+            details=(resume,) if num_done else (),
+            exit_code=EXIT_INTERRUPTED,
+        )
+
+    def _refuse_bad_rows(self, predictions: list[Prediction]) -> None:
+        bad = [f"row {row}: {one.error}" for row, one in enumerate(predictions) if one.error is not None]
+        if not bad:
+            return
+        details = bad[:_MAX_SHOWN]
+        if len(bad) > _MAX_SHOWN:
+            details.append(f"and {len(bad) - _MAX_SHOWN:,} more")
+        raise Refusal(
+            f"{len(bad):,} of {len(self.rows):,} rows could not be classified; "
+            "in the output, their label is empty and the column error says why",
+            details=tuple(details),
+            exit_code=EXIT_MENDABLE,
+        )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,72 @@
+"""The contract between the readers of the formats and what takes their rows."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Never
+
+from lens_engine.reading.columns import WantedColumns
+from lens_engine.reading.errors import DatasetTooLarge
+from lens_engine.reading.limits import ParsingLimits
+
+
+class RowSink(ABC):
+    """Takes the rows of one file, in order.
+
+    A reader reports every data row once, by `add` or by `note`. `stop` ends the reading.
+    """
+
+    keeps_bad_rows: ClassVar[bool]
+    """Whether every data row counts, also an empty one. If not, a reader may stop at a byte that is not UTF-8, and it
+    skips rows whose fields are all empty."""
+
+    def __init__(self, limits: ParsingLimits, field: str, columns: WantedColumns) -> None:
+        self.limits = limits
+        self.field = field  #: the caller's name of this dataset; a column is named below it (`dataset.text`)
+        self.columns = columns
+        self.num_blank = 0
+
+    @property
+    @abstractmethod
+    def next_row(self) -> int:
+        """The row that the next `add` or `note` is about."""
+
+    @abstractmethod
+    def add(self, text: str | None, label: str | None, *, line: int | None = None) -> None:
+        """Take one row, or note why it is bad.
+
+        Args:
+            label: None if no label column is wanted.
+            line: line of the file on which the row begins, from 1.
+        """
+
+    @abstractmethod
+    def note(self, column: str | None, fault: str, *, line: int | None = None) -> None:
+        """Note that the next row is bad, in one column or as a whole; `fault` completes the sentence "row 3 ..."."""
+
+    @abstractmethod
+    def stop(self, fault: str, *, line: int | None = None) -> Never:
+        """Stop reading, because the next row and all rows after it cannot be read.
+
+        Raises:
+            InvalidDataset: always.
+        """
+
+    @abstractmethod
+    def skip_columns(self, names: Sequence[str]) -> None:
+        """Learn the names of unused columns."""
+
+    def skip_blank(self) -> None:
+        """Skip a blank line. It is not a data row and gets no row number."""
+        self.num_blank += 1
+        if self.num_blank > self.limits.max_rows:
+            raise DatasetTooLarge(f"more than {self.limits.max_rows:,} lines are blank", field=self.field)
+
+    def refuse_if_full(self) -> None:
+        """
+        Raises:
+            DatasetTooLarge: there is no room for another row.
+        """
+        if self.next_row >= self.limits.max_rows:
+            raise DatasetTooLarge(
+                f"the dataset has more than {self.limits.max_rows:,} rows; send a sample of it", field=self.field
+            )

@@ -1,0 +1,71 @@
+"""The text collector: keeps every row of a file without labels, the bad ones with what is wrong."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Never
+
+from lens_engine.errors import InvalidDataset, RowProblem
+from lens_engine.reading.columns import WantedColumns
+from lens_engine.reading.errors import DatasetTooLarge
+from lens_engine.reading.limits import ParsingLimits
+from lens_engine.reading.row_sink import RowSink
+from lens_engine.reading.text_checks import find_fault, is_blank
+
+
+@dataclass(frozen=True, slots=True)
+class TextRow:
+    """One row of a file of texts."""
+
+    text: str  #: as written; "" if the row has no text that can be read
+    fault: str | None = None  #: why the row is bad, as a sentence without its subject (the row)
+
+
+class TextCollector(RowSink):
+    """Keeps every row. A bad row does not stop the reading, so that the rows after it keep their numbers."""
+
+    keeps_bad_rows = True
+
+    def __init__(self, limits: ParsingLimits, field: str, column: str) -> None:
+        super().__init__(limits, field, WantedColumns(column, None))
+        self.rows: list[TextRow] = []
+        self._column = column
+        self._num_bytes = 0
+
+    @property
+    def next_row(self) -> int:
+        return len(self.rows)
+
+    def add(self, text: str | None, label: str | None, *, line: int | None = None) -> None:
+        """Keep one row.
+
+        Raises:
+            DatasetTooLarge: the cap on rows or bytes is exceeded.
+        """
+        del label
+        if text is None or is_blank(text):
+            self._keep(text or "", self._column, "is blank; write a text", line)
+        else:
+            self._keep(text, self._column, find_fault(text, self.limits.max_text_characters), line)
+
+    def note(self, column: str | None, fault: str, *, line: int | None = None) -> None:
+        self._keep("", column, fault, line)
+
+    def stop(self, fault: str, *, line: int | None = None) -> Never:
+        place = f"row {self.next_row}" if line is None else f"row {self.next_row} (line {line})"
+        problem = RowProblem(self.next_row, self.field, f"{place} {fault}")
+        raise InvalidDataset(problem.detail, field=self.field, row=problem.row, problems=(problem,))
+
+    def skip_columns(self, names: Sequence[str]) -> None:
+        """Unused columns are expected, so their names are not kept."""
+
+    def _keep(self, text: str, column: str | None, fault: str | None, line: int | None) -> None:
+        self.refuse_if_full()
+        self._num_bytes += len(text.encode("utf-8", "surrogatepass"))
+        if self._num_bytes > self.limits.max_bytes:
+            raise DatasetTooLarge(
+                f"the texts take more than {self.limits.max_bytes:,} bytes; split the file", field=self.field
+            )
+        if fault is not None:
+            fault = fault if column is None else f"`{column}` {fault}"
+            fault = fault if line is None else f"(line {line}) {fault}"
+        self.rows.append(TextRow(text, fault))

@@ -1,0 +1,9 @@
+from pathlib import Path
+
+import pytest
+from workbench import Workbench
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Workbench:
+    return Workbench(tmp_path)

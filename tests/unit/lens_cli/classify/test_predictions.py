@@ -1,0 +1,139 @@
+"""Every row gets a prediction or an error, in every format."""
+
+import pytest
+from workbench import CLASSIFIER, Workbench, make_texts, read_output
+
+from lens_cli.refusals import EXIT_MENDABLE, Refusal
+from lens_engine.errors import InvalidDataset, ModelMismatch
+from lens_engine.testing import TableScorer
+
+FORMATS = ["csv", "jsonl", "parquet"]
+
+
+@pytest.mark.parametrize("written_as", FORMATS)
+def test_batches_give_the_predictions_of_the_classifier(written_as: str, bench: Workbench) -> None:
+    texts = make_texts(600)
+    paths = bench.paths(bench.write(texts, f"new.{written_as}"), "predictions.jsonl")
+
+    bench.run(paths)
+
+    expected = CLASSIFIER.predict(texts, TableScorer())
+    rows = read_output(paths.output)
+    assert [row["label"] for row in rows] == list(expected.labels)
+    assert [list(row["probabilities"].values()) for row in rows] == expected.probabilities.tolist()
+    assert bench.scorers[0].calls == [(2, 256, 2), (2, 256, 2), (2, 88, 2)]
+
+
+@pytest.mark.parametrize("written_as", FORMATS)
+def test_output_has_a_row_for_each_text_in_order(written_as: str, bench: Workbench) -> None:
+    texts = ['Sunny, "and"\r warm', "Rainy\nagain"]
+    paths = bench.paths(bench.write(texts), f"predictions.{written_as}")
+
+    bench.run(paths)
+
+    rows = read_output(paths.output)
+    expected = CLASSIFIER.predict(texts, TableScorer())
+    assert [int(row["row"]) for row in rows] == [0, 1]
+    assert [row["text"] for row in rows] == texts
+    assert [row["label"] for row in rows] == list(expected.labels)
+    for row, probabilities in zip(rows, expected.probabilities.tolist(), strict=True):
+        assert float(row["probability"]) == max(probabilities)
+        found = (
+            row["probabilities"] if written_as == "jsonl" else {name: row[f"p_{name}"] for name in CLASSIFIER.labels}
+        )
+        assert {name: float(found[name]) for name in CLASSIFIER.labels} == dict(
+            zip(CLASSIFIER.labels, probabilities, strict=True)
+        )
+        assert row["error"] in (None, "")
+
+
+@pytest.mark.parametrize("written_as", FORMATS)
+def test_columns_are_the_same_with_and_without_bad_rows(written_as: str, bench: Workbench) -> None:
+    paths = bench.paths(bench.write(["Sunny", None]), f"predictions.{written_as}")
+    with pytest.raises(Refusal):
+        bench.run(paths)
+    columns = ["row", "text", "label", "probability", "p_positive", "p_negative", "error"]
+    if written_as == "jsonl":
+        columns[4:6] = ["probabilities"]
+    assert [list(row) for row in read_output(paths.output)] == [columns, columns]
+
+
+def test_bad_rows_are_kept_and_named(bench: Workbench) -> None:
+    texts = ["Sunny", "", "word " * 40, 3, "half \ud800 pair", "Rainy"]
+    paths = bench.paths(bench.write(texts), "predictions.jsonl")
+
+    with pytest.raises(Refusal) as caught:
+        bench.run(paths, max_prompt_tokens=30)
+
+    rows = read_output(paths.output)
+    assert [row["row"] for row in rows] == list(range(6))
+    assert [row["label"] is None for row in rows] == [False, True, True, True, True, False]
+    assert [row["probabilities"] is None for row in rows] == [False, True, True, True, True, False]
+    assert "is blank" in rows[1]["error"]
+    assert rows[2]["error"] == "the text is too long: a prompt exceeds the model's 30 tokens"
+    assert "is a number, not a string" in rows[3]["error"]
+    assert rows[4]["text"] == "half \ufffd pair"
+    good = CLASSIFIER.predict(["Sunny", "Rainy"], TableScorer())
+    assert [rows[0]["label"], rows[5]["label"]] == list(good.labels)
+    assert caught.value.exit_code == EXIT_MENDABLE
+    assert str(caught.value).startswith("4 of 6 rows could not be classified")
+    assert [detail.split(":")[0] for detail in caught.value.details] == ["row 1", "row 2", "row 3", "row 4"]
+    assert not paths.partial.exists()
+
+
+def test_many_bad_rows_are_named_in_part(bench: Workbench) -> None:
+    paths = bench.paths(bench.write(["Sunny", *[""] * 12]))
+    with pytest.raises(Refusal, match="12 of 13 rows") as caught:
+        bench.run(paths)
+    assert [detail.split(":")[0] for detail in caught.value.details] == [
+        *(f"row {row}" for row in range(1, 6)),
+        "and 7 more",
+    ]
+
+
+def test_file_of_bad_rows_asks_the_model_for_nothing(bench: Workbench) -> None:
+    paths = bench.paths(bench.write(["", " "]))
+    with pytest.raises(Refusal, match="2 of 2 rows"):
+        bench.run(paths)
+    assert bench.scorers[0].num_pairs == 0
+
+
+def test_texts_of_another_column_are_classified(bench: Workbench) -> None:
+    path = bench.folder / "new.csv"
+    path.write_text("id,review\n1,Sunny\n")
+    paths = bench.paths(path, "predictions.jsonl")
+    bench.run(paths, text_column="review")
+    assert read_output(paths.output)[0]["text"] == "Sunny"
+
+
+def test_missing_column_is_refused_before_the_model_is_loaded(bench: Workbench) -> None:
+    path = bench.folder / "new.csv"
+    path.write_text("id,review\n1,Sunny\n")
+    with pytest.raises(InvalidDataset, match="no column named exactly 'text'"):
+        bench.run(bench.paths(path))
+    assert bench.scorers == []
+
+
+def test_file_without_rows_gives_an_output_without_rows(bench: Workbench) -> None:
+    for written_as in FORMATS:
+        paths = bench.paths(bench.write([], "none.csv"), f"predictions.{written_as}")
+        bench.run(paths)
+        assert read_output(paths.output) == []
+        assert not paths.partial.exists()
+
+
+def test_another_model_is_refused_and_nothing_is_left(bench: Workbench) -> None:
+    other = CLASSIFIER.model.model_copy(update={"revision": "1" * 64})
+    CLASSIFIER.model_copy(update={"model": other}).save(bench.folder / "classifier.json")
+    paths = bench.paths(bench.write(["Sunny"]))
+    with pytest.raises(ModelMismatch):
+        bench.run(paths)
+    assert sorted(path.name for path in bench.folder.iterdir()) == ["classifier.json", "new.jsonl"]
+
+
+def test_console_counts_the_rows(bench: Workbench) -> None:
+    paths = bench.paths(bench.write(make_texts(300)))
+    printed = bench.run(paths)
+    assert "Classifying: 256/300 rows" in printed
+    assert "Classifying: 300/300 rows" in printed
+    assert f"300 rows in {paths.output}" in printed

@@ -1,0 +1,40 @@
+"""`lens select --classifier`: the classifier to use as a file."""
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from lens_cli.refusals import EXIT_MENDABLE, Refusal, check_output
+from lens_cli.select.run import write_classifier
+from lens_engine.classifier.artefact import Classifier
+from tests.unit.lens_cli.results import ARTEFACT, make_result
+
+
+def test_classifier_of_the_result_is_written(tmp_path: Path) -> None:
+    path, console = tmp_path / "classifier.json", Console(file=StringIO())
+    write_classifier(make_result(), path, console)
+    assert Classifier.load(path) == ARTEFACT
+
+
+def test_classifier_that_the_verdict_recommends_is_written(tmp_path: Path) -> None:
+    path, console = tmp_path / "classifier.json", Console(file=StringIO())
+    recommended = ARTEFACT.model_copy(update={"tokens_per_input": 7.0})
+    write_classifier(make_result(recommended=recommended), path, console)
+    assert Classifier.load(path) == recommended
+
+
+def test_missing_classifier_is_reported_and_nothing_is_written(tmp_path: Path) -> None:
+    path, console = tmp_path / "classifier.json", Console(file=StringIO(), width=200)
+    write_classifier(make_result(classifier=None), path, console)
+    assert isinstance(console.file, StringIO)
+    assert f"the run ended before it made a classifier; {path} was not written" in console.file.getvalue()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("name", ["none/classifier.json", "."])
+def test_path_that_cannot_be_written_is_refused_with_its_option(name: str, tmp_path: Path) -> None:
+    with pytest.raises(Refusal) as caught:
+        check_output(tmp_path / name, "--classifier")
+    assert (caught.value.exit_code, caught.value.details) == (EXIT_MENDABLE, ("where: --classifier",))

@@ -1,0 +1,124 @@
+"""Texts without labels: every row is kept, the bad ones with what is wrong."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow
+import pytest
+from dataset_uploads import write_table
+
+from lens_engine.errors import InvalidDataset
+from lens_engine.reading import DatasetTooLarge, ParsingLimits, TextRow, read_texts
+
+LIMITS = ParsingLimits(max_text_characters=20)
+
+
+def as_csv(texts: list[str | None], column: str) -> bytes:
+    lines = "".join(f'{row},"{text or ""}"\n' for row, text in enumerate(texts))
+    return f"id,{column}\n{lines}".encode()
+
+
+def as_jsonl(texts: list[str | None], column: str) -> bytes:
+    return "".join(json.dumps({"id": row, column: text}) + "\n" for row, text in enumerate(texts)).encode()
+
+
+def as_parquet(texts: list[str | None], column: str) -> bytes:
+    values = pyarrow.array(texts, pyarrow.string())
+    return write_table(pyarrow.table({"id": list(range(len(texts))), column: values}))
+
+
+Writer = Callable[[list[str | None], str], bytes]
+every_format = pytest.mark.parametrize("write", [as_csv, as_jsonl, as_parquet])
+
+
+def read(folder: Path, content: bytes, column: str = "text", limits: ParsingLimits = LIMITS) -> tuple[TextRow, ...]:
+    path = folder / "input"
+    path.write_bytes(content)
+    return read_texts(path, limits, column=column)
+
+
+@every_format
+@pytest.mark.parametrize("column", ["text", "review"])
+def test_texts_of_a_named_column_need_no_label(write: Writer, column: str, tmp_path: Path) -> None:
+    assert read(tmp_path, write(["Sunny, warm", "Rainy"], column), column) == (TextRow("Sunny, warm"), TextRow("Rainy"))
+
+
+@every_format
+def test_bad_rows_are_kept_in_their_place(write: Writer, tmp_path: Path) -> None:
+    rows = read(tmp_path, write(["Sunny", None, "a text of more than twenty characters", " ", "Rainy"], "text"))
+
+    assert [row.fault is None for row in rows] == [True, False, False, False, True]
+    assert [row.text for row in rows if row.fault is None] == ["Sunny", "Rainy"]
+    assert "is blank" in str(rows[1].fault)
+    assert "is longer than 20 characters" in str(rows[2].fault)
+
+
+@every_format
+def test_missing_column_is_named_with_those_found(write: Writer, tmp_path: Path) -> None:
+    try:
+        rows = read(tmp_path, write(["Sunny"], "Text"))
+    except InvalidDataset as error:
+        message = str(error)
+    else:
+        message = str(rows[0].fault)
+    assert "'id', 'Text'" in message
+    assert "label" not in message
+
+
+@every_format
+def test_more_rows_than_allowed_are_refused(write: Writer, tmp_path: Path) -> None:
+    with pytest.raises(DatasetTooLarge):
+        read(tmp_path, write(["Sunny", "Rainy"], "text"), limits=ParsingLimits(max_rows=1))
+
+
+def test_empty_fields_of_csv_are_a_row_and_a_blank_line_is_none(tmp_path: Path) -> None:
+    rows = read(tmp_path, b'text\n"Sunny"\n\n""\nRainy\n')
+    assert rows == (TextRow("Sunny"), TextRow("", "(line 4) `text` is blank; write a text"), TextRow("Rainy"))
+
+
+def test_csv_row_that_is_not_utf8_is_kept(tmp_path: Path) -> None:
+    rows = read(tmp_path, b"id,text\n1,Sunny\n2,caf\xe9\n\xe9,Rainy\n")
+    assert [row.text for row in rows] == ["Sunny", "", "Rainy"]
+    assert "(line 3) `text` holds bytes that are not UTF-8" in str(rows[1].fault)
+
+
+def test_csv_row_of_another_width_is_kept(tmp_path: Path) -> None:
+    rows = read(tmp_path, b"id,text\n1,Sunny, warm\n2,Rainy\n")
+    assert "has 3 fields where the header has 2" in str(rows[0].fault)
+    assert rows[1] == TextRow("Rainy")
+
+
+def test_csv_quote_that_is_never_closed_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidDataset, match=r"row 1 \(line 3\) opens a quote that is never closed"):
+        read(tmp_path, b'text\nSunny\n"Rainy\n')
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        (b'{"text": 3}', "`text` is a number, not a string"),
+        (b'{"id": 3}', "`text` is missing"),
+        (b'["Sunny"]', 'is not a JSON object; write {"text": "…"}'),
+        (b'{"text": ', "is not valid JSON"),
+        (b'{"text": "caf\xe9"}', "is not UTF-8"),
+        (b'{"text": "\\ud800"}', "holds half of a surrogate pair"),
+    ],
+)
+def test_bad_line_of_jsonl_is_kept(line: bytes, fault: str, tmp_path: Path) -> None:
+    rows = read(tmp_path, b'{"text": "Sunny"}\n' + line + b'\n{"text": "Rainy"}\n')
+    assert (rows[0], rows[2]) == (TextRow("Sunny"), TextRow("Rainy"))
+    assert str(rows[1].fault).startswith("(line 2)")
+    assert fault in str(rows[1].fault)
+
+
+def test_parquet_rows_that_are_not_utf8_are_kept(tmp_path: Path) -> None:
+    raw = pyarrow.array([b"Sunny", b"caf\xe9", b"\xff", b"Rainy"], pyarrow.binary())
+    rows = read(tmp_path, write_table(pyarrow.table({"text": raw.view(pyarrow.string())})))
+    assert [row.text for row in rows] == ["Sunny", "", "", "Rainy"]
+    assert [row.fault is None for row in rows] == [True, False, False, True]
+
+
+def test_parquet_column_of_numbers_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidDataset, match="the column `text` has the type 'int64'; write it as string"):
+        read(tmp_path, write_table(pyarrow.table({"text": [1, 2]})))
