@@ -178,6 +178,11 @@ class ClassifierOptions(Options):
         description="Head: from label log-probabilities to class probabilities. auto: the simplest within one standard "
         "error of the best by cross-validated log-loss.",
     )
+    members: Literal["greedy", "best", "random"] = Field(
+        "greedy",
+        description="Choice of the prompts among the permutations judged on all validation rows. greedy: each lowers "
+        "the cross-validated log-loss of the ensemble most. best: the best alone. random: drawn.",
+    )
     fit_rows: int = Field(
         300,
         ge=0,

@@ -33,6 +33,9 @@ class Bench(Record):
     template: str = Field(description="Pattern of the template.")
     seed: int = Field(ge=0)
     dtype: str = "auto"
+    test_rows: Literal["file", "held_out"] = Field(
+        "file", description="Test rows: the dataset's own, or rows held out of its training rows."
+    )
 
     def configure(self, config: SelectionConfig) -> SelectionConfig:
         """The configuration with this bench's seed."""
@@ -68,6 +71,8 @@ class _Cell(Record):
         affect the outcome are left out, so that changing a LENS option does not invalidate cached rivals.
         """
         cell = self.model_dump(mode="json") | {"config": self._decisive()}
+        if self.bench.test_rows == "file":  # the key of before there was a choice
+            del cell["bench"]["test_rows"]
         content: dict[str, Any] = {"lens": __version__, "dataset": dataset_sha256, "cell": cell}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -78,7 +78,8 @@ class Laboratory:
 
     def problem(self, cell: Cell) -> Problem:
         """The task and the labelled examples of a cell."""
-        return self.find_dataset(cell.bench.dataset).problem(cell.bench.template)
+        problem = self.find_dataset(cell.bench.dataset).problem(cell.bench.template)
+        return problem if cell.bench.test_rows == "file" else replace(problem, test=None)
 
     def rows(self, cell: Cell) -> SplitRows:
         """The splits of a cell, fitted to the context of its model. Loads the model."""

@@ -11,6 +11,7 @@ import httpx
 from pydantic import TypeAdapter
 
 from lens_cli.refusals import Refusal
+from lens_engine.classifier.artefact import Classifier
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
 
@@ -67,6 +68,10 @@ class SelectionClient:
     def read_result(self, selection_id: str) -> SelectionResult:
         body = _read(self._client.get(f"/selections/{selection_id}/support-examples"))
         return SelectionResult.model_validate({name: value for name, value in body.items() if name != "selection_id"})
+
+    def read_classifier(self, selection_id: str) -> Classifier:
+        """The classifier that production uses."""
+        return Classifier.model_validate(_read(self._client.get(f"/selections/{selection_id}/classifier")))
 
     def render(self, selection_id: str, text: str) -> str:
         """The prompt to send to the model for a new input."""

@@ -9,12 +9,13 @@ _URL = "http://127.0.0.1:8000"
 
 
 def list_curl_lines(spec: Mapping[str, Any], text: str, url: str = _URL) -> list[str]:
-    """Submit, look, read the support examples, render a prompt; each prints JSON."""
+    """Submit, look, read the support examples, fetch the classifier, render a prompt."""
     body = shlex.quote(json.dumps({"input": text}))
     return [
         submission_line(spec, url),
         f"curl -sS {url}/selections/SELECTION_ID",
         f"curl -sS {url}/selections/SELECTION_ID/support-examples",
+        f"curl -sS {url}/selections/SELECTION_ID/classifier -o classifier.json",
         f"curl -sS {url}/selections/SELECTION_ID/render -H 'Content-Type: application/json' -d {body}",
     ]
 

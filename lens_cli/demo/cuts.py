@@ -11,8 +11,12 @@ from lens_engine.presets import resolve_config
 _COUNTS = {
     "candidates": "filtering.candidates",
     "candidates kept": "filtering.keep",
+    "rounds of filtering": "filtering.rounds",
     "score examples of the first round": "filtering.initial_score_size",
     "first permutations": "search.first_permutations",
+    "iterations": "search.iterations",
+    "prompts of the classifier": "classifier.max_prompts",
+    "fit rows": "classifier.fit_rows",
     "validation rows": "splits.validation",
     "confirmation rows": "splits.confirmation",
     "test rows": "splits.test",
@@ -29,10 +33,9 @@ def list_cut_lines(spec: Mapping[str, Any]) -> list[str]:
     counts = [(name, _read(ours, path), _read(whole, path)) for name, path in _COUNTS.items()]
     smaller = ", ".join(f"{name} {count} ({at_most})" for name, count, at_most in counts if count != at_most)
     lines = [f"Smaller than the preset {preset} (in brackets), to fit four minutes on two slow cores: {smaller}."]
-    if whole.report.random_and_validation and not ours.report.random_and_validation:
+    if whole.report.random_prompts and not ours.report.random_prompts:
         lines.append(
-            "Left out: the comparison with random-and-validation (the best of many random prompts, by their accuracy "
-            "on validation rows, at the budget of the search)."
+            "Left out: the comparison with random prompts without any search, whose budget is spent on more fit rows."
         )
     return [*lines, f"The whole preset: {select_line(spec)}"]
 

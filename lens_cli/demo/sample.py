@@ -20,17 +20,23 @@ DEMO_SPEC: dict[str, Any] = {
     **SAMPLE_SPEC,
     "options": {
         "splits": {"validation": 48, "confirmation": 32, "test": 120},
-        "filtering": {"candidates": 96, "keep": 24, "initial_score_size": 8},
-        "search": {"first_permutations": 48},
-        "report": {"random_and_validation": False, "comparison_rows": 24, "order_shuffles": 4},
+        "filtering": {"candidates": 48, "keep": 24, "rounds": 1, "initial_score_size": 8},
+        "search": {"first_permutations": 16, "iterations": 1},
+        "classifier": {"max_prompts": 3, "fit_rows": 160},
+        "report": {"random_prompts": False, "random_permutations": 3, "comparison_rows": 24, "order_shuffles": 0},
     },
 }
-"""Some 145,000 tokens instead of the preset's 690,000: four minutes on two cores that score 780 tokens a second.
+"""Some 134,000 tokens instead of the preset's 750,000: under four minutes on two cores that score 780 tokens a second.
 
-Filtering, search and confirmation take 125,000 of them. Random-and-validation would add some 55,000 at this size.
+The search takes 40,000 of them, the classifier 19,000, random-and-validation and the random ensemble 45,000.
 """
 
-NEW_INPUT = "My thermostat says it is 84 degrees in the living room, it is clearly not. Already restarted it twice"
+NEW_INPUTS = (
+    "My thermostat says it is 84 degrees in the living room, it is clearly not. Already restarted it twice",
+    "I was charged twice for the same order and would like one payment back",
+    "The tracking page has said out for delivery since Monday",
+)
+NEW_INPUT = NEW_INPUTS[0]
 
 
 def check_sample() -> None:

@@ -3,22 +3,27 @@
 import json
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+from rich import box
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from lens_cli.demo.client import SelectionClient
 from lens_cli.demo.curl_lines import list_curl_lines
 from lens_cli.demo.cuts import list_cut_lines
 from lens_cli.demo.footprint import MemoryWatch
-from lens_cli.demo.sample import DEMO_SPEC, NEW_INPUT, SAMPLE_FOLDER, check_sample
+from lens_cli.demo.sample import DEMO_SPEC, NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, check_sample
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
 from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_stack
 from lens_cli.signals import interruptible
 from lens_cli.views.progress import describe_seconds, selection_bar
 from lens_cli.views.result import show_result
+from lens_engine.classifier.artefact import Classifier
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.language_model.open_model import open_model
 
 DEMO_ENVIRONMENT = {
     "LENS_API_KEYS": "null",
@@ -68,6 +73,8 @@ def tell_story(stack: Stack, console: Console) -> None:
         console.print()
         for line in list_cut_lines(DEMO_SPEC):
             console.print(Text(line), soft_wrap=True)
+        _heading("Three new inputs, by the classifier from GET /selections/{id}/classifier", console)
+        console.print(build_predictions_table(client.read_classifier(selection_id), NEW_INPUTS))
         _heading("The prompt for a new input, from POST /selections/{id}/render", console)
         prompt = client.render(selection_id, NEW_INPUT)
         console.print(Text(prompt), soft_wrap=True)
@@ -75,6 +82,18 @@ def tell_story(stack: Stack, console: Console) -> None:
     for line in list_curl_lines(DEMO_SPEC, NEW_INPUT):
         console.print(Text(line), soft_wrap=True)
     console.print()
+
+
+def build_predictions_table(classifier: Classifier, texts: Sequence[str]) -> Table:
+    """Label and probability of each text, asked of the bundled model in this process."""
+    found = classifier.predict(texts, open_model(BUNDLED_MODEL, dtype=classifier.model.dtype).scorer)
+    table = Table(box=box.SIMPLE_HEAD, expand=True)
+    table.add_column("text", ratio=1)
+    table.add_column("label", no_wrap=True)
+    table.add_column("probability", justify="right")
+    for text, label, probabilities in zip(texts, found.labels, found.probabilities, strict=True):
+        table.add_row(Text(text), Text(label), f"{probabilities.max():.2f}")
+    return table
 
 
 def _heading(text: str, console: Console) -> None:

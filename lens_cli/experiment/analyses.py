@@ -7,6 +7,14 @@ import typer
 from lens_cli.experiment.options import Given, split_words
 
 
+def classifier(given: Given) -> None:
+    """Whether the classifier is better than every cheap alternative, at each number of prompts; and ablations.
+
+    Writes classifier.md, four CSV files and classifier.svg.
+    """
+    _perform("classifier", given)
+
+
 def order(given: Given) -> None:
     """How much the order matters: support and random examples, each set in many random orders.
 

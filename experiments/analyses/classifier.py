@@ -1,0 +1,263 @@
+"""Whether the classifier is better than every cheap alternative, at each size, and what each part of it adds."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from experiments.analyses.analysis import Analysis, ByScale
+from experiments.analyses.captions import describe_cells, label_accuracy
+from experiments.findings.finding import Plot, Table, Value
+from experiments.findings.intervals import estimate_mean
+from experiments.findings.spreads import mean
+from experiments.laboratory.cells import SelectionCell
+from experiments.laboratory.laboratory import Laboratory
+from experiments.plots.strips import Group, Panel, plot_strips
+from experiments.scales import Scale
+from experiments.table.report import show_estimate, show_lead
+from lens_engine.classifier.quality import Accuracy, Quality
+from lens_engine.presets import overlay_options
+from lens_engine.result import SelectionResult
+
+TestRows = str
+"""Where the test rows come from: "file" or "held_out"."""
+
+_SHOWN_ROWS = {"file": "the dataset's own", "held_out": "like the upload"}
+
+_WHOLE: dict[str, Any] = {
+    "search": {"objective": "head"},
+    "classifier": {"max_prompts": 5, "head": "auto", "fit_rows": 500},
+    "report": {
+        "random_and_validation": True,
+        "random_ensemble": True,
+        "random_prompts": True,
+        "long_prompt": True,
+        "bag_of_words": True,
+    },
+}
+"""The classifier and all its rivals, over a scale whose selections are single prompts."""
+
+_NO_RIVALS: dict[str, Any] = {
+    "report": {
+        "random_and_validation": False,
+        "random_ensemble": False,
+        "random_prompts": False,
+        "long_prompt": False,
+        "bag_of_words": False,
+    }
+}
+
+ABLATIONS: Mapping[str, Mapping[str, Any]] = {
+    "search by accuracy": {"search": {"objective": "accuracy"}},
+    "the best members alone": {"classifier": {"members": "best"}},
+    "random members of the pool": {"classifier": {"members": "random"}},
+    "validation and confirmation rows only": {"classifier": {"fit_rows": 0}},
+    "centred contributions": {"filtering": {"contribution": "centred"}},
+}
+"""What is changed in each ablation, by name."""
+
+
+class Contender(NamedTuple):
+    """A row of the table: how its figures are read from a result."""
+
+    name: str
+    quality: Callable[[SelectionResult], Accuracy | None]
+    tokens: Callable[[SelectionResult], float | None]
+
+
+def _rival(field: str) -> Contender:
+    return Contender(
+        field.replace("_", " "),
+        lambda result: getattr(result.baselines, field),
+        lambda result: getattr(getattr(result.baselines, field), "tokens_per_input", None),
+    )
+
+
+def _first_prompt(result: SelectionResult) -> float | None:
+    return None if result.classifier is None else result.classifier.frontier[0].tokens_per_input
+
+
+CONTENDERS: tuple[Contender, ...] = (
+    Contender(
+        "classifier",
+        lambda result: None if result.classifier is None else result.classifier.test,
+        lambda result: None if result.classifier is None else result.classifier.tokens_per_input,
+    ),
+    Contender("support examples, argmax", lambda result: result.test, _first_prompt),
+    Contender(
+        "random-and-validation, argmax",
+        lambda result: None if (rival := result.baselines.random_and_validation) is None else rival.test,
+        _first_prompt,
+    ),
+    _rival("random_ensemble"),
+    _rival("random_prompts"),
+    _rival("long_prompt"),
+    _rival("zero_shot_head"),
+    Contender("zero-shot, argmax", lambda result: result.baselines.zero_shot, lambda _: None),
+    _rival("bag_of_words"),
+)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of every cell, by dataset and where the test rows come from, seed by seed."""
+
+    whole: dict[tuple[str, TestRows], list[SelectionResult]]
+    ablated: dict[str, dict[str, list[SelectionResult]]]  #: by ablation, then by dataset
+
+
+@dataclass(frozen=True)
+class ClassifierAnalysis(Analysis[Results]):
+    """Every selection with all its rivals; on test rows of the file and on rows like the upload; and ablations."""
+
+    test_rows: tuple[TestRows, ...] = ("file", "held_out")
+    ablations: tuple[str, ...] = tuple(ABLATIONS)
+
+    name: ClassVar[str] = "classifier"
+    question: ClassVar[str] = "Is the classifier better than every cheap alternative?"
+    caveat: ClassVar[str] = "Leads are paired: seed by seed, on the same test rows."
+    scales: ClassVar[ByScale] = {"laptop": {"seeds": (0, 1, 2, 3, 4)}}
+    sizes: ClassVar[ByScale] = {"tiny": {"test_rows": ("file",), "ablations": ("search by accuracy",)}}
+
+    @classmethod
+    def narrow(cls, scale: Scale) -> Scale:
+        """The scale with classifiers and rivals."""
+        return super().narrow(scale).model_copy(update={"options": overlay_options(scale.options, _WHOLE)})
+
+    def compute(self, lab: Laboratory) -> Results:
+        """Seed by seed, so that each finished seed is a small table."""
+        whole: dict[tuple[str, TestRows], list[SelectionResult]] = {}
+        ablated: dict[str, dict[str, list[SelectionResult]]] = {name: {} for name in self.ablations}
+        for cell in self.selections:
+            for rows in self.test_rows:
+                bench = cell.bench.model_copy(update={"test_rows": rows})
+                result = lab.select(bench.selection(cell.config), f"classifier, test rows {_SHOWN_ROWS[rows]}")
+                whole.setdefault((cell.bench.dataset, rows), []).append(result)
+            for name in self.ablations:
+                found = ablated[name].setdefault(cell.bench.dataset, [])
+                found.append(lab.select(_ablate(cell, name), name))
+        return Results(whole, ablated)
+
+    def accuracies(self, found: Results) -> Sequence[Accuracy]:
+        return [
+            figure
+            for results in found.whole.values()
+            for result in results
+            for contender in CONTENDERS
+            if (figure := contender.quality(result)) is not None
+        ]
+
+    def tables(self, found: Results) -> tuple[Table, ...]:
+        return (self._contenders(found), self._frontier(found), self._ablations(found), self._costs(found))
+
+    def plots(self, found: Results) -> tuple[Plot, ...]:
+        panels = [
+            Panel(
+                f"{dataset}, test rows {_SHOWN_ROWS[rows]}",
+                "contender",
+                tuple(
+                    Group(contender.name, "classifier" if contender is CONTENDERS[0] else "rival", accuracies)
+                    for contender in CONTENDERS
+                    if (accuracies := _accuracies(contender, results))
+                ),
+            )
+            for (dataset, rows), results in found.whole.items()
+        ]
+        return (plot_strips(self.question, panels, label_accuracy(self.accuracies(found))),)
+
+    def describe(self, _found: Results) -> str:
+        return (
+            f"Classifiers of LENS and their rivals, found with {describe_cells(self.selections)}. Rivals get the same "
+            "rows, the same budget and the same choice of size and head; docs/algorithm.md says what each is."
+        )
+
+    def _contenders(self, found: Results) -> Table:
+        columns = (
+            *("dataset", "test rows", "contender", "accuracy (95 % interval)", "the classifier is ahead by"),
+            *("log-loss", "calibration error", "tokens an input"),
+        )
+        lines: list[tuple[Value, ...]] = []
+        for (dataset, rows), results in found.whole.items():
+            own = _accuracies(CONTENDERS[0], results)
+            for contender in CONTENDERS:
+                accuracies = _accuracies(contender, results)
+                if accuracies:
+                    leads = [one - other for one, other in zip(own, accuracies, strict=True)]
+                    lines.append(
+                        (
+                            *(dataset, _SHOWN_ROWS[rows], contender.name, show_estimate(estimate_mean([accuracies]))),
+                            "–" if contender is CONTENDERS[0] else show_lead(estimate_mean([leads])),
+                            *_means(contender, results),
+                        )
+                    )
+        return Table(columns, tuple(lines), "contenders")
+
+    def _frontier(self, found: Results) -> Table:
+        columns = ("dataset", "prompts", "argmax", "prior", "linear", "proposed head", "tokens an input")
+        lines: list[tuple[Value, ...]] = []
+        for (dataset, rows), results in found.whole.items():
+            reports = [result.classifier for result in results if result.classifier is not None]
+            for size in range(min((len(report.frontier) for report in reports), default=0)) if rows == "file" else ():
+                points = [report.frontier[size] for report in reports]
+                heads = {
+                    kind: [head.accuracy for point in points for head in point.heads if head.head == kind]
+                    for kind in ("argmax", "prior", "linear")
+                }
+                lines.append(
+                    (
+                        *(dataset, size + 1),
+                        *(mean(values) if values else None for values in heads.values()),
+                        mean([point.test.accuracy for point in points]),
+                        f"{mean([point.tokens_per_input for point in points]):,.0f}",
+                    )
+                )
+        return Table(columns, tuple(lines), "frontier", "Accuracy by the number of prompts and the head:")
+
+    def _ablations(self, found: Results) -> Table:
+        lines: list[tuple[Value, ...]] = []
+        for name, by_dataset in found.ablated.items():
+            for dataset, results in by_dataset.items():
+                accuracies = _accuracies(CONTENDERS[0], results)
+                own = _accuracies(CONTENDERS[0], found.whole[dataset, "file"])
+                change = [one - other for one, other in zip(accuracies, own, strict=True)]
+                lines.append(
+                    (name, dataset, show_estimate(estimate_mean([accuracies])), show_lead(estimate_mean([change])))
+                )
+        columns = ("ablation", "dataset", "accuracy (95 % interval)", "against the whole")
+        return Table(columns, tuple(lines), "ablations", "The classifier without one of its parts:")
+
+    def _costs(self, found: Results) -> Table:
+        lines = tuple(
+            (
+                *(dataset, _SHOWN_ROWS[rows], result.provenance.seed, result.cost.pairs, result.cost.tokens),
+                *(f"{result.cost.seconds:.0f}", None if result.classifier is None else result.classifier.size),
+                *(None if result.verdict is None else result.verdict.use,),
+            )
+            for (dataset, rows), results in found.whole.items()
+            for result in results
+        )
+        columns = ("dataset", "test rows", "seed", "pairs", "tokens", "seconds", "prompts", "verdict")
+        return Table(columns, lines, "costs", "Cost of each run, rivals included:")
+
+
+def _ablate(cell: SelectionCell, name: str) -> SelectionCell:
+    config = cell.config
+    merged = overlay_options(config.model_dump(), _NO_RIVALS, ABLATIONS[name])
+    return cell.bench.selection(type(config).model_validate(merged))
+
+
+def _accuracies(contender: Contender, results: Sequence[SelectionResult]) -> tuple[float, ...]:
+    """One for each seed; empty if a seed has none."""
+    found = [contender.quality(result) for result in results]
+    figures = [one.accuracy for one in found if one is not None]
+    return tuple(figures) if len(figures) == len(results) else ()
+
+
+def _means(contender: Contender, results: Sequence[SelectionResult]) -> tuple[Value, Value, Value]:
+    """Log-loss, calibration error and tokens an input, where the contender has them."""
+    qualities = [one for result in results if isinstance(one := contender.quality(result), Quality)]
+    tokens = [count for result in results if (count := contender.tokens(result)) is not None]
+    return (
+        mean([one.log_loss for one in qualities]) if qualities else None,
+        mean([one.ece for one in qualities]) if qualities else None,
+        f"{mean(tokens):,.0f}" if tokens else None,
+    )
