@@ -6,12 +6,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
-from lens_engine.classifier.heads import Head
+from lens_engine.classifier.heads import Head, fits_shape
 from lens_engine.classifier.quality import Quality
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.errors import ClassifierUnreadable, ModelMismatch
@@ -111,6 +111,14 @@ class Classifier(Record):
         description="Bias of each label word's first token, with which a plain completion endpoint gives the same "
         "predictions; null if more than one prompt, a linear head or equal first tokens rule it out.",
     )
+
+    @model_validator(mode="after")
+    def has_a_head_of_its_shape(self) -> Self:
+        if not fits_shape(self.head, len(self.prompts), len(self.labels)):
+            raise ValueError(
+                f"the head's coefficients are not for {len(self.prompts)} prompts and {len(self.labels)} labels"
+            )
+        return self
 
     @property
     def labels(self) -> tuple[str, ...]:

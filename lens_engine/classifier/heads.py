@@ -70,6 +70,17 @@ class LinearHead(Record):
 Head = Annotated[ArgmaxHead | PriorHead | LinearHead, Field(discriminator="kind")]
 
 
+def fits_shape(head: Head, num_prompts: int, num_labels: int) -> bool:
+    """Whether the head's coefficients are for this many prompts and labels."""
+    if isinstance(head, ArgmaxHead):
+        return True
+    if isinstance(head, PriorHead):
+        return [len(row) for row in head.biases] == [num_labels] * num_prompts
+    features = num_prompts * num_labels
+    by_feature = [head.means, head.scales, *head.weights]
+    return [len(row) for row in by_feature] == [features] * (2 + num_labels) and len(head.intercepts) == num_labels
+
+
 def mean_within_labels(label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:
     """Log-probabilities normalised over the labels, averaged over the prompts: `[prompts, rows, labels]` -> `[rows,
     labels]` float64."""

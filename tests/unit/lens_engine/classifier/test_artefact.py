@@ -142,6 +142,13 @@ def test_file_cut_short_is_unreadable(make_classifier: Make, tmp_path: Path) -> 
         (lambda content: content.update(prompts=[]), "prompts"),
         (lambda content: content["prompts"][1].pop("demonstrations"), "prompts.1.demonstrations"),
         (lambda content: content.pop("task"), "task"),
+        (lambda content: content["prompts"].pop(), "not for 1 prompts and 3 labels"),
+        (lambda content: content["task"]["label_words"].pop(), "not for 2 prompts and 2 labels"),
+        (lambda content: content["head"]["weights"].pop(), "not for 2 prompts and 3 labels"),
+        (lambda content: content["head"]["weights"][1].pop(), "not for 2 prompts and 3 labels"),
+        (lambda content: content["head"].update(means=[0.0]), "not for 2 prompts and 3 labels"),
+        (lambda content: content["head"].update(intercepts=[0.0]), "not for 2 prompts and 3 labels"),
+        (lambda content: content.update(head={"kind": "prior", "biases": [[0.0] * 3]}), "not for 2 prompts"),
     ],
 )
 def test_first_fault_of_a_file_is_named(

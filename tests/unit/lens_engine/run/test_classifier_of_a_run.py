@@ -14,6 +14,7 @@ from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.run.preparation import prepare_run, price_run
+from lens_engine.scoring.base import Prefix
 from lens_engine.testing import TableScorer
 from lens_engine.types import Phase, StopReason
 
@@ -48,10 +49,13 @@ OPTIONS: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def make_biased_scorer(make_planted_scorer: Make) -> Callable[..., TableScorer]:
     """As the planted scorer, but every prompt favours one label."""
-    table = make_planted_scorer()._log_prob
+    planted = make_planted_scorer()
+
+    def favour(prefix: Prefix, query: str, span: str) -> float:
+        return float(planted.score([prefix], [query], [span])[0, 0, 0]) + BIAS[span.strip()]
 
     def make(**given: Any) -> TableScorer:
-        return TableScorer(lambda prefix, query, span: table(prefix, query, span) + BIAS[span.strip()], **given)
+        return TableScorer(favour, **given)
 
     return make
 
