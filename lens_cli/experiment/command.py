@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from lens_cli.experiment.analyses import filtering, hyperparameters, labels, order, pairs, transfer
+from lens_cli.experiment.analyses import classifier, filtering, hyperparameters, labels, order, pairs, transfer
 from lens_cli.experiment.options import Given, read_variants, split_words, taking_given
 
 STUDIES: dict[str, Callable[..., None]] = {
-    command.__name__: command for command in (order, transfer, labels, hyperparameters, filtering, pairs)
+    command.__name__: command for command in (classifier, order, transfer, labels, hyperparameters, filtering, pairs)
 }
 """Commands of the analyses by name."""
 
