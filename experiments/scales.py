@@ -10,23 +10,14 @@ from experiments.laboratory.cells import Bench, SelectionCell
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import InvalidConfig
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
-from lens_engine.presets import overlay_options, resolve_config
+from lens_engine.presets import SINGLE_PROMPT, overlay_options, resolve_config
 from lens_engine.task.paper_tasks import PAPER_TASKS
 from lens_engine.types import Record
 
-LEAN: dict[str, Any] = {
-    "search": {"objective": "accuracy"},
-    "classifier": {"max_prompts": 1, "head": "argmax", "fit_rows": 0},
-    "report": {
-        "random_permutations": 0,
-        "random_and_validation": False,
-        "order_shuffles": 0,
-        "random_ensemble": False,
-        "random_prompts": False,
-        "long_prompt": False,
-        "bag_of_words": False,
-    },
-}
+LEAN: dict[str, Any] = overlay_options(
+    SINGLE_PROMPT,
+    {"report": {"random_permutations": 0, "random_and_validation": False, "order_shuffles": 0}},
+)
 """A cell then costs its selection and one pass over the test rows."""
 
 

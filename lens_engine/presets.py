@@ -48,6 +48,13 @@ PRESETS: dict[PresetName, SelectionConfig] = {
     ),
 }
 
+SINGLE_PROMPT: Mapping[str, Any] = {
+    "search": {"objective": "accuracy"},
+    "classifier": {"max_prompts": 1, "head": "argmax", "fit_rows": 0},
+    "report": {"random_ensemble": False, "random_prompts": False, "long_prompt": False, "bag_of_words": False},
+}
+"""Options, to lay over any preset, of a run that ends with the paper's single prompt and compares no classifiers."""
+
 
 def resolve_config(preset: PresetName = "standard", options: Mapping[str, Any] | None = None) -> SelectionConfig:
     """Lay `options` (nested like SelectionConfig) over a preset.

@@ -10,7 +10,7 @@ from benchmarks.workloads.texts import make_problem
 from lens_engine.config import SelectionConfig
 from lens_engine.language_model.loading.load import scorer_from_model
 from lens_engine.pipeline import select_support_examples
-from lens_engine.presets import resolve_config
+from lens_engine.presets import SINGLE_PROMPT, overlay_options, resolve_config
 from lens_engine.run.checkpoint import MemoryCheckpointStore
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.executors import ExecutorName
@@ -34,7 +34,7 @@ def largest_delta(label_log_probs: LabelLogProbs, expected: LabelLogProbs) -> fl
 
 def compare_selections(loaded: LoadedModel, executors: Sequence[ExecutorName]) -> SelectionAgreement:
     """Run one small selection with each executor: do the same candidates survive, does the same permutation win?"""
-    config = resolve_config("quick", _SMALL)
+    config = resolve_config("quick", overlay_options(SINGLE_PROMPT, _SMALL))
     found = [
         _select(scorer_from_model(loaded.model, loaded.tokenizer, executor=executor), config) for executor in executors
     ]

@@ -28,7 +28,7 @@ from lens_engine.methods.lens.beam import Neighbourhood
 from lens_engine.methods.lens.filtering import Filter
 from lens_engine.methods.lens.infoscore import contributions
 from lens_engine.pipeline import select_support_examples
-from lens_engine.presets import resolve_config
+from lens_engine.presets import SINGLE_PROMPT, overlay_options, resolve_config
 from lens_engine.pricing.estimate import measure_lengths
 from lens_engine.rows.cleaning import clean_examples
 from lens_engine.rows.context import fit_to_context
@@ -103,18 +103,21 @@ def make_run(candidates: int) -> tuple[Problem, SelectionConfig]:
     """
     config = resolve_config(
         "quick",
-        {
-            "splits": {"validation": 16, "confirmation": 0, "test": 16},
-            "filtering": {
-                "candidates": candidates,
-                "keep": 64,
-                "rounds": 3,
-                "initial_score_size": 4,
-                "max_score_size": 512,
+        overlay_options(
+            SINGLE_PROMPT,
+            {
+                "splits": {"validation": 16, "confirmation": 0, "test": 16},
+                "filtering": {
+                    "candidates": candidates,
+                    "keep": 64,
+                    "rounds": 3,
+                    "initial_score_size": 4,
+                    "max_score_size": 512,
+                },
+                "search": {"beam_width": 2, "substitutions": 2, "reorderings": 1, "iterations": 2},
+                "report": {"random_permutations": 2, "order_shuffles": 2},
             },
-            "search": {"beam_width": 2, "substitutions": 2, "reorderings": 1, "iterations": 2},
-            "report": {"random_permutations": 2, "order_shuffles": 2},
-        },
+        ),
     )
     problem = make_problem("reviews", candidates + _ROWS_OF_OTHER_SPLITS)
     examples = [replace(example, text=f"{example.text[:_CHARACTERS]} {example.row}") for example in problem.examples]

@@ -81,6 +81,7 @@ def paper_settings(candidates: int, iterations: int = 10) -> SelectionConfig:
                 "random_permutations": 0,
                 "random_and_validation": False,
                 "order_shuffles": 0,
+                "bag_of_words": False,
             },
         },
     )

@@ -32,6 +32,9 @@ from lens_engine.types import Example
 _VALIDATION_SHARE, _CONFIRMATION_SHARE, _SCORE_SHARE = 0.25, 0.20, 0.20
 """Largest share of the rows left after the test rows that a split may take, so that small uploads work."""
 
+_FEW_ROWS = 16
+"""Rows of a split from which on it may lack labels, if there are more labels than rows."""
+
 _MOST_SPARE = 2000
 """Largest number of spare rows that are kept for the fit of a head."""
 
@@ -191,7 +194,7 @@ def check_sizes(split: SplitRows, labels: Sequence[str], config: SelectionConfig
     candidates = count_labels(split.candidates, labels)
     for name, rows in _splits_with_labels(split):
         for label in _missing_labels(rows, labels):
-            if len(rows) >= len(labels):  # a smaller split cannot hold every label; a warning says so
+            if not _FEW_ROWS <= len(rows) < len(labels):  # such a split cannot hold every label; a warning says so
                 _refuse_class(label, name, 1, 0)
     for label, quota in (split.quotas.by_label or {}).items():
         if candidates[label] < quota:

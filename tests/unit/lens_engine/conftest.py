@@ -13,6 +13,7 @@ from lens_engine.config import BudgetOptions, SelectionConfig
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.progress import Progress, SilentListener
+from lens_engine.presets import SINGLE_PROMPT
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.scoring.base import LabelScorer, Prefix
@@ -24,16 +25,15 @@ _SMALL: dict[str, Any] = {
     "num_demonstrations": 4,
     "splits": {"validation": 20, "confirmation": 16, "test": 60},
     "filtering": {"keep": 24, "rounds": 3, "initial_score_size": 4, "max_score_size": 16},
-    "search": {"beam_width": 4, "substitutions": 3, "reorderings": 1, "iterations": 3, "objective": "accuracy"},
-    "classifier": {"max_prompts": 1, "head": "argmax", "fit_rows": 0},
-    "report": {
-        "random_permutations": 4,
-        "order_shuffles": 3,
-        "random_ensemble": False,
-        "random_prompts": False,
-        "long_prompt": False,
-        "bag_of_words": False,
+    **SINGLE_PROMPT,
+    "search": {
+        **SINGLE_PROMPT["search"],
+        "beam_width": 4,
+        "substitutions": 3,
+        "reorderings": 1,
+        "iterations": 3,
     },
+    "report": {**SINGLE_PROMPT["report"], "random_permutations": 4, "order_shuffles": 3},
 }
 
 

@@ -14,7 +14,7 @@ def test_every_smaller_option_is_named_with_the_preset_s() -> None:
         whole = getattr(resolve_config("quick"), group)
         for name, value in options.items():
             assert isinstance(value, bool) or f" {value} ({getattr(whole, name)})" in smaller
-    assert "random-and-validation" in left_out
+    assert "random prompts without any search" in left_out
     assert command.endswith("--preset quick")
 
 
