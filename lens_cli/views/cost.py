@@ -15,6 +15,11 @@ _NOTHING = "–"
 
 def show_estimate(estimate: CostEstimate, console: Console) -> None:
     console.print(build_cost_table(estimate))
+    if estimate.words_accuracy is not None:
+        console.print(
+            f"A bag of words on the same labelled rows has an accuracy of {estimate.words_accuracy:.3f} by "
+            "cross-validation and takes a second. If that is enough, use it."
+        )
 
 
 def build_cost_table(estimate: CostEstimate) -> Table:

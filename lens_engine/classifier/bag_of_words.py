@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 
+from lens_engine.classifier.heads import LEAST_LOG_PROB
 from lens_engine.classifier.quality import gold_losses
 from lens_engine.classifier.regression import Regression, cut_folds, fit_regression
 from lens_engine.types import FloatArray, IndexArray
@@ -27,24 +28,40 @@ def predict_by_words(texts: Sequence[str], gold: IndexArray, asked: Sequence[str
     Returns:
         `class_log_probs  # [asked, labels]`, natural log.
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer  # slow to import; only a report needs it
-
-    vectorizer: Any = TfidfVectorizer(  # type: ignore[no-untyped-call]
-        ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b|^\W+$"
-    )
+    vectorizer = _make_vectorizer()
     features, asked_features = vectorizer.fit_transform(texts), vectorizer.transform(asked)
 
     def loss(inverse_l2: float) -> float:
-        return sum(
-            float(gold_losses(_predict(fit(rest, inverse_l2), features[held_out]), gold[held_out]).sum())
-            for held_out, rest in cut_folds(gold)
+        return float(gold_losses(_hold_out(features, gold, num_labels, inverse_l2), gold).sum())
+
+    return _predict(fit_regression(features, gold, num_labels, min(_INVERSE_L2, key=loss)), asked_features)
+
+
+def estimate_accuracy(texts: Sequence[str], gold: IndexArray, num_labels: int) -> float:
+    """Cross-validated accuracy of a bag of words on labelled texts, with one strength of L2; about a second."""
+    features = _make_vectorizer().fit_transform(texts)
+    found = _hold_out(features, gold, num_labels, _INVERSE_L2[1])
+    return float((found.argmax(axis=1) == gold).mean())
+
+
+def _make_vectorizer() -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer  # slow to import; only a report needs it
+
+    return TfidfVectorizer(  # type: ignore[no-untyped-call]
+        ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b|^\W+$"
+    )
+
+
+def _hold_out(features: Any, gold: IndexArray, num_labels: int, inverse_l2: float) -> FloatArray:
+    """`[rows, labels]`, class log-probabilities of each row by a fit without the row's fold."""
+    found = np.empty((len(gold), num_labels))
+    for held_out, rest in cut_folds(gold):
+        found[held_out] = _predict(
+            fit_regression(features[rest], gold[rest], num_labels, inverse_l2), features[held_out]
         )
-
-    def fit(rows: IndexArray, inverse_l2: float) -> Regression:
-        return fit_regression(features[rows], gold[rows], num_labels, inverse_l2)
-
-    return _predict(fit(np.arange(len(gold)), min(_INVERSE_L2, key=loss)), asked_features)
+    return found
 
 
 def _predict(regression: Regression, features: Any) -> FloatArray:
-    return np.asarray(log_softmax(features @ regression.weights.T + regression.intercepts, axis=1))
+    scores = features @ regression.weights.T + regression.intercepts
+    return np.asarray(np.maximum(log_softmax(scores, axis=1), LEAST_LOG_PROB))

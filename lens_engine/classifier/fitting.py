@@ -112,10 +112,10 @@ def _fit_linear(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray, i
     scales = np.where(scales > 0.0, scales, 1.0)
     weights, intercepts = fit_regression((features - means) / scales, gold, num_labels, inverse_l2)
     return LinearHead(
-        means=tuple(means.tolist()),
+        means=tuple((means + 0.0).tolist()),
         scales=tuple(scales.tolist()),
         weights=_rows(weights),
-        intercepts=tuple(intercepts.tolist()),
+        intercepts=tuple((intercepts + 0.0).tolist()),
         inverse_l2=inverse_l2,
     )
 
@@ -131,4 +131,5 @@ def _hold_out(
 
 
 def _rows(matrix: FloatArray) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(row) for row in matrix.tolist())
+    """Rows as JSON holds them; adding zero makes -0.0 a 0.0, because a database may not tell them apart."""
+    return tuple(tuple(row) for row in (matrix + 0.0).tolist())

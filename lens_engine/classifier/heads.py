@@ -18,7 +18,7 @@ HeadKind = Literal["argmax", "prior", "linear"]
 HEAD_KINDS: tuple[HeadKind, ...] = ("argmax", "prior", "linear")
 """From the simplest to the one with the most parameters."""
 
-_LEAST_LOG_PROB = float(np.log(1e-6))
+LEAST_LOG_PROB = float(np.log(1e-6))
 """Floor of a class log-probability: `linear` gives a label that no fit row has the probability 0."""
 
 
@@ -109,7 +109,7 @@ def log_label_shares(gold: np.ndarray[tuple[int], np.dtype[np.intp]], num_labels
 
 
 def _normalise(scores: FloatArray) -> FloatArray:
-    return np.asarray(np.maximum(log_softmax(scores, axis=1), _LEAST_LOG_PROB))
+    return np.asarray(np.maximum(log_softmax(scores, axis=1), LEAST_LOG_PROB))
 
 
 def logit_bias(head: Head, first_tokens: list[int] | None) -> dict[str, float] | None:

@@ -5,8 +5,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lens_engine.classifier.bag_of_words import estimate_accuracy
 from lens_engine.metering.cost import Cost
 from lens_engine.pricing.prices import TokenLengths
+from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.splits import SplitRows
 from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, score_blocks
 from lens_engine.scoring.cache.scorer import RememberingScorer
@@ -29,11 +31,14 @@ class CostEstimate:
 
     phases: dict[Phase, Cost]
     seconds: float | None  #: None if the pace is unknown
+    words_accuracy: float | None = None  #: cross-validated accuracy of a bag of words on the same labelled rows
 
     @classmethod
-    def at_pace(cls, phases: dict[Phase, Cost], tokens_per_second: float | None) -> "CostEstimate":
+    def at_pace(
+        cls, phases: dict[Phase, Cost], tokens_per_second: float | None, words_accuracy: float | None = None
+    ) -> "CostEstimate":
         tokens = sum(cost.tokens for cost in phases.values())
-        return cls(phases, tokens / tokens_per_second if tokens_per_second else None)
+        return cls(phases, tokens / tokens_per_second if tokens_per_second else None, words_accuracy)
 
     @property
     def total(self) -> Cost:
@@ -42,6 +47,12 @@ class CostEstimate:
     def seconds_of(self, phase: Phase) -> float | None:
         """A phase's share of the seconds, in proportion to its tokens; None if the pace is unknown."""
         return None if self.seconds is None else self.seconds * self.phases[phase].tokens / max(self.total.tokens, 1)
+
+
+def estimate_by_words(rows: SplitRows, task: Task, num_fit_rows: int) -> float:
+    """Cross-validated accuracy of a bag of words on the labelled rows that a selection looks at, without test rows."""
+    labelled = list_labelled_rows(rows, num_fit_rows)
+    return estimate_accuracy([one.text for one in labelled], task.index_labels(labelled), len(task.labels))
 
 
 def measure_lengths(rows: SplitRows, task: Task, scorer: LabelScorer) -> TokenLengths:

@@ -24,6 +24,11 @@ def pick_fit_rows(rows: SplitRows, demonstrations: Collection[int], total: int) 
     return (*judged, *take_quotas(others, quotas, lambda example: example.label)[0])
 
 
+def list_labelled_rows(rows: SplitRows, num_fit_rows: int) -> tuple[Example, ...]:
+    """Every labelled row that a selection looks at, without test rows."""
+    return tuple(dict.fromkeys((*pick_fit_rows(rows, (), num_fit_rows), *rows.candidates, *rows.score_set)))
+
+
 def count_fit_rows(rows: SplitRows, num_demonstrations: int, total: int) -> int:
     """Number of rows that `pick_fit_rows` returns for prompts with this many different demonstrations."""
     judged = len(rows.validation) + len(rows.confirmation)

@@ -84,7 +84,7 @@ class Classifying:
         """
         contender = Contender((tuple(self.run.rows.candidates[index] for index in permutation),), fit_rows=0)
         nothing = np.empty((1, 0, len(self.run.task.labels)), np.float32)
-        frontier = fit_frontier(nothing, np.empty(0, np.intp), self._kinds)
+        frontier = fit_frontier(nothing, np.empty(0, np.intp))
         return self._report(contender, frontier, test_log_probs[None], num_fit_rows=0)
 
     @property

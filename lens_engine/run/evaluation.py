@@ -20,7 +20,7 @@ from lens_engine.methods.permutations import shuffle
 from lens_engine.methods.random import RandomSearch, RandomTally, draw_random
 from lens_engine.randomness import make_generator
 from lens_engine.result import BagOfWords, ContenderName, RandomAndValidation
-from lens_engine.rows.fit_rows import pick_fit_rows
+from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.run.classifying import Classifying, hits_of
 from lens_engine.run.contenders import Contenders
 from lens_engine.run.state import Evaluation
@@ -162,7 +162,7 @@ class Evaluator:
         if self._classifies_alone:
             report = self._classifying.report_single(chosen, judgement.label_log_probs)
             evaluation = evaluation.model_copy(update={"classifier": report})
-        return self._with_hits(evaluation, "support_examples", judgement)
+        return self._with_single(evaluation, "support_examples", chosen, judgement)
 
     def _classifier(self, evaluation: Evaluation, _: Save) -> Evaluation:
         """The classifier of the method's permutations; without a budget for fit rows, on the rows judged before."""
@@ -182,15 +182,16 @@ class Evaluator:
         """Fit and test a rival of the classifier."""
         contenders = self._contenders(evaluation.num_confirmed)
         contender = contenders.make(name, self.findings, self._final_choice(evaluation), evaluation.rival)
-        trial = self._classifying.try_out(contenders.fit_to_context(contender, self.meter))
+        if name == "long_prompt":
+            contender = contenders.fit_to_context(contender, self.meter)
+        trial = self._classifying.try_out(contender)
         evaluation = _with_baselines(evaluation, **{name: trial.rival})
         evaluation = evaluation.model_copy(update={"rivals": {**evaluation.rivals, name: trial.report.artefact}})
         return _with_correct(evaluation, name, trial.correct)
 
     def _bag_of_words(self, evaluation: Evaluation, _: Save) -> Evaluation:
         rows, task = self.run.rows, self.run.task
-        fit_rows = pick_fit_rows(rows, (), self.run.config.classifier.fit_rows)
-        labelled = tuple(dict.fromkeys((*fit_rows, *rows.candidates, *rows.score_set)))
+        labelled = list_labelled_rows(rows, self.run.config.classifier.fit_rows)
         gold = task.index_labels(labelled)
         queries = [example.text for example in rows.test]
         found = predict_by_words([example.text for example in labelled], gold, queries, len(task.labels))
@@ -200,7 +201,8 @@ class Evaluator:
 
     def _zero_shot(self, evaluation: Evaluation, _: Save) -> Evaluation:
         judgement = self._judge([()], self._test_rows)[0]
-        return self._with_hits(_with_baselines(evaluation, zero_shot=judgement.figure()), "zero_shot", judgement)
+        evaluation = _with_baselines(evaluation, zero_shot=judgement.figure())
+        return self._with_single(evaluation, "zero_shot", (), judgement)
 
     def _random(self, evaluation: Evaluation, _: Save) -> Evaluation:
         permutations = draw_random(self.run, 0, self.run.config.report.random_permutations)
@@ -230,7 +232,7 @@ class Evaluator:
             rows=tuple(self.run.rows.candidates[index].row for index in permutation),
         )
         evaluation = _with_baselines(evaluation, random_and_validation=rival)
-        return self._with_hits(evaluation, "random_and_validation", judgement)
+        return self._with_single(evaluation, "random_and_validation", permutation, judgement)
 
     def _order(self, evaluation: Evaluation, _: Save) -> Evaluation:
         config, members = self.run.config, self._final_choice(evaluation)
@@ -273,9 +275,13 @@ class Evaluator:
         testing = Cost() if "test" in evaluation.done else self._testing
         return testing + reserve_for_classifier(self.run, self.method)
 
-    def _with_hits(self, evaluation: Evaluation, name: ContenderName, judgement: Judgement) -> Evaluation:
-        """The evaluation with the test rows that a single prompt has right; calibrated under `calibrated_search`."""
+    def _with_single(
+        self, evaluation: Evaluation, name: ContenderName, permutation: Permutation, judgement: Judgement
+    ) -> Evaluation:
+        """The evaluation with a single prompt, and the test rows that it has right; `calibrated_search` calibrates."""
         hits = judgement.hits(calibrated=self.run.config.calibrated_search)
+        artefact = self._classifying.report_single(permutation, judgement.label_log_probs).artefact
+        evaluation = evaluation.model_copy(update={"rivals": {**evaluation.rivals, name: artefact}})
         return _with_correct(evaluation, name, tuple(bool(hit) for hit in hits))
 
     def _contenders(self, num_confirmed: int) -> Contenders:

@@ -10,7 +10,7 @@ from lens_engine.metering.meter import Meter
 from lens_engine.metering.progress import SelectionListener, SilentListener
 from lens_engine.methods.base import Method, Run
 from lens_engine.methods.catalogue import make_method
-from lens_engine.pricing.estimate import CostEstimate, measure_lengths, measure_pace
+from lens_engine.pricing.estimate import CostEstimate, estimate_by_words, measure_lengths, measure_pace
 from lens_engine.pricing.prices import Prices
 from lens_engine.rows.context import FittedRows, fit_to_context
 from lens_engine.rows.problem import Problem
@@ -74,4 +74,5 @@ def estimate_cost(problem: Problem, scorer: LabelScorer, config: SelectionConfig
     """
     prepared = prepare_run(problem, scorer, config)
     pace = measure_pace(prepared.run.rows, problem.task, scorer)
-    return CostEstimate.at_pace(price_run(prepared.run, prepared.method), pace)
+    by_words = estimate_by_words(prepared.run.rows, problem.task, config.classifier.fit_rows)
+    return CostEstimate.at_pace(price_run(prepared.run, prepared.method), pace, by_words)

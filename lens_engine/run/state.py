@@ -11,7 +11,7 @@ from lens_engine.judging.score import Score
 from lens_engine.metering.cost import Cost
 from lens_engine.methods.base import Method, PackedState
 from lens_engine.methods.random import RandomTally
-from lens_engine.result import Baselines, ClassifierReport, Spread
+from lens_engine.result import Baselines, ClassifierReport, ContenderName, Spread
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Permutation, Phase, Record, StopReason
 
@@ -29,8 +29,8 @@ class Evaluation(Record):
     test: Accuracy | None = None
     classifier: ClassifierReport | None = None
     is_fit_short: bool = False  #: whether the budget did not cover the classifier's fit rows
-    rivals: dict[str, Classifier] = Field(default_factory=dict)  #: by contender
-    correct: dict[str, tuple[bool, ...]] = Field(default_factory=dict)
+    rivals: dict[ContenderName, Classifier] = Field(default_factory=dict)
+    correct: dict[ContenderName, tuple[bool, ...]] = Field(default_factory=dict)
     """Which test rows each contender has right."""
     baselines: Baselines = Baselines()
     rival: RandomTally = RandomTally()  #: random-and-validation at equal budget, so far

@@ -22,7 +22,6 @@ _SHOWN: dict[ContenderName, str] = {
     "long_prompt": "one long random prompt",
     "bag_of_words": "a bag of words",
 }
-_PROMPT_BASED: tuple[ContenderName, ...] = ("zero_shot_head", "random_ensemble", "random_prompts", "long_prompt")
 
 
 @dataclass(frozen=True)
@@ -58,20 +57,14 @@ def reach_verdict(evaluation: Evaluation) -> Verdict | None:
 
 def _list_entries(evaluation: Evaluation) -> dict[ContenderName, _Entry]:
     """The classifier first, then its rivals."""
-    report, baselines = evaluation.classifier, evaluation.baselines
+    report, correct = evaluation.classifier, dict(evaluation.correct)
     if report is None:
         return {}
-    tokens: dict[ContenderName, float] = {"classifier": report.tokens_per_input}
-    for name in _PROMPT_BASED:
-        rival = getattr(baselines, name)
-        if rival is not None:
-            tokens[name] = rival.tokens_per_input
-    tokens["bag_of_words"] = 0.0
-    tokens["random_and_validation"] = report.frontier[0].tokens_per_input
-    correct = dict(evaluation.correct)
     if "classifier" not in correct:  # the classifier is the single prompt with the paper's head
         correct["classifier"] = correct.pop("support_examples")
-    return {name: _Entry(name, np.array(correct[name]), tokens[name]) for name in tokens if name in correct}
+    tokens = {name: artefact.tokens_per_input for name, artefact in evaluation.rivals.items()}
+    tokens |= {"classifier": report.tokens_per_input, "bag_of_words": 0.0}
+    return {name: _Entry(name, np.array(correct[name]), tokens[name]) for name in _SHOWN if name in correct}
 
 
 def _choose(entries: list[_Entry], own: _Entry) -> _Entry:

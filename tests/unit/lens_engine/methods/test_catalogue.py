@@ -42,7 +42,9 @@ def test_method_chooses_label_balanced_candidates_and_is_tested(
     assert result.test.n == 60
     assert result.provenance.config["method"] == method
     assert not result.partial
-    assert (result.confirmation, result.verdict, result.lead, result.warnings) == (None, None, None, ())
+    assert (result.confirmation, result.lead, result.warnings) == (None, None, ())
+    assert result.verdict is not None
+    assert [one.rival for one in result.verdict.comparisons] == ["zero_shot"]
     assert result.baselines.random_and_validation is None
     assert {example.info_score for example in result.examples} == {None}
 

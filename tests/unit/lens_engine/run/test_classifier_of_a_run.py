@@ -133,9 +133,13 @@ def test_every_rival_gives_its_accuracy_to_the_row(
     whole: SelectionResult, store: Any, configure: Make, make_planted_problem: Make, make_planted_scorer: Make
 ) -> None:
     evaluation = Checkpoint.from_bytes(store.saved[-1]).values["evaluation"]
-    assert set(evaluation["rivals"]) == {"zero_shot_head", "random_ensemble", "random_prompts", "long_prompt"}
+    singles = {"support_examples": whole.test, "zero_shot": whole.baselines.zero_shot}
+    assert whole.baselines.random_and_validation is not None
+    singles["random_and_validation"] = whole.baselines.random_and_validation.test
+    with_heads = {"zero_shot_head", "random_ensemble", "random_prompts", "long_prompt"}
+    assert set(evaluation["rivals"]) == {*singles, *with_heads}
     for name, content in evaluation["rivals"].items():
-        rival = getattr(whole.baselines, name)
+        rival = singles.get(name) or getattr(whole.baselines, name)
         artefact = Classifier.model_validate(content)
         right = count_right(artefact, make_planted_problem(), configure(), make_planted_scorer())
         assert right == round(rival.accuracy * rival.n), name
@@ -184,7 +188,7 @@ def test_verdict_counts_the_rows_of_the_reported_accuracies(whole: SelectionResu
     assert verdict is not None
 
     for one in verdict.comparisons:
-        rival = getattr(whole.baselines, one.rival)
+        rival = whole.test if one.rival == "support_examples" else getattr(whole.baselines, one.rival)
         accuracy = rival.test.accuracy if one.rival == "random_and_validation" else rival.accuracy
         gained = one.only_classifier_right - one.only_rival_right
         assert gained == round(report.test.n * (report.test.accuracy - accuracy)), one.rival
@@ -195,7 +199,7 @@ def test_recommended_classifier_is_the_one_to_use(whole: SelectionResult) -> Non
     assert whole.verdict is not None
     own = report_of(whole).artefact
 
-    assert (whole.recommended is None) == (whole.verdict.use in ("classifier", "bag_of_words", "random_and_validation"))
+    assert (whole.recommended is None) == (whole.verdict.use in ("classifier", "bag_of_words"))
     assert whole.usable_classifier in (own, whole.recommended)
 
 
@@ -281,7 +285,7 @@ def test_classifier_of_preset_paper_is_the_support_examples(
     assert report.artefact.prompts[0].text == result.prompt
     assert (report.size, report.fit_rows, report.test.accuracy) == (1, 0, result.test.accuracy)
     assert result.verdict is not None
-    assert {one.rival for one in result.verdict.comparisons} == {"random_and_validation", "bag_of_words"}
+    assert {one.rival for one in result.verdict.comparisons} == {"zero_shot", "random_and_validation", "bag_of_words"}
 
 
 @pytest.mark.parametrize(("seed", "fit_rows"), [(0, 0), (1, 60), (0, 300), (2, 300)])

@@ -8,7 +8,7 @@ import pytest
 from lens_engine.classifier.artefact import Classifier, LabelWord, ModelRecord, Prompt, TaskRecord
 from lens_engine.classifier.heads import ArgmaxHead
 from lens_engine.classifier.quality import Quality, interval
-from lens_engine.result import Baselines, ClassifierReport, FrontierPoint, Rival, Verdict
+from lens_engine.result import ClassifierReport, FrontierPoint, Verdict
 from lens_engine.run.state import Evaluation
 from lens_engine.run.verdict import reach_verdict
 
@@ -46,11 +46,6 @@ def make_report(hits: int, tokens: float) -> ClassifierReport:
     )
 
 
-def make_rival(hits: int, tokens: float) -> Rival:
-    quality = make_quality(hits).model_dump()
-    return Rival(**quality, size=2, head="prior", demonstrations=4, fit_rows=50, tokens_per_input=tokens)
-
-
 def hit(*spans: tuple[int, int]) -> tuple[bool, ...]:
     """The rows of these spans are right."""
     return tuple(any(start <= row < end for start, end in spans) for row in range(ROWS))
@@ -64,16 +59,15 @@ def judge() -> Judge:
     """The verdict on the classifier (200 tokens an input) and rivals, by right rows; prompts with their tokens."""
 
     def judge(own: tuple[bool, ...], **rivals: Any) -> Verdict:
-        correct, baselines = {"classifier": own}, dict[str, Rival]()
+        correct: dict[Any, Any] = {"classifier": own}
+        artefacts: dict[Any, Classifier] = {}
         for name, given in rivals.items():
-            if name in ("bag_of_words", "random_and_validation"):
+            if name == "bag_of_words":
                 correct[name] = given
             else:
-                correct[name], tokens = given
-                baselines[name] = make_rival(sum(correct[name]), tokens)
-        evaluation = Evaluation(
-            classifier=make_report(sum(own), 200.0), correct=correct, baselines=Baselines(**baselines)
-        )
+                correct[name], tokens = (given, 100.0) if name == "random_and_validation" else given
+                artefacts[name] = CLASSIFIER.model_copy(update={"tokens_per_input": tokens})
+        evaluation = Evaluation(classifier=make_report(sum(own), 200.0), correct=correct, rivals=artefacts)
         verdict = reach_verdict(evaluation)
         assert verdict is not None
         return verdict
@@ -182,7 +176,10 @@ def test_random_and_validation_costs_one_prompt(judge: Judge) -> None:
 def test_single_prompt_has_the_hits_of_the_support_examples() -> None:
     correct: Any = {"support_examples": hit((0, 80)), "random_and_validation": hit((0, 60))}
 
-    verdict = reach_verdict(Evaluation(classifier=make_report(80, 200.0), correct=correct))
+    single = CLASSIFIER.model_copy(update={"tokens_per_input": 100.0})
+    rivals: Any = {"support_examples": single, "random_and_validation": single}
+
+    verdict = reach_verdict(Evaluation(classifier=make_report(80, 200.0), correct=correct, rivals=rivals))
 
     assert verdict is not None
     assert verdict.use == "classifier"
