@@ -1,4 +1,4 @@
-"""LENS: find the support examples of a text-classification task.
+"""LENS: make a text classifier of a language model, from the support examples of the task.
 
 Li & Qiu, "Finding Support Examples for In-Context Learning", Findings of EMNLP 2023. The engine is a
 library: it imports nothing of the service, and imports torch only when it loads a causal language
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from lens_engine.classifier.artefact import Classifier
     from lens_engine.config import SelectionConfig
     from lens_engine.errors import LensError
     from lens_engine.language_model.loading.load import load_scorer
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from lens_engine.types import Example
 
 __all__ = [
+    "Classifier",
     "CostEstimate",
     "Example",
     "LanguageModel",
@@ -45,6 +47,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "Classifier": "classifier.artefact",
     "CostEstimate": "pricing.estimate",
     "Example": "types",
     "LanguageModel": "language_model.open_model",

@@ -5,6 +5,7 @@ import fnmatch
 import json
 import re
 import subprocess
+from ast import literal_eval
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -121,14 +122,20 @@ def test_options_of_lens_select_in_readme_exist() -> None:
         assert re.search(rf"^    {option}: Annotated", source, re.MULTILINE), option
 
 
-def test_python_of_readme_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_of_readme_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (source,) = code_blocks(README, "python")
-    monkeypatch.chdir(ROOT)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
     with_a_double = source.replace('open_model("smollm2-135m-instruct")', "SimpleNamespace(scorer=TableScorer())")
     assert with_a_double != source
     names = {"SimpleNamespace": SimpleNamespace, "TableScorer": TableScorer}
     exec(compile(with_a_double, "README.md", "exec"), names)
-    assert capsys.readouterr().out.endswith("I was charged twice for the same order Topic:\n")
+    labels = literal_eval(capsys.readouterr().out.splitlines()[-1])
+    assert len(labels) == 2
+    assert set(labels) <= {"billing", "delivery", "account", "technical"}
+    assert (tmp_path / "classifier.json").is_file()
 
 
 def test_every_package_has_a_line_in_the_architecture() -> None:
