@@ -191,8 +191,8 @@ def test_sentence_on_the_classifier_holds_the_figures(judge: Judge) -> None:
     verdict = judge(hit((0, 80)), random_and_validation=hit((0, 60)), bag_of_words=hit((0, 50)))
 
     assert verdict.sentence == (
-        "Use the classifier: 0.800 on 100 test rows, for 200 tokens an input; a bag of words has 0.500 "
-        "(p = 1.9e-09); random-and-validation has 0.600 (p = 1.9e-06)."
+        "Use the classifier: 0.800 on 100 test rows, for 200 tokens an input; random-and-validation has 0.600 "
+        "(p = 1.9e-06); a bag of words has 0.500 (p = 1.9e-09)."
     )
 
 
