@@ -101,7 +101,8 @@ PAPER = Scale(
         LEAN,
         {
             "filtering": {"candidates": 30_000},
-            "search": resolve_config("standard").search.model_dump(),  # the rows with `starts_narrow` restrict it
+            # The rows with `starts_narrow` restrict this search.
+            "search": overlay_options(resolve_config("standard").search.model_dump(), SINGLE_PROMPT["search"]),
             "too_long": "skip_example",
         },
     ),
@@ -120,6 +121,7 @@ LAPTOP = Scale(
         {
             "splits": {"test": 200},
             "filtering": {"candidates": 192, "initial_score_size": 14, "max_score_size": 28},
+            "search": {"first_permutations": 112, "iterations": 3},
         },
     ),
     many_rows=(200, 20),

@@ -83,7 +83,8 @@ class ClassifierReport(Record):
 
     max_prompts: int = Field(description="Maximum number of prompts, from the options.")
     size: int = Field(
-        description="Number of prompts: the smallest within one standard error of the best cross-validated log-loss."
+        description="Number of prompts: the smallest within a quarter of a standard error of the best cross-validated "
+        "log-loss."
     )
     head: HeadKind
     fit_rows: int = Field(description="Number of rows on which the head was fitted.")
@@ -279,7 +280,7 @@ class SelectionResult(Record):
     verdict: Verdict | None
     recommended: Classifier | None = Field(
         None,
-        description="The classifier of the rival that the verdict recommends; null if it recommends another one.",
+        description="The classifier that the verdict recommends, if it is that of a rival or a single prompt.",
     )
     order: Spread | None = Field(description="Accuracy of the same examples in other orders.")
     lead: Lead | None = Field(
@@ -299,7 +300,7 @@ class SelectionResult(Record):
 
     @property
     def usable_classifier(self) -> Classifier | None:
-        """The classifier to use: that of the recommended rival, or else Lens's own."""
+        """The classifier to use: the recommended one, or else Lens's own."""
         own = None if self.classifier is None else self.classifier.artefact
         return self.recommended or own
 

@@ -12,7 +12,7 @@ from experiments.findings.spreads import mean
 from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import Group, Panel, plot_strips
-from experiments.scales import Scale
+from experiments.scales import PAPER, TINY
 from experiments.table.report import show_estimate, show_lead
 from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.presets import overlay_options
@@ -25,7 +25,7 @@ _SHOWN_ROWS = {"file": "the dataset's own", "held_out": "like the upload"}
 
 _WHOLE: dict[str, Any] = {
     "search": {"objective": "head"},
-    "classifier": {"max_prompts": 5, "head": "auto", "fit_rows": 500},
+    "classifier": {"max_prompts": 5, "head": "auto", "fit_rows": 600},
     "report": {
         "random_and_validation": True,
         "random_ensemble": True,
@@ -115,13 +115,15 @@ class ClassifierAnalysis(Analysis[Results]):
     name: ClassVar[str] = "classifier"
     question: ClassVar[str] = "Is the classifier better than every cheap alternative?"
     caveat: ClassVar[str] = "Leads are paired: seed by seed, on the same test rows."
-    scales: ClassVar[ByScale] = {"laptop": {"seeds": (0, 1, 2, 3, 4)}}
+    scales: ClassVar[ByScale] = {
+        "laptop": {
+            "seeds": (0, 1, 2, 3, 4),
+            "options": {"report": {"random_permutations": 0, "order_shuffles": 0}},  # otherwise the preset as it is
+        },
+        "paper": {"options": overlay_options(PAPER.options, _WHOLE)},
+        "tiny": {"options": overlay_options(TINY.options, _WHOLE)},
+    }
     sizes: ClassVar[ByScale] = {"tiny": {"test_rows": ("file",), "ablations": ("search by accuracy",)}}
-
-    @classmethod
-    def narrow(cls, scale: Scale) -> Scale:
-        """The scale with classifiers and rivals."""
-        return super().narrow(scale).model_copy(update={"options": overlay_options(scale.options, _WHOLE)})
 
     def compute(self, lab: Laboratory) -> Results:
         """Seed by seed, so that each finished seed is a small table."""

@@ -2,7 +2,7 @@
 
 The members are ordered by greedy forward selection (Caruana et al., "Ensemble Selection from Libraries of Models", ICML
 2004), so that the first k members are the ensemble of size k. Sizes and heads are compared by cross-validated
-log-loss; of those within one standard error of the best, the smallest and the simplest is proposed.
+log-loss: the simplest head within one standard error of the best is proposed, and the smallest size within a quarter.
 """
 
 from collections.abc import Sequence
@@ -18,6 +18,9 @@ from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
 _LINEAR_ROWS_PER_LABEL = 8
 """Fewest rows per label, on average, with which members are chosen by what they add to the head `linear`."""
 _INVERSE_L2 = 0.1
+_HEAD_ERRORS, _SIZE_ERRORS = 1.0, 0.25
+"""Standard errors that a simpler head, or a smaller size, may be behind the best. A whole one for the size costs up to
+three points of accuracy with few fit rows; see docs/decisions/0013-a-classifier-not-a-prompt.md."""
 
 
 @dataclass(frozen=True)
@@ -93,20 +96,20 @@ def fit_frontier(
     fitted = tuple(
         tuple(_fit(kind, label_log_probs[:size], gold) for kind in fittable) for size in range(1, members + 1)
     )
-    heads = tuple(simplest_within_one_error(of_size) for of_size in fitted)
-    return Frontier(fitted, heads, simplest_within_one_error(heads))
+    heads = tuple(first_within_errors(of_size, _HEAD_ERRORS) for of_size in fitted)
+    return Frontier(fitted, heads, first_within_errors(heads, _SIZE_ERRORS))
 
 
-def simplest_within_one_error(candidates: Sequence[SizedHead]) -> SizedHead:
-    """The first whose loss exceeds the lowest by at most one standard error of the difference, paired by row."""
+def first_within_errors(candidates: Sequence[SizedHead], errors: float) -> SizedHead:
+    """The first whose loss exceeds the lowest by at most this many standard errors of the difference, paired by row."""
     best = min(candidates, key=lambda one: float(one.losses.mean()))
-    return next(one for one in candidates if one is best or _is_within_one_error(one.losses, best.losses))
+    return next(one for one in candidates if one is best or _is_within(one.losses, best.losses, errors))
 
 
-def _is_within_one_error(losses: FloatArray, best: FloatArray) -> bool:
+def _is_within(losses: FloatArray, best: FloatArray, errors: float) -> bool:
     differences = losses - best
     error = float(differences.std(ddof=1)) / np.sqrt(len(differences)) if len(differences) > 1 else 0.0
-    return bool(differences.mean() <= error)
+    return bool(differences.mean() <= errors * error)
 
 
 def _fit(kind: HeadKind, label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> SizedHead:

@@ -154,7 +154,7 @@ class Contenders:
         return tuple(tuple(candidates[index] for index in permutation) for permutation in permutations)
 
     def _draw_long(self) -> tuple[Example, ...]:
-        """One random prompt with as many demonstrations as the classifier's prompts together; the labels alternate."""
+        """One random prompt with as many demonstrations as the classifier's prompts together, label-balanced."""
         rows, task = self.run.rows, self.run.task
         number = min(self.size * self.method.num_demonstrations, len(rows.candidates))
         labels = task.index_labels(rows.candidates)

@@ -34,7 +34,7 @@ def test_paper_preset_holds_the_papers_settings() -> None:
 @pytest.mark.parametrize(
     ("name", "permutations", "pairs"),
     [
-        ("quick", 64 + 3 * 16, (64 * 13 + 32 * 12 + 16 * 25 + 8 * 50) + 3 * (16 * 13 + 8 * 12 + 4 * 75)),
+        ("quick", 48 + 2 * 16, (48 * 13 + 24 * 12 + 12 * 25 + 6 * 50) + 2 * (16 * 13 + 8 * 12 + 4 * 75)),
         (
             "standard",
             1024 + 10 * 64,
@@ -53,7 +53,7 @@ def test_presets_spend_what_their_halvings_leave(name: Any, permutations: int, p
 def test_options_are_laid_over_a_preset_group_by_group() -> None:
     config = resolve_config("quick", {"seed": 7, "search": {"beam_width": 2}, "filtering": {"candidates": None}})
 
-    assert (config.seed, config.search.beam_width, config.search.iterations) == (7, 2, 3)
+    assert (config.seed, config.search.beam_width, config.search.iterations) == (7, 2, 2)
     assert (config.filtering.candidates, config.filtering.keep) == (None, 64)
     assert PRESETS["quick"].search.beam_width == 4
 

@@ -6,9 +6,9 @@ import pytest
 from lens_engine.classifier.ensemble import (
     Frontier,
     SizedHead,
+    first_within_errors,
     fit_frontier,
     order_members,
-    simplest_within_one_error,
 )
 from lens_engine.classifier.fitting import fit_head
 from lens_engine.classifier.heads import ArgmaxHead, HeadKind, LinearHead, PriorHead
@@ -104,20 +104,20 @@ def test_simplest_within_one_error_of_the_best_is_taken() -> None:
     best = make_sized(3, [1.0, 1.0, 1.0, 1.2])
 
     # `close` is 0.075 worse on average, with a standard error of 0.146; `far` is 0.35 worse, with one of 0.05
-    assert simplest_within_one_error([far, close, best]) is close
-    assert simplest_within_one_error([best, close, far]) is best
+    assert first_within_errors([far, close, best], 1.0) is close
+    assert first_within_errors([best, close, far], 1.0) is best
 
 
 def test_constant_difference_is_never_within_an_error() -> None:
     best = make_sized(2, [0.5, 1.0, 1.5])
 
-    assert simplest_within_one_error([make_sized(1, [0.75, 1.25, 1.75]), best]) is best
+    assert first_within_errors([make_sized(1, [0.75, 1.25, 1.75]), best], 1.0) is best
 
 
 def test_equal_losses_propose_the_first() -> None:
     first, second = make_sized(1, [0.5, 1.0]), make_sized(2, [0.5, 1.0])
 
-    assert simplest_within_one_error([first, second]) is first
+    assert first_within_errors([first, second], 1.0) is first
 
 
 def test_copies_are_not_worth_a_larger_ensemble() -> None:
