@@ -3,7 +3,7 @@
 import json
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich import box
@@ -24,6 +24,7 @@ from lens_cli.views.result import show_result
 from lens_engine.classifier.artefact import Classifier
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.language_model.open_model import open_model
+from lens_engine.scoring.base import LabelScorer
 
 DEMO_ENVIRONMENT = {
     "LENS_API_KEYS": "null",
@@ -58,8 +59,16 @@ def show_demo() -> None:
     )
 
 
-def tell_story(stack: Stack, console: Console) -> None:
-    """One selection of the sample dataset, by a client of a running service."""
+def open_scorer(classifier: Classifier) -> LabelScorer:
+    """The bundled model in this process, in the classifier's number format."""
+    return open_model(BUNDLED_MODEL, dtype=classifier.model.dtype).scorer
+
+
+def tell_story(stack: Stack, console: Console, open_scorer: Callable[[Classifier], LabelScorer] = open_scorer) -> None:
+    """One selection of the sample dataset, by a client of a running service.
+
+    `open_scorer` opens the model that the classifier asks.
+    """
     train, test = SAMPLE_FOLDER / "train.csv", SAMPLE_FOLDER / "test.csv"
     with SelectionClient(stack.url) as client:
         selection_id = client.submit(train, test, DEMO_SPEC)
@@ -74,7 +83,8 @@ def tell_story(stack: Stack, console: Console) -> None:
         for line in list_cut_lines(DEMO_SPEC):
             console.print(Text(line), soft_wrap=True)
         _heading("Three new inputs, by the classifier from GET /selections/{id}/classifier", console)
-        console.print(build_predictions_table(client.read_classifier(selection_id), NEW_INPUTS))
+        classifier = client.read_classifier(selection_id)
+        console.print(build_predictions_table(classifier, open_scorer(classifier), NEW_INPUTS))
         _heading("The prompt for a new input, from POST /selections/{id}/render", console)
         prompt = client.render(selection_id, NEW_INPUT)
         console.print(Text(prompt), soft_wrap=True)
@@ -84,9 +94,9 @@ def tell_story(stack: Stack, console: Console) -> None:
     console.print()
 
 
-def build_predictions_table(classifier: Classifier, texts: Sequence[str]) -> Table:
-    """Label and probability of each text, asked of the bundled model in this process."""
-    found = classifier.predict(texts, open_model(BUNDLED_MODEL, dtype=classifier.model.dtype).scorer)
+def build_predictions_table(classifier: Classifier, scorer: LabelScorer, texts: Sequence[str]) -> Table:
+    """Label and probability of each text."""
+    found = classifier.predict(texts, scorer)
     table = Table(box=box.SIMPLE_HEAD, expand=True)
     table.add_column("text", ratio=1)
     table.add_column("label", no_wrap=True)

@@ -15,27 +15,31 @@ from app.selections.repository import load_submission
 from app.selections.states import TERMINAL, Status, can_move
 from app.settings import Settings
 from lens_engine.pipeline import select_support_examples
+from lens_engine.presets import SINGLE_PROMPT, overlay_options
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.testing import TableScorer
 from tests.e2e.processes import Worker
 from tests.e2e.waiting import until
 
-OPTIONS: dict[str, Any] = {
-    "num_demonstrations": 2,
-    "splits": {"validation": 8, "confirmation": 4, "test": 8},
-    "filtering": {"candidates": 16, "keep": 8, "rounds": 2, "initial_score_size": 4, "max_score_size": 8},
-    "search": {
-        "beam_width": 2,
-        "substitutions": 2,
-        "reorderings": 1,
-        "iterations": 3,
-        "first_permutations": None,
-        "halvings": 0,
-        "random_starts": 0.0,
+OPTIONS: dict[str, Any] = overlay_options(
+    SINGLE_PROMPT,
+    {
+        "num_demonstrations": 2,
+        "splits": {"validation": 8, "confirmation": 4, "test": 8},
+        "filtering": {"candidates": 16, "keep": 8, "rounds": 2, "initial_score_size": 4, "max_score_size": 8},
+        "search": {
+            "beam_width": 2,
+            "substitutions": 2,
+            "reorderings": 1,
+            "iterations": 3,
+            "first_permutations": None,
+            "halvings": 0,
+            "random_starts": 0.0,
+        },
+        "report": {"random_permutations": 2, "order_shuffles": 2},
     },
-    "report": {"random_permutations": 2, "order_shuffles": 2},
-}
+)
 """A selection of 16 calls of the scorer, the search being calls 4 to 6."""
 
 EXAMPLES = [

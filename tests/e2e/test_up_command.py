@@ -15,10 +15,11 @@ from rich.console import Console
 
 from lens_cli.demo.client import SelectionClient
 from lens_cli.demo.footprint import MemoryWatch
-from lens_cli.demo.sample import NEW_INPUT, SAMPLE_FOLDER, SAMPLE_SPEC
+from lens_cli.demo.sample import NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, SAMPLE_SPEC
 from lens_cli.demo.show import tell_story
 from lens_cli.refusals import Refusal
 from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_stack
+from lens_engine.testing import TableScorer
 from tests.dispositions import default_signals, ignored_signals
 from tests.e2e.processes import ROOT, is_gone
 from tests.e2e.stack import environment_of
@@ -137,13 +138,14 @@ def test_up_on_a_port_that_is_taken_says_so(stack: Stack, tmp_path: Path) -> Non
 
 def test_demonstration_shows_examples_table_prompt_and_curl_lines(stack: Stack) -> None:
     console = Console(file=StringIO(), width=160)
-    tell_story(stack, console)
+    tell_story(stack, console, lambda _: TableScorer())
     assert isinstance(console.file, StringIO)
     printed = console.file.getvalue()
     for part in ("202, sel_", "Support examples, in order", "Accuracy on the test rows", "random-and-validation"):
         assert part in printed
     assert f"{NEW_INPUT} Topic:" in " ".join(printed.split())
-    assert printed.count("curl -sS http://127.0.0.1:8000/selections") == 4
+    assert printed.count("curl -sS http://127.0.0.1:8000/selections") == 5
+    assert printed.count(NEW_INPUTS[1]) == 1
 
 
 def test_client_is_told_which_field_the_service_refuses(stack: Stack) -> None:
