@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -324,3 +325,31 @@ def test_other_methods_give_a_classifier_too(
     assert len(report.frontier) == (1 if method == "zero_shot" else 2)
     right = count_right(report.artefact, make_planted_problem(), configure(**options), make_planted_scorer())
     assert right == round(report.test.accuracy * report.test.n)
+
+
+@pytest.mark.parametrize(
+    ("too_long", "lengthened"),
+    [
+        ("reject", ("validation",)),
+        ("skip_example", ("candidates", "spare", "validation")),
+        ("trim_input", ("candidates", "spare", "validation")),
+    ],
+)
+def test_long_rows_never_exceed_the_context(
+    too_long: str,
+    lengthened: tuple[str, ...],
+    make_planted_problem: Make,
+    make_planted_scorer: Make,
+    configure: Make,
+) -> None:
+    problem, config = make_planted_problem(), configure(too_long=too_long, filtering={"candidates": 60})
+    rows = split_examples(problem, config)
+    long = {example.row for name in lengthened for example in getattr(rows, name)[:4]}
+    examples = [replace(one, text=one.text + " word" * 40) if one.row in long else one for one in problem.examples]
+
+    result = select_support_examples(
+        replace(problem, examples=examples), make_planted_scorer(max_prompt_tokens=100), config
+    )
+
+    assert result.baselines.long_prompt is not None
+    assert report_of(result).fit_rows > len(rows.validation) + len(rows.confirmation)
