@@ -315,6 +315,20 @@ def test_budget_is_never_exceeded_by_a_rival(
     assert result.partial
 
 
+def test_fit_short_of_rows_ends_by_the_budget(select: Select) -> None:
+    report = dict.fromkeys(("random_and_validation", "long_prompt", "bag_of_words"), False)
+    report |= {"random_prompts": False, "random_permutations": 0, "order_shuffles": 0}
+    classifier = {"head": "argmax", "max_prompts": 3}
+    whole = select(report=report, classifier=classifier)
+
+    result = select(report=report, classifier=classifier, budget={"max_pairs": whole.cost.pairs - 400})
+
+    assert (whole.stop_reason, result.stop_reason) == (StopReason.COMPLETED, StopReason.BUDGET)
+    assert [one for one in result.warnings if "budget" in one] == [
+        "the budget did not cover the classifier's fit rows: it was fitted on rows scored before"
+    ]
+
+
 @pytest.mark.parametrize("method", ["random", "random_and_validation", "zero_shot"])
 def test_other_methods_give_a_classifier_too(
     method: str, select: Select, configure: Make, make_planted_problem: Make, make_planted_scorer: Make
