@@ -15,6 +15,7 @@ from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.run.preparation import prepare_run, price_run
+from lens_engine.run.session import Session
 from lens_engine.scoring.base import Prefix
 from lens_engine.testing import TableScorer
 from lens_engine.types import Phase, StopReason
@@ -313,6 +314,24 @@ def test_budget_is_never_exceeded_by_a_rival(
     assert scorer.num_pairs == result.cost.pairs <= limit
     assert report_of(result).test.n == 60
     assert result.partial
+
+
+def test_choice_is_the_best_finalist(
+    configure: Make, make_planted_problem: Make, make_planted_scorer: Make, make_store: Make
+) -> None:
+    planted = make_planted_scorer()
+
+    def favour(prefix: Prefix, query: str, span: str) -> float:
+        """Every prompt has a bias of its own, so the best with a head is seldom the best without."""
+        bias = sum(map(ord, "".join(prefix))) % 5 - 2 if span.strip() == "NEGATIVE" else 0
+        return float(planted.score([prefix], [query], [span])[0, 0, 0]) + bias
+
+    for seed in range(4):
+        prepared = prepare_run(make_planted_problem(), TableScorer(favour), configure(seed=seed))
+        session = Session(prepared, make_store())
+        session.choose()
+
+        assert session.state.chosen == prepared.method.findings(session.state.method).finalists[0]
 
 
 def test_fit_short_of_rows_ends_by_the_budget(select: Select) -> None:
