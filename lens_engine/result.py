@@ -166,7 +166,8 @@ class Verdict(Record):
     """
 
     use: ContenderName = Field(
-        description="What to use: the cheapest within one standard error of the highest accuracy on the test rows."
+        description="What to use: the cheapest within one standard error of the highest accuracy on the test rows. A "
+        "rival replaces a classifier that is within it only if the rival costs less than 80 % of its tokens."
     )
     sentence: str = Field(description="What to use and why, in one sentence.")
     ahead: bool | None = Field(

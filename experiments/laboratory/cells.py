@@ -78,7 +78,9 @@ class _Cell(Record):
 
     def _decisive(self) -> dict[str, Any]:
         """The options that affect the outcome."""
-        return self.config.model_dump(mode="json", exclude={"method", "search", "random_search", "report"})
+        return self.config.model_dump(
+            mode="json", exclude={"method", "search", "classifier", "random_search", "report"}
+        )
 
 
 class SelectionCell(_Cell):

@@ -61,7 +61,8 @@ class Findings:
 
     finalists: tuple[Permutation, ...] = ()  #: the best permutations, best first
     scores: tuple[Score, ...] = ()  #: score of each finalist on the validation rows
-    margins: FloatArray = field(default_factory=lambda: np.empty((0, 0)))  #: `[finalists, rows]`, nats
+    margins: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    """`[permutations, rows]`, nats, of permutations judged on every validation row; shows which rows are hard."""
     info_scores: Mapping[int, float] = field(default_factory=dict)  #: by index of the candidate
     charged_pairs: int = 0  #: (permutation, row) pairs; random-and-validation gets as many
     num_judged: int = 0  #: permutations judged on all or some validation rows

@@ -74,7 +74,7 @@ class RandomSearch:
             yield tally
 
     def _with_pool(self, tally: RandomTally, first: int, outcomes: Sequence[Outcome]) -> RandomTally:
-        """The tally with the best of its pool and of new permutations, as the search of LENS ranks them."""
+        """The tally with the best of its pool and of new permutations, under the head `prior`."""
         found = [one.judgement.label_log_probs for one in outcomes if isinstance(one, Finished)]
         if tally.pool_log_probs is not None:
             found = [*tally.pool_log_probs.array, *found]

@@ -1,7 +1,7 @@
 """From prompts to a tested classifier: score the fit rows, fit the heads, choose a size and a head, test them all."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +15,8 @@ from lens_engine.metering.meter import Meter
 from lens_engine.methods.base import Run
 from lens_engine.result import ClassifierReport, FrontierPoint, HeadFigures, Rival
 from lens_engine.rows.fit_rows import pick_fit_rows
-from lens_engine.run.contenders import Contender
+from lens_engine.rows.splits import SplitRows
+from lens_engine.run.contenders import Contender, count_room
 from lens_engine.scoring.base import Prefix
 from lens_engine.scoring.label_tokens import find_first_tokens
 from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs, Permutation
@@ -94,7 +95,24 @@ class Classifying:
 
     def _fit_rows(self, contender: Contender) -> EvaluationRows:
         used = {example.row for prompt in contender.prompts for example in prompt}
-        return EvaluationRows(self.run.task, pick_fit_rows(self.run.rows, used, contender.fit_rows))
+        rows = self._without_long_rows(contender)
+        return EvaluationRows(self.run.task, pick_fit_rows(rows, used, contender.fit_rows))
+
+    def _without_long_rows(self, contender: Contender) -> SplitRows:
+        """The splits without the rows that exceed the context after the longest prompt.
+
+        Validation, confirmation and test rows fit after every prompt. The others were never asked for so long a prompt.
+        """
+        task, rows, count = self.run.task, self.run.rows, self.meter.count_tokens
+        longest = max(sum(count(task.render_demonstration(one)) for one in prompt) for prompt in contender.prompts)
+        room = count_room(task, self.meter) - longest
+
+        def keep(examples: tuple[Example, ...]) -> tuple[Example, ...]:
+            queries = [task.render_query(example.text) for example in examples]
+            self.meter.learn_lengths(queries)
+            return tuple(one for one, query in zip(examples, queries, strict=True) if count(query) <= room)
+
+        return replace(rows, spare=keep(rows.spare), candidates=keep(rows.candidates), score_set=keep(rows.score_set))
 
     def _score_fit_rows(
         self, contender: Contender, prefixes: Sequence[Prefix], fit_rows: EvaluationRows

@@ -19,10 +19,11 @@ from lens_engine.methods.random import RandomTally, draw_random, pick_pool
 from lens_engine.randomness import make_generator
 from lens_engine.result import ContenderName
 from lens_engine.rows.quotas import count_labels, share_equally
+from lens_engine.task.template import Task
 from lens_engine.types import Example, LabelLogProbs, Permutation
 
 _ROOM = 8
-"""Tokens kept free in the context after the long prompt."""
+"""Tokens kept free in the context."""
 
 
 @dataclass(frozen=True)
@@ -111,12 +112,12 @@ class Contenders:
         return Contender((self._draw_long(),), total)
 
     def fit_to_context(self, contender: Contender, meter: Meter) -> Contender:
-        """The contender with each prompt cut to the model's context, from its end."""
+        """The contender with each prompt cut, from its end, so that all rows it must be asked for fit the context."""
         task, rows = self.run.task, self.run.rows
-        queries = [task.render_query(example.text) for split in (rows.test, rows.candidates) for example in split]
+        asked = (*rows.validation, *rows.confirmation, *rows.test)
+        queries = [task.render_query(example.text) for example in asked]
         meter.learn_lengths(queries)
-        longest = max(map(meter.count_tokens, queries)) + max(map(meter.count_tokens, task.label_spans))
-        room = meter.scorer.max_prompt_tokens - longest - _ROOM
+        room = count_room(task, meter) - max(map(meter.count_tokens, queries))
         prompts = list[tuple[Example, ...]]()
         for prompt in contender.prompts:
             lengths = np.cumsum([meter.count_tokens(task.render_demonstration(example)) for example in prompt])
@@ -162,3 +163,8 @@ class Contenders:
         rng = make_generator(self.run.config.seed, "long prompt")
         permutation = draw_permutation(labels, tuple(quotas.values()), rng)
         return tuple(rows.candidates[index] for index in permutation)
+
+
+def count_room(task: Task, meter: Meter) -> int:
+    """Room for the demonstrations and the query of a prompt (tokens): the context less the longest label span."""
+    return meter.scorer.max_prompt_tokens - max(map(meter.count_tokens, task.label_spans)) - _ROOM

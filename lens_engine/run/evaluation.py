@@ -210,7 +210,7 @@ class Evaluator:
 
     def _random_and_validation(self, evaluation: Evaluation, save: Save) -> Evaluation:
         """Random-and-validation, with as many (permutation, row) pairs as the method and its confirmation."""
-        # The finalists were judged on the same rows, so their margins show which rows are hard.
+        # The method judged permutations on the same rows, so their margins show which rows are hard.
         contenders = self._contenders(evaluation.num_confirmed)
         keeps_all = "random_ensemble" in contenders.wanted
         search = RandomSearch(self.run, self.meter, self.findings.margins, keeps_all=keeps_all)

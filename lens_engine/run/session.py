@@ -92,7 +92,8 @@ class Session:
             evaluator.evaluate(self.state.evaluation, self._save_evaluation)
         except Stopped as stopped:
             return stopped.reason
-        return StopReason.BUDGET if self.state.evaluation.skipped else reason
+        evaluation = self.state.evaluation
+        return StopReason.BUDGET if evaluation.skipped or evaluation.is_fit_short else reason
 
     def result(self, reason: StopReason) -> SelectionResult:
         """The result of a run that ended for this reason."""

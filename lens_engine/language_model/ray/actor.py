@@ -82,6 +82,9 @@ class ScoringActor:
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self._loaded.count_tokens(segments)
 
+    def encode_label_spans(self, label_spans: Sequence[str]) -> list[tuple[int, ...]]:
+        return self._loaded.encode_label_spans(label_spans)
+
     def score(self, block: Block, label_spans: Sequence[str], token_budget: int) -> BlockScores:
         """Score a block in forwards of `token_budget` tokens, or fewer if memory runs out."""
         scorer = self._loaded

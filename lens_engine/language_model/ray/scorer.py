@@ -106,6 +106,14 @@ class RayScorer:
         counts: list[int] = next(self._team.run(lambda actor, asked: actor.count_tokens.remote(asked), [segments]))
         return counts
 
+    def encode_label_spans(self, label_spans: Sequence[str]) -> list[tuple[int, ...]]:
+        """Token ids of each label span, by one actor."""
+        spans = tuple(label_spans)
+        found: list[tuple[int, ...]] = next(
+            self._team.run(lambda actor, asked: actor.encode_label_spans.remote(asked), [spans])
+        )
+        return found
+
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
         """As `LabelScorer.score`; one actor scores the whole block."""
         return next(self.score_blocks([Block(tuple(prefixes), tuple(queries))], label_spans))

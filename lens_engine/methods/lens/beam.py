@@ -51,10 +51,6 @@ class SearchState:
     """`[rows, labels]`, of the permutations judged on every row."""
 
     @property
-    def best(self) -> Permutation:
-        return self.beam[0]
-
-    @property
     def num_judged(self) -> int:
         """Number of permutations judged on all or some rows."""
         return len(self.scores) + len(self.dropped)

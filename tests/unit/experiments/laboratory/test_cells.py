@@ -81,6 +81,10 @@ def test_options_without_a_part_in_a_figure_do_not_change_its_key(
 def test_prompt_is_judged_alike_whatever_the_search_is(bench: Bench, make_tiny: Make) -> None:
     first, second, third = (
         bench.evaluation(make_tiny(**options), ()).key("rows")
-        for options in ({}, {"search": {"beam_width": 3}, "method": "random"}, {"splits": {"validation": 9}})
+        for options in (
+            {},
+            {"search": {"beam_width": 3}, "classifier": {"fit_rows": 9}, "method": "random"},
+            {"splits": {"validation": 9}},
+        )
     )
     assert first == second != third

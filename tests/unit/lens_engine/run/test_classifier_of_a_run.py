@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.run.preparation import prepare_run, price_run
+from lens_engine.run.session import Session
 from lens_engine.scoring.base import Prefix
 from lens_engine.testing import TableScorer
 from lens_engine.types import Phase, StopReason
@@ -314,6 +316,38 @@ def test_budget_is_never_exceeded_by_a_rival(
     assert result.partial
 
 
+def test_choice_is_the_best_finalist(
+    configure: Make, make_planted_problem: Make, make_planted_scorer: Make, make_store: Make
+) -> None:
+    planted = make_planted_scorer()
+
+    def favour(prefix: Prefix, query: str, span: str) -> float:
+        """Every prompt has a bias of its own, so the best with a head is seldom the best without."""
+        bias = sum(map(ord, "".join(prefix))) % 5 - 2 if span.strip() == "NEGATIVE" else 0
+        return float(planted.score([prefix], [query], [span])[0, 0, 0]) + bias
+
+    for seed in range(4):
+        prepared = prepare_run(make_planted_problem(), TableScorer(favour), configure(seed=seed))
+        session = Session(prepared, make_store())
+        session.choose()
+
+        assert session.state.chosen == prepared.method.findings(session.state.method).finalists[0]
+
+
+def test_fit_short_of_rows_ends_by_the_budget(select: Select) -> None:
+    report = dict.fromkeys(("random_and_validation", "long_prompt", "bag_of_words"), False)
+    report |= {"random_prompts": False, "random_permutations": 0, "order_shuffles": 0}
+    classifier = {"head": "argmax", "max_prompts": 3}
+    whole = select(report=report, classifier=classifier)
+
+    result = select(report=report, classifier=classifier, budget={"max_pairs": whole.cost.pairs - 400})
+
+    assert (whole.stop_reason, result.stop_reason) == (StopReason.COMPLETED, StopReason.BUDGET)
+    assert [one for one in result.warnings if "budget" in one] == [
+        "the budget did not cover the classifier's fit rows: it was fitted on rows scored before"
+    ]
+
+
 @pytest.mark.parametrize("method", ["random", "random_and_validation", "zero_shot"])
 def test_other_methods_give_a_classifier_too(
     method: str, select: Select, configure: Make, make_planted_problem: Make, make_planted_scorer: Make
@@ -324,3 +358,31 @@ def test_other_methods_give_a_classifier_too(
     assert len(report.frontier) == (1 if method == "zero_shot" else 2)
     right = count_right(report.artefact, make_planted_problem(), configure(**options), make_planted_scorer())
     assert right == round(report.test.accuracy * report.test.n)
+
+
+@pytest.mark.parametrize(
+    ("too_long", "lengthened"),
+    [
+        ("reject", ("validation",)),
+        ("skip_example", ("candidates", "spare", "validation")),
+        ("trim_input", ("candidates", "spare", "validation")),
+    ],
+)
+def test_long_rows_never_exceed_the_context(
+    too_long: str,
+    lengthened: tuple[str, ...],
+    make_planted_problem: Make,
+    make_planted_scorer: Make,
+    configure: Make,
+) -> None:
+    problem, config = make_planted_problem(), configure(too_long=too_long, filtering={"candidates": 60})
+    rows = split_examples(problem, config)
+    long = {example.row for name in lengthened for example in getattr(rows, name)[:4]}
+    examples = [replace(one, text=one.text + " word" * 40) if one.row in long else one for one in problem.examples]
+
+    result = select_support_examples(
+        replace(problem, examples=examples), make_planted_scorer(max_prompt_tokens=100), config
+    )
+
+    assert result.baselines.long_prompt is not None
+    assert report_of(result).fit_rows > len(rows.validation) + len(rows.confirmation)

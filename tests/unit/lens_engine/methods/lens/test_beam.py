@@ -96,7 +96,7 @@ def test_no_permutation_is_evaluated_twice(seed: int) -> None:
 def test_parents_stay_so_that_the_best_never_gets_worse(seed: int) -> None:
     states = run_search(make_neighbourhood(seed=seed), Judge(), iterations=6, seed=seed)
 
-    keys = [rank_key(state.best, state.scores[state.best]) for state in states]
+    keys = [rank_key(state.beam[0], state.scores[state.beam[0]]) for state in states]
     assert keys == sorted(keys, reverse=True)
     assert keys[-1] < keys[0]
 
