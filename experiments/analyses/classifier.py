@@ -72,21 +72,17 @@ def _rival(field: str) -> Contender:
     )
 
 
-def _first_prompt(result: SelectionResult) -> float | None:
-    return None if result.classifier is None else result.classifier.frontier[0].tokens_per_input
-
-
 CONTENDERS: tuple[Contender, ...] = (
     Contender(
         "classifier",
         lambda result: None if result.classifier is None else result.classifier.test,
         lambda result: None if result.classifier is None else result.classifier.tokens_per_input,
     ),
-    Contender("support examples, argmax", lambda result: result.test, _first_prompt),
+    Contender("support examples, argmax", lambda result: result.test, lambda _: None),
     Contender(
         "random-and-validation, argmax",
         lambda result: None if (rival := result.baselines.random_and_validation) is None else rival.test,
-        _first_prompt,
+        lambda _: None,
     ),
     _rival("random_ensemble"),
     _rival("random_prompts"),

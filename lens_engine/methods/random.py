@@ -12,7 +12,7 @@ import numpy as np
 
 from lens_engine.errors import NothingSelected
 from lens_engine.judging.judgement import EvaluationRows, Judgement
-from lens_engine.judging.objective import HeadObjective
+from lens_engine.judging.objective import AccuracyObjective, HeadObjective, RankingObjective
 from lens_engine.judging.outcome import Finished, Outcome
 from lens_engine.judging.race import Incumbents
 from lens_engine.judging.ranker import Ranker
@@ -80,7 +80,9 @@ class RandomSearch:
             found = [*tally.pool_log_probs.array, *found]
         numbers = (*tally.pool, *range(first, tally.drawn))
         gold = EvaluationRows(self.run.task, self.run.rows.validation).gold
-        objective = HeadObjective.of(gold, len(self.run.task.labels), self.run.dtype)
+        objective: RankingObjective = AccuracyObjective(self.run.dtype)
+        if self.run.config.search.objective == "head":
+            objective = HeadObjective.of(gold, len(self.run.task.labels), self.run.dtype)
         scores = objective.scores([Judgement(one, gold) for one in found], is_final=True)
         best = sorted(range(len(numbers)), key=lambda one: rank_key((numbers[one],), scores[one]))[:POOL]
         return tally.model_copy(

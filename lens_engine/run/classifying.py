@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.special import log_softmax
 
 from lens_engine.classifier.artefact import Classifier, ModelRecord, Prompt, TaskRecord
 from lens_engine.classifier.ensemble import Frontier, SizedHead, fit_frontier
-from lens_engine.classifier.heads import HEAD_KINDS, HeadKind, logit_bias
+from lens_engine.classifier.heads import HEAD_KINDS, ArgmaxHead, Head, HeadKind, PriorHead, logit_bias
 from lens_engine.classifier.quality import measure_quality
-from lens_engine.judging.judgement import EvaluationRows
+from lens_engine.judging.judgement import EvaluationRows, Judgement
 from lens_engine.metering.meter import Meter
 from lens_engine.methods.base import Run
 from lens_engine.result import ClassifierReport, FrontierPoint, HeadFigures, Rival
@@ -72,21 +73,24 @@ class Classifying:
         num_fit_rows = fit_log_probs.shape[1]
         frontier = fit_frontier(fit_log_probs, fit_rows.gold[:num_fit_rows], self._kinds)
         with self.meter.beyond_budget():
-            test_log_probs = self.meter.score(prefixes, self.test_rows.queries)
+            test_log_probs = self.meter.score(prefixes[: len(frontier.fitted)], self.test_rows.queries)
         report = self._report(contender, frontier, test_log_probs, num_fit_rows)
         found = frontier.proposed.head.class_log_probs(test_log_probs[: frontier.proposed.size])
         return Trial(report, hits_of(found, self.test_rows.gold))
 
-    def report_single(self, permutation: Permutation, test_log_probs: LabelLogProbs) -> ClassifierReport:
+    def report_single(self, permutation: Permutation, judgement: Judgement) -> ClassifierReport:
         """The report of one prompt with the paper's head, whose test rows were scored before.
 
-        Args:
-            test_log_probs: `[rows, labels]`.
+        Under `calibrated_search`, contextual calibration is in the head: as biases that no row was needed for.
         """
         contender = Contender((tuple(self.run.rows.candidates[index] for index in permutation),), fit_rows=0)
-        nothing = np.empty((1, 0, len(self.run.task.labels)), np.float32)
-        frontier = fit_frontier(nothing, np.empty(0, np.intp))
-        return self._report(contender, frontier, test_log_probs[None], num_fit_rows=0)
+        head: Head = ArgmaxHead()
+        if self.run.config.calibrated_search and judgement.content_free is not None:
+            biases = -log_softmax(judgement.content_free.astype(np.float64))
+            head = PriorHead(biases=(tuple(biases.tolist()),))
+        alone = SizedHead(1, head, np.empty(0))
+        frontier = Frontier(((alone,),), (alone,), alone)
+        return self._report(contender, frontier, judgement.label_log_probs[None], num_fit_rows=0)
 
     @property
     def _kinds(self) -> Sequence[HeadKind]:

@@ -160,7 +160,7 @@ class Evaluator:
         judgement = self._judge([chosen], self._test_rows)[0]
         evaluation = evaluation.model_copy(update={"chosen": chosen, "test": judgement.figure()})
         if self._classifies_alone:
-            report = self._classifying.report_single(chosen, judgement.label_log_probs)
+            report = self._classifying.report_single(chosen, judgement)
             evaluation = evaluation.model_copy(update={"classifier": report})
         return self._with_single(evaluation, "support_examples", chosen, judgement)
 
@@ -280,7 +280,7 @@ class Evaluator:
     ) -> Evaluation:
         """The evaluation with a single prompt, and the test rows that it has right; `calibrated_search` calibrates."""
         hits = judgement.hits(calibrated=self.run.config.calibrated_search)
-        artefact = self._classifying.report_single(permutation, judgement.label_log_probs).artefact
+        artefact = self._classifying.report_single(permutation, judgement).artefact
         evaluation = evaluation.model_copy(update={"rivals": {**evaluation.rivals, name: artefact}})
         return _with_correct(evaluation, name, tuple(bool(hit) for hit in hits))
 

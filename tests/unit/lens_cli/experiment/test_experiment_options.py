@@ -27,7 +27,7 @@ def test_options_override_the_preset() -> None:
     )
     scale = given.scale()
     assert (scale.model, scale.datasets, scale.seeds, scale.templates) == ("other", ("trec", "sst-2"), (3, 4), (0, 1))
-    assert scale.options["search"] == {"objective": "accuracy", "iterations": 2}
+    assert scale.options["search"] == {**LAPTOP.options["search"], "iterations": 2}
     assert scale.options["filtering"]["contribution"] == "vocabulary"
     assert (scale.options["splits"], scale.dtype) == (LAPTOP.options["splits"], "float32")
 

@@ -386,3 +386,19 @@ def test_long_rows_never_exceed_the_context(
 
     assert result.baselines.long_prompt is not None
     assert report_of(result).fit_rows > len(rows.validation) + len(rows.confirmation)
+
+
+def test_calibration_of_a_single_prompt_is_in_its_head(
+    make_planted_problem: Make, make_biased_scorer: Make, make_config: Make
+) -> None:
+    """The reported accuracy is the calibrated one, and the artefact reaches it on the rows."""
+    problem, config = make_planted_problem(), make_config(calibrated_search=True)
+
+    result = select_support_examples(problem, make_biased_scorer(), config)
+
+    report = report_of(result)
+    assert result.test is not None
+    assert report.test.accuracy == result.test.calibrated_accuracy
+    assert count_right(report.artefact, problem, config, make_biased_scorer()) == round(
+        report.test.accuracy * report.test.n
+    )
