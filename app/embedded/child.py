@@ -23,15 +23,16 @@ class ChildSpec:
     """What to start and how to stop it.
 
     `stop_signals` are pairs of a signal and the time to wait for its effect (seconds). They are sent
-    in order, and SIGKILL follows. Linux also sends the first signal when this process dies without
-    stopping the child. On other systems the child keeps running until the next start in its directory
-    stops it.
+    in order, and SIGKILL follows. When this process dies without stopping the child, Linux sends
+    `death_signal`, by default the first stop signal. On other systems the child keeps running until
+    the next start in its directory stops it.
     """
 
     name: str
     command: Sequence[str]
     log_path: Path
     stop_signals: Sequence[tuple[signal.Signals, float]] = ((signal.SIGTERM, 10.0),)
+    death_signal: signal.Signals | None = None
     user: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -45,7 +46,7 @@ class Child:
 
     def __init__(self, spec: ChildSpec) -> None:
         self.spec = spec
-        death_signal = spec.stop_signals[0][0]
+        death_signal = spec.death_signal or spec.stop_signals[0][0]
         launcher = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), str(int(death_signal))]
         with spec.log_path.open("ab") as log:
             self._process = subprocess.Popen(

@@ -17,6 +17,9 @@ from lens_cli.refusals import Refusal
 _READY_SECONDS = 60.0
 _WORKER_STOP_SECONDS = 20.0
 _API_STOP_SECONDS = 25.0
+_DEATH_SIGNAL = signal.SIGKILL
+"""What API and worker get if this process is killed. Postgres and Redis end at the same time, and a child that stops
+politely may wait minutes for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,7 @@ def _api(spec: StackSpec, environment: Mapping[str, str]) -> ChildSpec:
         name="the API",
         command=[sys.executable, "-m", "lens_cli", "serve", "--host", spec.host, "--port", str(spec.port)],
         log_path=spec.data_dir / "api.log",
+        death_signal=_DEATH_SIGNAL,
         stop_signals=((signal.SIGTERM, _API_STOP_SECONDS),),
         environment=environment,
     )
@@ -126,6 +130,7 @@ def _worker(spec: StackSpec, environment: Mapping[str, str]) -> ChildSpec:
     return ChildSpec(
         name="the worker",
         command=[sys.executable, "-m", "worker"],
+        death_signal=_DEATH_SIGNAL,
         log_path=spec.data_dir / "worker.log",
         stop_signals=((signal.SIGTERM, _WORKER_STOP_SECONDS),),
         environment=environment,

@@ -116,7 +116,10 @@ def test_up_that_is_killed_leaves_nothing_running(up: subprocess.Popen[str]) -> 
     wait_for_address(up)
     children = children_of(up)
     up.kill()
-    until(lambda: all(is_gone(child) for child in children), "all children are gone")
+    until(
+        lambda: all(is_gone(child) for child in children),
+        "all children are gone",
+    )
 
 
 def test_up_names_the_process_that_died(up: subprocess.Popen[str]) -> None:
