@@ -12,7 +12,7 @@ from experiments.findings.spreads import mean
 from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import Group, Panel, plot_strips
-from experiments.scales import PAPER, TINY
+from experiments.scales import LEAN, PAPER, TINY
 from experiments.table.report import show_estimate, show_lead
 from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.presets import overlay_options
@@ -35,16 +35,6 @@ _WHOLE: dict[str, Any] = {
     },
 }
 """The classifier and all its rivals, over a scale whose selections are single prompts."""
-
-_NO_RIVALS: dict[str, Any] = {
-    "report": {
-        "random_and_validation": False,
-        "random_ensemble": False,
-        "random_prompts": False,
-        "long_prompt": False,
-        "bag_of_words": False,
-    }
-}
 
 ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "search by accuracy": {"search": {"objective": "accuracy"}},
@@ -239,7 +229,7 @@ class ClassifierAnalysis(Analysis[Results]):
 
 def _ablate(cell: SelectionCell, name: str) -> SelectionCell:
     config = cell.config
-    merged = overlay_options(config.model_dump(), _NO_RIVALS, ABLATIONS[name])
+    merged = overlay_options(config.model_dump(), {"report": LEAN["report"]}, ABLATIONS[name])
     return cell.bench.selection(type(config).model_validate(merged))
 
 

@@ -45,8 +45,11 @@ class Frontier:
     proposed_heads: tuple[SizedHead, ...]  #: by size
     proposed: SizedHead
 
-    def proposed_of_size(self, size: int) -> SizedHead:
-        return self.proposed_heads[size - 1]
+    @classmethod
+    def unfitted(cls, head: Head) -> "Frontier":
+        """One prompt with a head that was fitted on no rows."""
+        alone = SizedHead(1, head, np.empty(0))
+        return cls(((alone,),), (alone,), alone)
 
 
 def order_members(
@@ -90,8 +93,7 @@ def fit_frontier(
     """
     members, num_rows, num_labels = label_log_probs.shape
     if not num_rows:
-        plain = SizedHead(1, ArgmaxHead(), np.empty(0))
-        return Frontier(((plain,),), (plain,), plain)
+        return Frontier.unfitted(ArgmaxHead())
     fittable = [kind for kind in HEAD_KINDS if kind in kinds and can_fit(kind, num_rows, num_labels)] or ["prior"]
     fitted = tuple(
         tuple(_fit(kind, label_log_probs[:size], gold) for kind in fittable) for size in range(1, members + 1)

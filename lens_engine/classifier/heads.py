@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 from scipy.special import log_softmax
 
-from lens_engine.types import FloatArray, LabelLogProbs, Record
+from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
 
 HeadKind = Literal["argmax", "prior", "linear"]
 HEAD_KINDS: tuple[HeadKind, ...] = ("argmax", "prior", "linear")
@@ -102,7 +102,7 @@ def prior_biases(label_log_probs: LabelLogProbs | FloatArray, log_shares: FloatA
     return np.asarray(log_shares - label_log_probs.astype(np.float64).mean(axis=1))
 
 
-def log_label_shares(gold: np.ndarray[tuple[int], np.dtype[np.intp]], num_labels: int) -> FloatArray:
+def log_label_shares(gold: IndexArray, num_labels: int) -> FloatArray:
     """`[labels]`, log of each label's share of the rows; half a row is added to each label."""
     counts = np.bincount(gold, minlength=num_labels) + 0.5
     return np.asarray(np.log(counts / counts.sum()))

@@ -88,9 +88,7 @@ class Classifying:
         if self.run.config.calibrated_search and judgement.content_free is not None:
             biases = -log_softmax(judgement.content_free.astype(np.float64))
             head = PriorHead(biases=(tuple(biases.tolist()),))
-        alone = SizedHead(1, head, np.empty(0))
-        frontier = Frontier(((alone,),), (alone,), alone)
-        return self._report(contender, frontier, judgement.label_log_probs[None], num_fit_rows=0)
+        return self._report(contender, Frontier.unfitted(head), judgement.label_log_probs[None], num_fit_rows=0)
 
     @property
     def _kinds(self) -> Sequence[HeadKind]:

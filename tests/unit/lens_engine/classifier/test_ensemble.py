@@ -132,7 +132,7 @@ def test_complementary_prompts_are_asked_together() -> None:
     frontier = fit_frontier(np.array([FIRST, OTHER]), GOLD)
 
     assert frontier.proposed.size == 2
-    assert frontier.proposed is frontier.proposed_of_size(2)
+    assert frontier.proposed is frontier.proposed_heads[1]
 
 
 def test_frontier_holds_every_head_at_every_size() -> None:
@@ -156,8 +156,8 @@ def test_head_of_the_frontier_is_fitted_on_every_row() -> None:
     frontier = fit_frontier(np.array([FIRST, OTHER]), GOLD, ["prior"])
 
     fitted = fit_head("prior", np.array([FIRST]), GOLD)
-    assert frontier.proposed_of_size(1).head == fitted.head
-    assert frontier.proposed_of_size(1).log_loss == pytest.approx(fitted.losses.mean())
+    assert frontier.proposed_heads[0].head == fitted.head
+    assert frontier.proposed_heads[0].log_loss == pytest.approx(fitted.losses.mean())
 
 
 def test_bias_makes_the_frontier_propose_prior() -> None:
