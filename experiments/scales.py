@@ -121,7 +121,7 @@ LAPTOP = Scale(
         {
             "splits": {"test": 200},
             "filtering": {"candidates": 192, "initial_score_size": 14, "max_score_size": 28},
-            "search": {"first_permutations": 112, "iterations": 3},
+            "search": {"first_permutations": 112, "halvings": 3, "iterations": 3},
         },
     ),
     many_rows=(200, 20),

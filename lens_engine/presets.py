@@ -19,17 +19,17 @@ from lens_engine.errors import InvalidConfig
 PRESETS: dict[PresetName, SelectionConfig] = {
     "quick": SelectionConfig(
         splits=SplitOptions(validation=100, confirmation=100, test=300),
-        filtering=FilteringOptions(candidates=192, keep=64, rounds=2, initial_score_size=16, max_score_size=64),
+        filtering=FilteringOptions(candidates=128, keep=64, rounds=2, initial_score_size=16, max_score_size=64),
         search=SearchOptions(
             beam_width=4,
             substitutions=3,
             reorderings=1,
-            iterations=2,
-            first_permutations=48,
-            halvings=3,
+            iterations=1,
+            first_permutations=40,
+            halvings=2,
             random_starts=0.5,
         ),
-        classifier=ClassifierOptions(fit_rows=600),
+        classifier=ClassifierOptions(fit_rows=800),
         report=ReportOptions(random_permutations=5, order_shuffles=4, comparison_rows=150),
     ),
     "standard": SelectionConfig(

@@ -25,7 +25,7 @@ _SHOWN_ROWS = {"file": "the dataset's own", "held_out": "like the upload"}
 
 _WHOLE: dict[str, Any] = {
     "search": {"objective": "head"},
-    "classifier": {"max_prompts": 5, "head": "auto", "fit_rows": 600},
+    "classifier": {"max_prompts": 5, "head": "auto", "fit_rows": 800},
     "report": {
         "random_and_validation": True,
         "random_ensemble": True,

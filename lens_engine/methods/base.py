@@ -5,7 +5,7 @@ on the same rows, so that results of different methods can be compared.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -17,6 +17,7 @@ from lens_engine.judging.score import Score
 from lens_engine.language_model.fine_tuning.evidence import FineTuner
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
+from lens_engine.methods.permutations import keep_apart
 from lens_engine.pricing.prices import Prices
 from lens_engine.rows.splits import SplitRows
 from lens_engine.task.template import Task
@@ -24,8 +25,8 @@ from lens_engine.types import FloatArray, LabelLogProbs, Permutation, Phase, Sto
 
 S = TypeVar("S")
 
-POOL = 24
-"""Largest number of permutations from which the members of an ensemble are chosen: the best on the validation rows."""
+_POOL = 24
+"""Largest number of permutations from which the members of an ensemble are chosen."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,19 @@ class Findings:
     warnings: tuple[str, ...] = ()
     pool: tuple[Permutation, ...] = ()  #: permutations that may become members of an ensemble, best first
     pool_log_probs: LabelLogProbs | None = None  #: `[pool, rows, labels]` on the validation rows; None if not judged
+
+
+def pick_pool(ranked: Sequence[Permutation], config: SelectionConfig) -> list[Permutation]:
+    """The permutations from which the members of an ensemble are chosen: the best of which no two are alike.
+
+    Prompts that share demonstrations make the same mistakes: two may share a quarter of them. If too few do, those that
+    share the fewest are added, up to the number of members that the ensemble may have.
+
+    Args:
+        ranked: permutations that were judged on every validation row, the best first.
+    """
+    most_shared = max(map(len, ranked), default=0) // 4
+    return keep_apart(ranked, _POOL, most_shared, least=config.classifier.max_prompts)
 
 
 class Method(ABC, Generic[S]):

@@ -29,6 +29,28 @@ def draw_permutations(
     ]
 
 
+def keep_apart(ranked: Sequence[Permutation], most: int, most_shared: int, least: int = 0) -> list[Permutation]:
+    """The first permutations of `ranked` that share at most `most_shared` members, two by two.
+
+    Args:
+        ranked: the best first.
+        most: largest number of permutations.
+        least: if fewer than this are found, those that share the fewest members with a permutation kept are added.
+    """
+    chosen = list[Permutation]()
+    for members in ranked:
+        if len(chosen) < most and _most_shared(members, chosen) <= most_shared:
+            chosen.append(members)
+    while len(chosen) < min(least, len(ranked)):
+        left = [members for members in ranked if members not in chosen]
+        chosen.append(min(left, key=lambda members: _most_shared(members, chosen)))
+    return chosen
+
+
+def _most_shared(members: Permutation, others: Sequence[Permutation]) -> int:
+    return max((len(set(members) & set(other)) for other in others), default=0)
+
+
 def swap(members: Sequence[int], rng: np.random.Generator) -> Permutation:
     """The same members with two random places exchanged; a single member is returned unchanged."""
     order = list(members)

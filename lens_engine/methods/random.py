@@ -19,7 +19,7 @@ from lens_engine.judging.ranker import Ranker
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
-from lens_engine.methods.base import POOL, Findings, FirstStep, Method, PackedState, Run
+from lens_engine.methods.base import Findings, FirstStep, Method, PackedState, Run, pick_pool
 from lens_engine.methods.permutations import draw_permutations
 from lens_engine.pricing.prices import count_pairs
 from lens_engine.types import FloatArray, Permutation, Phase, Record, StopReason, StoredLogProbs
@@ -84,13 +84,18 @@ class RandomSearch:
         if self.run.config.search.objective == "head":
             objective = HeadObjective.of(gold, len(self.run.task.labels), self.run.dtype)
         scores = objective.scores([Judgement(one, gold) for one in found], is_final=True)
-        best = sorted(range(len(numbers)), key=lambda one: rank_key((numbers[one],), scores[one]))[:POOL]
+        ranked = sorted(range(len(numbers)), key=lambda one: rank_key((numbers[one],), scores[one]))
+        places = {self._draw(numbers[one]): one for one in ranked}
+        best = [places[one] for one in pick_pool(list(places), self.run.config)]
         return tally.model_copy(
             update={
                 "pool": tuple(numbers[one] for one in best),
                 "pool_log_probs": StoredLogProbs.of(np.array([found[one] for one in best])),
             }
         )
+
+    def _draw(self, number: int) -> Permutation:
+        return draw_random(self.run, number, 1)[0]
 
     @property
     def _ranker(self) -> Ranker:
@@ -111,7 +116,7 @@ def _count(tally: RandomTally, outcomes: Sequence[Outcome]) -> RandomTally:
     return tally.model_copy(update={"drawn": tally.drawn + len(outcomes), "best": best, "score": scores[best]})
 
 
-def pick_pool(run: Run, tally: RandomTally) -> tuple[Permutation, ...]:
+def draw_pool(run: Run, tally: RandomTally) -> tuple[Permutation, ...]:
     """The permutations of the tally's pool, best first."""
     return tuple(draw_random(run, number, 1)[0] for number in tally.pool)
 
@@ -215,7 +220,7 @@ class RandomAndValidation(Method[RandomTally]):
             scores=() if state.score is None else (state.score,),
             num_judged=state.drawn,
             warnings=is_short if state.drawn < total else (),
-            pool=pick_pool(self.run, state),
+            pool=draw_pool(self.run, state),
             pool_log_probs=None if state.pool_log_probs is None else state.pool_log_probs.array,
         )
 

@@ -15,7 +15,7 @@ from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.methods.base import Findings, Method, Run
 from lens_engine.methods.permutations import draw_permutation
-from lens_engine.methods.random import RandomTally, draw_random, pick_pool
+from lens_engine.methods.random import RandomTally, draw_pool, draw_random
 from lens_engine.randomness import make_generator
 from lens_engine.result import ContenderName
 from lens_engine.rows.quotas import count_labels, share_equally
@@ -106,7 +106,7 @@ class Contenders:
         if name == "random_ensemble":
             if tally.pool_log_probs is None:
                 raise RuntimeError("random-and-validation kept no label log-probabilities")
-            return self._choose_members(pick_pool(self.run, tally), tally.pool_log_probs.array, total)
+            return self._choose_members(draw_pool(self.run, tally), tally.pool_log_probs.array, total)
         if name == "random_prompts":
             return Contender(self._pick(draw_random(self.run, 0, self.size)), self._rows_without_search)
         return Contender((self._draw_long(),), total)

@@ -16,7 +16,7 @@ from lens_engine.judging.outcome import Finished, Outcome
 from lens_engine.judging.race import Incumbents
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.methods.lens.diversity import Affinity, exchange
-from lens_engine.methods.permutations import draw_permutation, shuffle, swap
+from lens_engine.methods.permutations import draw_permutation, keep_apart, shuffle, swap
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Permutation
 
 Judge = Callable[[Sequence[Permutation], Incumbents, int], list[Outcome]]
@@ -80,7 +80,8 @@ class Neighbourhood:
         num_random = round(number * self.options.random_starts)
         optima = {tuple(sorted(self._random_optimum(rng, start))) for start in range(_STARTS)}
         ranked = sorted(optima, key=lambda members: (-self.affinity.objective(members), members))
-        chosen = _keep_apart(ranked, number - num_random, most_shared=sum(self.quotas) // 2)
+        width = number - num_random
+        chosen = keep_apart(ranked, width, most_shared=sum(self.quotas) // 2, least=width)
         first = [shuffle(members, rng) for members in chosen]
         missing = number - len(first) if num_random else 0
         return first + self._random_permutations(missing, set(first), rng)
@@ -191,14 +192,3 @@ def _first_new(draw: Callable[[], Permutation], seen: set[Permutation]) -> Permu
         if child not in seen:
             return child
     return None
-
-
-def _keep_apart(ranked: Sequence[Permutation], width: int, most_shared: int) -> list[Permutation]:
-    chosen = list[Permutation]()
-    for members in ranked:
-        if len(chosen) < width and all(len(set(members) & set(other)) <= most_shared for other in chosen):
-            chosen.append(members)
-    while len(chosen) < min(width, len(ranked)):
-        left = [members for members in ranked if members not in chosen]
-        chosen.append(min(left, key=lambda members: max(len(set(members) & set(other)) for other in chosen)))
-    return chosen

@@ -23,7 +23,7 @@ from lens_engine.judging.ranker import Ranker
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
-from lens_engine.methods.base import POOL, Findings, FirstStep, Method, PackedState
+from lens_engine.methods.base import Findings, FirstStep, Method, PackedState, pick_pool
 from lens_engine.methods.lens.beam import Neighbourhood, SearchState, run_iteration, start_search
 from lens_engine.methods.lens.diversity import Affinity
 from lens_engine.methods.lens.filtering import Filter, FilterState
@@ -103,7 +103,8 @@ class Lens(Method[LensState]):
             message = "the run ended before the search: the permutation was chosen by InfoScore and diversity alone"
             return Findings(info_scores=known, warnings=(message,))
         finalists = self._finalists(search)
-        pool = sorted(search.log_probs, key=lambda one: rank_key(one, search.scores[one]))[:POOL]
+        ranked = sorted(search.log_probs, key=lambda one: rank_key(one, search.scores[one]))
+        pool = pick_pool(ranked, self.run.config)
         done, planned = search.iterations_done, self.run.config.search.iterations
         is_short = (f"the search ended after {done} of {planned} iterations",) if done < planned else ()
         return Findings(

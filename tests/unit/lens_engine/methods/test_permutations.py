@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lens_engine.config import SelectionConfig
-from lens_engine.methods.permutations import draw_permutation, draw_permutations, shuffle, swap
+from lens_engine.methods.permutations import draw_permutation, draw_permutations, keep_apart, shuffle, swap
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.types import Example, Permutation
@@ -92,3 +92,19 @@ def test_unbalanced_permutations_have_any_labels(
 
 def test_other_seed_draws_other_permutations(draw: Callable[..., list[Permutation]]) -> None:
     assert draw(0, 5, seed=1) != draw(0, 5, seed=2)
+
+
+@pytest.mark.parametrize(
+    ("most", "most_shared", "least", "kept"),
+    [
+        pytest.param(4, 1, 0, [0, 2, 4], id="relatives of better ones are left out"),
+        pytest.param(2, 1, 0, [0, 2], id="no more than the most"),
+        pytest.param(4, 0, 0, [0, 4], id="none may share a member"),
+        pytest.param(4, 0, 3, [0, 4, 2], id="too few: the one that shares least is added"),
+        pytest.param(9, 0, 9, [0, 4, 2, 1, 3], id="all, if that many are asked for"),
+    ],
+)
+def test_permutations_are_kept_apart(most: int, most_shared: int, least: int, kept: list[int]) -> None:
+    ranked = [(0, 1, 2), (2, 1, 3), (2, 4, 5), (1, 2, 0), (7, 8, 9)]
+
+    assert keep_apart(ranked, most, most_shared, least) == [ranked[place] for place in kept]
