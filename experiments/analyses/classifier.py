@@ -13,6 +13,7 @@ from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import Group, Panel, plot_strips
 from experiments.scales import LEAN, PAPER, TINY
+from experiments.table.entries import LETTER, SCRIPTS, Entry
 from experiments.table.report import show_estimate, show_lead
 from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.presets import overlay_options
@@ -44,6 +45,16 @@ ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "centred contributions": {"filtering": {"contribution": "centred"}},
 }
 """What is changed in each ablation, by name."""
+
+
+READINGS: tuple[Entry, ...] = (LETTER, SCRIPTS)
+"""Other readings of the method, whose single prompt is given the same choice of head."""
+
+_ONE_PROMPT: dict[str, Any] = {
+    "search": {"objective": "accuracy"},
+    "classifier": {"max_prompts": 1, "head": "auto"},
+    "report": LEAN["report"],
+}
 
 
 class Contender(NamedTuple):
@@ -89,6 +100,7 @@ class Results:
 
     whole: dict[tuple[str, TestRows], list[SelectionResult]]
     ablated: dict[str, dict[str, list[SelectionResult]]]  #: by ablation, then by dataset
+    readings: dict[str, dict[str, list[SelectionResult]]]  #: by reading, then by dataset
 
 
 @dataclass(frozen=True)
@@ -97,6 +109,7 @@ class ClassifierAnalysis(Analysis[Results]):
 
     test_rows: tuple[TestRows, ...] = ("file", "held_out")
     ablations: tuple[str, ...] = tuple(ABLATIONS)
+    readings: tuple[str, ...] = tuple(entry.name for entry in READINGS)
 
     name: ClassVar[str] = "classifier"
     question: ClassVar[str] = "Is the classifier better than every cheap alternative?"
@@ -109,12 +122,16 @@ class ClassifierAnalysis(Analysis[Results]):
         "paper": {"options": overlay_options(PAPER.options, _WHOLE)},
         "tiny": {"options": overlay_options(TINY.options, _WHOLE)},
     }
-    sizes: ClassVar[ByScale] = {"tiny": {"test_rows": ("file",), "ablations": ("search by accuracy",)}}
+    sizes: ClassVar[ByScale] = {
+        "tiny": {"test_rows": ("file",), "ablations": ("search by accuracy",), "readings": (SCRIPTS.name,)}
+    }
 
     def compute(self, lab: Laboratory) -> Results:
         """Seed by seed, so that each finished seed is a small table."""
         whole: dict[tuple[str, TestRows], list[SelectionResult]] = {}
         ablated: dict[str, dict[str, list[SelectionResult]]] = {name: {} for name in self.ablations}
+        entries = [entry for entry in READINGS if entry.name in self.readings]
+        readings: dict[str, dict[str, list[SelectionResult]]] = {entry.name: {} for entry in entries}
         for cell in self.selections:
             for rows in self.test_rows:
                 bench = cell.bench.model_copy(update={"test_rows": rows})
@@ -123,7 +140,10 @@ class ClassifierAnalysis(Analysis[Results]):
             for name in self.ablations:
                 found = ablated[name].setdefault(cell.bench.dataset, [])
                 found.append(lab.select(_ablate(cell, name), name))
-        return Results(whole, ablated)
+            for entry in entries:
+                found = readings[entry.name].setdefault(cell.bench.dataset, [])
+                found.append(lab.select(_read(cell, entry), f"{entry.name}, one prompt with head"))
+        return Results(whole, ablated, readings)
 
     def accuracies(self, found: Results) -> Sequence[Accuracy]:
         return [
@@ -135,7 +155,16 @@ class ClassifierAnalysis(Analysis[Results]):
         ]
 
     def tables(self, found: Results) -> tuple[Table, ...]:
-        return (self._contenders(found), self._frontier(found), self._ablations(found), self._costs(found))
+        changed = (
+            _against_whole(found, found.ablated, "ablations", "The classifier without one of its parts:"),
+            _against_whole(
+                found,
+                found.readings,
+                "one prompt with head of",
+                "The single prompt of other readings of the method, with a head:",
+            ),
+        )
+        return (self._contenders(found), self._frontier(found), *changed, self._costs(found))
 
     def plots(self, found: Results) -> tuple[Plot, ...]:
         panels = [
@@ -200,19 +229,6 @@ class ClassifierAnalysis(Analysis[Results]):
                 )
         return Table(columns, tuple(lines), "frontier", "Accuracy by the number of prompts and the head:")
 
-    def _ablations(self, found: Results) -> Table:
-        lines: list[tuple[Value, ...]] = []
-        for name, by_dataset in found.ablated.items():
-            for dataset, results in by_dataset.items():
-                accuracies = _accuracies(CONTENDERS[0], results)
-                own = _accuracies(CONTENDERS[0], found.whole[dataset, "file"])
-                change = [one - other for one, other in zip(accuracies, own, strict=True)]
-                lines.append(
-                    (name, dataset, show_estimate(estimate_mean([accuracies])), show_lead(estimate_mean([change])))
-                )
-        columns = ("ablation", "dataset", "accuracy (95 % interval)", "against the whole")
-        return Table(columns, tuple(lines), "ablations", "The classifier without one of its parts:")
-
     def _costs(self, found: Results) -> Table:
         lines = tuple(
             (
@@ -231,6 +247,29 @@ def _ablate(cell: SelectionCell, name: str) -> SelectionCell:
     config = cell.config
     merged = overlay_options(config.model_dump(), {"report": LEAN["report"]}, ABLATIONS[name])
     return cell.bench.selection(type(config).model_validate(merged))
+
+
+def _read(cell: SelectionCell, entry: Entry) -> SelectionCell:
+    config = cell.config
+    merged = overlay_options(entry.lay_over(config).model_dump(), _ONE_PROMPT)
+    return cell.bench.selection(type(config).model_validate(merged))
+
+
+def _against_whole(
+    found: Results, others: Mapping[str, Mapping[str, Sequence[SelectionResult]]], name: str, caption: str
+) -> Table:
+    """The classifier of each other selection, on the same test rows as the whole."""
+    lines: list[tuple[Value, ...]] = []
+    for other, by_dataset in others.items():
+        for dataset, results in by_dataset.items():
+            accuracies = _accuracies(CONTENDERS[0], results)
+            own = _accuracies(CONTENDERS[0], found.whole[dataset, "file"])
+            change = [one - whole for one, whole in zip(accuracies, own, strict=True)]
+            lines.append(
+                (other, dataset, show_estimate(estimate_mean([accuracies])), show_lead(estimate_mean([change])))
+            )
+    columns = ("classifier", "dataset", "accuracy (95 % interval)", "against the whole")
+    return Table(columns, tuple(lines), name, caption)
 
 
 def _accuracies(contender: Contender, results: Sequence[SelectionResult]) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ from experiments.data.tasks import TaskSettings
 from experiments.scales import Scale
 from lens_engine.config import CORESET_METHODS, SearchOptions, SelectionConfig
 from lens_engine.errors import InvalidConfig
-from lens_engine.presets import overlay_options
+from lens_engine.presets import overlay_options, resolve_config
 from lens_engine.pricing.prices import count_pairs
 from lens_engine.types import Record
 
@@ -54,20 +54,47 @@ class Entry(Record):
         Raises:
             InvalidConfig: as `Scale.config`.
         """
-        options = self.options
-        if self.sums_similarity:
-            weight = options.get("search", {}).get("diversity_weight", 1.0) * (settings.num_demonstrations - 1)
-            options = overlay_options(options, {"search": {"diversity_weight": weight}})
-        if self.starts_narrow:
-            wide = scale.config(settings, options)
-            options = overlay_options(options, {"search": _narrow(wide.search, wide.splits.validation)})
-        config = scale.config(settings, options)
+        config = self.lay_over(scale.config(settings))
         if not config.report.calibrated:
             raise InvalidConfig(
                 "the table has figures with and without calibration; leave report.calibrated on",
                 field="options.report.calibrated",
             )
         return config
+
+    def lay_over(self, config: SelectionConfig) -> SelectionConfig:
+        """The configuration with this entry's options in the place of its own.
+
+        Raises:
+            InvalidConfig: as `resolve_config`.
+        """
+        config = resolve_config(options=overlay_options(config.model_dump(), self.options))
+        search: dict[str, Any] = {}
+        if self.sums_similarity:
+            search["diversity_weight"] = config.search.diversity_weight * (config.num_demonstrations - 1)
+        if self.starts_narrow:
+            search |= _narrow(config.search, config.splits.validation)
+        return resolve_config(options=overlay_options(config.model_dump(), {"search": search}))
+
+
+LETTER = Entry(
+    name="LENS, by the paper's letter",
+    options={
+        "filtering": {"contribution": "vocabulary", "calibrated": False},
+        "search": {"temperature": 0.0},
+        "splits": {"confirmation": 0},
+    },
+    starts_narrow=True,
+    sums_similarity=True,
+)
+SCRIPTS = Entry(
+    name="LENS, as the authors' scripts",
+    options={
+        "filtering": {"contribution": "loss_ratio", "calibrated": False},
+        "search": {"diversity_weight": 4.0},
+    },
+    starts_narrow=True,
+)
 
 
 def make_entries(scale: Scale) -> dict[str, Entry]:
@@ -89,24 +116,8 @@ def make_entries(scale: Scale) -> dict[str, Entry]:
             name=f"random & validation, {rows} rows × {permutations}", options=many_rows
         ),
         **{method: Entry(name=_NAMES[method], options={"method": method}) for method in CORESET_METHODS},
-        "lens_letter": Entry(
-            name="LENS, by the paper's letter",
-            options={
-                "filtering": {"contribution": "vocabulary", "calibrated": False},
-                "search": {"temperature": 0.0},
-                "splits": {"confirmation": 0},
-            },
-            starts_narrow=True,
-            sums_similarity=True,
-        ),
-        "lens_scripts": Entry(
-            name="LENS, as the authors' scripts",
-            options={
-                "filtering": {"contribution": "loss_ratio", "calibrated": False},
-                "search": {"diversity_weight": 4.0},
-            },
-            starts_narrow=True,
-        ),
+        "lens_letter": LETTER,
+        "lens_scripts": SCRIPTS,
         "lens_narrow": Entry(name="LENS, started narrow", starts_narrow=True),
         LENS: Entry(name="LENS", options={}),
     }

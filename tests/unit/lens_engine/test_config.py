@@ -53,7 +53,7 @@ def test_presets_spend_what_their_halvings_leave(name: Any, permutations: int, p
 def test_options_are_laid_over_a_preset_group_by_group() -> None:
     config = resolve_config("quick", {"seed": 7, "search": {"beam_width": 2}, "filtering": {"candidates": None}})
 
-    assert (config.seed, config.search.beam_width, config.search.iterations) == (7, 2, 2)
+    assert (config.seed, config.search.beam_width, config.search.iterations) == (7, 2, 1)
     assert (config.filtering.candidates, config.filtering.keep) == (None, 64)
     assert PRESETS["quick"].search.beam_width == 4
 
