@@ -34,7 +34,7 @@ def test_paper_preset_holds_the_papers_settings() -> None:
 @pytest.mark.parametrize(
     ("name", "permutations", "pairs"),
     [
-        ("quick", 48 + 2 * 16, (48 * 13 + 24 * 12 + 12 * 25 + 6 * 50) + 2 * (16 * 13 + 8 * 12 + 4 * 75)),
+        ("quick", 40 + 16, (40 * 25 + 20 * 25 + 10 * 50) + (16 * 25 + 8 * 25 + 4 * 50)),
         (
             "standard",
             1024 + 10 * 64,
