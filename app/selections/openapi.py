@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from app.selections.schemas import SelectionSpec, SubmissionBody
+from app.selections.schemas import RenderBody, SelectionSpec, SubmissionBody
 
 EXAMPLE_SPEC: dict[str, Any] = {
     "template": "{text} It was {label}.",
@@ -144,4 +144,8 @@ SUBMISSION_BODY: dict[str, Any] = {
             },
         },
     }
+}
+
+RENDER_BODY: dict[str, Any] = {
+    "requestBody": {"required": True, "content": {"application/json": {"schema": _inlined(RenderBody)}}}
 }

@@ -1,13 +1,16 @@
 """Wire types of selections. Requests and responses have separate types."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from app.selections.states import Status
+from app.web.validation import Incoming
+from lens_engine.classifier.artefact import LabelWord as LabelAndWord
 from lens_engine.classifier.heads import HeadKind
 from lens_engine.config import PresetName, SelectionConfig
+from lens_engine.reading.text_checks import is_blank
 from lens_engine.result import SelectionResult
 from lens_engine.types import Phase, StopReason
 
@@ -17,13 +20,15 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 ModelName = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 LabelWord = Annotated[str, StringConstraints(max_length=200)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Input = Annotated[str, StringConstraints(max_length=100_000)]
 
 
-class Incoming(BaseModel):
-    """Base of request types. Unknown fields are errors, so that no misspelt option is ignored."""
+def _refuse_blank(text: str) -> str:
+    if is_blank(text):
+        raise ValueError("is blank; write a text")
+    return text
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+Input = Annotated[str, StringConstraints(max_length=100_000), AfterValidator(_refuse_blank)]
 
 
 class Outgoing(BaseModel):
@@ -34,6 +39,13 @@ class Outgoing(BaseModel):
 
 class SelectionSpec(Incoming):
     """The task, the model and the options of a selection."""
+
+    other_names: ClassVar = {
+        "label_words": "verbalizer",
+        "method": "options.method",
+        "prompt": "template",
+        "seed": "options.seed",
+    }
 
     template: str = Field(
         max_length=20_000,
@@ -64,6 +76,9 @@ class SelectionSpec(Incoming):
 class SubmissionBody(Incoming):
     """The JSON body of POST /selections: inline examples, or the dataset of an earlier selection."""
 
+    one_of = ("examples", "dataset_id")
+    other_names: ClassVar = {"dataset": "examples", "rows": "examples", "test": "test_examples"}
+
     spec: SelectionSpec
     examples: list[Any] | None = Field(default=None, description='Dataset rows: objects with "text" and "label".')
     test_examples: list[Any] | None = Field(
@@ -75,11 +90,9 @@ class SubmissionBody(Incoming):
     )
 
     @model_validator(mode="after")
-    def has_one_source(self) -> "SubmissionBody":
-        if (self.examples is None) == (self.dataset_id is None):
-            raise ValueError("give either examples or dataset_id")
+    def has_one_source_of_test_rows(self) -> "SubmissionBody":
         if self.test_examples is not None and self.test_dataset_id is not None:
-            raise ValueError("give either test_examples or test_dataset_id")
+            raise ValueError("give either `test_examples` or `test_dataset_id`, not both")
         return self
 
 
@@ -185,6 +198,9 @@ class SupportExamplesOut(SelectionResult):
 class RenderBody(Incoming):
     """One input or several inputs, and which prompts to build for each."""
 
+    one_of = ("input", "inputs")
+    other_names: ClassVar = {"text": "input", "texts": "inputs"}
+
     input: Input | None = Field(default=None, examples=["The plot never gets going."])
     inputs: list[Input] | None = Field(default=None, min_length=1, max_length=MAX_INPUTS)
     prompts: Literal["best", "all"] = Field(
@@ -193,24 +209,18 @@ class RenderBody(Incoming):
         "prompt of the classifier.",
     )
 
-    @model_validator(mode="after")
-    def has_one(self) -> "RenderBody":
-        if (self.input is None) == (self.inputs is None):
-            raise ValueError("give either input or inputs")
-        return self
-
 
 class TokenCounts(Outgoing):
     """Number of tokens by the selection's model. `query` is null, because the API loads no model."""
 
-    demonstrations: int
-    query: int | None = None
+    demonstrations: int = Field(description="Number of tokens of the rendered support examples.")
+    query: int | None = Field(None, description="Always null.")
 
 
 class PromptText(Outgoing):
     """A prompt to send, byte for byte as it was evaluated. The model answers with a label word."""
 
-    prompt: str
+    prompt: str = Field(description="Text to send to the model unchanged, without a space or line break added.")
     characters: int = Field(description="Number of characters of the prompt.")
 
 
@@ -220,23 +230,32 @@ class RenderedPrompt(PromptText):
     tokens: TokenCounts
 
 
-class Rendered(RenderedPrompt):
+class RenderedAnswer(Outgoing):
+    """What a client needs to read the answers of the model to the prompts."""
+
+    selection_id: str = Field(description="Id of the selection.")
+    partial: bool = Field(
+        description="True if the run was stopped before its end: the prompts are the best found until then."
+    )
+    label_words: tuple[LabelAndWord, ...] = Field(
+        description="Label word of each label. The label word that the model finds likeliest after a prompt stands for "
+        "its label."
+    )
+
+
+class Rendered(RenderedAnswer, RenderedPrompt):
     """The prompt for one input."""
 
-    selection_id: str
+
+class RenderedMany(RenderedAnswer):
+    """The prompts for several inputs."""
+
+    prompts: list[RenderedPrompt] = Field(description="Prompt of each input, in the order of the inputs.")
 
 
-class RenderedMany(Outgoing):
-    """The prompts for several inputs, in the order of the inputs."""
-
-    selection_id: str
-    prompts: list[RenderedPrompt]
-
-
-class Ensemble(Outgoing):
+class Ensemble(RenderedAnswer):
     """The classifier to which the prompts belong."""
 
-    selection_id: str
     head: HeadKind = Field(
         description="Kind of the classifier's head, which GET /selections/{selection_id}/classifier gives in full."
     )
