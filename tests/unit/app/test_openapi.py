@@ -6,6 +6,7 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import numpy as np
+import openapi_spec_validator
 import pytest
 
 from app.main import create_app
@@ -41,6 +42,23 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             yield f"{method.upper()} {path}", operation
+
+
+def test_document_is_valid_openapi(document: dict[str, Any]) -> None:
+    openapi_spec_validator.validate(document)
+
+
+def test_service_is_described_with_its_license(document: dict[str, Any]) -> None:
+    assert document["info"]["license"] == {"name": "Apache License 2.0", "identifier": "Apache-2.0"}
+    assert "POST /selections" in document["info"]["description"]
+
+
+def test_operations_have_short_names(document: dict[str, Any]) -> None:
+    assert {operation["operationId"] for _, operation in operations(document)} == {
+        *("submit_selection", "list_selections", "get_selection", "delete_selection", "cancel_selection"),
+        *("list_events", "get_support_examples", "get_classifier", "render_prompt"),
+        *("is_alive", "is_ready", "list_models"),
+    }
 
 
 def test_every_reference_resolves(document: dict[str, Any]) -> None:
@@ -99,7 +117,8 @@ def test_example_of_a_classifier_loads_and_classifies(tmp_path: Path) -> None:
 
 
 def test_kinds_of_prompts_are_declared_with_their_default(document: dict[str, Any]) -> None:
-    field = document["components"]["schemas"]["RenderBody"]["properties"]["prompts"]
+    content = document["paths"]["/selections/{selection_id}/render"]["post"]["requestBody"]["content"]
+    field = content["application/json"]["schema"]["properties"]["prompts"]
     assert (field["enum"], field["default"]) == (["best", "all"], "best")
 
 
