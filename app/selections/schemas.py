@@ -107,32 +107,36 @@ class ProgressOut(Outgoing):
     step: int = Field(description="Number of the current step of the phase, counted from 1.")
     steps: int = Field(description="Number of steps of the phase.")
     pairs_done: int = Field(description="Number of pairs scored so far, over all phases.")
-    pairs_total: int = Field(description="Expected number of pairs of the run.")
+    pairs_total: int = Field(description="Planned number of pairs of the run; at the end, the number of pairs scored.")
     tokens_done: int = Field(description="Number of tokens scored so far, over all phases.")
-    tokens_total: int = Field(description="Expected number of tokens of the run.")
+    tokens_total: int = Field(
+        description="Planned number of tokens of the run; at the end, the number of tokens scored."
+    )
     tokens_per_second: float | None = Field(description="Speed of this attempt (tokens per second); null at first.")
-    eta_seconds: float | None = Field(description="Expected remaining time (seconds); null while the speed is unknown.")
+    eta_seconds: float | None = Field(
+        description="Expected remaining time (seconds). 0 after success; null while unknown, and after a stop."
+    )
     best_validation_accuracy: float | None = Field(description="Best accuracy so far on validation rows.")
 
 
 class SpecOut(Outgoing):
     """The spec with every option resolved."""
 
-    template: str
-    verbalizer: dict[str, str]
-    separator: str
-    model: str
-    preset: PresetName
+    template: str = Field(description="Prompt with one `{text}` followed by one `{label}`.")
+    verbalizer: dict[str, str] = Field(description="Label word of each label.")
+    separator: str = Field(description="Text that ends each demonstration.")
+    model: str = Field(description="Name of the model.")
+    preset: PresetName = Field(description="Preset to which `options` were applied.")
     config: SelectionConfig = Field(description="Value of every option: the preset, overridden by `options`.")
 
 
 class SelectionOut(Outgoing):
     """A selection: its spec, its state, and the time of each state that it reached."""
 
-    id: str
+    id: str = Field(description="Id of the selection.")
     name: str | None = Field(description="Display name.")
-    status: Status
-    spec: SpecOut
+    status: Status = Field(description="Status of the selection.")
+    spec: SpecOut = Field(description="The spec with every option resolved.")
     dataset_id: str = Field(description="Id of the dataset; a later submission can name it instead of sending rows.")
     test_dataset_id: str | None = Field(description="Id of the test rows; null if they are held out of the dataset.")
     warnings: list[str] = Field(
@@ -148,27 +152,27 @@ class SelectionOut(Outgoing):
     )
     error: dict[str, Any] | None = Field(description="Problem (RFC 9457) of a failed selection.")
     digest: str | None = Field(description="SHA-256 of the result without `cost`; equal runs have equal digests.")
-    created_at: datetime
-    queued_at: datetime
-    started_at: datetime | None
-    cancel_requested_at: datetime | None
-    cancelled_at: datetime | None
-    succeeded_at: datetime | None
-    failed_at: datetime | None
+    created_at: datetime = Field(description="Time of the submission.")
+    queued_at: datetime = Field(description="Time at which the selection last began to wait for a worker.")
+    started_at: datetime | None = Field(description="Time at which a worker first took the selection.")
+    cancel_requested_at: datetime | None = Field(description="Time of the request to cancel.")
+    cancelled_at: datetime | None = Field(description="Time at which the selection was cancelled.")
+    succeeded_at: datetime | None = Field(description="Time at which the selection succeeded.")
+    failed_at: datetime | None = Field(description="Time at which the selection failed.")
 
 
 class SelectionPage(Outgoing):
     """One page of selections, newest first."""
 
-    items: list[SelectionOut]
+    items: list[SelectionOut] = Field(description="Selections, newest first.")
     next: str | None = Field(description="Cursor of the next page; null on the last page.")
 
 
 class EventOut(Outgoing):
     """An event in the history of a selection. Ids increase with time."""
 
-    id: int
-    at: datetime
+    id: int = Field(description="Number of the event.")
+    at: datetime = Field(description="Time of the event.")
     type: str = Field(
         description="Kind of event. status, phase: the status or the phase changed. classifier: the classifier was "
         "stored. checkpoint-damaged, checkpoint-foreign: a worker dropped the checkpoint and started afresh.",
@@ -185,14 +189,14 @@ class EventOut(Outgoing):
 class EventPage(Outgoing):
     """One page of events, oldest first."""
 
-    items: list[EventOut]
+    items: list[EventOut] = Field(description="Events, oldest first.")
     next: str | None = Field(description="Cursor of the next page; null on the last page.")
 
 
 class SupportExamplesOut(SelectionResult):
     """The result of a selection, and the id of the selection."""
 
-    selection_id: str
+    selection_id: str = Field(description="Id of the selection.")
 
 
 class RenderBody(Incoming):
@@ -201,8 +205,12 @@ class RenderBody(Incoming):
     one_of = ("input", "inputs")
     other_names: ClassVar = {"text": "input", "texts": "inputs"}
 
-    input: Input | None = Field(default=None, examples=["The plot never gets going."])
-    inputs: list[Input] | None = Field(default=None, min_length=1, max_length=MAX_INPUTS)
+    input: Input | None = Field(
+        default=None, description="Text for which to build the prompt.", examples=["The plot never gets going."]
+    )
+    inputs: list[Input] | None = Field(
+        default=None, min_length=1, max_length=MAX_INPUTS, description="Several texts, in place of `input`."
+    )
     prompts: Literal["best", "all"] = Field(
         default="best",
         description="Which prompts to build for each input. best: the prompt of the support examples. all: every "
@@ -227,7 +235,7 @@ class PromptText(Outgoing):
 class RenderedPrompt(PromptText):
     """The prompt of the support examples."""
 
-    tokens: TokenCounts
+    tokens: TokenCounts = Field(description="Number of tokens of the prompt, as far as the API knows it.")
 
 
 class RenderedAnswer(Outgoing):

@@ -75,6 +75,32 @@ def test_errors_are_problems_and_nothing_else(document: dict[str, Any]) -> None:
                 assert list(response["content"]) == ["application/problem+json"], (name, status)
 
 
+def fields(node: Any, owner: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every field of every schema with its name."""
+    if isinstance(node, dict):
+        owner = node["title"] if isinstance(node.get("title"), str) else owner
+        if isinstance(node.get("properties"), dict):
+            yield from ((f"{owner}.{name}", field) for name, field in node["properties"].items())
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from fields(child, owner)
+
+
+def test_every_field_is_described(document: dict[str, Any]) -> None:
+    found = list(fields(document))
+    types = document["components"]["schemas"]
+    named = {
+        name for name, field in found if "$ref" in field and types[field["$ref"].rpartition("/")[2]].get("description")
+    }
+    assert len(found) > 100
+    assert {name for name, field in found if not field.get("description")} - named == set()
+
+
+def test_every_parameter_is_described(document: dict[str, Any]) -> None:
+    parameters = [item for _, operation in operations(document) for item in operation.get("parameters", [])]
+    assert parameters
+    assert [item["name"] for item in parameters if not item.get("description")] == []
+
+
 def test_every_answer_is_described(document: dict[str, Any]) -> None:
     generic = {"Successful Response", "Validation Error", ""}
     texts = {
