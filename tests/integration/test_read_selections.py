@@ -62,6 +62,22 @@ def test_bad_parameter_of_the_list_is_refused(client: TestClient, query: str, co
     problem_of(client.get(f"/selections?{query}"), 400, code)
 
 
+@pytest.mark.parametrize(
+    ("query", "detail"),
+    [
+        ("limit=0", "`limit` must be at least 1"),
+        ("limit=201", "`limit` must be at most 200"),
+        ("limit=x", "`limit` must be a whole number"),
+        ("status=done", "`status` must be 'queued', 'running', 'cancelling', 'cancelled', 'succeeded' or 'failed'"),
+        ("cursor=" + "x" * 101, "`cursor` has more than 100 characters"),
+    ],
+)
+def test_bad_parameter_is_refused_in_words(client: TestClient, query: str, detail: str) -> None:
+    body = problem_of(client.get(f"/selections?{query}"), 400, "bad-request")
+    assert body["detail"] == detail
+    assert body["errors"] == [{"detail": detail, "pointer": f"/query/{query.partition('=')[0]}"}]
+
+
 @pytest.mark.parametrize("path", ["", "/events", "/support-examples", "/classifier"])
 @pytest.mark.parametrize("selection_id", ["sel_01jd0000000000000000000000", "ds_1", "...", "%00", "'; DROP TABLE x"])
 def test_unknown_selection_is_not_found(client: TestClient, selection_id: str, path: str) -> None:
