@@ -5,11 +5,11 @@ from contextlib import contextmanager
 
 from app.errors import RefusedInput
 from app.web.problems import ErrorItem, point
-from lens_engine.errors import InvalidDataset, InvalidInput
+from lens_engine.errors import InvalidInput
 
 _INLINE_NAMES = {"dataset": "examples", "test": "test_examples"}
 _INLINE = frozenset(_INLINE_NAMES.values())
-_IDS = frozenset({"dataset_id", "test_dataset_id"})
+_BARE = frozenset({"dataset_id", "test_dataset_id", "text_column", "label_column"})
 
 
 @contextmanager
@@ -27,9 +27,7 @@ def as_problem(found: Sequence[InvalidInput], *, inline: bool) -> RefusedInput:
 
 
 def _items(error: InvalidInput, inline: bool) -> list[ErrorItem]:
-    if isinstance(error, InvalidDataset) and error.problems:
-        return [{"detail": row.detail, "pointer": pointer(row.field, row.row, inline)} for row in error.problems]
-    return [{"detail": str(error), "pointer": pointer(error.field, error.row, inline)}]
+    return [{"detail": fault.detail, "pointer": pointer(fault.field, fault.row, inline)} for fault in error.faults]
 
 
 def pointer(field: str, row: int | None, inline: bool) -> str:
@@ -39,7 +37,7 @@ def pointer(field: str, row: int | None, inline: bool) -> str:
         name = _INLINE_NAMES.get(root, root) if inline else root
         rows: tuple[str | int, ...] = () if row is None else (row,) if name in _INLINE else ("rows", row)
         return point(name, *rows, *([rest] if rest else []))
-    if root in _IDS:
+    if root in _BARE:
         return point(root)
     # A label may contain dots and is one part of the path.
     parts = [rest] if root == "verbalizer" else rest.split(".")

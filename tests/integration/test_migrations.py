@@ -18,7 +18,7 @@ from app.database import Database, create_database
 from app.models import Base
 from app.schema import alembic_config, current_revision, downgrade_schema, head_revision, upgrade_schema
 from app.selections.schemas import SelectionOut, SupportExamplesOut
-from app.selections.spec import SPEC_VERSION, StoredSpec
+from app.selections.spec import StoredSpec
 from app.settings import Settings
 from lens_engine.config import PresetName
 from lens_engine.presets import overlay_options, resolve_config
@@ -209,7 +209,7 @@ def test_selection_of_an_older_release_is_readable_after_the_upgrade(empty_datab
         with database.session_scope() as session:
             stored, version, seen = session.execute(text("SELECT spec, spec_version, progress FROM selections")).one()
             report = session.execute(text("SELECT result FROM reports")).scalar_one()
-        assert (StoredSpec.model_validate(stored).config.budget.max_pairs, version) == (500, SPEC_VERSION)
+        assert (StoredSpec.model_validate(stored).config.budget.max_pairs, version) == (500, 3)
         assert seen == {"phase": "search", "pairs_done": 3, "pairs_total": 9}
         assert report["cost"] == {"pairs": 7, "tokens": 70, "permutations_judged": 4, "permutations_dropped": 1}
         assert report["provenance"]["config"] == config  # the digest covers it
@@ -233,7 +233,7 @@ def test_spec_of_before_keeps_its_meaning(
     upgrade_schema(settings)
     stored = read(database, "SELECT spec FROM selections")
     found = StoredSpec.model_validate(stored).config.model_dump(mode="json")
-    assert read(database, "SELECT spec_version FROM selections") == SPEC_VERSION
+    assert read(database, "SELECT spec_version FROM selections") == 3
     assert overlay_options(found, NEW_OPTIONS) == found
     without_new = found | {
         group: {name: value for name, value in found[group].items() if name not in new}
