@@ -23,7 +23,7 @@ _LEAST_LABELS = 2
 _OPTIONS = {
     "test": "splits.test",
     "validation": "splits.validation",
-    "score": "filtering.initial_score_size",
+    "score": "filtering.max_score_size",
     "candidate": "filtering.candidates",
 }
 """The option that limits each split."""
@@ -97,9 +97,11 @@ class _Shortage:
         for split in sizes.find_lacks().values():
             counts = sizes.candidates if split == "candidate" else sizes.with_every_label[split]
             option = _OPTIONS[split]
+            if split == "score" and self._config.filtering.max_score_size >= len(kept):
+                option = "filtering.initial_score_size"
             raise InvalidConfig(
-                f"with options.{option}, there are {show_count(sum(counts.values()), f'{split} row')} for {len(kept)} "
-                f"labels, however many rows the dataset has; raise {option}",
+                f"options.{option} allows {show_count(sum(counts.values()), f'{split} row')} for {len(kept)} labels, "
+                f"however many rows the dataset has; raise {option}",
                 field=f"options.{option}",
             )
 

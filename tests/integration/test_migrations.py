@@ -20,7 +20,7 @@ from app.schema import alembic_config, current_revision, downgrade_schema, head_
 from app.selections.schemas import SelectionOut, SupportExamplesOut
 from app.selections.spec import StoredSpec
 from app.settings import Settings
-from lens_engine.config import PresetName
+from lens_engine.config import LabelOptions, PresetName
 from lens_engine.presets import overlay_options, resolve_config
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections
@@ -82,7 +82,7 @@ def config_before_classifiers(preset: PresetName, **options: Any) -> dict[str, A
     config = resolve_config(preset, {"search": {"objective": "accuracy"}, **options}).model_dump(mode="json")
     for group, new in NEW_OPTIONS.items():
         config[group] = {name: value for name, value in config[group].items() if name not in new}
-    del config["classifier"]
+    del config["classifier"], config["labels"]
     return config
 
 
@@ -239,7 +239,7 @@ def test_spec_of_before_keeps_its_meaning(
         group: {name: value for name, value in found[group].items() if name not in new}
         for group, new in NEW_OPTIONS.items()
     }
-    del without_new["classifier"]
+    del without_new["classifier"], without_new["labels"]
     assert without_new == spec["config"]
     assert StoredSpec.model_validate(stored).task.labels == ("b", "a")
     downgrade_schema(settings, "0003")
@@ -352,7 +352,7 @@ def test_downgrade_gives_a_new_result_the_form_of_before(before_classifiers: tup
     upgrade_schema(settings)
     config = resolve_config("quick", {"filtering": {"contribution": "centred"}}).model_dump(mode="json")
     with database.session_scope() as session:
-        insert_selection(session, spec={**TASK, "model": "m", "preset": "quick", "config": config}, spec_version=3)
+        insert_selection(session, spec={**TASK, "model": "m", "preset": "quick", "config": config}, spec_version=4)
         insert_report(session, make_result(recommended=make_classifier(size=1)).model_dump(mode="json"))
     downgrade_schema(settings, "0003")
     stored = read(database, "SELECT result FROM reports")
@@ -360,3 +360,29 @@ def test_downgrade_gives_a_new_result_the_form_of_before(before_classifiers: tup
     assert stored["baselines"].keys() == result_before_classifiers(None)["baselines"].keys()
     assert stored["verdict"] == verdict_before_classifiers(3, 1, 0.625)
     assert read(database, "SELECT spec FROM selections") == spec_before_classifiers("quick")
+
+
+def test_downgrade_leaves_the_options_of_labels_out(empty_database: Settings) -> None:
+    upgrade_schema(empty_database)
+    config = resolve_config("quick", {"labels": {"rare": "drop"}, "seed": 7}).model_dump(mode="json")
+    spec = {**TASK, "model": "m", "preset": "quick", "config": config}
+    database = create_database(empty_database, pool_size=1)
+    try:
+        with database.session_scope() as session:
+            insert_selection(session, spec=spec, spec_version=4)
+            session.execute(
+                text(
+                    "INSERT INTO idempotency_keys (owner_id, key, body_sha256, selection_id, answer) "
+                    "VALUES ('owner', 'key', repeat('0', 64), 'sel_1', :answer)"
+                ),
+                {"answer": json.dumps({"spec": spec})},
+            )
+        downgrade_schema(empty_database, "0004")
+        del config["labels"]
+        assert read(database, "SELECT spec_version FROM selections") == 3
+        assert read(database, "SELECT spec FROM selections") == {**spec, "config": config}
+        answer = read(database, "SELECT answer FROM idempotency_keys")
+        assert answer["spec"]["config"] == config
+        assert StoredSpec.model_validate({**spec, "config": config}).config.labels == LabelOptions()
+    finally:
+        database.dispose()

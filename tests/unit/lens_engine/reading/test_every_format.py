@@ -199,7 +199,7 @@ def test_bad_row_names_the_renamed_column(uploads: Uploads, written_as: str) -> 
     assert "`Class` is empty" in str(refusal.value)
 
 
-def test_one_column_for_text_and_label_is_refused(uploads: Uploads) -> None:
+def test_one_column_for_text_and_label_is_refused() -> None:
     with pytest.raises(InvalidDataset, match="'a' cannot hold both texts and labels") as refusal:
         parse_inline([{"a": "x"}], ParsingLimits(), text_column="a", label_column="a")
 

@@ -62,7 +62,7 @@ def test_whole_number_as_label_becomes_its_digits(uploads: Uploads, written: str
         (b'{"text": null, "label": "x"}', "text", "is blank"),
         (b'{"label": "x"}', "text", "is missing; keys found: 'label'"),
         (b'{"text": "a", "Label": "x"}', "label", "keys found: 'text', 'Label'"),
-        (b"{}", "text", "keys found: none"),
+        (b"{}", None, "keys found: none"),
         (b'{"text": "\\u0000", "label": "x"}', "text", "NUL"),
         (b'{"text": "\\ud800", "label": "x"}', "text", "surrogate"),
         (b'{"text": "a", "label": "\\udc00"}', "label", "surrogate"),

@@ -105,11 +105,13 @@ def test_label_word_in_another_case_is_told_once(make_task: Callable[..., Task],
     refusal = refuse(Problem(make_task("Refund", "delivery"), make_rows({})), make_config())
 
     assert refusal.problems == ()
-    assert str(refusal).startswith("120 rows have the label 'refund' (first row 0, line 2), which differs from 'Refund'")
+    assert str(refusal).startswith(
+        "120 rows have the label 'refund' (first row 0, line 2), which differs from 'Refund'"
+    )
 
 
 def test_labels_are_read_with_the_options_and_counted(desk: Task, make_config: MakeConfig) -> None:
-    odd = {row: "Refund" for row in range(0, 20, 2)} | {row: "refund " for row in (40, 42)}
+    odd = dict.fromkeys(range(0, 20, 2), "Refund") | dict.fromkeys((40, 42), "refund ")
     problem = Problem(desk, make_rows(odd), make_rows({1: "DELIVERY", 2: "refund\u00a0"}, "test"))
 
     split = split_examples(problem, make_config(labels={"strip": True, "casefold": True}))
@@ -140,7 +142,7 @@ def test_look_alikes_with_words_of_their_own_are_kept_apart_and_warned_of(make_c
     from lens_engine.task.template import Template, Verbalizer
 
     task = Task(Template("{text} {label}"), Verbalizer({"refund": "Money", "Refund": "Cash", "delivery": "Parcel"}))
-    rows = make_rows({row: "Refund" for row in range(0, 240, 4)})
+    rows = make_rows(dict.fromkeys(range(0, 240, 4), "Refund"))
 
     split = split_examples(Problem(task, rows), make_config(num_demonstrations=3))
 

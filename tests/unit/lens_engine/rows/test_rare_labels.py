@@ -41,8 +41,8 @@ def test_rare_label_is_told_what_it_has_and_needs(
         split_examples(problem, make_config())
 
     assert str(refusal.value) == (
-        "label 'positive' has 3 rows and needs at least 7: 2 for the test rows, 1 to validate, 1 to confirm, 1 to score, "
-        '2 as demonstration; add examples, or set options.labels.rare to "drop" to leave its rows out'
+        "label 'positive' has 3 rows and needs at least 7: 2 for the test rows, 1 to validate, 1 to confirm, "
+        '1 to score, 2 as demonstration; add examples, or set options.labels.rare to "drop" to leave its rows out'
     )
     assert refusal.value.field == "dataset.label"
 
@@ -91,7 +91,7 @@ def test_all_rare_labels_are_in_one_refusal(
 ) -> None:
     problem = Problem(make_task(*"abcd"), make_examples({"a": 90, "b": 2, "c": 90, "d": 1}))
 
-    with pytest.raises(ClassTooSmall, match="^2 faults; the first: label 'b' has 2 rows") as refusal:
+    with pytest.raises(ClassTooSmall, match=r"^2 faults; the first: label 'b' has 2 rows") as refusal:
         split_examples(problem, make_config())
 
     assert set(needs_of(refusal.value)) == {"b", "d"}
@@ -106,7 +106,9 @@ def test_rows_that_are_no_use_are_told_apart(task: Task, make_examples: MakeExam
         split_examples(Problem(task, [*make_examples({"negative": 200}), *again]), make_config())
 
 
-def test_readme_tells_the_least_number_of_rows_for_four_labels(make_task: MakeTask, make_examples: MakeExamples) -> None:
+def test_readme_tells_the_least_number_of_rows_for_four_labels(
+    make_task: MakeTask, make_examples: MakeExamples
+) -> None:
     problem = Problem(make_task(*"abcd"), make_examples(dict.fromkeys("abcd", 7)))
 
     assert split_examples(problem, resolve_config("quick")).candidates
@@ -119,7 +121,8 @@ def test_readme_tells_the_least_number_of_rows_for_four_labels(make_task: MakeTa
     [
         ({"splits": {"validation": 4}}, "options.splits.validation"),
         ({"splits": {"test": 4}}, "options.splits.test"),
-        ({"filtering": {"initial_score_size": 1, "max_score_size": 2}}, "options.filtering.initial_score_size"),
+        ({"filtering": {"max_score_size": 4}}, "options.filtering.max_score_size"),
+        ({"filtering": {"initial_score_size": 4, "rounds": 1}}, "options.filtering.initial_score_size"),
     ],
 )
 @pytest.mark.parametrize("rare", ["reject", "drop"])
@@ -157,7 +160,7 @@ def test_dropped_label_is_out_of_rows_and_task(
 def test_label_without_a_row_is_dropped(task: Task, make_examples: MakeExamples, make_config: MakeConfig) -> None:
     problem = Problem(task, make_examples({"negative": 200}))
 
-    with pytest.raises(ClassTooSmall, match="'positive' has 0 rows .* fewer than two labels would be left"):
+    with pytest.raises(ClassTooSmall, match=r"'positive' has 0 rows .* fewer than two labels would be left"):
         split_examples(problem, make_config(labels={"rare": "drop"}))
 
 

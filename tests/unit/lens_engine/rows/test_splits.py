@@ -292,7 +292,9 @@ def test_unknown_label_is_refused_with_its_row(
     examples, test = (make_examples({"negative": 60, "positive": 60}, stem=stem) for stem in ("text", "test"))
     (examples if where == "dataset" else test)[17] = Example(17, "odd", "mixed")
 
-    with pytest.raises(InvalidDataset, match=r"1 (test )?row has the label 'mixed' \(row 17\), which has no label word") as refusal:
+    with pytest.raises(
+        InvalidDataset, match=r"1 (test )?row has the label 'mixed' \(row 17\), which has no label word"
+    ) as refusal:
         split_examples(Problem(task, examples, test), make_config())
     assert (refusal.value.field, refusal.value.row) == (f"{where}.label", 17)
 
@@ -452,7 +454,9 @@ def test_lines_of_rows_change_neither_the_splits_nor_the_warnings_of_the_result(
     one, other = (split_examples(Problem(task, rows), make_config()) for rows in (plain, lined))
 
     assert replace(one, notes=()) == replace(other, notes=())
-    assert other.notes == ("1 text of the dataset rows has more than one label and was set aside (row: 500 (line 502))",)
+    assert other.notes == (
+        "1 text of the dataset rows has more than one label and was set aside (row: 500 (line 502))",
+    )
 
 
 def test_uneven_quotas_are_warned_of(problem: Problem, make_config: MakeConfig) -> None:
