@@ -19,6 +19,9 @@ _PLENTY = 1_000_000
 _MOST_ADDED = 5_000
 """Largest number of rows that are added to a label to find out how many it needs."""
 
+_MOST_LESSENED = 20
+"""Largest number of labels whose need is lessened as far as it goes; a refusal lists no more labels."""
+
 _LEAST_LABELS = 2
 _OPTIONS = {
     "test": "splits.test",
@@ -108,7 +111,7 @@ class _Shortage:
     def refuse(self) -> Never:
         """Refuse every label that lacks rows."""
         self.check_options(self.labels)
-        needed, sizes = self._grow()
+        needed, sizes = self._find_needs()
         found: list[InvalidInput] = [
             self._refusal(label, needed[label], sizes)
             for label in self.labels
@@ -129,6 +132,20 @@ class _Shortage:
         if test is not None:
             test = {label: max(test[label], 1) if has_plenty else test[label] for label in kept}
         return size_splits(available, test, self._config)
+
+    def _find_needs(self) -> tuple[LabelCounts, SplitSizes]:
+        """Rows of each label with which none is too rare, and without any one of which one would be."""
+        needed, sizes = self._grow()
+        rare = [label for label in self.labels if needed[label] > self._available[label]]
+        is_least = False
+        while not is_least:
+            is_least = True
+            for label in rare[:_MOST_LESSENED]:
+                fewer = needed | {label: needed[label] - 1}
+                smaller = self._size(fewer, self.labels, has_plenty=True)
+                if fewer[label] >= self._available[label] and not smaller.find_lacks():
+                    needed, sizes, is_least = fewer, smaller, False
+        return needed, sizes
 
     def _grow(self) -> tuple[LabelCounts, SplitSizes]:
         """Rows of each label with which none is too rare: the rare labels get one row more until they have enough."""
