@@ -52,6 +52,7 @@ class ValidSubmission:
     dataset: Source
     test: Source | None
     is_inline: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)  #: `text_column` and `label_column`, if given
     warnings: tuple[str, ...] = ()  #: about the rows and their use
 
 
@@ -92,7 +93,7 @@ class JsonSubmission:
                     test = find_dataset(body.test_dataset_id, "test_dataset_id")
             faults.refuse()
         assert dataset is not None
-        return check_fit(ValidSubmission(spec, body.spec.name, dataset, test, is_inline=body.examples is not None))
+        return check_fit(ValidSubmission(spec, body.spec.name, dataset, test, body.examples is not None, body.columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class FormSubmission:
                     test = _parse_file(self.test, settings, "test", self.columns)
             faults.refuse()
         assert dataset is not None
-        return check_fit(ValidSubmission(spec, body.name, dataset, test))
+        return check_fit(ValidSubmission(spec, body.name, dataset, test, columns=self.columns))
 
 
 RawSubmission = JsonSubmission | FormSubmission
@@ -163,7 +164,7 @@ def check_fit(submission: ValidSubmission) -> ValidSubmission:
     """
     test = None if submission.test is None else submission.test.examples
     problem = Problem(submission.spec.task, submission.dataset.examples, test)
-    with invalid_inputs(inline=submission.is_inline):
+    with invalid_inputs(inline=submission.is_inline, columns=submission.columns):
         split = split_examples(problem, submission.spec.config)
     return replace(submission, warnings=split.notes)
 

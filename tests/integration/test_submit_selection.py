@@ -163,6 +163,13 @@ def test_keys_of_examples_may_have_other_names(client: TestClient, database: Dat
     assert [{"text": row.text, "label": row.label} for row in stored] == make_rows()
 
 
+def test_fault_of_a_label_points_at_the_column_that_was_named(client: TestClient) -> None:
+    rows = [*rename(make_rows()), {"Body": "so so", "Class": "mixed"}]
+    body = {"spec": make_spec(), "examples": rows, **COLUMNS}
+    answer = problem_of(client.post("/selections", json=body), 422, "invalid-dataset")
+    assert pointers_of(answer) == ["/examples/60/Class"]
+
+
 def test_columns_together_with_a_stored_dataset_are_refused(client: TestClient) -> None:
     first = client.post("/selections", json=make_submission()).json()
     body = {"spec": make_spec(), "dataset_id": first["dataset_id"], "text_column": "Body"}
