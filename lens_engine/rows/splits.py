@@ -71,7 +71,8 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
             `splits.leaked_rows` is "reject".
         ClassTooSmall: labels have fewer examples than the splits and their quotas need, and `labels.rare` is
             "reject"; the error lists the labels and the numbers that they need.
-        InvalidConfig: filtering keeps fewer examples than a permutation needs.
+        InvalidConfig: filtering keeps fewer examples than a permutation needs, or an option makes a split too small
+            for the labels.
     """
     read = read_labels(problem, config.labels)
     problem = read.problem

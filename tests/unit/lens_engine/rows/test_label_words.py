@@ -10,7 +10,7 @@ from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidDataset, InvalidInput, InvalidVerbalizer
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import SplitRows, split_examples
-from lens_engine.task.template import Task
+from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.types import Example
 
 MakeConfig = Callable[..., SelectionConfig]
@@ -139,8 +139,6 @@ def test_labels_of_the_verbalizer_that_become_one_are_refused(
 
 
 def test_look_alikes_with_words_of_their_own_are_kept_apart_and_warned_of(make_config: MakeConfig) -> None:
-    from lens_engine.task.template import Template, Verbalizer
-
     task = Task(Template("{text} {label}"), Verbalizer({"refund": "Money", "Refund": "Cash", "delivery": "Parcel"}))
     rows = make_rows(dict.fromkeys(range(0, 240, 4), "Refund"))
 
