@@ -12,7 +12,6 @@ from rich.text import Text
 
 from lens_engine.errors import (
     CheckpointError,
-    InvalidDataset,
     InvalidInput,
     LensError,
     NothingSelected,
@@ -98,8 +97,8 @@ def _describe_variable(location: tuple[int | str, ...], message: str) -> str:
 
 def _locate(error: InvalidInput) -> tuple[str, ...]:
     details = [f"where: {error.field}"]
-    if isinstance(error, InvalidDataset) and len(error.problems) > 1:
-        details += [f"row {problem.row}: {problem.detail}" for problem in error.problems]
+    if len(error.problems) > 1:
+        details += [f"{problem.field}: {problem.detail}" for problem in error.problems]
     elif error.row is not None:
         details.append(f"row: {error.row} (data rows are counted from 0)")
     return tuple(details)

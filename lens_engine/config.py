@@ -63,6 +63,26 @@ class SplitOptions(Options):
     )
 
 
+class LabelOptions(Options):
+    """How the labels of rows are read, and what becomes of labels with too few rows."""
+
+    strip: bool = Field(
+        False,
+        description="Comparison of labels without outer and repeated spaces and in Unicode form NFC. A row's label "
+        "becomes the equal label of the verbalizer.",
+    )
+    casefold: bool = Field(
+        False,
+        description="Comparison of labels without upper and lower case. A row's label becomes the equal label of the "
+        "verbalizer.",
+    )
+    rare: Literal["reject", "drop"] = Field(
+        "reject",
+        description="Treatment of labels with too few rows for the splits: reject the dataset, or drop their rows and "
+        "their label words.",
+    )
+
+
 class FilteringOptions(Options):
     """Stage 1: progressive filtering of the candidates (Algorithm 1)."""
 
@@ -263,6 +283,7 @@ class SelectionConfig(Options):
     calibrated_search: bool = Field(False, description="Ranking of permutations by contextually calibrated accuracy.")
     too_long: TooLongPolicy = Field("reject", description="Treatment of prompts longer than the model's context.")
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of every random choice.")
+    labels: LabelOptions = Field(LabelOptions(), description="Options of how labels are read.")
     splits: SplitOptions = Field(SplitOptions(), description="Options of the splits of the dataset.")
     filtering: FilteringOptions = Field(FilteringOptions(), description="Options of the filtering of candidates.")
     search: SearchOptions = Field(SearchOptions(), description="Options of the search over permutations.")

@@ -23,8 +23,13 @@
 Every error carries a stable `code` that the service repeats to its clients.
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
+
+_MAX_LISTED = 20
+"""Largest number of faults that one error lists."""
 
 
 class LensError(Exception):
@@ -43,44 +48,80 @@ class LensError(Exception):
         return error
 
 
+@dataclass(frozen=True, slots=True)
+class InputProblem:
+    """One fault of an input, in a sentence that stands alone."""
+
+    field: str
+    detail: str
+    row: int | None = None
+
+
 class InvalidInput(LensError):
     """An input of the caller is wrong.
 
     `field` is the path of the wrong value in the public API (for example `verbalizer.positive` or
     `options.search.beam_width`). `row` is the index of the wrong example in the upload, from 0;
-    None when the error concerns more than one row.
+    None when the error concerns more than one row. If there are several faults, `problems` holds one entry for
+    each of the first faults, and a traceback shows them.
     """
 
     code = "invalid-input"
 
-    def __init__(self, message: str, *, field: str, row: int | None = None) -> None:
+    def __init__(
+        self, message: str, *, field: str, row: int | None = None, problems: tuple[InputProblem, ...] = ()
+    ) -> None:
         super().__init__(message)
         self.field = field
         self.row = row
+        self.problems = problems
+        for problem in problems[1:]:
+            self.add_note(problem.detail)
+
+    @property
+    def faults(self) -> tuple[InputProblem, ...]:
+        """`problems`, or else the one fault that the message tells."""
+        return self.problems or (InputProblem(self.field, str(self), self.row),)
 
 
-@dataclass(frozen=True, slots=True)
-class RowProblem:
-    """What is wrong with one row of an upload, in a sentence that stands alone."""
+class Faults:
+    """Collects refusals, so that the caller learns all of them in one error."""
 
-    row: int
-    field: str
-    detail: str
+    def __init__(self) -> None:
+        self.found: list[InvalidInput] = []
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Keep an `InvalidInput` of the block, and go on after the block."""
+        try:
+            yield
+        except InvalidInput as error:
+            self.found.append(error)
+
+    def refuse(self) -> None:
+        """
+        Raises:
+            InvalidInput: something was found; see `join_faults`.
+        """
+        if self.found:
+            raise join_faults(self.found)
+
+
+def join_faults(found: Sequence[InvalidInput]) -> InvalidInput:
+    """One error for several. It has the class, the field and the row of the first, and lists the faults of all."""
+    found = list({(str(error), error.field): error for error in found}.values())
+    first = found[0]
+    if len(found) == 1:
+        return first
+    problems = [problem for error in found for problem in error.faults]
+    message = f"{len(found):,} faults; the first: {first}"
+    return type(first)(message, field=first.field, row=first.row, problems=tuple(problems[:_MAX_LISTED]))
 
 
 class InvalidDataset(InvalidInput):
-    """The labelled examples cannot be used as they are.
-
-    `problems` holds one entry for each of the first bad rows; it is empty when no row is bad.
-    """
+    """The labelled examples cannot be used as they are."""
 
     code = "invalid-dataset"
-
-    def __init__(
-        self, message: str, *, field: str, row: int | None = None, problems: tuple[RowProblem, ...] = ()
-    ) -> None:
-        super().__init__(message, field=field, row=row)
-        self.problems = problems
 
 
 class ClassTooSmall(InvalidDataset):

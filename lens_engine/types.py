@@ -1,7 +1,7 @@
 """Types that every module shares."""
 
 import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
@@ -48,6 +48,13 @@ class Example:
     row: int
     text: str
     label: str
+    line: int | None = field(default=None, compare=False, repr=False)
+    """Line of the file on which the row begins, from 1; None if unknown. Only messages depend on it."""
+
+    @property
+    def place(self) -> str:
+        """The row, and its line if it is known, for a message."""
+        return f"row {self.row}" if self.line is None else f"row {self.row} (line {self.line})"
 
 
 class Phase(StrEnum):

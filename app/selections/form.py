@@ -9,13 +9,15 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from app.errors import BadRequest, Unprocessable
 from app.selections.idempotency import check_key
+from app.selections.schemas import MAX_COLUMN_CHARACTERS
 from app.selections.submissions import FormSubmission, JsonSubmission, RawSubmission
 from app.web.problems import point
 from app.web.request_body import JSON, check_media_type
 
 _FORM = "multipart/form-data"
 _MAX_SPEC_BYTES = 2**20
-_PARTS = frozenset({"dataset", "test", "spec"})
+_COLUMNS = ("text_column", "label_column")
+_PARTS = frozenset({"dataset", "test", "spec", *_COLUMNS})
 
 
 async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
@@ -44,7 +46,7 @@ class _WholeFormParser(MultiPartParser):
 
     def __init__(self, request: Request) -> None:
         chunks = self._read_to_the_end(request)
-        super().__init__(request.headers, chunks, max_files=3, max_fields=3, max_part_size=_MAX_SPEC_BYTES)
+        super().__init__(request.headers, chunks, max_files=3, max_fields=5, max_part_size=_MAX_SPEC_BYTES)
         self._has_ended = False
 
     def on_end(self) -> None:
@@ -67,14 +69,16 @@ async def _parse_form(request: Request) -> FormData:
 async def _read_form(form: FormData) -> FormSubmission:
     for name, _ in form.multi_items():
         if name not in _PARTS:
-            raise _bad_part(name[:40], "is not a known part; send dataset, spec and optionally test")
+            known = "send dataset, spec, and optionally test, text_column and label_column"
+            raise _bad_part(name[:40], f"is not a known part; {known}")
         if len(form.getlist(name)) > 1:
             raise _bad_part(name, "occurs more than once; send it once")
     dataset = _file(form, "dataset")
     if dataset is None:
         raise _bad_part("dataset", "is missing; send a file")
     test = _file(form, "test")
-    return FormSubmission(await _spec(form), dataset.file, None if test is None else test.file)
+    columns = {name: _column(form, name) for name in _COLUMNS if name in form}
+    return FormSubmission(await _spec(form), dataset.file, None if test is None else test.file, columns)
 
 
 async def _spec(form: FormData) -> bytes:
@@ -93,6 +97,15 @@ def _file(form: FormData, name: str) -> UploadFile | None:
     if part is None or isinstance(part, UploadFile):
         return part
     raise _bad_part(name, "must be a file; give the part a file name")
+
+
+def _column(form: FormData, name: str) -> str:
+    part = form.get(name)
+    if not isinstance(part, str):
+        raise _bad_part(name, "must be the name of a column; send the part without a file name")
+    if not 0 < len(part) <= MAX_COLUMN_CHARACTERS:
+        raise _bad_part(name, f"must have 1 to {MAX_COLUMN_CHARACTERS} characters")
+    return part
 
 
 def _bad_part(name: str, detail: str) -> Unprocessable:

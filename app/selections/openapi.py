@@ -4,7 +4,14 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from app.selections.schemas import RenderBody, SelectionSpec, SubmissionBody
+from app.selections.schemas import (
+    LABEL_COLUMN,
+    MAX_COLUMN_CHARACTERS,
+    TEXT_COLUMN,
+    RenderBody,
+    SelectionSpec,
+    SubmissionBody,
+)
 
 EXAMPLE_SPEC: dict[str, Any] = {
     "template": "{text} It was {label}.",
@@ -128,6 +135,11 @@ _DESCRIPTIONS = {
 
 _FILE = {"type": "string", "format": "binary", "description": "CSV, JSONL or Parquet file with `text` and `label`."}
 
+_COLUMNS = {
+    name: {"type": "string", "minLength": 1, "maxLength": MAX_COLUMN_CHARACTERS, "description": description}
+    for name, description in (("text_column", TEXT_COLUMN), ("label_column", LABEL_COLUMN))
+}
+
 SUBMISSION_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -137,7 +149,7 @@ SUBMISSION_BODY: dict[str, Any] = {
                 "schema": {
                     "type": "object",
                     "required": ["dataset", "spec"],
-                    "properties": {"dataset": _FILE, "test": _FILE, "spec": _inlined(SelectionSpec)},
+                    "properties": {"dataset": _FILE, "test": _FILE, "spec": _inlined(SelectionSpec), **_COLUMNS},
                 },
                 "encoding": {"spec": {"contentType": "application/json"}},
                 "example": {"dataset": "reviews.csv", "spec": EXAMPLE_SPEC},

@@ -1,35 +1,49 @@
 """Turns errors of the engine and the parser into API errors that point at a field of the body."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from app.errors import RefusedInput
 from app.web.problems import ErrorItem, point
-from lens_engine.errors import InvalidDataset, InvalidInput
+from lens_engine.errors import InvalidInput
 
 _INLINE_NAMES = {"dataset": "examples", "test": "test_examples"}
 _INLINE = frozenset(_INLINE_NAMES.values())
-_IDS = frozenset({"dataset_id", "test_dataset_id"})
+_BARE = frozenset({"dataset_id", "test_dataset_id", "text_column", "label_column"})
 
 
 @contextmanager
-def invalid_inputs(*, inline: bool) -> Iterator[None]:
-    """Turn an `InvalidInput` of the block into `RefusedInput`. `inline`: the rows are in the JSON body."""
+def invalid_inputs(*, inline: bool, columns: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Turn an `InvalidInput` of the block into `RefusedInput`.
+
+    Args:
+        inline: whether the rows are in the JSON body.
+        columns: `text_column` and `label_column` of the uploads, for errors that call the columns text and label.
+    """
     try:
         yield
     except InvalidInput as error:
-        raise as_problem([error], inline=inline) from error
+        raise as_problem([error], inline=inline, columns=columns) from error
 
 
-def as_problem(found: Sequence[InvalidInput], *, inline: bool) -> RefusedInput:
+def as_problem(
+    found: Sequence[InvalidInput], *, inline: bool, columns: Mapping[str, str] | None = None
+) -> RefusedInput:
     """Combine all errors into one. Its code is that of the first error."""
-    return RefusedInput(found[0], [item for error in found for item in _items(error, inline)])
+    return RefusedInput(found[0], [item for error in found for item in _items(error, inline, columns or {})])
 
 
-def _items(error: InvalidInput, inline: bool) -> list[ErrorItem]:
-    if isinstance(error, InvalidDataset) and error.problems:
-        return [{"detail": row.detail, "pointer": pointer(row.field, row.row, inline)} for row in error.problems]
-    return [{"detail": str(error), "pointer": pointer(error.field, error.row, inline)}]
+def _items(error: InvalidInput, inline: bool, columns: Mapping[str, str]) -> list[ErrorItem]:
+    return [
+        {"detail": fault.detail, "pointer": pointer(_rename(fault.field, columns), fault.row, inline)}
+        for fault in error.faults
+    ]
+
+
+def _rename(field: str, columns: Mapping[str, str]) -> str:
+    root, _, column = field.partition(".")
+    is_column = root in _INLINE_NAMES and f"{column}_column" in columns
+    return f"{root}.{columns[f'{column}_column']}" if is_column else field
 
 
 def pointer(field: str, row: int | None, inline: bool) -> str:
@@ -39,7 +53,7 @@ def pointer(field: str, row: int | None, inline: bool) -> str:
         name = _INLINE_NAMES.get(root, root) if inline else root
         rows: tuple[str | int, ...] = () if row is None else (row,) if name in _INLINE else ("rows", row)
         return point(name, *rows, *([rest] if rest else []))
-    if root in _IDS:
+    if root in _BARE:
         return point(root)
     # A label may contain dots and is one part of the path.
     parts = [rest] if root == "verbalizer" else rest.split(".")

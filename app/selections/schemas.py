@@ -15,11 +15,15 @@ from lens_engine.result import SelectionResult
 from lens_engine.types import Phase, StopReason
 
 MAX_INPUTS = 100
+MAX_COLUMN_CHARACTERS = 200
+TEXT_COLUMN = "Name of the column of texts in the dataset and the test rows; the default is `text`."
+LABEL_COLUMN = "Name of the column of labels in the dataset and the test rows; the default is `label`."
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 ModelName = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 LabelWord = Annotated[str, StringConstraints(max_length=200)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+ColumnName = Annotated[str, StringConstraints(min_length=1, max_length=MAX_COLUMN_CHARACTERS)]
 
 
 def _refuse_blank(text: str) -> str:
@@ -84,6 +88,8 @@ class SubmissionBody(Incoming):
     test_examples: list[Any] | None = Field(
         default=None, description="Test rows for the report; null to hold out a share of the dataset."
     )
+    text_column: ColumnName | None = Field(default=None, description=f"{TEXT_COLUMN} Not with `dataset_id`.")
+    label_column: ColumnName | None = Field(default=None, description=f"{LABEL_COLUMN} Not with `dataset_id`.")
     dataset_id: str | None = Field(default=None, max_length=40, description="`dataset_id` of one of your selections.")
     test_dataset_id: str | None = Field(
         default=None, max_length=40, description="`test_dataset_id` or `dataset_id` of one of your selections."
@@ -93,7 +99,18 @@ class SubmissionBody(Incoming):
     def has_one_source_of_test_rows(self) -> "SubmissionBody":
         if self.test_examples is not None and self.test_dataset_id is not None:
             raise ValueError("give either `test_examples` or `test_dataset_id`, not both")
+        if self.dataset_id is not None and self.columns:
+            raise ValueError(
+                f"{' and '.join(f'`{name}`' for name in self.columns)} cannot be used with `dataset_id`, whose rows "
+                "are stored already; leave the column names out"
+            )
         return self
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The column names that were given."""
+        given = {"text_column": self.text_column, "label_column": self.label_column}
+        return {name: column for name, column in given.items() if column is not None}
 
 
 class ProgressOut(Outgoing):
@@ -140,7 +157,8 @@ class SelectionOut(Outgoing):
     dataset_id: str = Field(description="Id of the dataset; a later submission can name it instead of sending rows.")
     test_dataset_id: str | None = Field(description="Id of the test rows; null if they are held out of the dataset.")
     warnings: list[str] = Field(
-        description="Warnings about accepted but unusual content of the dataset and the test rows.",
+        description="Warnings about accepted but unusual content of the dataset and the test rows, and about small "
+        "splits. A warning about the content of one upload begins with `dataset:` or `test:`.",
         examples=[["dataset: 2 blank rows were skipped and are not counted in row numbers"]],
     )
     progress: ProgressOut | None = Field(description="Progress of the run; null before the first report.")

@@ -8,8 +8,11 @@ from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.presets import overlay_options
 from lens_engine.task.template import Task, Template, Verbalizer
 
-SPEC_VERSION = 3
-"""Version of the stored spec. It grows when older workers cannot run the spec; they do not claim newer ones."""
+SPEC_VERSION = 4
+"""Version of the stored spec. It grows when older workers cannot run the spec; they do not claim newer ones.
+
+Version 4 has the options `labels`, which older workers refuse as unknown. A spec without them means their defaults.
+"""
 
 _BEFORE_CLASSIFIERS: dict[str, dict[str, Any]] = {
     "search": {"objective": "accuracy"},

@@ -4,9 +4,9 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -17,10 +17,9 @@ from app.selections.spec import StoredSpec
 from app.settings import Settings
 from app.web.strict_json import parse_json
 from app.web.validation import read_model
-from lens_engine.errors import InvalidInput
+from lens_engine.errors import Faults, InvalidInput
 from lens_engine.presets import resolve_config
 from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset, parse_inline
-from lens_engine.rows.label_words import find_mismatches
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.task.template import Task, Template, Verbalizer
@@ -51,6 +50,8 @@ class ValidSubmission:
     dataset: Source
     test: Source | None
     is_inline: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)  #: `text_column` and `label_column`, if given
+    warnings: tuple[str, ...] = ()  #: about the rows and their use
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,42 +75,59 @@ class JsonSubmission:
         body = read_model(SubmissionBody, parse_json(self.raw))
         spec = check_spec(body.spec, settings)
         limits = parsing_limits(settings)
+        faults = Faults()
+        dataset: Source | None = None
+        test: Source | None = None
         with invalid_inputs(inline=True):
-            if body.examples is not None:
-                dataset: Source = parse_inline(body.examples, limits, field="examples")
-            else:
-                dataset = find_dataset(body.dataset_id or "", "dataset_id")
-            test: Source | None = None
-            if body.test_examples is not None:
-                test = parse_inline(body.test_examples, limits, field="test_examples")
-            elif body.test_dataset_id is not None:
-                test = find_dataset(body.test_dataset_id, "test_dataset_id")
-        return check_fit(ValidSubmission(spec, body.spec.name, dataset, test, is_inline=body.examples is not None))
+            with faults.noting():
+                if body.examples is not None:
+                    dataset = parse_inline(body.examples, limits, field="examples", **body.columns)
+                else:
+                    dataset = find_dataset(body.dataset_id or "", "dataset_id")
+            with faults.noting():
+                if body.test_examples is not None:
+                    test = parse_inline(body.test_examples, limits, field="test_examples", **body.columns)
+                elif body.test_dataset_id is not None:
+                    test = find_dataset(body.test_dataset_id, "test_dataset_id")
+            faults.refuse()
+        assert dataset is not None
+        return check_fit(ValidSubmission(spec, body.spec.name, dataset, test, body.examples is not None, body.columns))
 
 
 @dataclass(frozen=True, slots=True)
 class FormSubmission:
-    """A multipart body: the spec as JSON, and one or two spooled files."""
+    """A multipart body: the spec as JSON, one or two spooled files, and the names of their columns."""
 
     raw_spec: bytes
     dataset: IO[bytes]
     test: IO[bytes] | None
+    columns: Mapping[str, str] = field(default_factory=dict)  #: `text_column` and `label_column`, if given
 
     def digest(self) -> str:
-        """SHA-256 of the canonical spec and the bytes of the files."""
+        """SHA-256 of the canonical spec, the bytes of the files and the names of the columns."""
         spec = json.dumps(parse_json(self.raw_spec, "spec"), sort_keys=True, separators=(",", ":"))
         parts = [hashlib.sha256(spec.encode()).hexdigest()]
         parts += [_file_digest(file) for file in (self.dataset, self.test) if file is not None]
+        if self.columns:
+            parts.append(json.dumps(self.columns, sort_keys=True))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def validate(self, settings: Settings, find_dataset: FindDataset) -> ValidSubmission:  # noqa: ARG002
         """Parse and check the spec and the files. Raises the same errors as `JsonSubmission.validate`."""
         body = read_model(SelectionSpec, parse_json(self.raw_spec, "spec"), "spec")
         spec = check_spec(body, settings)
+        faults = Faults()
+        dataset: ParsedDataset | None = None
+        test: ParsedDataset | None = None
         with invalid_inputs(inline=False):
-            dataset = _parse_file(self.dataset, settings, "dataset")
-            test = None if self.test is None else _parse_file(self.test, settings, "test")
-        return check_fit(ValidSubmission(spec, body.name, dataset, test))
+            with faults.noting():
+                dataset = _parse_file(self.dataset, settings, "dataset", self.columns)
+            if self.test is not None:
+                with faults.noting():
+                    test = _parse_file(self.test, settings, "test", self.columns)
+            faults.refuse()
+        assert dataset is not None
+        return check_fit(ValidSubmission(spec, body.name, dataset, test, columns=self.columns))
 
 
 RawSubmission = JsonSubmission | FormSubmission
@@ -136,20 +154,16 @@ def check_spec(spec: SelectionSpec, settings: Settings) -> StoredSpec:
 
 
 def check_fit(submission: ValidSubmission) -> ValidSubmission:
-    """Check that the dataset has the labels and the number of rows that the spec needs.
+    """Check that the dataset has the labels and the number of rows that the spec needs, and add the warnings.
 
     Raises:
         RefusedInput: labels do not match the verbalizer, or there are too few rows.
     """
     test = None if submission.test is None else submission.test.examples
     problem = Problem(submission.spec.task, submission.dataset.examples, test)
-    mismatches = find_mismatches(problem.task.labels, problem.examples, "dataset")
-    mismatches += find_mismatches(problem.task.labels, test, "test") if test is not None else []
-    if mismatches:
-        raise as_problem(mismatches, inline=submission.is_inline)
-    with invalid_inputs(inline=submission.is_inline):
-        split_examples(problem, submission.spec.config)
-    return submission
+    with invalid_inputs(inline=submission.is_inline, columns=submission.columns):
+        split = split_examples(problem, submission.spec.config)
+    return replace(submission, warnings=split.notes)
 
 
 def parsing_limits(settings: Settings) -> ParsingLimits:
@@ -180,9 +194,9 @@ def _collect(found: list[InvalidInput], build: Callable[[], _Built]) -> _Built |
         return None
 
 
-def _parse_file(file: IO[bytes], settings: Settings, field: str) -> ParsedDataset:
+def _parse_file(file: IO[bytes], settings: Settings, name: str, columns: Mapping[str, str]) -> ParsedDataset:
     with _on_disk(file, settings) as path:
-        return parse_dataset(path, parsing_limits(settings), field=field)
+        return parse_dataset(path, parsing_limits(settings), field=name, **columns)
 
 
 @contextmanager

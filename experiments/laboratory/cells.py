@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from lens_engine import __version__
-from lens_engine.config import SelectionConfig
+from lens_engine.config import LabelOptions, SelectionConfig
 from lens_engine.pricing.prices import count_pairs
 from lens_engine.types import Example, Record
 
@@ -70,7 +70,10 @@ class _Cell(Record):
         Equal keys mean equal figures on one machine. A model is identified by its reference. Options that do not
         affect the outcome are left out, so that changing a LENS option does not invalidate cached rivals.
         """
-        cell = self.model_dump(mode="json") | {"config": self._decisive()}
+        decisive = self._decisive()
+        if self.config.labels == LabelOptions():  # the key of before there were these options
+            del decisive["labels"]
+        cell = self.model_dump(mode="json") | {"config": decisive}
         if self.bench.test_rows == "file":  # the key of before there was a choice
             del cell["bench"]["test_rows"]
         content: dict[str, Any] = {"lens": __version__, "dataset": dataset_sha256, "cell": cell}

@@ -15,7 +15,7 @@ from lens_engine.types import StopReason
 
 def select(
     train: Annotated[
-        Path, typer.Argument(help="Labelled examples: a CSV, JSONL or Parquet file with `text` and `label`.")
+        Path, typer.Argument(help="Labelled examples: a CSV, JSONL or Parquet file with columns for text and label.")
     ],
     template: Annotated[
         str, typer.Option(help="Prompt with one {text} followed by one {label}, e.g. '{text} It was {label}.'")
@@ -26,6 +26,12 @@ def select(
     test: Annotated[
         Path | None, typer.Option(help="Test rows for the report; default: 25 % of TRAIN is held out.")
     ] = None,
+    text_column: Annotated[
+        str, typer.Option(metavar="NAME", help="Name of the column of texts, in TRAIN and TEST.")
+    ] = "text",
+    label_column: Annotated[
+        str, typer.Option(metavar="NAME", help="Name of the column of labels, in TRAIN and TEST.")
+    ] = "label",
     model: Annotated[
         str, typer.Option(help="Model: a bundled name, a folder, a .gguf file, or a Hugging Face hub id.")
     ] = BUNDLED_MODEL,
@@ -100,7 +106,7 @@ def select(
             check_output(output)
             check_output(classifier, "--classifier")
             task, config = read_task(template, verbalizer, separator), read_config(preset, seed, method, option or [])
-            run = SelectionRun.prepare(Sources(train, test), task, config)
+            run = SelectionRun.prepare(Sources(train, test, text_column, label_column), task, config)
             console = Console(stderr=True)
             run.show_notes(console)
             choice = ModelChoice(model, dtype, device, actors, ray_address)

@@ -12,11 +12,12 @@ from lens_cli.signals import StopRequest
 from lens_cli.views.progress import SelectionBar, selection_bar
 from lens_engine.config import SelectionConfig
 from lens_engine.disk.replace_file import replace_file
+from lens_engine.errors import Faults
 from lens_engine.language_model.open_model import LanguageModel, open_model
 from lens_engine.metering.progress import Progress
 from lens_engine.pipeline import select_support_examples
 from lens_engine.pricing.estimate import CostEstimate
-from lens_engine.reading import ParsingLimits, parse_dataset
+from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
@@ -29,10 +30,33 @@ from lens_engine.types import StopReason
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The files of a dataset."""
+    """The files of a dataset, and the names of their columns."""
 
     train: Path
     test: Path | None
+    text_column: str = "text"
+    label_column: str = "label"
+
+    def read(self) -> tuple[ParsedDataset, ParsedDataset | None]:
+        """Read both files.
+
+        Raises:
+            InvalidDataset: the error lists the faults of both files.
+            OSError: a file cannot be read.
+        """
+        faults, dataset, test = Faults(), None, None
+        with faults.noting():
+            dataset = self._parse(self.train, "dataset")
+        if self.test is not None:
+            with faults.noting():
+                test = self._parse(self.test, "test")
+        faults.refuse()
+        assert dataset is not None
+        return dataset, test
+
+    def _parse(self, path: Path, field: str) -> ParsedDataset:
+        limits = ParsingLimits.of_own_files()
+        return parse_dataset(path, limits, field=field, text_column=self.text_column, label_column=self.label_column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +86,12 @@ class SelectionRun:
             InvalidInput: with the field, and the row if one is to blame.
             OSError: a file cannot be read.
         """
-        limits = ParsingLimits.of_own_files()
-        test = None if sources.test is None else parse_dataset(sources.test, limits, field="test")
-        dataset = parse_dataset(sources.train, limits, field="dataset")
+        dataset, test = sources.read()
         problem = Problem(task, dataset.examples, None if test is None else test.examples)
-        split_examples(problem, config)
+        split = split_examples(problem, config)
         notes = [f"dataset: {warning}" for warning in dataset.warnings]
         notes += [f"test: {warning}" for warning in (test.warnings if test is not None else ())]
-        return cls(problem, config, tuple(notes))
+        return cls(problem, config, (*notes, *split.notes))
 
     def show_notes(self, console: Console) -> None:
         for note in self.notes:

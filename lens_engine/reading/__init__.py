@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from io import BufferedReader
 from pathlib import Path
 
-from lens_engine.errors import InvalidDataset, RowProblem
-from lens_engine.reading.columns import TEXT
+from lens_engine.errors import InputProblem, InvalidDataset
+from lens_engine.reading.columns import LABEL, TEXT, LabelledColumns
 from lens_engine.reading.content_format import NUM_SNIFFED_BYTES, FileFormat, detect_format
 from lens_engine.reading.csv_rows import read_csv_rows
 from lens_engine.reading.errors import DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
@@ -32,10 +32,10 @@ __all__ = [
     "DatasetEmpty",
     "DatasetFormat",
     "DatasetTooLarge",
+    "InputProblem",
     "InvalidDataset",
     "ParsedDataset",
     "ParsingLimits",
-    "RowProblem",
     "TextRow",
     "UnsupportedDatasetFormat",
     "parse_dataset",
@@ -51,17 +51,28 @@ _READERS: dict[FileFormat, Callable[[BufferedReader, RowSink], None]] = {
 }
 
 
-def parse_dataset(path: Path, limits: ParsingLimits, *, field: str = "dataset") -> ParsedDataset:
+def parse_dataset(
+    path: Path,
+    limits: ParsingLimits,
+    *,
+    field: str = "dataset",
+    text_column: str = TEXT,
+    label_column: str = LABEL,
+) -> ParsedDataset:
     """The labelled texts of a file. The file's content decides the format, not its name.
 
-    `field` is the name of the dataset in error messages. The call blocks while it reads; an event loop should call it
-    in a thread.
+    The call blocks while it reads; an event loop should call it in a thread.
+
+    Args:
+        field: name of the dataset in error messages.
+        text_column: name of the column of texts.
+        label_column: name of the column of labels.
 
     Raises:
         InvalidDataset: the content is wrong; also the subclasses in `lens_engine.reading.errors`. No content raises
             another error.
     """
-    rows = RowCollector(limits, field)
+    rows = RowCollector(limits, field, LabelledColumns.of(text_column, label_column))
     return rows.finish(_read(path, rows))
 
 
@@ -84,27 +95,37 @@ def read_texts(path: Path, limits: ParsingLimits, *, column: str = TEXT, field: 
     return tuple(rows.rows)
 
 
-def read_examples(path: str | Path) -> list[Example]:
-    """The labelled texts of a trusted CSV, JSONL or Parquet file with columns `text` and `label`.
+def read_examples(path: str | Path, *, text_column: str = TEXT, label_column: str = LABEL) -> list[Example]:
+    """The labelled texts of a trusted CSV, JSONL or Parquet file.
 
     The file's content decides the format, not its name. Blank rows are left out. `parse_dataset` also returns warnings.
+
+    Args:
+        text_column: name of the column of texts.
+        label_column: name of the column of labels.
 
     Raises:
         InvalidDataset: a column is missing, or a row is bad; the error lists the first bad rows.
         OSError: the file cannot be read.
     """
-    return list(parse_dataset(Path(path), ParsingLimits.of_own_files()).examples)
+    limits = ParsingLimits.of_own_files()
+    return list(parse_dataset(Path(path), limits, text_column=text_column, label_column=label_column).examples)
 
 
 def parse_inline(
-    examples: Sequence[Mapping[str, object]], limits: ParsingLimits, *, field: str = "examples"
+    examples: Sequence[Mapping[str, object]],
+    limits: ParsingLimits,
+    *,
+    field: str = "examples",
+    text_column: str = TEXT,
+    label_column: str = LABEL,
 ) -> ParsedDataset:
-    """The labelled texts of a JSON body, by the rules of JSONL.
+    """The labelled texts of a JSON body, by the rules of JSONL. A column is a key of each object.
 
     Raises:
         InvalidDataset: as `parse_dataset`.
     """
-    rows = RowCollector(limits, field)
+    rows = RowCollector(limits, field, LabelledColumns.of(text_column, label_column))
     for item in examples:
         add_value(item, rows)
     return rows.finish("inline")

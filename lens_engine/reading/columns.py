@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Never
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.text_checks import show_name, show_names
@@ -24,6 +25,32 @@ class WantedColumns:
     @property
     def names(self) -> tuple[str, ...]:
         return (self.text,) if self.label is None else (self.text, self.label)
+
+    @property
+    def parameters(self) -> str:
+        """The parameters that name the columns, for a message."""
+        return "text_column" if self.label is None else "text_column, label_column"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledColumns(WantedColumns):
+    """The names of the columns of labelled texts."""
+
+    label: str = LABEL
+
+    @classmethod
+    def of(cls, text: str, label: str) -> "LabelledColumns":
+        """
+        Raises:
+            InvalidDataset: the two names are equal.
+        """
+        if text == label:
+            raise InvalidDataset(
+                f"the column {show_name(text)} cannot hold both texts and labels; name two columns "
+                "(text_column, label_column)",
+                field="label_column",
+            )
+        return cls(text, label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +74,17 @@ def find_columns(names: Sequence[str], wanted: WantedColumns, field: str) -> Col
             f"the dataset has more than {MAX_COLUMNS:,} columns; keep {' and '.join(wanted.names)}", field=field
         )
     _refuse_repeated(names, wanted, field)
-    for name in wanted.names:
-        if name not in names:
-            _refuse_missing(name, names, wanted, field)
+    missing = [name for name in wanted.names if name not in names]
+    if missing:
+        _refuse_missing(missing, names, wanted, field)
     unused = tuple(name for name in names if name not in wanted.names)
     label = None if wanted.label is None else names.index(wanted.label)
     return Columns(names.index(wanted.text), label, len(names), unused)
 
 
-def describe_unused(names: Sequence[str]) -> str:
+def describe_unused(names: Sequence[str], wanted: WantedColumns) -> str:
     """The warning that names the unused columns."""
-    return f"columns other than text and label are not used: {show_names(names)}"
+    return f"columns other than {' and '.join(wanted.names)} are not used: {show_names(names)}"
 
 
 def _refuse_repeated(names: Sequence[str], wanted: WantedColumns, field: str) -> None:
@@ -71,27 +98,34 @@ def _refuse_repeated(names: Sequence[str], wanted: WantedColumns, field: str) ->
         )
 
 
-def _refuse_missing(name: str, names: Sequence[str], wanted: WantedColumns, field: str) -> None:
+def _refuse_missing(missing: Sequence[str], names: Sequence[str], wanted: WantedColumns, field: str) -> Never:
+    shown = " and ".join(map(show_name, missing))
+    there_is = "there is no column" if len(missing) == 1 else "there are no columns"
     raise InvalidDataset(
-        f"there is no column named exactly {show_name(name)}; columns found: {show_names(names)}; "
-        f"{_advise(name, names, wanted)}",
-        field=_path(name, wanted, field),
+        f"{there_is} named exactly {shown}; columns found: {show_names(names)}; {_advise(missing, names, wanted)}",
+        field=_path(missing[0], wanted, field),
     )
 
 
-def _advise(missing: str, names: Sequence[str], wanted: WantedColumns) -> str:
+def _advise(missing: Sequence[str], names: Sequence[str], wanted: WantedColumns) -> str:
     if len(names) == 1:
         for character, separator in _SEPARATORS.items():
             if character in names[0]:
                 return f"the file looks like {separator}-separated: save it with commas"
-    near = [name for name in names if name.strip().casefold() == missing.casefold()]
-    if near:
-        return f"rename {show_name(near[0])} to {show_name(missing)}"
-    columns = "the column" if wanted.label is None else "the columns"
+    near = {name: [found for found in names if _is_near(found, name) and found not in wanted.names] for name in missing}
+    renames = " and ".join(f"{show_name(found[0])} to {show_name(name)}" for name, found in near.items() if found)
+    what = "the column" if len(wanted.names) == 1 else "the columns"
+    other_names = f"name {what} to read ({wanted.parameters})"
+    if renames:
+        return f"rename {renames}, or {other_names}"
     return (
-        f"the first line of a CSV file, or the keys of each JSON object, must name {columns} "
-        f"{' and '.join(wanted.names)}"
+        f"the first line of a CSV file, or the keys of each JSON object, must name {what} "
+        f"{' and '.join(wanted.names)}; otherwise {other_names}"
     )
+
+
+def _is_near(found: str, wanted: str) -> bool:
+    return found.strip().casefold() == wanted.strip().casefold()
 
 
 def _path(column: str, wanted: WantedColumns, field: str) -> str:

@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import Never
 
-from lens_engine.errors import InvalidDataset, RowProblem
-from lens_engine.reading.columns import LABEL, TEXT, WantedColumns, describe_unused
+from lens_engine.errors import InputProblem, InvalidDataset
+from lens_engine.reading.columns import LabelledColumns, describe_unused
 from lens_engine.reading.errors import DatasetEmpty, DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.parsed_dataset import DatasetFormat, ParsedDataset
@@ -15,12 +15,11 @@ from lens_engine.reading.text_checks import (
     MAX_SHOWN,
     ZERO_WIDTH,
     find_fault,
-    find_lookalikes,
     is_blank,
-    show_name,
     show_names,
 )
 from lens_engine.rows.problem import example_bytes
+from lens_engine.task.wording import show_count
 from lens_engine.types import Example
 
 _MAX_UNUSED_KEPT = 100
@@ -32,10 +31,11 @@ class RowCollector(RowSink):
 
     keeps_bad_rows = False
 
-    def __init__(self, limits: ParsingLimits, field: str) -> None:
-        super().__init__(limits, field, WantedColumns())
+    def __init__(self, limits: ParsingLimits, field: str, columns: LabelledColumns) -> None:
+        super().__init__(limits, field, columns)
+        self._text, self._label = columns.text, columns.label
         self._examples: list[Example] = []
-        self._problems: list[RowProblem] = []
+        self._problems: list[InputProblem] = []
         self._labels: dict[str, None] = {}
         self._unused: dict[str, None] = {}
         self._digest = hashlib.sha256()
@@ -58,15 +58,15 @@ class RowCollector(RowSink):
         has_text, has_label = not is_blank(text), not is_blank(label)
         if text is None or not has_text:
             self._num_without_content += not has_label
-            self.note(TEXT, "is blank; write a text or delete the row", line=line)
+            self.note(self._text, "is blank; write a text or delete the row", line=line)
         elif label is None or not has_label:
-            self.note(LABEL, "is empty; give the row a label or delete it", line=line)
+            self.note(self._label, "is empty; give the row a label or delete it", line=line)
         elif fault := find_fault(text, self.limits.max_text_characters):
-            self.note(TEXT, fault, line=line)
+            self.note(self._text, fault, line=line)
         elif fault := find_fault(label, self.limits.max_label_characters):
-            self.note(LABEL, fault, line=line)
+            self.note(self._label, fault, line=line)
         else:
-            self._keep(Example(self.next_row, text, label))
+            self._keep(Example(self.next_row, text, label, line))
 
     def note(self, column: str | None, fault: str, *, line: int | None = None) -> None:
         self.refuse_if_full()
@@ -74,7 +74,7 @@ class RowCollector(RowSink):
             place = f"row {self.next_row}" if line is None else f"row {self.next_row} (line {line})"
             detail = f"{place} {fault}" if column is None else f"{place}: `{column}` {fault}"
             field = self.field if column is None else f"{self.field}.{column}"
-            self._problems.append(RowProblem(self.next_row, field, detail))
+            self._problems.append(InputProblem(field, detail, self.next_row))
         self._num_bad += 1
 
     def stop(self, fault: str, *, line: int | None = None) -> Never:
@@ -128,13 +128,10 @@ class RowCollector(RowSink):
         self._labels[example.label] = None
         if len(self._labels) > self.limits.max_labels:
             detail = (
-                f"row {example.row} brings more than {self.limits.max_labels:,} different labels "
-                f"({show_names(list(self._labels))}); are the columns text and label swapped?"
+                f"{example.place} brings more than {self.limits.max_labels:,} different labels "
+                f"({show_names(list(self._labels))}); are the columns {self._text} and {self._label} swapped?"
             )
-            field = f"{self.field}.{LABEL}"
-            raise InvalidDataset(
-                detail, field=field, row=example.row, problems=(RowProblem(example.row, field, detail),)
-            )
+            raise InvalidDataset(detail, field=f"{self.field}.{self._label}", row=example.row)
 
     def _refuse_rows(self) -> Never:
         first = self._problems[0]
@@ -144,15 +141,14 @@ class RowCollector(RowSink):
         raise InvalidDataset(message, field=first.field, row=first.row, problems=tuple(self._problems))
 
     def _warnings(self) -> tuple[str, ...]:
-        found = [
-            f"the labels {' and '.join(map(show_name, group[:MAX_SHOWN]))} differ only in case, spaces "
-            "or Unicode form; they are kept apart"
-            for group in find_lookalikes(self._labels)[:MAX_SHOWN]
-        ]
+        found = list[str]()
         if self._unused:
-            found.append(describe_unused(list(self._unused)))
+            found.append(describe_unused(list(self._unused), self.columns))
         if self.num_blank:
-            found.append(f"{self.num_blank:,} blank rows were skipped and are not counted in row numbers")
+            are = "is" if self.num_blank == 1 else "are"
+            found.append(
+                f"{show_count(self.num_blank, 'blank row', 'was')} skipped and {are} not counted in row numbers"
+            )
         if self._bidi_rows:
             found.append(_describe_invisible("bidirectional control", self._bidi_rows))
         if self._zero_width_rows:
@@ -162,4 +158,8 @@ class RowCollector(RowSink):
 
 def _describe_invisible(kind: str, rows: Sequence[int]) -> str:
     first = ", ".join(map(str, rows[:MAX_SHOWN]))
-    return f"{len(rows):,} rows hold {kind} characters, which are invisible; they are kept (first rows: {first})"
+    hold = "holds" if len(rows) == 1 else "hold"
+    return (
+        f"{show_count(len(rows), 'row')} {hold} {kind} characters, which are invisible; they are kept "
+        f"(first rows: {first})"
+    )

@@ -1,8 +1,7 @@
 """Checks of a single string, and the form of names in messages."""
 
 import re
-import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 MAX_SHOWN = 10
 """Largest number of names or rows in one message."""
@@ -45,19 +44,6 @@ def show_names(names: Sequence[object]) -> str:
     """The first names, and the number of further names."""
     shown = ", ".join(show_name(name) for name in names[:MAX_SHOWN])
     return f"{shown} and {len(names) - MAX_SHOWN:,} more" if len(names) > MAX_SHOWN else shown
-
-
-def find_lookalikes(labels: Iterable[str]) -> list[tuple[str, ...]]:
-    """Groups of labels that differ only in Unicode form, case or spaces."""
-    groups: dict[str, list[str]] = {}
-    for label in labels:
-        groups.setdefault(_fold(label), []).append(label)
-    return [tuple(group) for group in groups.values() if len(group) > 1]
-
-
-def _fold(label: str) -> str:
-    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", label).casefold())
-    return " ".join(folded.split())
 
 
 def _escape(character: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Never
 
-from lens_engine.errors import InvalidDataset, RowProblem
+from lens_engine.errors import InputProblem, InvalidDataset
 from lens_engine.reading.columns import WantedColumns
 from lens_engine.reading.errors import DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
@@ -52,7 +52,7 @@ class TextCollector(RowSink):
 
     def stop(self, fault: str, *, line: int | None = None) -> Never:
         place = f"row {self.next_row}" if line is None else f"row {self.next_row} (line {line})"
-        problem = RowProblem(self.next_row, self.field, f"{place} {fault}")
+        problem = InputProblem(self.field, f"{place} {fault}", self.next_row)
         raise InvalidDataset(problem.detail, field=self.field, row=problem.row, problems=(problem,))
 
     def skip_columns(self, names: Sequence[str]) -> None:

@@ -26,10 +26,15 @@ def add_value(value: object, rows: RowSink, *, line: int | None = None) -> None:
 
 def _add_mapping(item: Mapping[str, object], rows: RowSink, line: int | None) -> None:
     columns = rows.columns
-    for column in columns.names:
-        if column not in item:
-            rows.note(column, f"is missing; keys found: {show_names(list(item)) or 'none'}", line=line)
-            return
+    missing = [column for column in columns.names if column not in item]
+    if missing:
+        found = f"keys found: {show_names(list(item)) or 'none'}"
+        if len(missing) == 1:
+            rows.note(missing[0], f"is missing; {found}", line=line)
+        else:
+            advice = f"name the keys to read ({columns.parameters})"
+            rows.note(None, f"has no keys {show_names(missing)}; {found}; rename them, or {advice}", line=line)
+        return
     text, label = item[columns.text], None if columns.label is None else _write_integer(item[columns.label])
     if not isinstance(text, str | None):
         rows.note(columns.text, _refuse_type(text), line=line)

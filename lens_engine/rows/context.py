@@ -64,14 +64,16 @@ def fit_to_context(rows: SplitRows, task: Task, scorer: LabelScorer, config: Sel
     if longest <= ruler.room:
         return FittedRows(rows)
     if config.too_long == "reject":
+        example = _longest_example(rows, ruler)
         raise PromptTooLong(
-            f"the longest prompt would have {longest} tokens and the model takes {ruler.room}; shorten the longest "
-            'texts, use fewer demonstrations, or set too_long to "skip_example" or "trim_input"',
+            f"the longest prompt would have {longest} tokens and the model takes {ruler.room}; the longest example is "
+            f"{example.place}; shorten the longest texts, use fewer demonstrations, or set too_long to "
+            '"skip_example" or "trim_input"',
             field="options.too_long",
-            row=_longest_row(rows, ruler),
+            row=example.row,
         )
     fitted = _trim(rows, ruler) if config.too_long == "trim_input" else _skip(rows, ruler)
-    check_sizes(fitted.rows, task.labels, config)
+    check_sizes(fitted.rows, config)
     return fitted
 
 
@@ -92,9 +94,9 @@ def _longest_prompt(rows: SplitRows, ruler: _Ruler) -> int:
     return sum(demonstrations[: ruler.num_demonstrations]) + queries
 
 
-def _longest_row(rows: SplitRows, ruler: _Ruler) -> int:
+def _longest_example(rows: SplitRows, ruler: _Ruler) -> Example:
     lengths = ruler.demonstrations(rows.candidates)
-    return rows.candidates[lengths.index(max(lengths))].row
+    return rows.candidates[lengths.index(max(lengths))]
 
 
 def _skip(rows: SplitRows, ruler: _Ruler) -> FittedRows:

@@ -43,8 +43,9 @@ def prepare_run(
     Raises:
         InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
     """
-    task = problem.task
-    fitted = fit_to_context(split_examples(problem, config), task, scorer, config)
+    split = split_examples(problem, config)
+    task = split.task
+    fitted = fit_to_context(split, task, scorer, config)
     prices = Prices(fitted.rows, config, measure_lengths(fitted.rows, task, scorer))
     run = Run(task, config, fitted.rows, prices, fine_tuner, scorer.identity.dtype)
     method = make_method(run)
@@ -73,6 +74,7 @@ def estimate_cost(problem: Problem, scorer: LabelScorer, config: SelectionConfig
         InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
     """
     prepared = prepare_run(problem, scorer, config)
-    pace = measure_pace(prepared.run.rows, problem.task, scorer)
-    by_words = estimate_by_words(prepared.run.rows, problem.task, config.classifier.fit_rows)
+    run = prepared.run
+    pace = measure_pace(run.rows, run.task, scorer)
+    by_words = estimate_by_words(run.rows, run.task, config.classifier.fit_rows)
     return CostEstimate.at_pace(price_run(prepared.run, prepared.method), pace, by_words)

@@ -15,6 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from lens_engine.errors import InvalidDataset, InvalidTemplate, InvalidVerbalizer
+from lens_engine.task.label_forms import advise_options, compare_labels
+from lens_engine.task.wording import show_label
 from lens_engine.types import Example, IndexArray, Permutation
 
 SLOTS = ("text", "label")
@@ -22,7 +24,6 @@ CONTENT_FREE_TEXT = "N/A"
 """The content-free input of contextual calibration (Zhao et al., 2021)."""
 
 _MAX_PATTERN_CHARACTERS = 20_000
-_MAX_SHOWN_CHARACTERS = 40
 
 
 @dataclass(frozen=True)
@@ -84,10 +85,7 @@ class Verbalizer:
                 )
             key = unicodedata.normalize("NFC", word)
             if key in seen:
-                raise InvalidVerbalizer(
-                    f"labels {seen[key]!r} and {label!r} share the label word {word!r}; give each a word of its own",
-                    field=f"verbalizer.{label}",
-                )
+                raise _shared_word(seen[key], label, word)
             seen[key] = label
 
     @property
@@ -124,7 +122,12 @@ class Task:
         """
         for example in examples:
             if example.label not in self.label_indices:
-                raise missing_label_word(example.label, example.row, field)
+                raise InvalidDataset(
+                    f"{example.place} has the label {show_label(example.label)}, which has no label word; "
+                    "add the label to the verbalizer",
+                    field=f"{field}.label",
+                    row=example.row,
+                )
         return np.array([self.label_indices[example.label] for example in examples], dtype=np.intp)
 
     def render_query(self, text: str) -> str:
@@ -149,18 +152,17 @@ class Task:
         return "".join(self.render_prefix(demonstrations)) + self.render_query(text)
 
 
-def missing_label_word(label: str, row: int, field: str) -> InvalidDataset:
-    """The error for a row whose label has no label word; `field` is the caller's name of the dataset."""
-    return InvalidDataset(
-        f"row {row} has the label {show_label(label)}, which has no label word; add the label to the verbalizer",
-        field=f"{field}.label",
-        row=row,
+def _shared_word(label: str, other: str, word: str) -> InvalidVerbalizer:
+    likeness = compare_labels(other, label)
+    advice = "give each a word of its own"
+    if likeness is not None:
+        advice = (
+            f"the labels differ only in {likeness.difference}: remove one of them from the verbalizer, and "
+            f"{advise_options(likeness.options)}"
+        )
+    return InvalidVerbalizer(
+        f"labels {label!r} and {other!r} share the label word {word!r}; {advice}", field=f"verbalizer.{other}"
     )
-
-
-def show_label(label: str) -> str:
-    """A label for a message; a long one is cut."""
-    return repr(label if len(label) <= _MAX_SHOWN_CHARACTERS else f"{label[:_MAX_SHOWN_CHARACTERS]}…")
 
 
 def _parse_pattern(pattern: str) -> tuple[str, str, str]:

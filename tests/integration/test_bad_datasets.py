@@ -22,7 +22,7 @@ from app.database import Database
 from app.models import Dataset, Example
 from app.settings import Settings
 from tests.integration.refused_submissions import CANARY, GOOD_ROWS, NUM_GOOD, Intake, Refusal, pointer_to
-from tests.integration.samples import make_spec
+from tests.integration.samples import SMALL_OPTIONS, make_spec
 from tests.unit.lens_engine.reading.dataset_uploads import Row, to_mappings, write_csv, write_jsonl, write_parquet
 from tests.unit.lens_engine.reading.dataset_uploads import write_table as write_arrow
 
@@ -111,6 +111,7 @@ ODD_TEXT = Refusal("invalid-dataset", ("/dataset/text",))
 ODD_LABEL = Refusal("invalid-dataset", ("/dataset/label",))
 BAD_ROW = Refusal("invalid-dataset", (pointer_to("csv", None),))
 TOO_RARE = Refusal("class-too-small", ("/dataset/label",))
+BOTH_TOO_RARE = Refusal("class-too-small", ("/dataset/label", "/dataset/label"))
 UNHEARD = Refusal("invalid-verbalizer", ("/spec/verbalizer/negative",))
 FOREIGN = Refusal("unsupported-media-type", ("/dataset",), 415)
 
@@ -160,9 +161,13 @@ BAD_FILES: list[tuple[str, Callable[[], bytes], Refusal]] = [
     (
         "every text with both labels",
         lambda: write_csv([(text, label) for text in TEXTS for label in ("positive", "negative")]),
-        ODD,
+        BOTH_TOO_RARE,
     ),
-    ("one text over and over", lambda: write_csv([(CANARY, "positive")] * 50 + [("b", "negative")] * 50), TOO_RARE),
+    (
+        "one text over and over",
+        lambda: write_csv([(CANARY, "positive")] * 50 + [("b", "negative")] * 50),
+        BOTH_TOO_RARE,
+    ),
 ]
 
 
@@ -298,16 +303,59 @@ def test_mark_and_mixed_line_ends_of_a_spreadsheet_are_taken(intake: Intake, dat
         assert session.scalars(select(Example.text).order_by(Example.row)).all() == TEXTS
 
 
-def test_labels_that_look_alike_are_taken_with_a_warning(intake: Intake, database: Database) -> None:
+def test_labels_that_look_alike_are_taken_with_a_warning(intake: Intake) -> None:
     words = {"positive": "caf\u00e9", "negative": "cafe\u0301"}
     rows: list[Row] = [(text, words[label or ""]) for text, label in GOOD_ROWS]
     response = intake.send_rows(rows, "jsonl", verbalizer={words["positive"]: "great", words["negative"]: "bad"})
 
     assert response.status_code == 202, response.text
+    (warning,) = [warning for warning in response.json()["warnings"] if "differ only" in warning]
+    assert "differ only in Unicode form, and are kept apart" in warning
+
+
+def test_labels_are_read_alike_where_the_options_say_so(intake: Intake, database: Database) -> None:
+    rows: list[Row] = [
+        (text, f" {label or ''}".upper() if place < 6 else label) for place, (text, label) in enumerate(GOOD_ROWS)
+    ]
+
+    refused = intake.send_rows(rows, "csv")
+    assert "options.labels.casefold and options.labels.strip to true" in refused.json()["errors"][0]["detail"]
+    intake.assert_nothing_kept()
+    response = intake.send_rows(rows, "csv", options={**SMALL_OPTIONS, "labels": {"strip": True, "casefold": True}})
+
+    assert response.status_code == 202, response.text
+    told = [warning for warning in response.json()["warnings"] if "label read as" in warning]
+    assert told == [
+        "3 rows have a label read as 'positive': ' POSITIVE' (3)",
+        "3 rows have a label read as 'negative': ' NEGATIVE' (3)",
+    ]
     with database.session_scope() as session:
-        (warning,) = session.scalars(select(Dataset.warnings)).one()
-    assert "Unicode form" in warning
-    assert response.json()["warnings"] == [f"dataset: {warning}"]
+        assert session.scalars(select(Dataset.label_counts)).one()[" POSITIVE"] == 3
+
+
+def test_rare_label_is_left_out_where_the_options_say_so(intake: Intake) -> None:
+    rows: list[Row] = [*GOOD_ROWS, ("so so", "mixed")]
+    verbalizer = {"positive": "great", "mixed": "fair", "negative": "bad"}
+
+    options = {**SMALL_OPTIONS, "num_demonstrations": 3, "filtering": {"initial_score_size": 8, "keep": 6}}
+    refused = intake.send_rows(rows, "csv", verbalizer=verbalizer, options=options)
+    assert "label 'mixed' has 1 row and needs at least" in refused.json()["detail"]
+    options["labels"] = {"rare": "drop"}
+    response = intake.send_rows(rows, "csv", verbalizer=verbalizer, options=options)
+
+    assert response.status_code == 202, response.text
+    told = "the label 'mixed' was left out of the task, with 1 row: it is too rare"
+    assert told in response.json()["warnings"]
+
+
+def test_bad_rows_of_both_files_are_in_one_answer(intake: Intake) -> None:
+    bad = write_csv([*GOOD_ROWS, ("", "positive")])
+
+    body = intake.assert_refused(
+        intake.send_file(bad, bad),
+        Refusal("invalid-dataset", (pointer_to("csv", "text"), f"/test/rows/{NUM_GOOD}/text")),
+    )
+    assert body["detail"].startswith("2 faults; the first: row 60")
 
 
 @pytest.mark.parametrize("name", ["data.csv", "..", "../../data.gz"])

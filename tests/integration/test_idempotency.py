@@ -52,6 +52,21 @@ def test_other_body_under_the_same_key_is_refused(client: TestClient, database: 
     assert count_selections(database) == 1
 
 
+def test_other_columns_under_the_same_key_are_refused(client: TestClient) -> None:
+    def post_columns(**columns: str) -> Any:
+        content = make_csv().replace(b"text,label", b"text,text2", 1)
+        return client.post(
+            "/selections",
+            files={"dataset": ("d.csv", content)},
+            data={"spec": json.dumps(make_spec()), **columns},
+            headers={"Idempotency-Key": "k"},
+        )
+
+    assert post_columns(label_column="text2").status_code == 202
+    assert post_columns(label_column="text2").headers["idempotent-replayed"] == "true"
+    problem_of(post_columns(label_column="label"), 422, "idempotency-mismatch")
+
+
 def test_other_file_under_the_same_key_is_refused(client: TestClient) -> None:
     def post_file(content: bytes) -> Any:
         parts = {"dataset": ("d.csv", content)}

@@ -18,9 +18,9 @@ from app.database import Database, create_database
 from app.models import Base
 from app.schema import alembic_config, current_revision, downgrade_schema, head_revision, upgrade_schema
 from app.selections.schemas import SelectionOut, SupportExamplesOut
-from app.selections.spec import SPEC_VERSION, StoredSpec
+from app.selections.spec import StoredSpec
 from app.settings import Settings
-from lens_engine.config import PresetName
+from lens_engine.config import LabelOptions, PresetName
 from lens_engine.presets import overlay_options, resolve_config
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections
@@ -82,7 +82,7 @@ def config_before_classifiers(preset: PresetName, **options: Any) -> dict[str, A
     config = resolve_config(preset, {"search": {"objective": "accuracy"}, **options}).model_dump(mode="json")
     for group, new in NEW_OPTIONS.items():
         config[group] = {name: value for name, value in config[group].items() if name not in new}
-    del config["classifier"]
+    del config["classifier"], config["labels"]
     return config
 
 
@@ -209,7 +209,7 @@ def test_selection_of_an_older_release_is_readable_after_the_upgrade(empty_datab
         with database.session_scope() as session:
             stored, version, seen = session.execute(text("SELECT spec, spec_version, progress FROM selections")).one()
             report = session.execute(text("SELECT result FROM reports")).scalar_one()
-        assert (StoredSpec.model_validate(stored).config.budget.max_pairs, version) == (500, SPEC_VERSION)
+        assert (StoredSpec.model_validate(stored).config.budget.max_pairs, version) == (500, 3)
         assert seen == {"phase": "search", "pairs_done": 3, "pairs_total": 9}
         assert report["cost"] == {"pairs": 7, "tokens": 70, "permutations_judged": 4, "permutations_dropped": 1}
         assert report["provenance"]["config"] == config  # the digest covers it
@@ -233,13 +233,13 @@ def test_spec_of_before_keeps_its_meaning(
     upgrade_schema(settings)
     stored = read(database, "SELECT spec FROM selections")
     found = StoredSpec.model_validate(stored).config.model_dump(mode="json")
-    assert read(database, "SELECT spec_version FROM selections") == SPEC_VERSION
+    assert read(database, "SELECT spec_version FROM selections") == 3
     assert overlay_options(found, NEW_OPTIONS) == found
     without_new = found | {
         group: {name: value for name, value in found[group].items() if name not in new}
         for group, new in NEW_OPTIONS.items()
     }
-    del without_new["classifier"]
+    del without_new["classifier"], without_new["labels"]
     assert without_new == spec["config"]
     assert StoredSpec.model_validate(stored).task.labels == ("b", "a")
     downgrade_schema(settings, "0003")
@@ -352,7 +352,7 @@ def test_downgrade_gives_a_new_result_the_form_of_before(before_classifiers: tup
     upgrade_schema(settings)
     config = resolve_config("quick", {"filtering": {"contribution": "centred"}}).model_dump(mode="json")
     with database.session_scope() as session:
-        insert_selection(session, spec={**TASK, "model": "m", "preset": "quick", "config": config}, spec_version=3)
+        insert_selection(session, spec={**TASK, "model": "m", "preset": "quick", "config": config}, spec_version=4)
         insert_report(session, make_result(recommended=make_classifier(size=1)).model_dump(mode="json"))
     downgrade_schema(settings, "0003")
     stored = read(database, "SELECT result FROM reports")
@@ -360,3 +360,29 @@ def test_downgrade_gives_a_new_result_the_form_of_before(before_classifiers: tup
     assert stored["baselines"].keys() == result_before_classifiers(None)["baselines"].keys()
     assert stored["verdict"] == verdict_before_classifiers(3, 1, 0.625)
     assert read(database, "SELECT spec FROM selections") == spec_before_classifiers("quick")
+
+
+def test_downgrade_leaves_the_options_of_labels_out(empty_database: Settings) -> None:
+    upgrade_schema(empty_database)
+    config = resolve_config("quick", {"labels": {"rare": "drop"}, "seed": 7}).model_dump(mode="json")
+    spec = {**TASK, "model": "m", "preset": "quick", "config": config}
+    database = create_database(empty_database, pool_size=1)
+    try:
+        with database.session_scope() as session:
+            insert_selection(session, spec=spec, spec_version=4)
+            session.execute(
+                text(
+                    "INSERT INTO idempotency_keys (owner_id, key, body_sha256, selection_id, answer) "
+                    "VALUES ('owner', 'key', repeat('0', 64), 'sel_1', :answer)"
+                ),
+                {"answer": json.dumps({"spec": spec})},
+            )
+        downgrade_schema(empty_database, "0004")
+        del config["labels"]
+        assert read(database, "SELECT spec_version FROM selections") == 3
+        assert read(database, "SELECT spec FROM selections") == {**spec, "config": config}
+        answer = read(database, "SELECT answer FROM idempotency_keys")
+        assert answer["spec"]["config"] == config
+        assert StoredSpec.model_validate({**spec, "config": config}).config.labels == LabelOptions()
+    finally:
+        database.dispose()

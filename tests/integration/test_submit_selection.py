@@ -1,6 +1,7 @@
 """POST /selections: what is taken, and every refusal."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,15 @@ from app.models import Base, Dataset, Example, Selection
 from app.selections.openapi import EXAMPLE_SUBMISSION
 from app.selections.spec import SPEC_VERSION
 from app.settings import Settings
-from tests.integration.samples import make_csv, make_rows, make_spec, make_submission, pointers_of, problem_of
+from tests.integration.samples import (
+    SMALL_OPTIONS,
+    make_csv,
+    make_rows,
+    make_spec,
+    make_submission,
+    pointers_of,
+    problem_of,
+)
 
 
 def count_rows(database: Database) -> int:
@@ -82,6 +91,12 @@ def test_earlier_dataset_is_reused_by_its_id(client: TestClient, database: Datab
         assert session.scalar(select(func.count()).select_from(Dataset)) == 1
 
 
+FEW_ROWS = (
+    "the accuracies of the report will say little: there are 8 test rows, fewer than 30",
+    "the choice of a prompt will say little: there are 4 validation rows, fewer than 10",
+)
+
+
 def test_warnings_of_both_files_are_shown_from_the_first_answer_on(client: TestClient) -> None:
     noted = [{**row, "note": "x"} for row in make_rows()]
     sparse = b"text,label\n" + b"\n" * 2 + make_csv(make_rows()[:20]).partition(b"\n")[2]
@@ -89,6 +104,10 @@ def test_warnings_of_both_files_are_shown_from_the_first_answer_on(client: TestC
     expected = [
         "dataset: columns other than text and label are not used: 'note'",
         "test: 2 blank rows were skipped and are not counted in row numbers",
+        "20 texts are in the test rows too and were left out of the dataset "
+        "(first rows: 0 (line 1), 1 (line 2), 2 (line 3), 3 (line 4), 4 (line 5), 5 (line 6), 6 (line 7), 7 (line 8), "
+        "8 (line 9), 9 (line 10), …)",
+        *FEW_ROWS,
     ]
     sent = client.post("/selections", files=parts, data={"spec": json.dumps(make_spec())}).json()
     assert sent["warnings"] == expected
@@ -96,11 +115,81 @@ def test_warnings_of_both_files_are_shown_from_the_first_answer_on(client: TestC
     assert client.get("/selections").json()["items"][0]["warnings"] == expected
 
     reuse = {"spec": make_spec(), "dataset_id": sent["dataset_id"], "test_dataset_id": sent["test_dataset_id"]}
-    assert client.post("/selections", json=reuse).json()["warnings"] == expected
+    without_lines = [re.sub(r" \(line \d+\)", "", warning) for warning in expected]
+    assert client.post("/selections", json=reuse).json()["warnings"] == without_lines
 
 
 def test_dataset_without_surprises_has_no_warnings(client: TestClient) -> None:
-    assert client.post("/selections", json=make_submission()).json()["warnings"] == []
+    rows = [{**row, "text": f"{row['text']} {number}"} for number in range(10) for row in make_rows()]
+    options = {"splits": {"validation": 50, "confirmation": 50, "test": 50}}
+    body = {"spec": make_spec(options=options), "examples": rows}
+    assert client.post("/selections", json=body).json()["warnings"] == []
+
+
+def test_small_splits_are_warned_of_at_submission(client: TestClient) -> None:
+    sent = client.post("/selections", json=make_submission(options={**SMALL_OPTIONS, "splits": {}})).json()
+    assert sent["warnings"] == [
+        "15 test rows instead of 300: 25 % of the dataset rows are held out",
+        "11 validation rows instead of 100: the dataset is small",
+        "9 confirmation rows instead of 100: the dataset is small",
+        "the accuracies of the report will say little: there are 15 test rows, fewer than 30",
+    ]
+
+
+def rename(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    return [{"Body": row["text"], "Class": row["label"]} for row in rows]
+
+
+COLUMNS = {"text_column": "Body", "label_column": "Class"}
+
+
+def test_columns_of_both_files_may_have_other_names(client: TestClient, database: Database) -> None:
+    content = make_csv().replace(b"text,label", b"Body,Class", 1)
+    test = b"Body,Class\none,positive\ntwo,negative\n"
+    parts = {"dataset": content, "test": test}
+    response = client.post("/selections", files=parts, data={"spec": json.dumps(make_spec()), **COLUMNS})
+    assert response.status_code == 202, response.text
+    with database.session_scope() as session:
+        stored = session.scalars(select(Example).where(Example.dataset_id == response.json()["test_dataset_id"])).all()
+    assert {(row.text, row.label) for row in stored} == {("one", "positive"), ("two", "negative")}
+
+
+def test_keys_of_examples_may_have_other_names(client: TestClient, database: Database) -> None:
+    body = {"spec": make_spec(), "examples": rename(make_rows()), **COLUMNS}
+    sent = client.post("/selections", json=body)
+    assert sent.status_code == 202, sent.text
+    with database.session_scope() as session:
+        stored = session.scalars(select(Example).order_by(Example.row)).all()
+    assert [{"text": row.text, "label": row.label} for row in stored] == make_rows()
+
+
+def test_fault_of_a_label_points_at_the_column_that_was_named(client: TestClient) -> None:
+    rows = [*rename(make_rows()), {"Body": "so so", "Class": "mixed"}]
+    body = {"spec": make_spec(), "examples": rows, **COLUMNS}
+    answer = problem_of(client.post("/selections", json=body), 422, "invalid-dataset")
+    assert pointers_of(answer) == ["/examples/60/Class"]
+
+
+def test_columns_together_with_a_stored_dataset_are_refused(client: TestClient) -> None:
+    first = client.post("/selections", json=make_submission()).json()
+    body = {"spec": make_spec(), "dataset_id": first["dataset_id"], "text_column": "Body"}
+    answer = problem_of(client.post("/selections", json=body), 422, "invalid-request")
+    assert "`text_column` cannot be used with `dataset_id`" in answer["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "pointer"),
+    [
+        ({"text_column": "Body", "label_column": "Body"}, "/label_column"),
+        ({"text_column": ""}, "/text_column"),
+        ({"label_column": "x" * 201}, "/label_column"),
+    ],
+)
+def test_bad_column_name_is_refused(client: TestClient, columns: dict[str, str], pointer: str) -> None:
+    parts = {"dataset": ("d.csv", make_csv()), "test": ("t.csv", make_csv())}
+    response = client.post("/selections", files=parts, data={"spec": json.dumps(make_spec()), **columns})
+    assert response.status_code == 422
+    assert [error["pointer"] for error in response.json()["errors"]] == [pointer]
 
 
 def test_selection_is_enqueued_under_its_first_attempt(client: TestClient, settings: Settings) -> None:

@@ -152,3 +152,11 @@ def test_kinds_of_events_are_all_described(document: dict[str, Any]) -> None:
     properties = document["components"]["schemas"]["EventOut"]["properties"]
     for kind in ("status", "phase", "classifier", CheckpointDamaged.code, CheckpointForeign.code):
         assert kind in properties["type"]["description"]
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "multipart/form-data"])
+def test_names_of_columns_are_described(document: dict[str, Any], media_type: str) -> None:
+    body = document["paths"]["/selections"]["post"]["requestBody"]["content"][media_type]["schema"]
+    for name, column in (("text_column", "text"), ("label_column", "label")):
+        assert f"the default is `{column}`" in body["properties"][name]["description"]
+        assert name not in body["required"]

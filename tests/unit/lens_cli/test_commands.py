@@ -79,6 +79,29 @@ def test_select_names_the_bad_row(reviews: Path) -> None:
     assert "row: 80 (data rows are counted from 0)" in done.stderr
 
 
+def test_select_lists_the_faults_of_both_files(reviews: Path) -> None:
+    test = reviews.with_name("test.csv")
+    test.write_text(reviews.read_text() + "\n,positive")
+    reviews.write_text(reviews.read_text() + "\na last one,")
+    done = lens("select", str(reviews), *TASK, "--test", str(test))
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0].startswith("error: 2 faults; the first: row 80 (line 82): `label` is empty")
+    assert done.stderr.splitlines()[1:] == [
+        "  where: dataset.label",
+        "  dataset.label: row 80 (line 82): `label` is empty; give the row a label or delete it",
+        "  test.text: row 80 (line 82): `text` is blank; write a text or delete the row",
+    ]
+
+
+def test_select_reads_columns_by_their_names(reviews: Path) -> None:
+    reviews.write_text(reviews.read_text().replace("text,label", "Body,Class"))
+    refused = lens("select", str(reviews), *TASK)
+    assert "there are no columns named exactly 'text' and 'label'" in refused.stderr
+    columns = ("--text-column", "Body", "--label-column", "Class", "--preset", "quick")
+    done = lens("select", str(reviews), *TASK, *columns, "--model", "./nothing-here")
+    assert "where: --model" in done.stderr
+
+
 def test_select_names_the_label_without_label_word(reviews: Path) -> None:
     reviews.write_text(reviews.read_text() + "\na last one,mixed")
     done = lens("select", str(reviews), *TASK)
@@ -97,6 +120,8 @@ def test_select_prints_dataset_warnings_on_stderr(reviews: Path) -> None:
     assert [line for line in done.stderr.splitlines() if line.startswith("note: ")] == [
         "note: dataset: 2 blank rows were skipped and are not counted in row numbers",
         "note: test: 2 blank rows were skipped and are not counted in row numbers",
+        "note: the accuracies of the report will say little: there are 4 test rows, fewer than 30",
+        "note: the choice of a prompt will say little: there are 4 validation rows, fewer than 10",
     ]
     assert "note:" not in done.stdout
 

@@ -3,7 +3,16 @@ import pickle
 import pytest
 
 from lens_engine import errors
-from lens_engine.errors import InvalidInput, LensError, NothingSelected
+from lens_engine.errors import (
+    Faults,
+    InputProblem,
+    InvalidDataset,
+    InvalidInput,
+    InvalidVerbalizer,
+    LensError,
+    NothingSelected,
+    join_faults,
+)
 
 
 def every_error() -> list[type[LensError]]:
@@ -50,3 +59,33 @@ def test_error_of_another_process_arrives_as_itself(error: type[LensError]) -> N
 
     assert type(arrived) is error
     assert (str(arrived), vars(arrived)) == (str(raised), vars(raised))
+
+
+def test_joined_faults_have_the_first_ones_class_and_list_all() -> None:
+    rows = tuple(InputProblem("dataset.text", f"row {row} is bad", row) for row in range(2))
+    bad_rows = InvalidDataset("2 rows cannot be used", field="dataset.text", row=0, problems=rows)
+    no_word = InvalidVerbalizer("no word", field="verbalizer.a")
+
+    joined = join_faults([bad_rows, no_word, InvalidVerbalizer("no word", field="verbalizer.a")])
+
+    assert type(joined) is InvalidDataset
+    assert (str(joined), joined.field, joined.row) == (
+        "2 faults; the first: 2 rows cannot be used",
+        "dataset.text",
+        0,
+    )
+    assert joined.problems == (*rows, InputProblem("verbalizer.a", "no word"))
+    assert join_faults([no_word]) is no_word
+    copied = pickle.loads(pickle.dumps(joined))
+    assert (str(copied), copied.problems, copied.__notes__) == (str(joined), joined.problems, joined.__notes__)
+
+
+def test_collected_faults_are_refused_together() -> None:
+    faults = Faults()
+    faults.refuse()
+    for name in ("a", "b"):
+        with faults.noting():
+            raise InvalidDataset(f"{name} is bad", field=name)
+
+    with pytest.raises(InvalidDataset, match="2 faults; the first: a is bad"):
+        faults.refuse()

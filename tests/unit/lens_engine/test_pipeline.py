@@ -21,7 +21,7 @@ from lens_engine.rows.problem import Problem, digest_examples
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.testing import TableScorer
-from lens_engine.types import Phase, StopReason
+from lens_engine.types import Example, Phase, StopReason
 
 Make = Callable[..., Any]
 STEPS = ["confirmation", "test", "zero_shot", "random_and_validation", "random", "order"]
@@ -609,3 +609,27 @@ def test_configuration_is_the_standard_preset_unless_given(
     result = select_support_examples(make_planted_problem(count=400), make_planted_scorer())
 
     assert result.provenance.config == PRESETS["standard"].model_dump(mode="json")
+
+
+def test_rare_label_that_is_dropped_is_nowhere_in_the_result(
+    make_planted_problem: Make, make_planted_scorer: Make, make_config: Make, make_task: Make, make_store: Make
+) -> None:
+    planted = make_planted_problem()
+    rare = [Example(240 + number, f"day{number} cloudy quality99", "mixed") for number in range(3)]
+    problem = Problem(make_task("negative", "mixed", "positive"), [*planted.examples, *rare])
+    config = make_config(labels={"rare": "drop"}, classifier={"max_prompts": 2, "head": "prior", "fit_rows": 40})
+    store = make_store()
+
+    result = select_support_examples(problem, make_planted_scorer(), config, checkpoints=store)
+
+    assert [pair.label for pair in result.task.label_words] == ["negative", "positive"]
+    assert {example.label for example in result.examples} == {"negative", "positive"}
+    assert result.prompt == "".join(planted.task.render_prefix([problem.examples[row] for row in result.rows]))
+    assert result.usable_classifier is not None
+    assert result.usable_classifier.labels == ("negative", "positive")
+    assert "the label 'mixed' was left out of the task, with 3 rows: it is too rare" in result.warnings
+    assert result.provenance.dataset_sha256 == digest_examples(problem.examples)
+    resumed = select_support_examples(
+        problem, make_planted_scorer(), config, checkpoints=make_store(store.saved[len(store.saved) // 2])
+    )
+    assert resumed.digest == result.digest

@@ -69,6 +69,8 @@ def test_kinds_of_cells_do_not_share_a_key(bench: Bench, make_tiny: Make) -> Non
         ({"method": "random_and_validation"}, {"random_search": {"permutations": 3}}, False),
         ({"method": "lens"}, {"search": {"temperature": 0.0}}, False),
         ({"method": "lens"}, {"random_search": {"permutations": 3}}, True),
+        ({"method": "lens"}, {"labels": {"casefold": True}}, False),
+        ({"method": "herding"}, {"labels": {"rare": "drop"}}, False),
     ],
 )
 def test_options_without_a_part_in_a_figure_do_not_change_its_key(

@@ -44,6 +44,19 @@ class Uploads:
             return parse_inline(to_mappings(rows), limits or ParsingLimits())
         return self.parse(WRITERS[written_as](rows), limits)
 
+    def parse_renamed(self, rows: Sequence[Row], written_as: str) -> ParsedDataset:
+        """Parse rows whose columns are `Text` and `Class`."""
+        if written_as == "inline":
+            items = [{"Text": text, "Class": label} for text, label in rows]
+            return parse_inline(items, ParsingLimits(), text_column="Text", label_column="Class")
+        path = self.folder / "upload"
+        content = WRITERS[written_as](rows).replace(b'"text"', b'"Text"').replace(b'"label"', b'"Class"')
+        if written_as == "parquet":
+            table = pyarrow.table({"Text": [text for text, _ in rows], "Class": [label for _, label in rows]})
+            content = write_table(table)
+        path.write_bytes(content)
+        return parse_dataset(path, ParsingLimits(), text_column="Text", label_column="Class")
+
     def refuse_rows(self, rows: Sequence[Row], written_as: str, limits: ParsingLimits | None = None) -> InvalidDataset:
         with pytest.raises(InvalidDataset) as refusal:
             self.parse_rows(rows, written_as, limits)

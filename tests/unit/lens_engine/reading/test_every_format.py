@@ -171,18 +171,39 @@ def test_inline_examples_over_the_byte_cap_are_refused() -> None:
         parse_inline(to_mappings([("ééééé", "x"), ("ééééée", "x")]), limits)
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [("Good", "good"), ("caf\u00e9", "cafe\u0301"), ("on time", " on  time "), ("STRASSE", "straße")],
-)
-def test_lookalike_labels_are_kept_apart_and_both_named(
-    uploads: Uploads, written_as: str, first: str, second: str
-) -> None:
-    dataset = uploads.parse_rows([("one", first), ("two", second), ("three", "other")], written_as)
+def test_one_row_with_an_invisible_character_is_said_in_the_singular(uploads: Uploads, written_as: str) -> None:
+    (warning,) = uploads.parse_rows([GOOD[0], ("left\u200bright", "good")], written_as).warnings
 
-    assert [example.label for example in dataset.examples] == [first, second, "other"]
-    (warning,) = dataset.warnings
-    assert f"'{first}' and '{second}'" in warning
+    assert warning.startswith("1 row holds zero-width")
+
+
+def test_rows_of_text_formats_know_their_line(uploads: Uploads, written_as: str) -> None:
+    dataset = uploads.parse_rows([("two\nlines", "good"), *GOOD], written_as)
+
+    lines = {"csv": [2, 4, 5], "jsonl": [1, 2, 3]}.get(written_as, [None] * 3)
+    assert [example.line for example in dataset.examples] == lines
+
+
+def test_columns_may_have_other_names(uploads: Uploads, written_as: str) -> None:
+    dataset = uploads.parse_renamed(GOOD, written_as)
+
+    assert [(example.text, example.label) for example in dataset.examples] == GOOD
+    assert dataset.warnings == ()
+
+
+def test_bad_row_names_the_renamed_column(uploads: Uploads, written_as: str) -> None:
+    with pytest.raises(InvalidDataset) as refusal:
+        uploads.parse_renamed([*GOOD, ("a text", "")], written_as)
+
+    assert refusal.value.field == f"{prefix(written_as)}.Class"
+    assert "`Class` is empty" in str(refusal.value)
+
+
+def test_one_column_for_text_and_label_is_refused() -> None:
+    with pytest.raises(InvalidDataset, match="'a' cannot hold both texts and labels") as refusal:
+        parse_inline([{"a": "x"}], ParsingLimits(), text_column="a", label_column="a")
+
+    assert refusal.value.field == "label_column"
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_whole_number_as_label_becomes_its_digits(uploads: Uploads, written: str
         (b'{"text": null, "label": "x"}', "text", "is blank"),
         (b'{"label": "x"}', "text", "is missing; keys found: 'label'"),
         (b'{"text": "a", "Label": "x"}', "label", "keys found: 'text', 'Label'"),
-        (b"{}", "text", "keys found: none"),
+        (b"{}", None, "keys found: none"),
         (b'{"text": "\\u0000", "label": "x"}', "text", "NUL"),
         (b'{"text": "\\ud800", "label": "x"}', "text", "surrogate"),
         (b'{"text": "a", "label": "\\udc00"}', "label", "surrogate"),
@@ -122,3 +122,12 @@ def test_bad_inline_example_is_refused_with_row(item: dict[str, object], field: 
         parse_inline([{"text": "a", "label": 1}, item], ParsingLimits())
 
     assert (refusal.value.row, refusal.value.field) == (1, field)
+
+
+def test_all_missing_keys_of_a_line_are_in_one_refusal(uploads: Uploads) -> None:
+    refusal = uploads.refuse(b'{"Text": "a", "Label": "x"}\n')
+
+    assert str(refusal) == (
+        "row 0 (line 1) has no keys 'text', 'label'; keys found: 'Text', 'Label'; rename them, or name the keys to "
+        "read (text_column, label_column)"
+    )

@@ -45,3 +45,12 @@ def test_bad_rows_are_refused_and_listed(tmp_path: Path) -> None:
 def test_missing_file_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_examples(tmp_path / "missing.csv")
+
+
+def test_columns_are_those_that_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "reviews.csv"
+    path.write_text("Body,Class,text\nSunny,good,x\nRainy,bad,y\n")
+
+    examples = read_examples(path, text_column="Body", label_column="Class")
+
+    assert examples == [Example(0, "Sunny", "good"), Example(1, "Rainy", "bad")]

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from lens_engine.rows.fit_rows import count_fit_rows, pick_fit_rows
 from lens_engine.rows.quotas import Quotas
 from lens_engine.rows.splits import SplitRows
+from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.types import Example
 
 SPLITS = ("validation", "confirmation", "spare", "candidates", "score_set", "test")
@@ -20,6 +21,7 @@ def make_rows(labels: str = "ab", **sizes: int) -> SplitRows:
         splits[name] = tuple(Example(at, f"{name} {at}", labels[at % len(labels)]) for at in range(row, row + size))
         row += size
     return SplitRows(
+        task=Task(Template("{text} {label}"), Verbalizer({label: label.upper() for label in labels})),
         quotas=Quotas(2, None),
         unused=0,
         duplicates_dropped=0,

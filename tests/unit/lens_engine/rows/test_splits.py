@@ -267,7 +267,7 @@ def test_leaked_rows_are_dropped_and_said_by_default(
     rows = split_examples(Problem(task, examples, test), make_config())
 
     assert rows.leaked_from_test == 1
-    assert "1 texts are in the test rows too and were left out of the dataset" in rows.warnings
+    assert "1 text is in the test rows too and was left out of the dataset (row: 7)" in rows.warnings
     train = {e.text for name, part in parts_of(rows).items() if name != "test" for e in part}
     assert examples[7].text not in train
     assert examples[7].text in {e.text for e in rows.test}
@@ -282,7 +282,7 @@ def test_conflict_within_the_test_rows_is_set_aside_and_named(
     rows = split_examples(Problem(task, make_examples({"negative": 60, "positive": 60}), test), make_config())
 
     assert rows.conflicting_texts == 1
-    assert any("of the test rows have more than one label" in warning for warning in rows.warnings)
+    assert "1 text of the test rows has more than one label and was set aside (row: 500)" in rows.warnings
 
 
 @pytest.mark.parametrize("where", ["dataset", "test"])
@@ -292,7 +292,9 @@ def test_unknown_label_is_refused_with_its_row(
     examples, test = (make_examples({"negative": 60, "positive": 60}, stem=stem) for stem in ("text", "test"))
     (examples if where == "dataset" else test)[17] = Example(17, "odd", "mixed")
 
-    with pytest.raises(InvalidDataset, match=r"row 17 has the label 'mixed', which has no label word") as refusal:
+    with pytest.raises(
+        InvalidDataset, match=r"1 (test )?row has the label 'mixed' \(row 17\), which has no label word"
+    ) as refusal:
         split_examples(Problem(task, examples, test), make_config())
     assert (refusal.value.field, refusal.value.row) == (f"{where}.label", 17)
 
@@ -327,16 +329,6 @@ def test_label_without_an_example_is_refused_by_name(
     assert refusal.value.field == field
 
 
-def test_rare_label_is_refused_with_its_name_and_number(
-    task: Task, make_examples: MakeExamples, make_config: MakeConfig
-) -> None:
-    problem = Problem(task, make_examples({"negative": 200, "positive": 5}))
-
-    with pytest.raises(ClassTooSmall, match=r"'positive' is too rare: it needs 2 candidate rows, but only \d") as e:
-        split_examples(problem, make_config())
-    assert e.value.field == "dataset.label"
-
-
 def test_rare_label_serves_where_balance_is_off(
     task: Task, make_examples: MakeExamples, make_config: MakeConfig
 ) -> None:
@@ -347,22 +339,13 @@ def test_rare_label_serves_where_balance_is_off(
     assert all(count(part)["positive"] for part in (rows.test, rows.validation, rows.score_set))
 
 
-def test_label_missing_from_a_split_is_refused(
-    task: Task, make_examples: MakeExamples, make_config: MakeConfig
-) -> None:
-    problem = Problem(task, make_examples({"negative": 200, "positive": 1}))
-
-    with pytest.raises(ClassTooSmall, match="'positive' is too rare: it needs 1 validation row, but only 0 are left"):
-        split_examples(problem, make_config(balanced=False))
-
-
 def test_too_few_candidates_are_refused_with_both_numbers(
     task: Task, make_examples: MakeExamples, make_config: MakeConfig
 ) -> None:
     problem = Problem(task, make_examples({"negative": 10, "positive": 10}))
 
     with pytest.raises(InvalidDataset, match=r"\d candidates are left .* num_demonstrations \(16\)"):
-        split_examples(problem, make_config(num_demonstrations=16))
+        split_examples(problem, make_config(num_demonstrations=16, balanced=False))
 
 
 def test_empty_dataset_is_refused(task: Task, make_config: MakeConfig) -> None:
@@ -420,8 +403,59 @@ def test_small_dataset_gives_smaller_splits_with_a_warning(
 
     assert (len(rows.test), len(rows.validation), len(rows.confirmation)) == (15, 11, 9)
     assert rows.warnings == (
+        "15 test rows instead of 60: 25 % of the dataset rows are held out",
         "11 validation rows instead of 20: the dataset is small",
         "9 confirmation rows instead of 16: the dataset is small",
+        "the accuracies of the report will say little: there are 15 test rows, fewer than 30",
+    )
+
+
+def test_given_test_rows_fewer_than_the_option_are_not_warned_of(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    test = make_examples({"negative": 20, "positive": 20}, stem="test")
+
+    rows = split_examples(Problem(task, make_examples({"negative": 60, "positive": 60}), test), make_config())
+
+    assert rows.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("validation", "warning"),
+    [(9, "the choice of a prompt will say little: there are 9 validation rows, fewer than 10"), (10, None)],
+)
+def test_few_validation_rows_are_warned_of(
+    problem: Problem, make_config: MakeConfig, validation: int, warning: str | None
+) -> None:
+    rows = split_examples(problem, make_config(splits={"validation": validation}))
+
+    assert rows.warnings == (() if warning is None else (warning,))
+
+
+def test_repeated_texts_are_warned_of(task: Task, make_examples: MakeExamples, make_config: MakeConfig) -> None:
+    examples = make_examples({"negative": 120, "positive": 120})
+    again = [replace(examples[0], row=500, line=502), replace(examples[1], row=501, line=503)]
+
+    rows = split_examples(Problem(task, [*examples, *again]), make_config())
+
+    told = "2 dataset rows have the text of an earlier row and were left out (first rows: "
+    assert rows.warnings == (f"{told}500, 501)",)
+    assert rows.notes == (f"{told}500 (line 502), 501 (line 503))",)
+
+
+def test_lines_of_rows_change_neither_the_splits_nor_the_warnings_of_the_result(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    examples = make_examples({"negative": 120, "positive": 120})
+    torn = [Example(500, "torn", "positive"), Example(501, "torn", "negative")]
+    plain = [*examples, *torn]
+    lined = [replace(example, line=example.row + 2) for example in plain]
+
+    one, other = (split_examples(Problem(task, rows), make_config()) for rows in (plain, lined))
+
+    assert replace(one, notes=()) == replace(other, notes=())
+    assert other.notes == (
+        "1 text of the dataset rows has more than one label and was set aside (row: 500 (line 502))",
     )
 
 

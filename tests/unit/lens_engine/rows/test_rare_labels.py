@@ -1,0 +1,184 @@
+"""Labels with too few rows: what is refused, how many rows are needed, and the task without them."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lens_engine.config import SelectionConfig
+from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset
+from lens_engine.presets import resolve_config
+from lens_engine.rows.problem import Problem
+from lens_engine.rows.splits import split_examples
+from lens_engine.task.template import Task
+from lens_engine.types import Example
+
+MakeExamples = Callable[..., list[Example]]
+MakeConfig = Callable[..., SelectionConfig]
+MakeTask = Callable[..., Task]
+NEED = re.compile(r"label '(\w)' has (\d+) rows? and needs at least (\d+): (.+?); add examples")
+
+
+def needs_of(refusal: ClassTooSmall) -> dict[str, int]:
+    """Rows that each rare label needs; the parts of each need sum to it."""
+    needs: dict[str, int] = {}
+    for fault in refusal.faults:
+        match = NEED.match(fault.detail)
+        assert match, fault.detail
+        assert sum(map(int, re.findall(r"\d+", match[4]))) == int(match[3]) > int(match[2])
+        needs[match[1]] = int(match[3])
+    return needs
+
+
+def test_rare_label_is_told_what_it_has_and_needs(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    problem = Problem(task, make_examples({"negative": 200, "positive": 3}))
+
+    with pytest.raises(ClassTooSmall) as refusal:
+        split_examples(problem, make_config())
+
+    assert str(refusal.value) == (
+        "label 'positive' has 3 rows and needs at least 7: 2 for the test rows, 1 to validate, 1 to confirm, "
+        '1 to score, 2 as demonstration; add examples, or set options.labels.rare to "drop" to leave its rows out'
+    )
+    assert refusal.value.field == "dataset.label"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    counts=st.tuples(*[st.integers(1, 12) | st.integers(40, 90)] * 3),
+    demonstrations=st.integers(1, 9),
+    balanced=st.booleans(),
+    validation=st.integers(4, 30),
+    test_is_given=st.booleans(),
+)
+def test_as_many_rows_as_are_needed_are_enough_and_one_fewer_is_not(
+    make_task: MakeTask,
+    make_examples: MakeExamples,
+    make_config: MakeConfig,
+    counts: tuple[int, int, int],
+    demonstrations: int,
+    balanced: bool,
+    validation: int,
+    test_is_given: bool,
+) -> None:
+    config = make_config(num_demonstrations=demonstrations, balanced=balanced, splits={"validation": validation})
+    task, by_label = make_task(*"abc"), dict(zip("abc", counts, strict=True))
+    test = make_examples(dict.fromkeys("abc", 9), stem="test") if test_is_given else None
+
+    def find_needs(numbers: dict[str, int]) -> dict[str, int]:
+        try:
+            split_examples(Problem(task, make_examples(numbers), test), config)
+        except ClassTooSmall as refusal:
+            return needs_of(refusal)
+        except InvalidDataset:  # too few candidates, which is no label's fault
+            return {}
+        return {}
+
+    needs = find_needs(by_label)
+    if not needs:
+        return
+    assert find_needs(by_label | needs) == {}
+    for label, needed in needs.items():
+        assert find_needs(by_label | needs | {label: needed - 1}) != {}
+
+
+def test_all_rare_labels_are_in_one_refusal(
+    make_task: MakeTask, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    problem = Problem(make_task(*"abcd"), make_examples({"a": 90, "b": 2, "c": 90, "d": 1}))
+
+    with pytest.raises(ClassTooSmall, match=r"^2 faults; the first: label 'b' has 2 rows") as refusal:
+        split_examples(problem, make_config())
+
+    assert set(needs_of(refusal.value)) == {"b", "d"}
+
+
+def test_rows_that_are_no_use_are_told_apart(task: Task, make_examples: MakeExamples, make_config: MakeConfig) -> None:
+    again = [Example(500 + row, "the same", "positive") for row in range(50)]
+
+    with pytest.raises(
+        ClassTooSmall, match="'positive' has 50 rows, 1 of them with a text of their own and with one label, and needs"
+    ):
+        split_examples(Problem(task, [*make_examples({"negative": 200}), *again]), make_config())
+
+
+def test_readme_tells_the_least_number_of_rows_for_four_labels(
+    make_task: MakeTask, make_examples: MakeExamples
+) -> None:
+    problem = Problem(make_task(*"abcd"), make_examples(dict.fromkeys("abcd", 7)))
+
+    assert split_examples(problem, resolve_config("quick")).candidates
+    with pytest.raises(ClassTooSmall):
+        split_examples(Problem(problem.task, problem.examples[:-1]), resolve_config("quick"))
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"splits": {"validation": 4}}, "options.splits.validation"),
+        ({"splits": {"test": 4}}, "options.splits.test"),
+        ({"filtering": {"max_score_size": 4}}, "options.filtering.max_score_size"),
+        ({"filtering": {"initial_score_size": 4, "rounds": 1}}, "options.filtering.initial_score_size"),
+    ],
+)
+@pytest.mark.parametrize("rare", ["reject", "drop"])
+def test_split_that_no_number_of_rows_can_fill_is_the_fault_of_its_option(
+    make_task: MakeTask,
+    make_examples: MakeExamples,
+    make_config: MakeConfig,
+    options: dict[str, dict[str, int]],
+    field: str,
+    rare: str,
+) -> None:
+    problem = Problem(make_task(*"abcde"), make_examples(dict.fromkeys("abcde", 90)))
+
+    with pytest.raises(InvalidConfig, match=r"for 5 labels, however many rows the dataset has; raise") as refusal:
+        split_examples(problem, make_config(num_demonstrations=5, labels={"rare": rare}, **options))
+
+    assert refusal.value.field == field
+
+
+def test_dropped_label_is_out_of_rows_and_task(
+    make_task: MakeTask, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    examples = make_examples({"a": 90, "b": 3, "c": 90})
+    test = make_examples({"a": 30, "b": 9, "c": 30}, stem="test")
+
+    split = split_examples(Problem(make_task(*"abc"), examples, test), make_config(labels={"rare": "drop"}))
+
+    assert split.task.verbalizer.words == {"a": "A", "c": "C"}
+    used = (*split.candidates, *split.score_set, *split.validation, *split.confirmation, *split.test)
+    assert {example.label for example in used} == {"a", "c"}
+    assert len(split.test) == 60
+    assert "the label 'b' was left out of the task, with 3 rows and 9 test rows: it is too rare" in split.warnings
+
+
+def test_label_without_a_row_is_dropped(task: Task, make_examples: MakeExamples, make_config: MakeConfig) -> None:
+    problem = Problem(task, make_examples({"negative": 200}))
+
+    with pytest.raises(ClassTooSmall, match=r"'positive' has 0 rows .* fewer than two labels would be left"):
+        split_examples(problem, make_config(labels={"rare": "drop"}))
+
+
+def test_label_without_a_test_row_is_dropped(
+    make_task: MakeTask, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    examples, test = make_examples(dict.fromkeys("abc", 60)), make_examples({"a": 30, "c": 30}, stem="test")
+
+    split = split_examples(Problem(make_task(*"abc"), examples, test), make_config(labels={"rare": "drop"}))
+
+    assert split.task.labels == ("a", "c")
+
+
+def test_nothing_is_dropped_where_rows_suffice(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    problem = Problem(task, make_examples({"negative": 120, "positive": 120}))
+
+    dropping, plain = (split_examples(problem, make_config(labels={"rare": rare})) for rare in ("drop", "reject"))
+
+    assert dropping == plain
