@@ -12,6 +12,7 @@ from rich.text import Text
 
 from lens_engine.errors import (
     CheckpointError,
+    InvalidConfig,
     InvalidDataset,
     InvalidInput,
     LensError,
@@ -97,6 +98,8 @@ def _describe_variable(location: tuple[int | str, ...], message: str) -> str:
 
 
 def _locate(error: InvalidInput) -> tuple[str, ...]:
+    if isinstance(error, InvalidConfig):
+        return tuple(f"where: {problem.field}" for problem in error.problems)
     details = [f"where: {error.field}"]
     if isinstance(error, InvalidDataset) and len(error.problems) > 1:
         details += [f"row {problem.row}: {problem.detail}" for problem in error.problems]

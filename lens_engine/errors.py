@@ -101,10 +101,37 @@ class InvalidVerbalizer(InvalidInput):
     code = "invalid-verbalizer"
 
 
+@dataclass(frozen=True, slots=True)
+class OptionProblem:
+    """What is wrong with one option, in a sentence that stands alone."""
+
+    field: str
+    detail: str
+
+
 class InvalidConfig(InvalidInput):
-    """An option is out of range, unknown, or in conflict with another."""
+    """Options are out of range, unknown, or in conflict with each other.
+
+    `problems` holds one entry for each wrong option; `field` is that of the first.
+    """
 
     code = "invalid-options"
+
+    def __init__(
+        self, message: str, *, field: str, row: int | None = None, problems: tuple[OptionProblem, ...] = ()
+    ) -> None:
+        super().__init__(message, field=field, row=row)
+        self.problems = problems or (OptionProblem(field, message),)
+
+    @classmethod
+    def of_problems(cls, problems: tuple[OptionProblem, ...]) -> Self:
+        """One error for one wrong option or several, of which each is numbered in the message."""
+        first, *others = problems
+        message = first.detail
+        if others:
+            listed = " ".join(f"({number}) {problem.detail}" for number, problem in enumerate(problems, start=1))
+            message = f"{len(problems)} options are wrong: {listed}"
+        return cls(message, field=first.field, problems=problems)
 
 
 class PromptTooLong(InvalidInput):

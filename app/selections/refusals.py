@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from app.errors import RefusedInput
 from app.web.problems import ErrorItem, point
-from lens_engine.errors import InvalidDataset, InvalidInput
+from lens_engine.errors import InvalidConfig, InvalidDataset, InvalidInput
 
 _INLINE_NAMES = {"dataset": "examples", "test": "test_examples"}
 _INLINE = frozenset(_INLINE_NAMES.values())
@@ -29,6 +29,8 @@ def as_problem(found: Sequence[InvalidInput], *, inline: bool) -> RefusedInput:
 def _items(error: InvalidInput, inline: bool) -> list[ErrorItem]:
     if isinstance(error, InvalidDataset) and error.problems:
         return [{"detail": row.detail, "pointer": pointer(row.field, row.row, inline)} for row in error.problems]
+    if isinstance(error, InvalidConfig):
+        return [{"detail": one.detail, "pointer": pointer(one.field, None, inline)} for one in error.problems]
     return [{"detail": str(error), "pointer": pointer(error.field, error.row, inline)}]
 
 
