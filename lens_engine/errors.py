@@ -13,12 +13,13 @@
     ├── ModelError
     │   ├── UnknownModel
     │   ├── UnsafeModel
+    │   ├── UnreadableModel
     │   ├── NonFiniteScore
     │   └── OutOfMemory
     ├── CheckpointError
     │   ├── CheckpointDamaged
     │   └── CheckpointForeign
-    └── NothingSelected         the run was stopped before it had a permutation
+    └── NothingSelected         the run was stopped before any examples were chosen
 
 Every error carries a stable `code` that the service repeats to its clients.
 """
@@ -170,6 +171,12 @@ class UnsafeModel(ModelError):
     code = "unsafe-model"
 
 
+class UnreadableModel(ModelError):
+    """The model's files are damaged, incomplete, or of a kind that cannot be read."""
+
+    code = "unreadable-model"
+
+
 class NonFiniteScore(ModelError):
     """The model returned NaN or an infinity for a label word."""
 
@@ -201,10 +208,14 @@ class CheckpointForeign(CheckpointError):
 
 
 class NothingSelected(LensError):
-    """The run was stopped before it had a permutation."""
+    """The run was stopped before any examples were chosen."""
 
     code = "nothing-selected"
 
     def __init__(self, stop_reason: str) -> None:
-        super().__init__(f"the run was stopped ({stop_reason}) before it had a permutation")
+        if stop_reason == "budget":
+            message = "the budget ended before any examples were chosen; raise budget.max_pairs or budget.max_seconds"
+        else:
+            message = "stopped before any examples were chosen"
+        super().__init__(message)
         self.stop_reason = stop_reason
