@@ -22,7 +22,6 @@ from lens_engine.errors import (
     UnreadableModel,
     UnsafeModel,
 )
-
 from lens_engine.types import StopReason
 
 if TYPE_CHECKING:

@@ -57,4 +57,6 @@ def select_support_examples(
     reason = session.choose()
     if reason is not StopReason.CANCELLED:
         reason = session.evaluate(reason)
+    if reason is StopReason.COMPLETED:
+        prepared.meter.finish()
     return session.result(reason)

@@ -1,5 +1,6 @@
 """Preparation of a run: its rows, its method, its price."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +13,14 @@ from lens_engine.methods.base import Method, Run
 from lens_engine.methods.catalogue import make_method
 from lens_engine.pricing.estimate import CostEstimate, estimate_by_words, measure_lengths, measure_pace
 from lens_engine.pricing.prices import Prices
+from lens_engine.pricing.split_sizes import count_splits
 from lens_engine.rows.context import FittedRows, fit_to_context
+from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.evaluation import price_evaluation, reserve_for_classifier
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.types import Phase
+from lens_engine.types import Example, Phase
 
 
 @dataclass(frozen=True)
@@ -65,14 +68,42 @@ def price_run(run: Run, method: Method[Any]) -> dict[Phase, Cost]:
 
 
 def estimate_cost(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -> CostEstimate:
-    """Pairs, tokens and seconds of the whole run, by phase. A budget may end the run earlier.
+    """Pairs, tokens and seconds of the whole run, by phase, and the rows of each split.
 
-    The scorer counts the tokens. The pace (tokens per second) is measured: a small sample is scored twice.
+    A budget may end the run earlier.
+
+    The scorer counts the tokens. The pace (tokens per second) is measured on a small sample.
 
     Raises:
         InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
     """
-    prepared = prepare_run(problem, scorer, config)
-    pace = measure_pace(prepared.run.rows, problem.task, scorer)
-    by_words = estimate_by_words(prepared.run.rows, problem.task, config.classifier.fit_rows)
-    return CostEstimate.at_pace(price_run(prepared.run, prepared.method), pace, by_words)
+    return estimate_costs(problem, scorer, [config])[0]
+
+
+def estimate_costs(problem: Problem, scorer: LabelScorer, configs: Sequence[SelectionConfig]) -> list[CostEstimate]:
+    """The same for several configurations of one problem; the pace is measured once.
+
+    Raises:
+        InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
+    """
+    prepared = [prepare_run(problem, scorer, config) for config in configs]
+    pace = measure_pace(prepared[0].run.rows, problem.task, scorer)
+    by_words: dict[frozenset[Example], float] = {}  # presets often look at the same labelled rows
+    estimates = []
+    for one in prepared:
+        labelled = list_labelled_rows(one.run.rows, one.run.config.classifier.fit_rows)
+        if frozenset(labelled) not in by_words:
+            by_words[frozenset(labelled)] = estimate_by_words(labelled, problem.task)
+        estimates.append(_estimate(one, by_words[frozenset(labelled)]).at_pace(pace))
+    return estimates
+
+
+def _estimate(prepared: PreparedRun, words_accuracy: float) -> CostEstimate:
+    """An estimate without seconds."""
+    demonstrations = prepared.run.config.classifier.max_prompts * prepared.method.num_demonstrations
+    return CostEstimate(
+        price_run(prepared.run, prepared.method),
+        words_accuracy=words_accuracy,
+        splits=count_splits(prepared.fitted),
+        fit_rows=prepared.run.prices.fit_rows(demonstrations),
+    )

@@ -21,7 +21,7 @@ from safetensors.torch import save_model
 from transformers import AttentionInterface, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
-from lens_engine.disk.cache_folder import make_once
+from lens_engine.disk.cache_folder import keep_note, make_once, read_note
 from lens_engine.errors import InvalidConfig, ModelError, UnreadableModel
 from lens_engine.language_model.loading.choices import DTYPES, check_device, check_dtype
 from lens_engine.language_model.loading.executor_choice import EXECUTORS, choose_executor
@@ -94,7 +94,10 @@ def load_scorer(
         torch.set_num_threads(threads)
     with _quiet_transformers():
         source, folder, tokenizer = _open(model, cache_dir)
-        loaded, chosen = _load_checked(folder, dtypes, torch_device, names)
+        content = ["check", source.revision, dtypes, names, *describe_surroundings(str(torch_device))]
+        key = json.loads(json.dumps(content, default=str))
+        loaded, chosen = _load_as_before(read_note(key, cache_dir), folder, dtypes, torch_device, names)
+        keep_note(key, f"{loaded.dtype} {chosen}", cache_dir)
     return _assemble(loaded, tokenizer, name or source.name, source.revision, chosen)
 
 
@@ -165,6 +168,22 @@ def scorer_from_model(
     work = _check_workload(model)
     chosen = choose_executor(model, _parse_executor(executor), work)
     return _assemble(model, tokenizer, name, revision, chosen)
+
+
+def _load_as_before(
+    note: str | None, folder: Path, dtypes: Sequence[torch.dtype], device: torch.device, names: Sequence[ExecutorName]
+) -> tuple[Any, ExecutorName]:
+    """The model as `_load_checked` gives it. `note` is the outcome of an earlier check of the same files.
+
+    The check computes the same again, and takes as long as seconds of scoring. So its outcome is kept, for this
+    model, these versions and this hardware.
+    """
+    for dtype in dtypes:
+        for name in names:
+            if note == f"{dtype} {name}":
+                AttentionInterface.register(ATTENTION_NAME, packed_attention)
+                return _load_model(folder, dtype, device), name
+    return _load_checked(folder, dtypes, device, names)
 
 
 def _load_checked(
@@ -238,7 +257,8 @@ def _assemble(model: Any, tokenizer: Any, name: str, revision: str, executor: Ex
 def _segment_tokenizer(tokenizer: Any, name: str) -> SegmentTokenizer:
     if not getattr(tokenizer, "is_fast", False):
         raise UnreadableModel(
-            f"model {name!r} cannot be loaded: it has no fast tokenizer; put the tokenizer.json of the model into the folder"
+            f"model {name!r} cannot be loaded: it has no fast tokenizer; put the tokenizer.json of the model into the "
+            "folder"
         )
     return SegmentTokenizer(tokenizer.backend_tokenizer)
 

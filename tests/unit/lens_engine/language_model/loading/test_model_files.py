@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 
 from lens_engine.disk.cache_folder import make_once
 from lens_engine.errors import InvalidConfig, ModelError, UnknownModel, UnreadableModel, UnsafeModel
+from lens_engine.language_model.loading.executor_choice import choose_executor
 from lens_engine.language_model.loading.load import load_scorer, prepare_model
 from lens_engine.language_model.loading.model_files import list_bundled_models, resolve_model
 from lens_engine.language_model.open_model import check_choice
@@ -309,3 +310,29 @@ def test_models_are_resolved_without_torch() -> None:
     files = "lens_engine.language_model.loading.model_files"
     code = f"import sys, {files} as m; m.list_bundled_models(); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_check_of_a_model_is_made_once_and_again_after_a_change(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tiny_causal_lm("llama").save(tmp_path / "model")
+    checked: list[str] = []
+
+    def count(*given: Any) -> Any:
+        checked.append("")
+        return choose_executor(*given)
+
+    monkeypatch.setattr("lens_engine.language_model.loading.load.choose_executor", count)
+
+    def load(dtype: str = "float32") -> int:
+        """Number of checks so far."""
+        identity = load_scorer(str(folder), dtype=dtype, device="cpu").identity
+        assert (identity.dtype, identity.executor) == (dtype, "packed")
+        return len(checked)
+
+    assert [load(), load(), load("bfloat16"), load("bfloat16")] == [1, 1, 2, 2]
+    (folder / "config.json").write_text((folder / "config.json").read_text() + " ")
+    assert load() == 3
+    for note in (cache / "notes").iterdir():
+        note.write_text("torch.int8 fastest")
+    assert load() == 4
