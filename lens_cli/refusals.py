@@ -126,7 +126,9 @@ def read_settings() -> "Settings":
 
 def show_refusal(refusal: Refusal, console: Console) -> None:
     """Print the message and the details of a refusal."""
-    console.print(Text("error: ", style="bold red") + Text(str(refusal)), soft_wrap=True)
+    is_asked_for = refusal.exit_code == EXIT_INTERRUPTED
+    kind = Text() if is_asked_for else Text("error: ", style="bold red")
+    console.print(kind + Text(str(refusal)), soft_wrap=True)
     for detail in refusal.details:
         console.print(Text(f"  {detail}"), soft_wrap=True)
 

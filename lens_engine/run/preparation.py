@@ -1,7 +1,7 @@
 """Preparation of a run: its rows, its method, its price."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lens_engine.config import SelectionConfig
@@ -20,7 +20,7 @@ from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.evaluation import price_evaluation, reserve_for_classifier
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.types import Example, Phase
+from lens_engine.types import Phase
 
 
 @dataclass(frozen=True)
@@ -81,29 +81,25 @@ def estimate_cost(problem: Problem, scorer: LabelScorer, config: SelectionConfig
 
 
 def estimate_costs(problem: Problem, scorer: LabelScorer, configs: Sequence[SelectionConfig]) -> list[CostEstimate]:
-    """The same for several configurations of one problem; the pace is measured once.
+    """The same for several configurations of one problem, of which there is one at least.
+
+    The pace is measured once. Only the first estimate has the accuracy of a bag of words.
 
     Raises:
         InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
     """
     prepared = [prepare_run(problem, scorer, config) for config in configs]
     pace = measure_pace(prepared[0].run.rows, problem.task, scorer)
-    by_words: dict[frozenset[Example], float] = {}  # presets often look at the same labelled rows
-    estimates = []
-    for one in prepared:
-        labelled = list_labelled_rows(one.run.rows, one.run.config.classifier.fit_rows)
-        if frozenset(labelled) not in by_words:
-            by_words[frozenset(labelled)] = estimate_by_words(labelled, problem.task)
-        estimates.append(_estimate(one, by_words[frozenset(labelled)]).at_pace(pace))
-    return estimates
+    first, *others = [_estimate(one).at_pace(pace) for one in prepared]
+    labelled = list_labelled_rows(prepared[0].run.rows, configs[0].classifier.fit_rows)
+    return [replace(first, words_accuracy=estimate_by_words(labelled, problem.task)), *others]
 
 
-def _estimate(prepared: PreparedRun, words_accuracy: float) -> CostEstimate:
-    """An estimate without seconds."""
+def _estimate(prepared: PreparedRun) -> CostEstimate:
+    """An estimate without seconds, and without a bag of words."""
     demonstrations = prepared.run.config.classifier.max_prompts * prepared.method.num_demonstrations
     return CostEstimate(
         price_run(prepared.run, prepared.method),
-        words_accuracy=words_accuracy,
         splits=count_splits(prepared.fitted),
         fit_rows=prepared.run.prices.fit_rows(demonstrations),
     )
