@@ -1,5 +1,6 @@
 """Errors of the command line: a message that tells the user what to do, and an exit code."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,19 +13,30 @@ from rich.text import Text
 
 from lens_engine.errors import (
     CheckpointError,
+    InvalidConfig,
     InvalidInput,
     LensError,
     NothingSelected,
     UnknownModel,
+    UnreadableModel,
     UnsafeModel,
 )
+from lens_engine.types import StopReason
 
 if TYPE_CHECKING:
     from app.settings import Settings
 
 EXIT_FAILED = 1
+"""The machine or the program failed."""
+
 EXIT_MENDABLE = 2
+"""The caller can mend it: the input, an option, a model, a file."""
+
 EXIT_INTERRUPTED = 130
+"""Ctrl-C, or another stop signal."""
+
+_MENDABLE_PATHS = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
+_MENDABLE_NUMBERS = (errno.ENAMETOOLONG, errno.ELOOP, errno.EROFS)
 
 
 class Refusal(Exception):
@@ -43,27 +55,55 @@ def refusing() -> Iterator[None]:
         yield
     except InvalidInput as error:
         raise Refusal(str(error), details=_locate(error), exit_code=EXIT_MENDABLE) from error
-    except (UnknownModel, UnsafeModel) as error:
+    except (UnknownModel, UnsafeModel, UnreadableModel) as error:
         raise Refusal(str(error), details=("where: --model",), exit_code=EXIT_MENDABLE) from error
     except CheckpointError as error:
-        raise Refusal(str(error), details=("where: --checkpoint; remove the file or name another",)) from error
+        details = ("where: --checkpoint; remove the file or name another",)
+        raise Refusal(str(error), details=details, exit_code=EXIT_MENDABLE) from error
     except NothingSelected as error:
-        raise Refusal(str(error), exit_code=EXIT_INTERRUPTED) from error
-    except (LensError, OSError) as error:
+        is_budget = error.stop_reason == StopReason.BUDGET
+        raise Refusal(str(error), exit_code=EXIT_MENDABLE if is_budget else EXIT_INTERRUPTED) from error
+    except OSError as error:
+        is_mendable = isinstance(error, _MENDABLE_PATHS) or error.errno in _MENDABLE_NUMBERS
+        code = EXIT_MENDABLE if is_mendable and error.filename is not None else EXIT_FAILED
+        raise Refusal(describe_os_error(error), exit_code=code) from error
+    except LensError as error:
         raise Refusal(str(error)) from error
+
+
+def describe_os_error(error: OSError) -> str:
+    """One sentence with the path: what is wrong with it, without the number of the error."""
+    if error.filename is None:
+        return str(error)
+    name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(error.filename)
+    if isinstance(error, FileNotFoundError):
+        return f"{name} does not exist"
+    if isinstance(error, IsADirectoryError):
+        return f"{name} is a folder; name a file"
+    if isinstance(error, NotADirectoryError):
+        return f"{name} does not exist: a part of the path is a file, not a folder"
+    if isinstance(error, PermissionError):
+        return f"{name} may not be read or written by this user"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{name} cannot be written: the disk is full"
+    return f"{name}: {(error.strerror or str(error)).lower()}"
 
 
 def check_output(path: Path | None, option: str = "--output") -> None:
     """Find out before the run, not after it.
 
     Raises:
-        Refusal: the path is a folder, or its folder does not exist or may not be written to.
+        Refusal: the path is a folder, its folder does not exist, or one of them may not be written to.
     """
     if path is None:
         return
     details = (f"where: {option}",)
     if path.is_dir():
         raise Refusal(f"{path} is a folder; name a file", details=details, exit_code=EXIT_MENDABLE)
+    if not path.parent.is_dir():
+        raise Refusal(f"the folder {path.parent} does not exist", details=details, exit_code=EXIT_MENDABLE)
+    if path.exists() and not os.access(path, os.W_OK):
+        raise Refusal(f"{path} may not be written", details=details, exit_code=EXIT_MENDABLE)
     if not os.access(path.parent, os.W_OK):
         raise Refusal(f"cannot write to the folder {path.parent}", details=details, exit_code=EXIT_MENDABLE)
 
@@ -85,7 +125,9 @@ def read_settings() -> "Settings":
 
 def show_refusal(refusal: Refusal, console: Console) -> None:
     """Print the message and the details of a refusal."""
-    console.print(Text("error: ", style="bold red") + Text(str(refusal)), soft_wrap=True)
+    is_asked_for = refusal.exit_code == EXIT_INTERRUPTED
+    kind = Text() if is_asked_for else Text("error: ", style="bold red")
+    console.print(kind + Text(str(refusal)), soft_wrap=True)
     for detail in refusal.details:
         console.print(Text(f"  {detail}"), soft_wrap=True)
 
@@ -96,9 +138,11 @@ def _describe_variable(location: tuple[int | str, ...], message: str) -> str:
 
 
 def _locate(error: InvalidInput) -> tuple[str, ...]:
+    if isinstance(error, InvalidConfig):
+        return tuple(f"where: {fault.field}" for fault in error.faults)
     details = [f"where: {error.field}"]
-    if len(error.problems) > 1:
-        details += [f"{problem.field}: {problem.detail}" for problem in error.problems]
+    if len(error.problems) > 1:  # the message tells the first
+        details += [f"{problem.field}: {problem.detail}" for problem in error.problems[1:]]
     elif error.row is not None:
         details.append(f"row: {error.row} (data rows are counted from 0)")
     return tuple(details)

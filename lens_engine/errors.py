@@ -13,12 +13,13 @@
     ├── ModelError
     │   ├── UnknownModel
     │   ├── UnsafeModel
+    │   ├── UnreadableModel
     │   ├── NonFiniteScore
     │   └── OutOfMemory
     ├── CheckpointError
     │   ├── CheckpointDamaged
     │   └── CheckpointForeign
-    └── NothingSelected         the run was stopped before it had a permutation
+    └── NothingSelected         the run was stopped before any examples were chosen
 
 Every error carries a stable `code` that the service repeats to its clients.
 """
@@ -143,9 +144,22 @@ class InvalidVerbalizer(InvalidInput):
 
 
 class InvalidConfig(InvalidInput):
-    """An option is out of range, unknown, or in conflict with another."""
+    """Options are out of range, unknown, or in conflict with each other.
+
+    `faults` has one entry for each wrong option; `field` is that of the first.
+    """
 
     code = "invalid-options"
+
+    @classmethod
+    def of_problems(cls, problems: tuple[InputProblem, ...]) -> Self:
+        """One error for one wrong option or several, of which each is numbered in the message."""
+        first, *others = problems
+        message = first.detail
+        if others:
+            listed = " ".join(f"({number}) {problem.detail}" for number, problem in enumerate(problems, start=1))
+            message = f"{len(problems)} options are wrong: {listed}"
+        return cls(message, field=first.field, problems=problems if others else ())
 
 
 class PromptTooLong(InvalidInput):
@@ -184,6 +198,12 @@ class UnsafeModel(ModelError):
     code = "unsafe-model"
 
 
+class UnreadableModel(ModelError):
+    """The model's files are damaged, incomplete, or of a kind that cannot be read."""
+
+    code = "unreadable-model"
+
+
 class NonFiniteScore(ModelError):
     """The model returned NaN or an infinity for a label word."""
 
@@ -215,10 +235,14 @@ class CheckpointForeign(CheckpointError):
 
 
 class NothingSelected(LensError):
-    """The run was stopped before it had a permutation."""
+    """The run was stopped before any examples were chosen."""
 
     code = "nothing-selected"
 
     def __init__(self, stop_reason: str) -> None:
-        super().__init__(f"the run was stopped ({stop_reason}) before it had a permutation")
+        if stop_reason == "budget":
+            message = "the budget ended before any examples were chosen; raise budget.max_pairs or budget.max_seconds"
+        else:
+            message = "stopped before any examples were chosen"
+        super().__init__(message)
         self.stop_reason = stop_reason

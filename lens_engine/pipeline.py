@@ -2,6 +2,7 @@
 
 from lens_engine.config import SelectionConfig
 from lens_engine.language_model.fine_tuning.evidence import FineTuner
+from lens_engine.metering.bar import hearing
 from lens_engine.metering.progress import SelectionListener
 from lens_engine.presets import resolve_config
 from lens_engine.result import SelectionResult
@@ -21,6 +22,7 @@ def select_support_examples(
     listener: SelectionListener | None = None,
     checkpoints: CheckpointStore | None = None,
     fine_tuner: FineTuner | None = None,
+    progress: bool = True,
 ) -> SelectionResult:
     """Find the support examples of a task: the ordered demonstrations that make `scorer` classify best.
 
@@ -37,9 +39,10 @@ def select_support_examples(
         problem: the task and its labelled examples.
         scorer: the language model, see `open_model`; or any other `LabelScorer`.
         config: the options; None for the preset "standard". Every `method` gets the same splits and evaluation.
-        listener: hears the progress and may ask the run to stop.
+        listener: hears the progress and may ask the run to stop; None for a progress bar on stderr.
         checkpoints: keeps the newest checkpoint; None keeps it in memory.
         fine_tuner: needed by the coreset methods; see `open_model`.
+        progress: whether a bar is shown if stderr is a terminal and there is no listener.
 
     Raises:
         InvalidDataset, InvalidVerbalizer, ClassTooSmall: labels and label words do not match, or the examples cannot
@@ -50,11 +53,14 @@ def select_support_examples(
         CheckpointForeign: the checkpoint belongs to other data, options (budget excepted), model or engine version.
         CheckpointDamaged: the checkpoint's bytes do not match their digest.
         NonFiniteScore: the model returned NaN or an infinity.
-        NothingSelected: the run was stopped before it had a permutation.
+        NothingSelected: the run was stopped before any examples were chosen.
     """
-    prepared = prepare_run(problem, scorer, config or resolve_config(), listener, fine_tuner)
-    session = Session(prepared, checkpoints or MemoryCheckpointStore())
-    reason = session.choose()
-    if reason is not StopReason.CANCELLED:
-        reason = session.evaluate(reason)
-    return session.result(reason)
+    with hearing(listener, progress=progress) as heard:
+        prepared = prepare_run(problem, scorer, config or resolve_config(), heard, fine_tuner)
+        session = Session(prepared, checkpoints or MemoryCheckpointStore())
+        reason = session.choose()
+        if reason is not StopReason.CANCELLED:
+            reason = session.evaluate(reason)
+        if reason is StopReason.COMPLETED:
+            prepared.meter.finish()
+        return session.result(reason)

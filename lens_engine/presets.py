@@ -15,6 +15,7 @@ from lens_engine.config import (
     SplitOptions,
 )
 from lens_engine.errors import InvalidConfig
+from lens_engine.options.refusal import refuse_options
 
 PRESETS: dict[PresetName, SelectionConfig] = {
     "quick": SelectionConfig(
@@ -60,7 +61,7 @@ def resolve_config(preset: PresetName = "standard", options: Mapping[str, Any] |
     """Lay `options` (nested like SelectionConfig) over a preset.
 
     Raises:
-        InvalidConfig: an option is unknown or out of range; `field` is its dotted path.
+        InvalidConfig: options are unknown, out of range or in conflict; `problems` names each with its dotted path.
     """
     if preset not in PRESETS:
         raise InvalidConfig(f"preset {preset!r} is not one of {', '.join(PRESETS)}", field="preset")
@@ -68,9 +69,7 @@ def resolve_config(preset: PresetName = "standard", options: Mapping[str, Any] |
     try:
         return SelectionConfig.model_validate(merged)
     except ValidationError as error:
-        first = error.errors()[0]
-        path = ".".join(str(part) for part in first["loc"])
-        raise InvalidConfig(f"{path}: {first['msg']}", field=f"options.{path}") from error
+        raise refuse_options(error) from error
 
 
 def overlay_options(*trees: Mapping[str, Any]) -> dict[str, Any]:

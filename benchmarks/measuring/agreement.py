@@ -50,7 +50,7 @@ def _select(scorer: LabelScorer, config: SelectionConfig) -> tuple[tuple[int, ..
     """Rows of the survivors of stage 1, and of the permutation chosen."""
     checkpoints = MemoryCheckpointStore()
     problem = make_problem("reviews", 160)
-    result = select_support_examples(problem, scorer, config, checkpoints=checkpoints)
+    result = select_support_examples(problem, scorer, config, checkpoints=checkpoints, progress=False)
     checkpoint = checkpoints.load()
     survivors = checkpoint.arrays["survivors"] if checkpoint else np.zeros(0)
     return tuple(survivors.tolist()), result.rows

@@ -55,7 +55,7 @@ def run(scenario: Scenario) -> Footprint:
     else:
         if model is not None:
             _fill_held_prefixes(model, problem, config.num_demonstrations)
-        select_support_examples(problem, CheapScorer(model, scenario.model_every), config)
+        select_support_examples(problem, CheapScorer(model, scenario.model_every), config, progress=False)
     return Footprint(loaded, peak_loading, peak_bytes(), is_exact)
 
 

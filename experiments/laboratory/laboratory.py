@@ -130,6 +130,7 @@ class Laboratory:
             cell.config,
             checkpoints=FileCheckpointStore(self.store.checkpoint(key)),
             fine_tuner=self._fine_tuner(cell),
+            progress=False,
         )
 
     def _fine_tuner(self, cell: SelectionCell) -> RememberingFineTuner | None:

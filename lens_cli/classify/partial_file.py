@@ -76,7 +76,9 @@ class PartialFile:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Refusal(f"another process is writing {self.path}; wait for its end") from None
+            raise Refusal(
+                f"another process is writing {self.path}; wait for its end", exit_code=EXIT_MENDABLE
+            ) from None
 
     def _read(self, origin: Origin, num_rows: int, *, restart: bool) -> None:
         self._file.seek(0)

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from lens_cli.model_options import Device, Dtype, PairCache
 from lens_cli.refusals import EXIT_INTERRUPTED, check_output, refusing
-from lens_engine.config import MethodName, PresetName
+from lens_engine.config import METHOD_NAMES, MethodName, PresetName
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.types import StopReason
 
@@ -38,18 +38,23 @@ def select(
     method: Annotated[
         MethodName | None,
         typer.Option(
-            help="Method that chooses the demonstrations; default: lens. The methods herding … glister fine-tune "
-            "the model first.",
+            metavar="NAME",
+            help=f"Method that chooses the demonstrations: {', '.join(METHOD_NAMES)}; default: lens. The methods "
+            "from herding to glister fine-tune the model first.",
         ),
     ] = None,
     preset: Annotated[
-        PresetName,
+        PresetName | None,
         typer.Option(
+            metavar="NAME",
             help="Complete configuration to start from. quick: minutes on a CPU with a small model. "
-            "standard: five to ten times the work of quick. paper: the paper's settings."
+            "standard: five to ten times the work of quick. paper: the paper's settings. Default: standard on a GPU; "
+            "on a CPU, the command shows the cost of quick and standard, and asks.",
         ),
-    ] = "standard",
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random choice; default: 0.")] = None,
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Seed of every random choice; default: 0.")
+    ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(
@@ -64,7 +69,10 @@ def select(
     dtype: Dtype = "auto",
     device: Device = "auto",
     actors: Annotated[
-        int, typer.Option(min=1, help="Number of processes that share the run; each takes one GPU if there are GPUs.")
+        int,
+        typer.Option(
+            metavar="N", min=1, help="Number of processes that share the run; each takes one GPU if there are GPUs."
+        ),
     ] = 1,
     ray_address: Annotated[
         str | None, typer.Option(help="Address of a running Ray cluster for these processes: HOST:PORT, or auto.")
@@ -79,7 +87,13 @@ def select(
         Path | None, typer.Option(help="File for the classifier as JSON; lens classify reads it.")
     ] = None,
     estimate: Annotated[
-        bool, typer.Option("--estimate", metavar="", help="Show the expected cost of the run and exit.")
+        bool,
+        typer.Option(
+            "--estimate",
+            metavar="",
+            help="Show the expected cost of the run and the rows of each split, and exit; without --preset, those of "
+            "quick and standard.",
+        ),
     ] = False,
 ) -> None:
     """Find the support examples of a dataset on this machine, without the service.
@@ -96,29 +110,44 @@ def select(
           --verbalizer positive=great --verbalizer negative=terrible \\
           --preset quick --output result.json --classifier classifier.json
     """
-    from lens_cli.select.options import read_config, read_task
-    from lens_cli.select.run import ModelChoice, SelectionRun, Sources, write_classifier, write_result
-    from lens_cli.views.cost import show_estimate
+    from lens_cli.select.options import read_configs, read_task
+    from lens_cli.select.preset_choice import choose_preset
+    from lens_cli.select.run import (
+        ModelChoice,
+        SelectionRun,
+        Sources,
+        estimate_runs,
+        opened_model,
+        write_classifier,
+        write_result,
+    )
+    from lens_cli.views.cost import show_estimates
     from lens_cli.views.result import show_result
 
+    console = Console(stderr=True)
     try:
         with refusing():
             check_output(output)
             check_output(classifier, "--classifier")
-            task, config = read_task(template, verbalizer, separator), read_config(preset, seed, method, option or [])
-            run = SelectionRun.prepare(Sources(train, test, text_column, label_column), task, config)
-            console = Console(stderr=True)
+            check_output(checkpoint, "--checkpoint")
+            task, configs = read_task(template, verbalizer, separator), read_configs(preset, seed, method, option or [])
+            first, *_ = configs
+            run = SelectionRun.prepare(Sources(train, test, text_column, label_column), task, configs[first])
+            runs = {name: run.with_config(config) for name, config in configs.items()}
             run.show_notes(console)
             choice = ModelChoice(model, dtype, device, actors, ray_address)
-            if estimate:
-                show_estimate(run.estimate(choice, console), Console(highlight=False))
-                return
-            result = run.execute(choice, checkpoint, console, remembers=pair_cache)
+            with opened_model(choice, console, checkpoint=checkpoint, remembers=pair_cache and not estimate) as opened:
+                if estimate:
+                    show_estimates(estimate_runs(runs, opened.scorer, console), Console(highlight=False))
+                    return
+                name = preset or choose_preset(runs, opened.scorer, console)
+                result = runs[name].execute(opened, checkpoint, console, remembers=pair_cache)
             if output is not None:
                 write_result(result, output)
             if classifier is not None:
                 write_classifier(result, classifier, console)
     except KeyboardInterrupt:
+        console.print("Stopped.")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     show_result(result, Console(highlight=False))
     if result.stop_reason is StopReason.CANCELLED:

@@ -9,6 +9,9 @@ from lens_engine.errors import InvalidConfig, InvalidVerbalizer
 from lens_engine.presets import resolve_config
 from lens_engine.task.template import Task, Template, Verbalizer
 
+PROPOSED: tuple[PresetName, ...] = ("quick", "standard")
+"""The presets to choose from when none is given, the first of them first."""
+
 
 def read_task(template: str, verbalizer: Sequence[str], separator: str) -> Task:
     """Build the task from template, label words and separator.
@@ -49,6 +52,28 @@ def read_config(
     given = {"seed": seed, "method": method}
     tree: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     return resolve_config(preset, read_options(options, tree))
+
+
+def read_configs(
+    preset: PresetName | None, seed: int | None, method: MethodName | None, options: Sequence[str]
+) -> dict[PresetName, SelectionConfig]:
+    """The configuration of a preset by its name; without a preset, those of `PROPOSED` that the options suit.
+
+    Raises:
+        InvalidConfig: as `read_config`.
+    """
+    if preset is not None:
+        return {preset: read_config(preset, seed, method, options)}
+    configs: dict[PresetName, SelectionConfig] = {}
+    refusal: InvalidConfig | None = None
+    for name in PROPOSED:
+        try:
+            configs[name] = read_config(name, seed, method, options)
+        except InvalidConfig as error:
+            refusal = error
+    if not configs and refusal is not None:
+        raise refusal
+    return configs
 
 
 def read_options(options: Sequence[str], tree: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -1,18 +1,19 @@
 """A selection on this machine: files in, model loaded, bar shown, result written."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from lens_cli.signals import StopRequest
+from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
+from lens_cli.signals import StopRequest, interruptible
 from lens_cli.views.progress import SelectionBar, selection_bar
-from lens_engine.config import SelectionConfig
+from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.disk.replace_file import replace_file
-from lens_engine.errors import Faults
+from lens_engine.errors import Faults, NothingSelected
 from lens_engine.language_model.open_model import LanguageModel, open_model
 from lens_engine.metering.progress import Progress
 from lens_engine.pipeline import select_support_examples
@@ -22,10 +23,14 @@ from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import FileCheckpointStore
-from lens_engine.run.preparation import estimate_cost
+from lens_engine.run.preparation import estimate_costs
+from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES, remember_pairs
 from lens_engine.task.template import Task
 from lens_engine.types import StopReason
+
+_KEPT = "what was scored is kept, run the same command again to go on"
+_LOST = "nothing is kept, because the pair cache is off and there is no checkpoint yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,50 +102,88 @@ class SelectionRun:
         for note in self.notes:
             console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
 
-    def execute(
-        self, model: ModelChoice, checkpoint: Path | None, console: Console, *, remembers: bool = True
-    ) -> SelectionResult:
-        """Load the model and run, with a live bar; the first Ctrl-C asks the engine to stop.
-
-        Args:
-            remembers: whether scores are looked up in the pair cache and kept there.
+    def with_config(self, config: SelectionConfig) -> "SelectionRun":
+        """The same rows with other options.
 
         Raises:
-            LensError: as `load_scorer` and `select_support_examples`.
+            InvalidInput: as `prepare`.
+        """
+        split_examples(self.problem, config)
+        return replace(self, config=config)
+
+    def execute(
+        self, model: LanguageModel, checkpoint: Path | None, console: Console, *, remembers: bool = True
+    ) -> SelectionResult:
+        """Run with a live bar; the first Ctrl-C asks the engine to stop.
+
+        Args:
+            remembers: whether the model has a pair cache.
+
+        Raises:
+            Refusal: the run was stopped before any examples were chosen.
+            LensError: as `select_support_examples`.
             KeyboardInterrupt: at the second Ctrl-C.
         """
         store = None if checkpoint is None else FileCheckpointStore(checkpoint)
-        earlier = None if store is None else store.load()
         request = StopRequest()
         with selection_bar(console) as bar, request.listening(lambda: bar.wait("Stopping after the current batch")):
-            bar.wait(f"Loading {model.reference}")
-            dtype = earlier.dtype if earlier is not None else model.dtype
-            with _opened(model, dtype, remembers=remembers) as opened:
+            try:
                 result = select_support_examples(
                     self.problem,
-                    opened.scorer,
+                    model.scorer,
                     self.config,
                     listener=BarListener(bar, request),
                     checkpoints=store,
-                    fine_tuner=opened.fine_tuner,
+                    fine_tuner=model.fine_tuner,
                 )
+            except NothingSelected as error:
+                bar.stop("Stopped")
+                if error.stop_reason != StopReason.CANCELLED:
+                    raise
+                is_kept = remembers or (checkpoint is not None and checkpoint.exists())
+                raise Refusal(f"{error}; {_KEPT if is_kept else _LOST}", exit_code=EXIT_INTERRUPTED) from error
             if result.partial:
                 bar.stop("Stopped")
             else:
                 bar.finish("Done")
         return result
 
-    def estimate(self, model: ModelChoice, console: Console) -> CostEstimate:
-        """Load the model and price the run, without running it.
 
-        Raises:
-            LensError: as `load_scorer` and `estimate_cost`.
-        """
-        with selection_bar(console) as bar:
-            bar.wait(f"Loading {model.reference}")
-            with _opened(model, model.dtype, remembers=False) as opened:
-                bar.wait("Measuring its pace")
-                return estimate_cost(self.problem, opened.scorer, self.config)
+def estimate_runs(
+    runs: Mapping[PresetName, SelectionRun], scorer: LabelScorer, console: Console
+) -> dict[PresetName, CostEstimate]:
+    """Price runs of the same rows, without running them.
+
+    Raises:
+        LensError: as `estimate_costs`.
+    """
+    first = next(iter(runs.values()))
+    with selection_bar(console, transient=True) as bar, interruptible():
+        bar.wait("Measuring the speed of the model")
+        estimates = estimate_costs(first.problem, scorer, [run.config for run in runs.values()])
+    return dict(zip(runs, estimates, strict=True))
+
+
+@contextmanager
+def opened_model(
+    choice: ModelChoice, console: Console, *, checkpoint: Path | None = None, remembers: bool = True
+) -> Iterator[LanguageModel]:
+    """Load the model with a live bar, in the number format of the checkpoint if there is one.
+
+    Args:
+        remembers: whether scores are looked up in the pair cache and kept there.
+
+    Raises:
+        LensError: as `load_scorer`, or the checkpoint cannot be read.
+        KeyboardInterrupt: at Ctrl-C while the model is loaded.
+    """
+    earlier = None if checkpoint is None else FileCheckpointStore(checkpoint).load()
+    dtype = choice.dtype if earlier is None else earlier.dtype
+    with ExitStack() as exits:
+        with selection_bar(console, transient=True) as bar, interruptible():
+            bar.wait(f"Loading {choice.reference}")
+            model = exits.enter_context(_opened(choice, dtype, remembers=remembers))
+        yield model
 
 
 class BarListener:

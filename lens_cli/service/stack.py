@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 
 from app.embedded import Child, ChildFailed, ChildSpec, DirectoryInUse, EmbeddedServers, embedded_servers
-from lens_cli.refusals import Refusal
+from lens_cli.refusals import EXIT_MENDABLE, Refusal
 
 _READY_SECONDS = 60.0
 _WORKER_STOP_SECONDS = 20.0
@@ -85,7 +85,9 @@ def running_stack(spec: StackSpec) -> Iterator[Stack]:
 def _refusing() -> Iterator[None]:
     try:
         yield
-    except (ChildFailed, DirectoryInUse) as error:
+    except DirectoryInUse as error:
+        raise Refusal(str(error), exit_code=EXIT_MENDABLE) from error
+    except ChildFailed as error:
         raise Refusal(str(error)) from error
 
 
@@ -104,7 +106,8 @@ def _check_port(spec: StackSpec) -> None:
             probe.bind(address)
     except OSError as error:
         raise Refusal(
-            f"cannot listen on {spec.host}, port {spec.port}: {error.strerror}; try another --port"
+            f"cannot listen on {spec.host}, port {spec.port}: {error.strerror}; try another --port",
+            exit_code=EXIT_MENDABLE,
         ) from error
 
 

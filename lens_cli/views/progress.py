@@ -34,16 +34,18 @@ class SelectionBar:
     def __init__(self, bar: Bar, task_id: TaskID) -> None:
         self._bar = bar
         self._task_id = task_id
+        self._total = 1
         self._place: tuple[Phase, int, int] | None = None
         self._newest: Progress | None = None
 
     def show(self, progress: Progress) -> None:
         self._newest = progress
+        self._total = max(progress.tokens_total, 1)
         self._bar.update(
             self._task_id,
             description=describe_place(progress),
             completed=progress.tokens_done,
-            total=max(progress.tokens_total, 1),
+            total=self._total,
             facts=describe_facts(progress),
         )
         place = (progress.phase, progress.step, progress.tokens_done * 10 // max(progress.tokens_total, 1))
@@ -58,20 +60,19 @@ class SelectionBar:
 
     def finish(self, what: str) -> None:
         """Fill the bar, which may be short of its end because repeated work was skipped."""
-        total = self._bar.tasks[0].total or 1
         facts = "" if self._newest is None else describe_facts(self._newest.at_end())
-        self._bar.update(self._task_id, description=what, completed=total, total=total, facts=facts)
+        self._bar.update(self._task_id, description=what, completed=self._total, total=self._total, facts=facts)
 
     def stop(self, what: str) -> None:
         """Leave the bar where the run stopped."""
         facts = "" if self._newest is None else describe_facts(replace(self._newest, eta_seconds=None))
-        self._bar.update(self._task_id, description=what, facts=facts)
+        self._bar.update(self._task_id, description=what, total=self._total, facts=facts)
 
 
 @contextmanager
-def selection_bar(console: Console) -> Iterator[SelectionBar]:
-    """Show a bar on `console` until the block ends."""
-    with _make_bar(console) as bar:
+def selection_bar(console: Console, *, transient: bool = False) -> Iterator[SelectionBar]:
+    """Show a bar on `console` until the block ends; a transient bar is erased then."""
+    with _make_bar(console, transient=transient) as bar:
         yield SelectionBar(bar, bar.add_task("Starting", total=None, facts=""))
 
 
@@ -124,14 +125,14 @@ def describe_rows(num_done: int, num_rows: int, rows_per_second: float | None) -
     return " · ".join(facts)
 
 
-def _make_bar(console: Console) -> Bar:
+def _make_bar(console: Console, *, transient: bool = False) -> Bar:
     columns = (
         TextColumn("[bold]{task.description}"),
         BarColumn(bar_width=24),
         TextColumn("{task.fields[facts]}"),
         TimeElapsedColumn(),
     )
-    return Bar(*columns, console=console, disable=not console.is_terminal)
+    return Bar(*columns, console=console, disable=not console.is_terminal, transient=transient)
 
 
 def describe_place(progress: Progress) -> str:

@@ -1,4 +1,4 @@
-"""The cache folder: converted models, digests of large files and scores, kept between runs.
+"""The cache folder: converted models, digests of large files, outcomes of checks and scores, kept between runs.
 
 The folder is the argument `cache_dir`, else the environment variable `LENS_CACHE_DIR`, else ~/.cache/lens. It may be
 deleted at any time: every entry can be made again. An entry is written to a scratch folder and moved into place. So a
@@ -35,6 +35,19 @@ def digest_files(files: Sequence[Path], cache_dir: Path | None = None) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
+def read_note(content: object, cache_dir: Path | None = None) -> str | None:
+    """The text that was kept for `content` (plain JSON); None if there is none."""
+    try:
+        return _note(content, cache_dir).read_text("utf-8")
+    except (OSError, ValueError):
+        return None
+
+
+def keep_note(content: object, text: str, cache_dir: Path | None = None) -> None:
+    """Keep a text for `content`. A failed write is ignored: the text is found again next time."""
+    _remember(_note(content, cache_dir), text)
+
+
 def make_once(key: str, make: Callable[[Path], None], cache_dir: Path | None = None) -> Path:
     """The folder of cache entry `key`. If it does not exist, `make` fills an empty folder, which becomes the entry."""
     entry = cache_folder(cache_dir) / "models" / f"{_FORMAT}-{key}"
@@ -58,6 +71,11 @@ def _move_into_place(draft: Path, entry: Path) -> None:
             raise
 
 
+def _note(content: object, cache_dir: Path | None) -> Path:
+    key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return cache_folder(cache_dir) / "notes" / key
+
+
 def _digest_file(file: Path, folder: Path) -> str:
     status = file.stat()
     key = hashlib.sha256(json.dumps([str(file), status.st_size, status.st_mtime_ns]).encode()).hexdigest()
@@ -70,10 +88,10 @@ def _digest_file(file: Path, folder: Path) -> str:
     return digest
 
 
-def _remember(path: Path, digest: str) -> None:
-    """Write the digest atomically. A failed write is ignored: the digest is computed again next time."""
+def _remember(path: Path, text: str) -> None:
+    """Write the text atomically. A failed write is ignored: the text is computed again next time."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, digest.encode("ascii"))
+        replace_file(path, text.encode())
     except OSError:
         return

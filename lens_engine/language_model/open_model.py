@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lens_engine.language_model.fine_tuning.evidence import FineTuner
+from lens_engine.language_model.loading.choices import check_device, check_dtype
+from lens_engine.language_model.loading.file_check import check_files
 from lens_engine.language_model.loading.model_files import resolve_model
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES, remember_pairs
@@ -15,6 +17,17 @@ class LanguageModel:
 
     scorer: LabelScorer
     fine_tuner: FineTuner | None  #: loads the model again for each call; None if the scorer has no weights
+
+
+def check_choice(reference: str, dtype: str = "auto", device: str = "auto", cache_dir: Path | None = None) -> None:
+    """Refuse wrong names and damaged files at once. Importing torch takes seconds.
+
+    Raises:
+        UnknownModel, UnsafeModel, UnreadableModel, InvalidConfig: as `load_scorer`.
+    """
+    check_dtype(dtype)
+    check_device(device)
+    check_files(resolve_model(reference, cache_dir))
 
 
 def open_model(
@@ -38,7 +51,7 @@ def open_model(
         UnknownModel, UnsafeModel, InvalidConfig, ModelError: as `load_scorer`.
         ValueError: `pair_cache_bytes` is too small; see `PairCache`.
     """
-    resolve_model(reference, cache_dir)  # refuses a wrong name at once; importing torch takes seconds
+    check_choice(reference, dtype, device, cache_dir)
     # Imported here, because these modules import torch, which a user of the types does not need.
     from lens_engine.language_model.fine_tuning.fine_tune import FineTunedModel
     from lens_engine.language_model.loading.load import load_scorer

@@ -101,6 +101,11 @@ class Meter:
         check_finite(result, self.label_spans)
         return result
 
+    def finish(self) -> None:
+        """Tell the listener that nothing is left to do: what was saved on the way is taken off the total."""
+        self.planned = self.spent
+        self._report()
+
     def spend(self, cost: Cost) -> None:
         """Count work other than scoring (a batch of fine-tuning), just before the work is done.
 

@@ -2,23 +2,31 @@
 
 import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from lens_engine.classifier.bag_of_words import estimate_accuracy
 from lens_engine.metering.cost import Cost
 from lens_engine.pricing.prices import TokenLengths
-from lens_engine.rows.fit_rows import list_labelled_rows
+from lens_engine.result import Splits
 from lens_engine.rows.splits import SplitRows
 from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, score_blocks
 from lens_engine.scoring.cache.scorer import RememberingScorer
 from lens_engine.task.template import Task
-from lens_engine.types import Phase
+from lens_engine.types import Example, Phase
 
-_SAMPLE_TOKENS = 8_192
-"""Size of the sample (tokens): about as many as a run scores at a time; a few seconds on a laptop."""
+_SAMPLE_TOKENS, _MOST_SAMPLE_TOKENS = 1_024, 8_192
+"""Sizes of the first sample, which takes a second or some on a processor, and of the second (tokens)."""
+
+_SAMPLE_SECONDS = 2.0
+"""How long the second sample may take, by the pace of the first. A fast device needs a large sample to be measured."""
+
+_LEAST_GROWTH = 3
+"""A second sample is taken if it can be this much larger than the first."""
 
 _SAMPLE_QUERIES = 16
+_FIRST_QUERIES = 2
+"""Queries of the call that is not timed."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +38,14 @@ class CostEstimate:
     """
 
     phases: dict[Phase, Cost]
-    seconds: float | None  #: None if the pace is unknown
+    seconds: float | None = None  #: None if the pace is unknown
     words_accuracy: float | None = None  #: cross-validated accuracy of a bag of words on the same labelled rows
+    splits: Splits | None = None  #: number of rows in each split
+    fit_rows: int | None = None  #: number of rows on which the head of the largest classifier is fitted
 
-    @classmethod
-    def at_pace(
-        cls, phases: dict[Phase, Cost], tokens_per_second: float | None, words_accuracy: float | None = None
-    ) -> "CostEstimate":
-        tokens = sum(cost.tokens for cost in phases.values())
-        return cls(phases, tokens / tokens_per_second if tokens_per_second else None, words_accuracy)
+    def at_pace(self, tokens_per_second: float | None) -> "CostEstimate":
+        """The estimate with its seconds; a pace of None leaves them unknown."""
+        return replace(self, seconds=self.total.tokens / tokens_per_second if tokens_per_second else None)
 
     @property
     def total(self) -> Cost:
@@ -49,9 +56,8 @@ class CostEstimate:
         return None if self.seconds is None else self.seconds * self.phases[phase].tokens / max(self.total.tokens, 1)
 
 
-def estimate_by_words(rows: SplitRows, task: Task, num_fit_rows: int) -> float:
-    """Cross-validated accuracy of a bag of words on the labelled rows that a selection looks at, without test rows."""
-    labelled = list_labelled_rows(rows, num_fit_rows)
+def estimate_by_words(labelled: Sequence[Example], task: Task) -> float:
+    """Cross-validated accuracy of a bag of words on labelled rows; see `list_labelled_rows`."""
     return estimate_accuracy([one.text for one in labelled], task.index_labels(labelled), len(task.labels))
 
 
@@ -69,24 +75,41 @@ def measure_pace(
 ) -> float | None:
     """Tokens per second on a sample of candidates and queries, after a first call that is not timed.
 
-    None if the clock did not advance. A pair cache is bypassed. A scorer with several workers scores the sample once
-    for each worker, because a run keeps all workers busy.
+    None if the clock did not advance. A fast device is measured again on a larger sample. A pair cache is bypassed. A
+    scorer with several workers scores the sample once for each worker, because a run keeps all workers busy.
     """
     if isinstance(scorer, RememberingScorer):
         scorer = scorer.computing
-    queries = [task.render_query(example.text) for example in rows.score_set[:_SAMPLE_QUERIES]]
-    query_tokens = sum(scorer.count_tokens(queries))
-    prefixes, tokens = [], 0
-    for example in rows.candidates:
-        if tokens >= _SAMPLE_TOKENS:
-            break
-        prefix = task.render_prefix([example])
-        prefixes.append(prefix)
-        tokens += sum(scorer.count_tokens(prefix)) + query_tokens
-    num_workers = scorer.num_workers if isinstance(scorer, ParallelScorer) else 1
-    first, whole = (Block(tuple(prefixes[:count]), tuple(queries)) for count in (1, len(prefixes)))
-    deque(score_blocks(scorer, [first] * num_workers, task.label_spans), maxlen=0)
-    started = clock()
-    deque(score_blocks(scorer, [whole] * num_workers, task.label_spans), maxlen=0)
-    elapsed = clock() - started
-    return num_workers * tokens / elapsed if elapsed > 0 else None
+    sample = _Sample(rows, task, scorer, clock)
+    sample.score(1, _FIRST_QUERIES)
+    pace = sample.measure(_SAMPLE_TOKENS)
+    likely = _MOST_SAMPLE_TOKENS if pace is None else pace / sample.num_workers * _SAMPLE_SECONDS
+    if likely < _LEAST_GROWTH * _SAMPLE_TOKENS:
+        return pace
+    return sample.measure(min(likely, _MOST_SAMPLE_TOKENS)) or pace
+
+
+class _Sample:
+    """Candidates, each alone before the same few queries, and their tokens."""
+
+    def __init__(self, rows: SplitRows, task: Task, scorer: LabelScorer, clock: Callable[[], float]) -> None:
+        self._scorer, self._task, self._clock = scorer, task, clock
+        self._queries = [task.render_query(example.text) for example in rows.score_set[:_SAMPLE_QUERIES]]
+        self._query_tokens = sum(scorer.count_tokens(self._queries))
+        self._prefixes = [task.render_prefix([example]) for example in rows.candidates[:_MOST_SAMPLE_TOKENS]]
+        self.num_workers = scorer.num_workers if isinstance(scorer, ParallelScorer) else 1
+
+    def measure(self, num_tokens: float) -> float | None:
+        """Tokens per second over so few candidates that they have about this number of tokens."""
+        count = tokens = 0
+        while count < len(self._prefixes) and tokens < num_tokens:
+            tokens += sum(self._scorer.count_tokens(self._prefixes[count])) + self._query_tokens
+            count += 1
+        started = self._clock()
+        self.score(count, len(self._queries))
+        elapsed = self._clock() - started
+        return self.num_workers * tokens / elapsed if elapsed > 0 else None
+
+    def score(self, num_prefixes: int, num_queries: int) -> None:
+        block = Block(tuple(self._prefixes[:num_prefixes]), tuple(self._queries[:num_queries]))
+        deque(score_blocks(self._scorer, [block] * self.num_workers, self._task.label_spans), maxlen=0)

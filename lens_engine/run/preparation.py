@@ -1,6 +1,7 @@
 """Preparation of a run: its rows, its method, its price."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lens_engine.config import SelectionConfig
@@ -12,7 +13,9 @@ from lens_engine.methods.base import Method, Run
 from lens_engine.methods.catalogue import make_method
 from lens_engine.pricing.estimate import CostEstimate, estimate_by_words, measure_lengths, measure_pace
 from lens_engine.pricing.prices import Prices
+from lens_engine.pricing.split_sizes import count_splits
 from lens_engine.rows.context import FittedRows, fit_to_context
+from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.evaluation import price_evaluation, reserve_for_classifier
@@ -66,15 +69,39 @@ def price_run(run: Run, method: Method[Any]) -> dict[Phase, Cost]:
 
 
 def estimate_cost(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -> CostEstimate:
-    """Pairs, tokens and seconds of the whole run, by phase. A budget may end the run earlier.
+    """Pairs, tokens and seconds of the whole run, by phase, and the rows of each split.
 
-    The scorer counts the tokens. The pace (tokens per second) is measured: a small sample is scored twice.
+    A budget may end the run earlier.
+
+    The scorer counts the tokens. The pace (tokens per second) is measured on a small sample.
 
     Raises:
         InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
     """
-    prepared = prepare_run(problem, scorer, config)
-    run = prepared.run
+    return estimate_costs(problem, scorer, [config])[0]
+
+
+def estimate_costs(problem: Problem, scorer: LabelScorer, configs: Sequence[SelectionConfig]) -> list[CostEstimate]:
+    """The same for several configurations of one problem, of which there is one at least.
+
+    The pace is measured once. Only the first estimate has the accuracy of a bag of words.
+
+    Raises:
+        InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
+    """
+    prepared = [prepare_run(problem, scorer, config) for config in configs]
+    run = prepared[0].run
     pace = measure_pace(run.rows, run.task, scorer)
-    by_words = estimate_by_words(run.rows, run.task, config.classifier.fit_rows)
-    return CostEstimate.at_pace(price_run(prepared.run, prepared.method), pace, by_words)
+    first, *others = [_estimate(one).at_pace(pace) for one in prepared]
+    labelled = list_labelled_rows(run.rows, configs[0].classifier.fit_rows)
+    return [replace(first, words_accuracy=estimate_by_words(labelled, run.task)), *others]
+
+
+def _estimate(prepared: PreparedRun) -> CostEstimate:
+    """An estimate without seconds, and without a bag of words."""
+    demonstrations = prepared.run.config.classifier.max_prompts * prepared.method.num_demonstrations
+    return CostEstimate(
+        price_run(prepared.run, prepared.method),
+        splits=count_splits(prepared.fitted),
+        fit_rows=prepared.run.prices.fit_rows(demonstrations),
+    )

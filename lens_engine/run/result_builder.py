@@ -8,8 +8,8 @@ from lens_engine.classifier.quality import Accuracy, interval
 from lens_engine.judging.rounding import rounding_nats
 from lens_engine.judging.score import measure_lead, rank_key
 from lens_engine.methods.base import Findings
-from lens_engine.result import Lead, Provenance, SelectionResult, Spending, Splits, SupportExample
-from lens_engine.rows.context import FittedRows
+from lens_engine.pricing.split_sizes import count_splits
+from lens_engine.result import Lead, Provenance, SelectionResult, Spending, SupportExample
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.state import RunState
@@ -59,7 +59,7 @@ def build_result(ending: Ending) -> SelectionResult:
         order=evaluation.order,
         lead=lead,
         truncated_prompts=fitted.trimmed,
-        splits=_split_figures(fitted),
+        splits=count_splits(fitted),
         cost=_cost_figures(ending),
         warnings=_warnings(ending, lead),
         provenance=_provenance(ending),
@@ -106,23 +106,6 @@ def _lead(ending: Ending) -> Lead | None:
     ranked = sorted(zip(findings.finalists, scores, strict=True), key=lambda pair: rank_key(*pair))
     rounding = rounding_nats(ending.identity.dtype, calibrated=ending.prepared.run.config.calibrated_search)
     return measure_lead(ranked[0][1], ranked[1][1], rounding)
-
-
-def _split_figures(fitted: FittedRows) -> Splits:
-    rows = fitted.rows
-    return Splits(
-        candidates=len(rows.candidates),
-        score_set=len(rows.score_set),
-        validation=len(rows.validation),
-        confirmation=len(rows.confirmation),
-        test=len(rows.test),
-        unused=rows.unused,
-        duplicates_dropped=rows.duplicates_dropped,
-        conflicting_texts=rows.conflicting_texts,
-        leaked_from_test=rows.leaked_from_test,
-        skipped_too_long=fitted.skipped,
-        trimmed_too_long=fitted.trimmed,
-    )
 
 
 def _cost_figures(ending: Ending) -> Spending:

@@ -68,7 +68,7 @@ class Session:
         would not be the permutation that was evaluated.
 
         Raises:
-            NothingSelected: the run was stopped before it had a permutation.
+            NothingSelected: the run was stopped before any examples were chosen.
         """
         if self.state.ended is not None:
             return self.state.ended

@@ -189,7 +189,7 @@ def test_checkpoint_of_another_run_is_refused(reviews: Path, model: Path, tmp_pa
     checkpoint = tmp_path / "run.checkpoint"
     assert run(command(reviews, model, "--checkpoint", str(checkpoint))).returncode == 0
     done = run(command(reviews, model, "--checkpoint", str(checkpoint), "--seed", "1"))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "belongs to other data" in done.stderr
     assert "where: --checkpoint" in done.stderr
 

@@ -4,6 +4,7 @@ resolve the reference -> convert GGUF, once -> choose device and number format -
 -> try the executors, fastest first, against the plain one -> CausalLMScorer
 """
 
+import errno
 import gc
 import io
 import json
@@ -20,9 +21,11 @@ from safetensors.torch import save_model
 from transformers import AttentionInterface, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
-from lens_engine.disk.cache_folder import make_once
-from lens_engine.errors import InvalidConfig, ModelError
+from lens_engine.disk.cache_folder import keep_note, make_once, read_note
+from lens_engine.errors import InvalidConfig, ModelError, UnreadableModel
+from lens_engine.language_model.loading.choices import DTYPES, check_device, check_dtype
 from lens_engine.language_model.loading.executor_choice import EXECUTORS, choose_executor
+from lens_engine.language_model.loading.file_check import check_files
 from lens_engine.language_model.loading.model_files import ModelSource, resolve_model
 from lens_engine.language_model.loading.number_format import is_fit, rank_dtypes
 from lens_engine.language_model.loading.self_check import make_check_workload, run_check
@@ -48,10 +51,11 @@ __all__ = [
 TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768}
 """Default token budget of a forward, by device: larger forwards hardly raise the rate of matrix products."""
 
-_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+_DTYPES = {name: getattr(torch, name) for name in DTYPES}
 _MAX_BYTES_CHECKED_IN_FLOAT32 = 4 << 30
 # Errors of transformers, gguf and safetensors for files that they cannot read.
 _LOADING_FAILURES = (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, SafetensorError)
+_MACHINE_FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM)
 _log = logging.getLogger(__name__)
 _UNSTATED_CONTEXT = 2048  # for architectures without a limit (ALiBi, recurrent)
 
@@ -90,7 +94,10 @@ def load_scorer(
         torch.set_num_threads(threads)
     with _quiet_transformers():
         source, folder, tokenizer = _open(model, cache_dir)
-        loaded, chosen = _load_checked(folder, dtypes, torch_device, names)
+        content = ["check", source.revision, dtypes, names, *describe_surroundings(str(torch_device))]
+        key = json.loads(json.dumps(content, default=str))
+        loaded, chosen = _load_as_before(read_note(key, cache_dir), folder, dtypes, torch_device, names)
+        keep_note(key, f"{loaded.dtype} {chosen}", cache_dir)
     return _assemble(loaded, tokenizer, name or source.name, source.revision, chosen)
 
 
@@ -163,6 +170,22 @@ def scorer_from_model(
     return _assemble(model, tokenizer, name, revision, chosen)
 
 
+def _load_as_before(
+    note: str | None, folder: Path, dtypes: Sequence[torch.dtype], device: torch.device, names: Sequence[ExecutorName]
+) -> tuple[Any, ExecutorName]:
+    """The model as `_load_checked` gives it. `note` is the outcome of an earlier check of the same files.
+
+    The check computes the same again, and takes as long as seconds of scoring. So its outcome is kept, for this
+    model, these versions and this hardware.
+    """
+    for dtype in dtypes:
+        for name in names:
+            if note == f"{dtype} {name}":
+                AttentionInterface.register(ATTENTION_NAME, packed_attention)
+                return _load_model(folder, dtype, device), name
+    return _load_checked(folder, dtypes, device, names)
+
+
 def _load_checked(
     folder: Path, dtypes: Sequence[torch.dtype], device: torch.device, names: Sequence[ExecutorName]
 ) -> tuple[Any, ExecutorName]:
@@ -233,13 +256,17 @@ def _assemble(model: Any, tokenizer: Any, name: str, revision: str, executor: Ex
 
 def _segment_tokenizer(tokenizer: Any, name: str) -> SegmentTokenizer:
     if not getattr(tokenizer, "is_fast", False):
-        raise ModelError(f"{name!r} has no fast tokenizer (tokenizer.json), which is needed")
+        raise UnreadableModel(
+            f"model {name!r} cannot be loaded: it has no fast tokenizer; put the tokenizer.json of the model into the "
+            "folder"
+        )
     return SegmentTokenizer(tokenizer.backend_tokenizer)
 
 
 def _open(reference: str, cache_dir: Path | None) -> tuple[ModelSource, Path, Any]:
     """The source of a model, the folder with its safetensors, and its tokenizer."""
     source = resolve_model(reference, cache_dir)
+    check_files(source)
     folder = _prepare(source, cache_dir)
     return source, folder, _load_tokenizer(folder)
 
@@ -265,8 +292,13 @@ def _convert_gguf(file: Path, folder: Path) -> None:
 
 
 def _load_tokenizer(folder: Path) -> Any:
-    with _as_model_error(folder.name):
+    try:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except _LOADING_FAILURES as error:
+        raise UnreadableModel(
+            f"model {folder.name!r} cannot be loaded: transformers cannot read its tokenizer; put the tokenizer.json "
+            "of the model into the folder"
+        ) from error
 
 
 def _load_model(folder: Path, dtype: torch.dtype, device: torch.device) -> Any:
@@ -290,12 +322,12 @@ def _parse_dtype(name: str, device: torch.device) -> list[torch.dtype]:
     """The number formats to try, in order."""
     if name == "auto":
         return rank_dtypes(device)
-    if name not in _DTYPES:
-        raise InvalidConfig(f"dtype {name!r} is not one of auto, {', '.join(_DTYPES)}", field="dtype")
+    check_dtype(name)
     return [_DTYPES[name]]
 
 
 def _parse_device(name: str) -> torch.device:
+    check_device(name)
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -321,7 +353,15 @@ def _as_model_error(name: str) -> Iterator[None]:
     try:
         yield
     except _LOADING_FAILURES as error:
-        raise ModelError(f"model {name!r} cannot be loaded: {error}") from error
+        is_of_the_machine = isinstance(error, torch.OutOfMemoryError) or (
+            isinstance(error, OSError) and error.errno in _MACHINE_FAILURES
+        )
+        kind = ModelError if is_of_the_machine else UnreadableModel
+        raise kind(f"model {name!r} cannot be loaded: {_first_line(error)}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 @contextmanager

@@ -25,6 +25,12 @@ ModelKind = Literal["bundled", "folder", "gguf", "hub"]
 BUNDLED_MODEL = "smollm2-135m-instruct"
 """The default model of the service, the command and the experiments: a small model from the package index."""
 
+CONVERSION = (
+    "python -c 'import sys; from transformers import AutoModelForCausalLM as M, AutoTokenizer as T; "
+    "source, copy = sys.argv[1:]; [kind.from_pretrained(source).save_pretrained(copy) for kind in (M, T)]' FOLDER COPY"
+)
+"""The command that writes a copy of a model with safetensors."""
+
 _PICKLE_SUFFIXES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"})
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
 _HUB_FILES = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")
@@ -133,7 +139,10 @@ def _resolve_hub(reference: str) -> ModelSource:
         raise UnknownModel(f"model {reference!r} is not in the hub cache and cannot be downloaded. {_known()}")
     _refuse_own_code(folder)
     if not any(folder.glob("*.safetensors")):
-        raise UnsafeModel(f"hub repository {reference!r} has no safetensors weights, and pickles are never opened")
+        raise UnsafeModel(
+            f"hub repository {reference!r} has no safetensors weights, and pickles are never opened. "
+            f"If you trust them, download the repository and write a copy with safetensors: {CONVERSION}"
+        )
     return ModelSource(reference, "hub", folder, revision=folder.name)
 
 
@@ -160,8 +169,8 @@ def _safetensors(folder: Path) -> list[Path]:
     pickles = sorted(file.name for file in folder.iterdir() if file.suffix in _PICKLE_SUFFIXES)
     if pickles:
         raise UnsafeModel(
-            f"{folder.name!r} has only pickle weights ({', '.join(pickles[:3])}), which can run code when opened; "
-            "convert them to safetensors"
+            f"{folder.name!r} has only pickle weights ({', '.join(pickles[:3])}), which can run code when opened. "
+            f"If you trust them, write a copy with safetensors: {CONVERSION}"
         )
     raise UnknownModel(f"{folder.name!r} has no safetensors weights. {_known()}")
 

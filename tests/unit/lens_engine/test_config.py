@@ -1,3 +1,4 @@
+import re
 from typing import Any
 
 import pytest
@@ -5,6 +6,7 @@ from pydantic import ValidationError
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
+from lens_engine.options.names import list_options
 from lens_engine.presets import PRESETS, resolve_config
 from lens_engine.pricing.prices import count_pairs
 
@@ -98,6 +100,78 @@ def test_bad_option_is_refused_with_its_path(options: dict[str, Any], field: str
         resolve_config("standard", options)
     assert refusal.value.field == field
     assert field.removeprefix("options.") in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beam_width": 3}, "there is no option 'beam_width'; did you mean search.beam_width?"),
+        ({"search": {"beam_widht": 3}}, "there is no option 'search.beam_widht'; did you mean search.beam_width?"),
+        ({"serach": {"beam_width": 3}}, "there is no option 'serach.beam_width'; did you mean search.beam_width?"),
+        (
+            {"calibrated": True},
+            "there is no option 'calibrated'; did you mean report.calibrated or filtering.calibrated?",
+        ),
+        ({"shots": 4}, "there is no option 'shots'; docs/algorithm.md lists the options"),
+        ({"search": {"beam_width": 0}}, "search.beam_width must be a whole number from 1 to 256; it is 0"),
+        ({"search": {"beam_width": "many"}}, "search.beam_width must be a whole number from 1 to 256; it is 'many'"),
+        ({"search": {"beam_width": None}}, "search.beam_width must be a whole number from 1 to 256; it is null"),
+        (
+            {"splits": {"held_out_share": 1.0}},
+            "splits.held_out_share must be a number above 0 and below 0.9; it is 1.0",
+        ),
+        (
+            {"report": {"comparison_rows": 3}},
+            "report.comparison_rows must be a whole number of 4 or more, or null; it is 3",
+        ),
+        ({"balanced": "maybe"}, "balanced must be true or false; it is 'maybe'"),
+        (
+            {"too_long": "rejects"},
+            "too_long must be one of reject, skip_example, trim_input; it is 'rejects'; did you mean reject?",
+        ),
+        ({"search": 5}, "search is a group of options, such as search.beam_width; it is 5"),
+        ({"x" * 500: 1}, f"there is no option '{'x' * 59}…; docs/algorithm.md lists the options"),
+    ],
+)
+def test_refusal_of_an_option_says_what_is_allowed(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidConfig) as refusal:
+        resolve_config("standard", options)
+    assert str(refusal.value) == message
+
+
+def test_every_wrong_option_is_in_one_refusal() -> None:
+    with pytest.raises(InvalidConfig) as refusal:
+        resolve_config("quick", {"beam_width": 3, "search": {"iterations": -1}, "other": {"a": 1, "b": 2}})
+
+    problems = {problem.field: problem.detail for problem in refusal.value.problems}
+    assert list(problems) == [
+        "options.search.iterations",
+        "options.beam_width",
+        "options.other.a",
+        "options.other.b",
+    ]
+    assert refusal.value.field == "options.search.iterations"
+    assert str(refusal.value).startswith("4 options are wrong: (1) search.iterations must be a whole number from 0")
+    assert all(detail in str(refusal.value) for detail in problems.values())
+
+
+def test_refusal_of_many_options_is_short() -> None:
+    with pytest.raises(InvalidConfig) as refusal:
+        resolve_config("quick", {f"option {number}": 1 for number in range(1000)})
+    assert len(refusal.value.problems) == 10
+
+
+@pytest.mark.parametrize("name", list_options())
+def test_every_option_says_what_it_may_be(name: str) -> None:
+    *groups, last = name.split(".")
+    options: dict[str, Any] = {last: {"of": "a wrong type"}}
+    for group in reversed(groups):
+        options = {group: options}
+
+    with pytest.raises(InvalidConfig, match=rf"^{re.escape(name)} must be (a|one of|true or) .*; it is ") as refusal:
+        resolve_config("quick", options)
+
+    assert refusal.value.field == f"options.{name}"
 
 
 def test_iterations_without_children_are_refused() -> None:

@@ -398,6 +398,9 @@ def test_progress_is_monotone_and_never_above_the_total(
     done = [progress.pairs_done for progress in listener.seen]
     assert done == sorted(done)
     assert done[-1] == result.cost.pairs
+    last = listener.seen[-1]
+    assert (last.pairs_done, last.tokens_done, last.eta_seconds) == (last.pairs_total, last.tokens_total, 0.0)
+    assert listener.seen[0].pairs_total > last.pairs_total
     assert all(p.pairs_done <= p.pairs_total and p.tokens_done <= p.tokens_total for p in listener.seen)
     assert all(1 <= progress.step <= progress.steps for progress in listener.seen)
     phases = [progress.phase for progress in listener.seen]

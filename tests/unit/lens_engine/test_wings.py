@@ -13,6 +13,7 @@ ROOT = Path(lens_engine.__file__).parent
 FLOORS = (
     ("types", "errors", "randomness", "disk"),
     ("task", "config"),
+    ("options",),
     ("presets", "plan", "scoring"),
     ("classifier",),
     ("result", "language_model", "metering", "rows"),

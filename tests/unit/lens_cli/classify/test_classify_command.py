@@ -46,7 +46,7 @@ def test_output_that_exists_is_replaced_if_allowed(bench: Workbench) -> None:
 
 def test_output_in_a_missing_folder_is_refused(bench: Workbench) -> None:
     bench.write(["Sunny"])
-    assert "cannot write to the folder" in str(refusal_of(classify(bench, output="none/predictions.csv")))
+    assert "none does not exist" in str(refusal_of(classify(bench, output="none/predictions.csv")))
 
 
 def test_input_is_never_overwritten(bench: Workbench) -> None:

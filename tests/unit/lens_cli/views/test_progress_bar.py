@@ -9,6 +9,7 @@ from rich.progress import Progress as Bar
 
 from lens_cli.views.progress import (
     RowBar,
+    SelectionBar,
     describe_facts,
     describe_place,
     describe_rows,
@@ -64,6 +65,21 @@ def test_without_terminal_each_step_and_tenth_prints_a_line() -> None:
         "Search 2/4",
         "Search 2/4",
     ]
+
+
+def make_bar() -> tuple[SelectionBar, Bar]:
+    rich_bar = Bar(console=Console(file=StringIO()), disable=True)
+    return SelectionBar(rich_bar, rich_bar.add_task("Starting", total=None, facts="")), rich_bar
+
+
+def test_bar_of_a_finished_run_is_full_and_that_of_a_stopped_run_is_not() -> None:
+    for end, completed in (("finish", 60_000), ("stop", 30_000)):
+        bar, rich_bar = make_bar()
+        bar.show(PROGRESS)
+        bar.wait("Stopping after the current batch")
+        getattr(bar, end)("Ended")
+        [task] = rich_bar.tasks
+        assert (task.description, task.completed, task.total) == ("Ended", completed, 60_000)
 
 
 def test_bar_on_terminal_shows_facts_and_ends_full() -> None:

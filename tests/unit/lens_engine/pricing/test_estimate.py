@@ -11,6 +11,7 @@ from lens_engine.errors import ClassTooSmall, PromptTooLong
 from lens_engine.pricing.estimate import measure_pace
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
+from lens_engine.run.preparation import estimate_costs
 from lens_engine.scoring.base import Block
 from lens_engine.scoring.cache.file import PairCache
 from lens_engine.scoring.cache.scorer import RememberingScorer
@@ -34,6 +35,10 @@ class Clock:
 
     def __call__(self) -> float:
         return self.seconds
+
+
+CALLS = 3
+"""Calls of a scorer too fast for the first sample: one that is not timed, and two samples."""
 
 
 def test_run_spends_what_was_estimated(
@@ -86,7 +91,8 @@ def test_pace_is_that_of_the_call_after_the_first(make_planted_problem: MakeProb
 
     pace = measure_pace(rows, problem.task, scorer, clock)
 
-    _, (prefixes, queries, _) = scorer.calls
+    (first, few, _), (prefixes, queries, _) = scorer.calls
+    assert first * few < prefixes * queries
     # A demonstration has seven words ("day0 rainy quality9 difficulty9 It was NEGATIVE."), a query six.
     assert pace == prefixes * (7 + 6 * queries) / 2.0
     assert clock.seconds == 102.0
@@ -102,7 +108,58 @@ def test_pace_is_measured_and_not_remembered(
         measure_pace(rows, problem.task, RememberingScorer(scorer, cache, ()))
 
     cache.close()
-    assert scorer.num_calls == 4
+    assert scorer.num_calls == 2 * CALLS
+
+
+@pytest.mark.parametrize(("seconds", "num_calls"), [(100.0, 2), (0.9, 2), (0.5, 3), (0.01, 3)])
+def test_slow_model_is_measured_on_a_small_sample_and_a_fast_one_on_a_larger(
+    seconds: float, num_calls: int, make_planted_problem: MakeProblem, make_config: MakeConfig
+) -> None:
+    """`seconds`: time of the first sample, which has some 1,024 tokens."""
+    problem, clock = make_planted_problem(4000), Clock()
+
+    def pass_time(call: int) -> None:
+        clock.seconds += seconds if call == 1 else 0.0
+
+    scorer = TableScorer(before_call=pass_time)
+    rows = split_examples(problem, make_config())
+
+    measure_pace(rows, problem.task, scorer, clock)
+
+    assert scorer.num_calls == num_calls
+    sizes = [prefixes * queries for prefixes, queries, _ in scorer.calls]
+    assert sizes[1] * 6.5 == pytest.approx(1024, rel=0.2)
+    if num_calls == 3:
+        assert sizes[2] * 6.5 == pytest.approx(min(2.0 / seconds, 8) * 1024, rel=0.2)
+
+
+def test_estimate_counts_the_rows_of_each_split(
+    make_planted_problem: MakeProblem, make_planted_scorer: Any, make_config: MakeConfig
+) -> None:
+    problem, config = make_planted_problem(), make_config()
+
+    estimate = estimate_cost(problem, make_planted_scorer(), config)
+
+    result = select_support_examples(problem, make_planted_scorer(), config)
+    assert estimate.splits == result.splits
+    assert estimate.fit_rows is not None
+    assert 0 < estimate.fit_rows <= len(problem.examples)
+
+
+def test_several_configurations_are_priced_at_one_pace(
+    make_planted_problem: MakeProblem, make_planted_scorer: Any, make_config: MakeConfig
+) -> None:
+    problem, scorer = make_planted_problem(), make_planted_scorer()
+    configs = [make_config(), make_config(search={"iterations": 4})]
+
+    small, large = estimate_costs(problem, scorer, configs)
+
+    assert scorer.num_calls == CALLS
+    assert small.phases == estimate_cost(problem, make_planted_scorer(), configs[0]).phases
+    assert large.phases == estimate_cost(problem, make_planted_scorer(), configs[1]).phases
+    assert small.seconds is not None
+    assert large.seconds is not None
+    assert large.seconds / small.seconds == pytest.approx(large.total.tokens / small.total.tokens)
 
 
 def test_pace_of_a_clock_that_stands_still_is_unknown(

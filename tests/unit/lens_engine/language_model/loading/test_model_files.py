@@ -1,17 +1,23 @@
 import hashlib
 import json
 import pickle
+import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from lens_engine.disk.cache_folder import make_once
-from lens_engine.errors import InvalidConfig, ModelError, UnknownModel, UnsafeModel
+from lens_engine.errors import InvalidConfig, ModelError, UnknownModel, UnreadableModel, UnsafeModel
+from lens_engine.language_model.loading.executor_choice import choose_executor
 from lens_engine.language_model.loading.load import load_scorer, prepare_model
 from lens_engine.language_model.loading.model_files import list_bundled_models, resolve_model
+from lens_engine.language_model.open_model import check_choice
 from lens_engine.testing import tiny_causal_lm
 
 
@@ -92,6 +98,79 @@ def test_pickle_weights_are_refused_and_never_opened(tmp_path: Path) -> None:
     assert not marker.exists()
     pickle.loads((folder / "pytorch_model.bin").read_bytes())
     assert marker.exists(), "the trap works"
+
+
+def test_command_of_the_refusal_converts_pickle_weights(tmp_path: Path) -> None:
+    folder, copy = tiny_causal_lm("llama").save(tmp_path / "model"), tmp_path / "copy"
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(UnsafeModel) as refusal:
+        resolve_model(str(folder))
+    _, command = str(refusal.value).split("write a copy with safetensors: ")
+    words = {"python": sys.executable, "FOLDER": str(folder), "COPY": str(copy)}
+
+    subprocess.run([words.get(word, word) for word in shlex.split(command)], check=True, capture_output=True)
+
+    assert load_scorer(str(copy), dtype="float32", device="cpu", executor="plain").identity.device == "cpu"
+
+
+def cut_off(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-10])
+
+
+def cut_off_header(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:40])
+
+
+def remove_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+
+
+def lose_a_shard(folder: Path) -> None:
+    index = {"weight_map": {"a": "model.safetensors", "b": "model-2.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (cut_off, "model.safetensors is damaged or cut off; download it again"),
+        (cut_off_header, "model.safetensors is damaged or cut off; download it again"),
+        (lose_a_shard, "model-2.safetensors is missing; download it again"),
+        (remove_tokenizer, "it has no tokenizer; put the tokenizer.json of the model into the folder"),
+    ],
+)
+def test_damaged_folder_is_refused_before_torch_is_imported(
+    tmp_path: Path, damage: Callable[[Path], None], reason: str
+) -> None:
+    folder = tiny_causal_lm("llama").save(tmp_path / "model")
+    check_choice(str(folder))
+    damage(folder)
+    code = (
+        "import sys\nfrom lens_engine.language_model.open_model import open_model\n"
+        "try:\n    open_model(sys.argv[1])\n"
+        "except Exception as error:\n    print(type(error).__name__, error, 'torch' in sys.modules, sep=' | ')"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], check=True, capture_output=True, text=True)
+
+    assert done.stdout.strip() == f"UnreadableModel | model 'model' cannot be loaded: {reason} | False"
+
+
+@pytest.mark.parametrize("choice", [{"dtype": "int8"}, {"device": "gpu"}, {"device": "cuda:"}])
+def test_wrong_name_is_refused_before_the_model_is_looked_for(choice: dict[str, str]) -> None:
+    with pytest.raises(InvalidConfig) as refusal:
+        check_choice("../nothing", **choice)
+    assert [refusal.value.field] == list(choice)
+
+
+def test_other_file_is_no_gguf_file(tmp_path: Path) -> None:
+    file = tmp_path / "page.gguf"
+    file.write_text("<html>not found</html>")
+    with pytest.raises(UnreadableModel, match=r"page\.gguf is no GGUF file; download it again"):
+        check_choice(str(file))
 
 
 def test_pickle_beside_safetensors_is_never_opened(tmp_path: Path) -> None:
@@ -231,3 +310,29 @@ def test_models_are_resolved_without_torch() -> None:
     files = "lens_engine.language_model.loading.model_files"
     code = f"import sys, {files} as m; m.list_bundled_models(); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_check_of_a_model_is_made_once_and_again_after_a_change(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tiny_causal_lm("llama").save(tmp_path / "model")
+    checked: list[str] = []
+
+    def count(*given: Any) -> Any:
+        checked.append("")
+        return choose_executor(*given)
+
+    monkeypatch.setattr("lens_engine.language_model.loading.load.choose_executor", count)
+
+    def load(dtype: str = "float32") -> int:
+        """Number of checks so far."""
+        identity = load_scorer(str(folder), dtype=dtype, device="cpu").identity
+        assert (identity.dtype, identity.executor) == (dtype, "packed")
+        return len(checked)
+
+    assert [load(), load(), load("bfloat16"), load("bfloat16")] == [1, 1, 2, 2]
+    (folder / "config.json").write_text((folder / "config.json").read_text() + " ")
+    assert load() == 3
+    for note in (cache / "notes").iterdir():
+        note.write_text("torch.int8 fastest")
+    assert load() == 4

@@ -1,0 +1,57 @@
+"""A progress bar on a terminal, for callers of the library who give no listener."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from lens_engine.metering.progress import Progress, SelectionListener, SilentListener
+
+
+@contextmanager
+def hearing(listener: SelectionListener | None, *, progress: bool) -> Iterator[SelectionListener]:
+    """The listener of a run: the given one, else a bar on stderr if it is wanted and stderr is a terminal.
+
+    Without tqdm, which comes with transformers, there is no bar.
+    """
+    tqdm = _find_tqdm() if listener is None and progress and _is_terminal() else None
+    if listener is not None or tqdm is None:
+        yield listener or SilentListener()
+        return
+    with tqdm(file=sys.stderr, unit="token", unit_scale=True, dynamic_ncols=True) as bar:
+        yield TerminalBar(bar)
+
+
+class TerminalBar:
+    """Shows phase, tokens, speed, time left and the best accuracy so far."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+        self._is_begun = False
+
+    def on_progress(self, progress: Progress) -> None:
+        steps = f" {progress.step}/{progress.steps}" if progress.steps > 1 else ""
+        self._bar.set_description(f"{progress.phase.value}{steps}", refresh=False)
+        if progress.best_validation_accuracy is not None:
+            self._bar.set_postfix_str(f"best {progress.best_validation_accuracy:.3f}", refresh=False)
+        self._bar.total = max(progress.tokens_total, 1)
+        if not self._is_begun:
+            self._is_begun = True
+            self._bar.initial = progress.tokens_done  # of an earlier attempt; no part of the speed
+        self._bar.n = progress.tokens_done
+        self._bar.refresh()
+
+    def stop_requested(self) -> None:
+        """Never asks for a stop."""
+
+
+def _find_tqdm() -> Any:
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return None
+    return tqdm
+
+
+def _is_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()

@@ -1,0 +1,194 @@
+"""One exit code for one kind of fault: 2 what the caller can mend, 1 the machine or the program, 130 a stop."""
+
+import errno
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lens_cli.application import main
+from lens_cli.refusals import Refusal, check_output, refusing
+from lens_engine.errors import (
+    CheckpointDamaged,
+    CheckpointForeign,
+    InvalidConfig,
+    InvalidDataset,
+    LensError,
+    ModelError,
+    ModelMismatch,
+    NonFiniteScore,
+    NothingSelected,
+    OutOfMemory,
+    UnknownModel,
+    UnreadableModel,
+    UnsafeModel,
+)
+from lens_engine.testing import tiny_causal_lm
+
+TASK = ["--template", "{text} It was {label}.", "--verbalizer", "positive=great", "--verbalizer", "negative=terrible"]
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def lens(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """The command in this process, in an empty folder: its exit code, and what it wrote to stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LENS_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    Path("rows.csv").write_text(
+        "\n".join(["text,label", *(f"film {row},{'positive' if row % 2 else 'negative'}" for row in range(80))])
+    )
+    Path("folder").mkdir()
+    Path("note.txt").write_text("a note")
+
+    def run(*words: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["lens", *words])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return int(end.value.code or 0), capfd.readouterr().err
+
+    return run
+
+
+SELECT = ["select", "rows.csv", *TASK, "--preset", "quick"]
+CLASSIFY = ["classify", "rows.csv", "--classifier", "note.txt", "--output", "out.csv"]
+EXPERIMENT = ["experiment", "table", "--preset", "tiny"]
+MENDABLE: list[tuple[str, list[str], str]] = [
+    ("no such command", ["chose"], "No such command"),
+    ("missing file", ["select", "nope.csv", *TASK, "--preset", "quick"], "error: nope.csv does not exist\n"),
+    ("folder for a file", ["select", "folder", *TASK, "--preset", "quick"], "error: folder is a folder; name a file\n"),
+    (
+        "file for a folder",
+        ["select", "note.txt/rows.csv", *TASK, "--preset", "quick"],
+        "error: note.txt/rows.csv does not exist: a part of the path is a file, not a folder\n",
+    ),
+    ("missing test file", [*SELECT, "--test", "nope.csv"], "error: nope.csv does not exist\n"),
+    ("file without rows", ["select", "note.txt", *TASK, "--preset", "quick"], "error: "),
+    ("wrong template", [*SELECT, "--template", "no slots"], "where: template"),
+    ("unknown preset", [*SELECT, "--preset", "fast"], "'fast' is not one of"),
+    ("unknown option", [*SELECT, "--option", "beam_width=3"], "did you mean search.beam_width?"),
+    ("option out of range", [*SELECT, "--option", "seed=-1"], "seed must be a whole number"),
+    ("unknown model", [*SELECT, "--model", "./nowhere"], "where: --model"),
+    ("model that is no folder", [*SELECT, "--model", "./note.txt"], "where: --model"),
+    ("unknown device", [*SELECT, "--device", "gpu"], "device 'gpu' is not a torch device"),
+    ("unknown number format", [*SELECT, "--dtype", "int8"], "dtype 'int8' is not one of"),
+    ("output without a folder", [*SELECT, "--output", "nope/out.json"], "error: the folder nope does not exist"),
+    ("output that is a folder", [*SELECT, "--output", "folder"], "error: folder is a folder; name a file"),
+    ("classifier without a folder", [*SELECT, "--classifier", "nope/c.json"], "the folder nope does not exist"),
+    ("checkpoint without a folder", [*SELECT, "--checkpoint", "nope/c"], "the folder nope does not exist"),
+    ("damaged checkpoint", [*SELECT, "--checkpoint", "note.txt"], "where: --checkpoint"),
+    ("classifier that is none", CLASSIFY, "note.txt"),
+    ("missing classifier", [*CLASSIFY, "--classifier", "nope.json"], "error: nope.json does not exist\n"),
+    ("missing input", ["classify", "nope.csv", *CLASSIFY[2:]], "error: "),
+    ("output of no format", [*CLASSIFY, "--output", "out.xyz"], "cannot tell the format"),
+    ("unknown task", ["templates", "sst-3"], "sst-2"),
+    ("unknown size", ["experiment", "table", "--preset", "huge"], "'huge' is not one of"),
+    ("wrong seeds", [*EXPERIMENT, "--seeds", "one"], "'one' is not a whole number"),
+    ("missing data", [*EXPERIMENT, "--data", "nope"], "nope"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), [case[1:] for case in MENDABLE], ids=[case[0] for case in MENDABLE])
+def test_what_the_caller_can_mend_has_exit_code_2(lens: Run, words: list[str], said: str) -> None:
+    code, errors = lens(*words)
+
+    assert code == 2
+    assert said in errors.replace("│", "")
+    assert "Traceback" not in errors
+    assert "Errno" not in errors
+
+
+def cut_off(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1])
+
+
+def make_pickle(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+
+
+def make_own_code(folder: Path) -> None:
+    (folder / "config.json").write_text(json.dumps({"auto_map": {}}))
+
+
+def remove_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+
+
+@pytest.mark.parametrize("damage", [cut_off, make_pickle, make_own_code, remove_tokenizer])
+def test_model_folder_that_cannot_be_used_has_exit_code_2(
+    lens: Run, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    damage(tiny_causal_lm("llama").save(tmp_path / "model"))
+
+    code, errors = lens(*SELECT, "--model", "./model")
+
+    assert code == 2
+    assert "where: --model" in errors
+
+
+def test_taken_port_has_exit_code_2(lens: Run, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        code, errors = lens("up", "--port", str(port), "--data-dir", str(tmp_path / "data"))
+    assert code == 2
+    assert "try another --port" in errors
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InvalidDataset("x", field="dataset"), 2),
+        (InvalidConfig("x", field="options"), 2),
+        (ModelMismatch("x", field="model"), 2),
+        (UnknownModel("x"), 2),
+        (UnsafeModel("x"), 2),
+        (UnreadableModel("x"), 2),
+        (CheckpointDamaged("x"), 2),
+        (CheckpointForeign("x"), 2),
+        (NothingSelected("budget"), 2),
+        (NothingSelected("cancelled"), 130),
+        (ModelError("x"), 1),
+        (NonFiniteScore("x"), 1),
+        (OutOfMemory("x"), 1),
+        (LensError("x"), 1),
+        (OSError("the connection broke"), 1),
+    ],
+)
+def test_error_of_the_engine_has_the_exit_code_of_its_kind(error: Exception, code: int) -> None:
+    with pytest.raises(Refusal) as refusal, refusing():
+        raise error
+    assert refusal.value.exit_code == code
+    assert str(error) == str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "message"),
+    [
+        (errno.ENOENT, 2, "a.csv does not exist"),
+        (errno.EISDIR, 2, "a.csv is a folder; name a file"),
+        (errno.EACCES, 2, "a.csv may not be read or written by this user"),
+        (errno.EROFS, 2, "a.csv: read-only file system"),
+        (errno.ENOSPC, 1, "a.csv cannot be written: the disk is full"),
+        (errno.EIO, 1, "a.csv: input/output error"),
+    ],
+)
+def test_error_of_a_file_is_a_sentence(number: int, code: int, message: str) -> None:
+    with pytest.raises(Refusal) as refusal, refusing():
+        raise OSError(number, os.strerror(number), "a.csv")
+    assert (str(refusal.value), refusal.value.exit_code) == (message, code)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write every file")
+def test_output_that_may_not_be_written_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_text("")
+    path.chmod(0o400)
+    with pytest.raises(Refusal, match="may not be written"):
+        check_output(path)
