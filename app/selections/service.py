@@ -179,7 +179,8 @@ def _store(session: Session, owner_id: str, valid: ValidSubmission) -> Selection
         for warning in load_warnings(session, id_)
     )
     return repository.insert_selection(
-        session, repository.NewSelection(owner_id, valid.name, valid.spec, dataset_id, test_id, warnings)
+        session,
+        repository.NewSelection(owner_id, valid.name, valid.spec, dataset_id, test_id, (*warnings, *valid.warnings)),
     )
 
 

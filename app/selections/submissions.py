@@ -19,13 +19,15 @@ from app.selections.spec import StoredSpec
 from app.settings import Settings
 from app.web.problems import error_items
 from app.web.strict_json import parse_json
+from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import InvalidInput
 from lens_engine.presets import resolve_config
 from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset, parse_inline
 from lens_engine.rows.label_words import find_mismatches
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.request import TaskRequest
+from lens_engine.task.template import Template, Verbalizer
 from lens_engine.types import Example
 
 _Built = TypeVar("_Built")
@@ -53,6 +55,30 @@ class ValidSubmission:
     dataset: Source
     test: Source | None
     is_inline: bool = False
+    warnings: tuple[str, ...] = ()  #: what the spec left open and was taken by default
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSpec:
+    """A checked spec, which the labels of the dataset complete."""
+
+    model: str
+    task: TaskRequest
+    preset: PresetName
+    config: SelectionConfig
+    name: str | None
+
+    def submit(self, dataset: Source, test: Source | None, *, is_inline: bool) -> ValidSubmission:
+        """Complete the spec, and check that dataset and spec fit.
+
+        Raises:
+            RefusedInput: the labels cannot be their own words; or as `check_fit`.
+        """
+        with invalid_inputs(inline=is_inline):
+            task = self.task.complete(dataset.examples)
+        stored = StoredSpec.of(self.model, task, self.preset, self.config)
+        warnings = tuple(f"spec: {default}" for default in self.task.list_defaults(task))
+        return check_fit(ValidSubmission(stored, self.name, dataset, test, is_inline, warnings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +112,7 @@ class JsonSubmission:
                 test = parse_inline(body.test_examples, limits, field="test_examples")
             elif body.test_dataset_id is not None:
                 test = find_dataset(body.test_dataset_id, "test_dataset_id")
-        return check_fit(ValidSubmission(spec, body.spec.name, dataset, test, is_inline=body.examples is not None))
+        return spec.submit(dataset, test, is_inline=body.examples is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +137,13 @@ class FormSubmission:
         with invalid_inputs(inline=False):
             dataset = _parse_file(self.dataset, settings, "dataset")
             test = None if self.test is None else _parse_file(self.test, settings, "test")
-        return check_fit(ValidSubmission(spec, body.name, dataset, test))
+        return spec.submit(dataset, test, is_inline=False)
 
 
 RawSubmission = JsonSubmission | FormSubmission
 
 
-def check_spec(spec: SelectionSpec, settings: Settings) -> StoredSpec:
+def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
     """Check model, template, label words and options.
 
     Raises:
@@ -130,12 +156,12 @@ def check_spec(spec: SelectionSpec, settings: Settings) -> StoredSpec:
         detail = f"the model is not offered; choose one of {offered}"
         raise UnknownModelName(detail, errors=[{"detail": detail, "pointer": "/spec/model"}])
     found: list[InvalidInput] = []
-    template = _collect(found, lambda: Template(spec.template))
-    verbalizer = _collect(found, lambda: Verbalizer(spec.verbalizer))
+    template = None if (pattern := spec.template) is None else _collect(found, lambda: Template(pattern))
+    verbalizer = None if (words := spec.verbalizer) is None else _collect(found, lambda: Verbalizer(words))
     config = _collect(found, lambda: resolve_config(spec.preset, spec.options))
-    if template is None or verbalizer is None or config is None:
+    if found or config is None:
         raise as_problem(found, inline=False)
-    return StoredSpec.of(model, Task(template, verbalizer, spec.separator), spec.preset, config)
+    return CheckedSpec(model, TaskRequest(template, verbalizer, spec.separator), spec.preset, config, spec.name)
 
 
 def check_fit(submission: ValidSubmission) -> ValidSubmission:

@@ -23,7 +23,7 @@ from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import FileCheckpointStore
 from lens_engine.run.preparation import estimate_cost
 from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES, remember_pairs
-from lens_engine.task.template import Task
+from lens_engine.task.request import TaskRequest
 from lens_engine.types import StopReason
 
 
@@ -55,7 +55,7 @@ class SelectionRun:
     notes: tuple[str, ...] = ()  #: what was taken from the files but may surprise
 
     @classmethod
-    def prepare(cls, sources: Sources, task: Task, config: SelectionConfig) -> "SelectionRun":
+    def prepare(cls, sources: Sources, asked: TaskRequest, config: SelectionConfig) -> "SelectionRun":
         """Read the files and refuse what cannot work, before any model is loaded.
 
         Raises:
@@ -65,10 +65,12 @@ class SelectionRun:
         limits = ParsingLimits.of_own_files()
         test = None if sources.test is None else parse_dataset(sources.test, limits, field="test")
         dataset = parse_dataset(sources.train, limits, field="dataset")
+        task = asked.complete(dataset.examples)
         problem = Problem(task, dataset.examples, None if test is None else test.examples)
         split_examples(problem, config)
         notes = [f"dataset: {warning}" for warning in dataset.warnings]
         notes += [f"test: {warning}" for warning in (test.warnings if test is not None else ())]
+        notes += asked.list_defaults(task)
         return cls(problem, config, tuple(notes))
 
     def show_notes(self, console: Console) -> None:

@@ -8,13 +8,15 @@ words with a leading space. So the template never adds a space at the end of a q
 
 import string
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from lens_engine.errors import InvalidDataset, InvalidTemplate, InvalidVerbalizer
+from lens_engine.task.defaults import DEFAULT_SEPARATOR, DEFAULT_TEMPLATE, word_of_label
 from lens_engine.types import Example, IndexArray, Permutation
 
 SLOTS = ("text", "label")
@@ -90,6 +92,27 @@ class Verbalizer:
                 )
             seen[key] = label
 
+    @classmethod
+    def of_labels(cls, labels: Iterable[str]) -> "Verbalizer":
+        """Each label is its own label word (see `word_of_label`), in this order.
+
+        Raises:
+            InvalidVerbalizer: fewer than two labels, a label twice, a label that gives no word, or two labels that
+                give the same word.
+        """
+        words: dict[str, str] = {}
+        for label in labels:
+            if label in words:
+                raise InvalidVerbalizer(f"label {show_label(label)} is given twice; give it once", field="verbalizer")
+            words[label] = word_of_label(label)
+            if not words[label]:
+                raise InvalidVerbalizer(
+                    f"label {show_label(label)} cannot be its own label word, because it has only spaces and "
+                    "underscores; give a label word for each label",
+                    field="verbalizer",
+                )
+        return cls(words)
+
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(self.words)
@@ -101,7 +124,30 @@ class Task:
 
     template: Template
     verbalizer: Verbalizer
-    separator: str = "\n"
+    separator: str = DEFAULT_SEPARATOR
+
+    @classmethod
+    def for_labels(
+        cls, labels: Iterable[str], template: str = DEFAULT_TEMPLATE, separator: str = DEFAULT_SEPARATOR
+    ) -> "Task":
+        """The task in which each label is its own label word; `credit_card` is written `credit card`.
+
+        Raises:
+            InvalidTemplate: see `Template`.
+            InvalidVerbalizer: see `Verbalizer.of_labels`.
+        """
+        return cls(Template(template), Verbalizer.of_labels(labels), separator)
+
+    @classmethod
+    def for_examples(
+        cls, examples: Iterable[Example], template: str = DEFAULT_TEMPLATE, separator: str = DEFAULT_SEPARATOR
+    ) -> "Task":
+        """As `for_labels`, with the labels of these examples, sorted.
+
+        Raises:
+            InvalidTemplate, InvalidVerbalizer: as `for_labels`.
+        """
+        return cls.for_labels(list_labels(examples), template, separator)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -147,6 +193,17 @@ class Task:
     def render_prompt(self, demonstrations: Sequence[Example], text: str) -> str:
         """The prompt for `text`, up to the label word: byte for byte the string that a selection scores."""
         return "".join(self.render_prefix(demonstrations)) + self.render_query(text)
+
+
+def list_labels(examples: Iterable[Example], fold: Callable[[str], str] = str) -> list[str]:
+    """The labels of these examples, sorted, so that the order of the rows does not matter.
+
+    Labels with equal `fold(label)` count as one, in the most frequent spelling.
+    """
+    spellings: dict[str, Counter[str]] = {}
+    for example in examples:
+        spellings.setdefault(fold(example.label), Counter())[example.label] += 1
+    return sorted(max(sorted(counts), key=lambda label: counts[label]) for counts in spellings.values())
 
 
 def missing_label_word(label: str, row: int, field: str) -> InvalidDataset:
