@@ -65,7 +65,11 @@ def measure_lengths(rows: SplitRows, task: Task, scorer: LabelScorer) -> TokenLe
 
 
 def measure_pace(
-    rows: SplitRows, task: Task, scorer: LabelScorer, clock: Callable[[], float] = time.monotonic
+    rows: SplitRows,
+    task: Task,
+    scorer: LabelScorer,
+    clock: Callable[[], float] = time.monotonic,
+    sample_tokens: int = _SAMPLE_TOKENS,
 ) -> float | None:
     """Tokens per second on a sample of candidates and queries, after a first call that is not timed.
 
@@ -78,7 +82,7 @@ def measure_pace(
     query_tokens = sum(scorer.count_tokens(queries))
     prefixes, tokens = [], 0
     for example in rows.candidates:
-        if tokens >= _SAMPLE_TOKENS:
+        if tokens >= sample_tokens:
             break
         prefix = task.render_prefix([example])
         prefixes.append(prefix)

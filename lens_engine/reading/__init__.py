@@ -5,6 +5,7 @@ csv_rows  jsonl_rows  parquet_rows (+ parquet_child)   one reader for each forma
 columns  value_checks  text_checks   check a header, a JSON value, a string
 row_sink         the contract between the readers and what takes their rows
 row_collector    takes labelled texts, checks every row: limits, problems, digest, warnings
+column_profiles  what is in each column of a file, for a guess
 text_collector   takes texts alone, keeps every row, the bad ones with what is wrong
 strict_json      JSON that every reader understands in the same way
 """
@@ -14,7 +15,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from lens_engine.errors import InvalidDataset, RowProblem
-from lens_engine.reading.columns import TEXT
+from lens_engine.reading.columns import LABEL, TEXT, WantedColumns
 from lens_engine.reading.content_format import NUM_SNIFFED_BYTES, FileFormat, detect_format
 from lens_engine.reading.csv_rows import read_csv_rows
 from lens_engine.reading.errors import DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
@@ -51,7 +52,14 @@ _READERS: dict[FileFormat, Callable[[BufferedReader, RowSink], None]] = {
 }
 
 
-def parse_dataset(path: Path, limits: ParsingLimits, *, field: str = "dataset") -> ParsedDataset:
+def parse_dataset(
+    path: Path,
+    limits: ParsingLimits,
+    *,
+    field: str = "dataset",
+    text_column: str = TEXT,
+    label_column: str = LABEL,
+) -> ParsedDataset:
     """The labelled texts of a file. The file's content decides the format, not its name.
 
     `field` is the name of the dataset in error messages. The call blocks while it reads; an event loop should call it
@@ -61,7 +69,7 @@ def parse_dataset(path: Path, limits: ParsingLimits, *, field: str = "dataset") 
         InvalidDataset: the content is wrong; also the subclasses in `lens_engine.reading.errors`. No content raises
             another error.
     """
-    rows = RowCollector(limits, field)
+    rows = RowCollector(limits, field, WantedColumns(text_column, label_column))
     return rows.finish(_read(path, rows))
 
 

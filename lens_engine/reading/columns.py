@@ -55,9 +55,9 @@ def find_columns(names: Sequence[str], wanted: WantedColumns, field: str) -> Col
     return Columns(names.index(wanted.text), label, len(names), unused)
 
 
-def describe_unused(names: Sequence[str]) -> str:
+def describe_unused(names: Sequence[str], wanted: WantedColumns) -> str:
     """The warning that names the unused columns."""
-    return f"columns other than text and label are not used: {show_names(names)}"
+    return f"columns other than {' and '.join(wanted.names)} are not used: {show_names(names)}"
 
 
 def _refuse_repeated(names: Sequence[str], wanted: WantedColumns, field: str) -> None:

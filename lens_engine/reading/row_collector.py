@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Never
 
 from lens_engine.errors import InvalidDataset, RowProblem
-from lens_engine.reading.columns import LABEL, TEXT, WantedColumns, describe_unused
+from lens_engine.reading.columns import LABEL, WantedColumns, describe_unused
 from lens_engine.reading.errors import DatasetEmpty, DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.parsed_dataset import DatasetFormat, ParsedDataset
@@ -32,8 +32,8 @@ class RowCollector(RowSink):
 
     keeps_bad_rows = False
 
-    def __init__(self, limits: ParsingLimits, field: str) -> None:
-        super().__init__(limits, field, WantedColumns())
+    def __init__(self, limits: ParsingLimits, field: str, columns: WantedColumns | None = None) -> None:
+        super().__init__(limits, field, columns or WantedColumns())
         self._examples: list[Example] = []
         self._problems: list[RowProblem] = []
         self._labels: dict[str, None] = {}
@@ -58,13 +58,13 @@ class RowCollector(RowSink):
         has_text, has_label = not is_blank(text), not is_blank(label)
         if text is None or not has_text:
             self._num_without_content += not has_label
-            self.note(TEXT, "is blank; write a text or delete the row", line=line)
+            self.note(self.columns.text, "is blank; write a text or delete the row", line=line)
         elif label is None or not has_label:
-            self.note(LABEL, "is empty; give the row a label or delete it", line=line)
+            self.note(self.columns.label, "is empty; give the row a label or delete it", line=line)
         elif fault := find_fault(text, self.limits.max_text_characters):
-            self.note(TEXT, fault, line=line)
+            self.note(self.columns.text, fault, line=line)
         elif fault := find_fault(label, self.limits.max_label_characters):
-            self.note(LABEL, fault, line=line)
+            self.note(self.columns.label, fault, line=line)
         else:
             self._keep(Example(self.next_row, text, label))
 
@@ -150,7 +150,7 @@ class RowCollector(RowSink):
             for group in find_lookalikes(self._labels)[:MAX_SHOWN]
         ]
         if self._unused:
-            found.append(describe_unused(list(self._unused)))
+            found.append(describe_unused(list(self._unused), self.columns))
         if self.num_blank:
             found.append(f"{self.num_blank:,} blank rows were skipped and are not counted in row numbers")
         if self._bidi_rows:

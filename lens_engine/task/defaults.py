@@ -5,7 +5,7 @@ DEFAULT_TEMPLATE = "{text} Topic: {label}."
 
 DEFAULT_SEPARATOR = "\n"
 
-OTHER_TEMPLATES = ("{text}\nAnswer: {label}", "Text: {text}\nLabel: {label}\n")
+OTHER_TEMPLATES = ("Text: {text}\nLabel: {label}\n", "{text} Label: {label}.")
 """Further templates to try."""
 
 

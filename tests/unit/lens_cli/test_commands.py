@@ -12,7 +12,7 @@ from lens_engine import __version__
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
 
 ROOT = Path(__file__).parents[3]
-COMMANDS = ("select", "classify", "templates", "demo", "up", "serve", "worker", "migrate")
+COMMANDS = ("suggest", "select", "classify", "templates", "demo", "up", "serve", "worker", "migrate")
 TASK = ("--template", "{text} It was {label}.", "--verbalizer", "positive=great", "--verbalizer", "negative=terrible")
 
 

@@ -1,0 +1,86 @@
+"""Labels that look alike become one, and labels with too few rows are left out."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from lens_engine.config import SelectionConfig
+from lens_engine.errors import ClassTooSmall, InvalidInput
+from lens_engine.rows.problem import Problem
+from lens_engine.rows.splits import split_examples
+from lens_engine.task.template import Task, list_labels
+from lens_engine.types import Example
+
+_FEWEST_LABELS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class TidyLabels:
+    """Examples with tidy labels, and the options of a selection that tidy them in the same way."""
+
+    examples: tuple[Example, ...]
+    lookalikes: tuple[tuple[str, ...], ...]
+    rare: frozenset[str]
+    options: tuple[tuple[str, str], ...]
+
+
+def tidy_labels(examples: Sequence[Example], config: SelectionConfig) -> TidyLabels:
+    """Give look-alike labels their most frequent spelling, then leave out the labels that are too rare to be split.
+
+    Raises:
+        InvalidVerbalizer: a label gives no label word, or two labels give the same word.
+    """
+    lookalikes = _find_lookalikes(examples)
+    spelling = {label: label for group in lookalikes for label in group}
+    for group in lookalikes:
+        (most_frequent,) = list_labels([one for one in examples if one.label in group], lambda _: "")
+        spelling.update(dict.fromkeys(group, most_frequent))
+    merged = tuple(replace(one, label=spelling.get(one.label, one.label)) for one in examples)
+    rare = _find_rare(merged, config)
+    options = _list_options(lookalikes)
+    if rare:
+        options += (("labels.rare", "drop"),)
+    return TidyLabels(tuple(one for one in merged if one.label not in rare), lookalikes, frozenset(rare), options)
+
+
+def _find_lookalikes(examples: Sequence[Example]) -> tuple[tuple[str, ...], ...]:
+    groups: dict[str, list[str]] = {}
+    for label in dict.fromkeys(example.label for example in examples):
+        groups.setdefault(_fold(label), []).append(label)
+    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+
+
+def _list_options(lookalikes: Sequence[Sequence[str]]) -> tuple[tuple[str, str], ...]:
+    """The options under which the labels of each group are equal."""
+    needs_casefold = any(len(set(map(_strip, group))) > 1 for group in lookalikes)
+    needs_strip = any(len({label.casefold() for label in group}) > 1 for group in lookalikes)  # in spite of casefold
+    names = (("labels.strip", needs_strip), ("labels.casefold", needs_casefold))
+    return tuple((name, "true") for name, is_needed in names if is_needed)
+
+
+def _strip(label: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", label).split())
+
+
+def _fold(label: str) -> str:
+    return unicodedata.normalize("NFC", _strip(label).casefold())
+
+
+def _find_rare(examples: Sequence[Example], config: SelectionConfig) -> list[str]:
+    """The rarest labels, until the rows can be split; none if that takes all labels but one."""
+    counts = Counter(example.label for example in examples)
+    for least in sorted({0, *counts.values()}):
+        kept = {label for label, count in counts.items() if count > least}
+        if len(kept) < _FEWEST_LABELS:
+            break
+        try:
+            split_examples(
+                Problem(Task.for_labels(sorted(kept)), [one for one in examples if one.label in kept]), config
+            )
+        except ClassTooSmall:
+            continue
+        except InvalidInput:
+            break
+        return [label for label in counts if label not in kept]
+    return []
