@@ -105,6 +105,8 @@ def _show_presets(suggestion: Suggestion, console: Console) -> None:
         table.add_row("time", *times)
     _head(console, "Presets: rows in each split, and the most that a run costs")
     console.print(table)
+    if any(plan.seconds is not None for plan in plans):
+        _say(console, "The time is at the pace that was just measured on a small sample.")
     for plan in plans:
         if plan.refusal is not None:
             _say(console, f"{plan.preset} cannot be used: {plan.refusal}")

@@ -1,6 +1,6 @@
 """Chooses the columns of texts and labels, and says why."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lens_engine.errors import InvalidDataset
@@ -71,15 +71,15 @@ def _given(name: str | None) -> ChosenColumn | None:
 
 def _by_name(profiles: Sequence[ColumnProfile], usual: Sequence[str]) -> ChosenColumn | None:
     """The column with the exact name, or that name in another case, or else with another usual name."""
-    matches: list[tuple[Callable[[str], bool], str]] = [
-        (lambda name: name == usual[0], "named exactly so"),
-        (lambda name: _fold(name) == usual[0], f"named {usual[0]} but for case and spaces"),
-    ]
-    matches += [(lambda name, other=other: _fold(name) == other, "a usual name") for other in usual[1:]]  # type: ignore[misc]
-    for is_match, reason in matches:
+    if usual[0] in [profile.name for profile in profiles]:
+        return ChosenColumn(usual[0], "named exactly so")
+    for other in usual:
         for profile in profiles:
-            if is_match(profile.name):
-                return ChosenColumn(profile.name, reason)
+            if _fold(profile.name) == other:
+                is_first = other == usual[0]
+                return ChosenColumn(
+                    profile.name, f"named {other} but for case and spaces" if is_first else "a usual name"
+                )
     return None
 
 
