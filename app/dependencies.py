@@ -37,7 +37,9 @@ def get_owner(request: Request) -> str:
 OwnerDep = Annotated[str, Depends(get_owner)]
 
 
-def get_selection_id(selection_id: Annotated[str, Path(examples=["sel_01jd5g9k2m7x8y4z0q3r6t1v5w"])]) -> str:
+def get_selection_id(
+    selection_id: Annotated[str, Path(description="Id of a selection.", examples=["sel_01jd5g9k2m7x8y4z0q3r6t1v5w"])],
+) -> str:
     """Return the id in the path.
 
     Raises:

@@ -17,6 +17,7 @@ from app.selections.sweep import sweep
 from app.settings import Settings
 from app.web.authentication import AuthenticationMiddleware
 from app.web.body_limit import BodyLimitMiddleware
+from app.web.documentation import install_documentation
 from app.web.error_handlers import install_error_handlers
 from app.web.request_id import RequestIdMiddleware
 from lens_engine import __version__
@@ -53,12 +54,17 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version=__version__,
         summary="Finds the support examples of a text-classification task.",
         description=_DESCRIPTION.strip(),
+        license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
         lifespan=_lifespan,
         redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,  # short names of methods in generated clients
+        docs_url=None,
+        redoc_url=None,
     )
     app.state.services = Services(settings, create_database(settings), JobQueue(settings))
     app.include_router(selections_router)
     app.include_router(health_router)
+    install_documentation(app)
     install_error_handlers(app, settings)
     # The middleware added last sees a request first.
     app.add_middleware(BodyLimitMiddleware, settings=settings)

@@ -263,13 +263,15 @@ class SelectionConfig(Options):
     calibrated_search: bool = Field(False, description="Ranking of permutations by contextually calibrated accuracy.")
     too_long: TooLongPolicy = Field("reject", description="Treatment of prompts longer than the model's context.")
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of every random choice.")
-    splits: SplitOptions = SplitOptions()
-    filtering: FilteringOptions = FilteringOptions()
-    search: SearchOptions = SearchOptions()
-    classifier: ClassifierOptions = ClassifierOptions()
-    random_search: RandomSearchOptions = RandomSearchOptions()
-    report: ReportOptions = ReportOptions()
-    budget: BudgetOptions = BudgetOptions()
+    splits: SplitOptions = Field(SplitOptions(), description="Options of the splits of the dataset.")
+    filtering: FilteringOptions = Field(FilteringOptions(), description="Options of the filtering of candidates.")
+    search: SearchOptions = Field(SearchOptions(), description="Options of the search over permutations.")
+    classifier: ClassifierOptions = Field(ClassifierOptions(), description="Options of the classifier.")
+    random_search: RandomSearchOptions = Field(
+        RandomSearchOptions(), description="Options of the method random_and_validation."
+    )
+    report: ReportOptions = Field(ReportOptions(), description="Options of the report.")
+    budget: BudgetOptions = Field(BudgetOptions(), description="Limits of the run; null for no limit.")
 
     @model_validator(mode="after")
     def reports_what_it_ranks_by(self) -> "SelectionConfig":

@@ -20,11 +20,12 @@ class SupportExample(Record):
 
     position: int = Field(description="Position in the prompt, counted from 0.")
     row: int = Field(description="Number of the example's data row in the dataset, counted from 0.")
-    text: str
-    label: str
+    text: str = Field(description="Text of the example.")
+    label: str = Field(description="Label of the example.")
     label_word: str = Field(description="Label word that stands for the label in the prompt.")
     info_score: float | None = Field(
-        description="InfoScore: mean contribution on the score set; null if the method computes none."
+        description="How much the example helps as the only demonstration: the mean gain over the score set. Higher is "
+        "better; null if the method does not compute it."
     )
     tokens: int = Field(description="Number of tokens of the rendered demonstration.")
 
@@ -60,7 +61,7 @@ class RandomAndValidation(Record):
 class HeadFigures(Record):
     """One head on the prompts of one size."""
 
-    head: HeadKind
+    head: HeadKind = Field(description="Kind of the head.")
     cv_log_loss: float | None = Field(
         description="Cross-validated log-loss on the fit rows (nats), which decides; null without fit rows."
     )
@@ -86,7 +87,7 @@ class ClassifierReport(Record):
         description="Number of prompts: the smallest within a quarter of a standard error of the best cross-validated "
         "log-loss."
     )
-    head: HeadKind
+    head: HeadKind = Field(description="Kind of the head.")
     fit_rows: int = Field(description="Number of rows on which the head was fitted.")
     test: Quality = Field(description="Quality on the test rows, which had no part in the choice of size and head.")
     tokens_per_input: float = Field(description="Mean number of tokens of all prompts for one input.")
@@ -98,7 +99,7 @@ class Rival(Quality):
     """An alternative to the classifier, with its own choice of size and head, on the same test rows."""
 
     size: int = Field(description="Number of prompts asked for one input.")
-    head: HeadKind
+    head: HeadKind = Field(description="Kind of the head.")
     demonstrations: int = Field(description="Number of demonstrations in one prompt.")
     fit_rows: int = Field(description="Number of rows on which the head was fitted.")
     tokens_per_input: float = Field(description="Mean number of tokens of all prompts for one input.")
@@ -151,7 +152,7 @@ ContenderName = Literal[
 class Comparison(Record):
     """Paired comparison of the classifier with a rival on the same test rows."""
 
-    rival: ContenderName
+    rival: ContenderName = Field(description="What the classifier is compared with.")
     ahead: bool = Field(description="True if `only_classifier_right` exceeds `only_rival_right`.")
     significant: bool = Field(description="True if `p_value` is below 0.05, whoever is ahead.")
     only_classifier_right: int = Field(description="Number of test rows that only the classifier has right.")
@@ -277,8 +278,8 @@ class SelectionResult(Record):
     classifier: ClassifierReport | None = Field(
         None, description="The classifier made of the best permutations; null if the run was cancelled before."
     )
-    baselines: Baselines
-    verdict: Verdict | None
+    baselines: Baselines = Field(description="Accuracies of the rivals on the same test rows.")
+    verdict: Verdict | None = Field(description="What to use, and why; null if nothing was compared.")
     recommended: Classifier | None = Field(
         None,
         description="The classifier that the verdict recommends, if it is that of a rival or a single prompt.",
@@ -288,10 +289,10 @@ class SelectionResult(Record):
         None, description="Lead over the runner-up; null if the last beam holds fewer than two judged permutations."
     )
     truncated_prompts: int = Field(description="Number of texts trimmed to fit the model's context, in all splits.")
-    splits: Splits
-    cost: Spending
-    warnings: tuple[str, ...] = ()
-    provenance: Provenance
+    splits: Splits = Field(description="Number of rows in each split.")
+    cost: Spending = Field(description="What the run spent.")
+    warnings: tuple[str, ...] = Field((), description="What may surprise in the data or in the result.")
+    provenance: Provenance = Field(description="Everything needed to repeat the run.")
     digest: str = Field("", description="SHA-256 of the result without `cost` (and without `selection_id`).")
 
     @property

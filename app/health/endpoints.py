@@ -18,14 +18,14 @@ router = APIRouter()
 class Health(BaseModel):
     """Answer of a live process."""
 
-    status: Literal["ok"] = "ok"
+    status: Literal["ok"] = Field("ok", description="Always ok.")
 
 
 class Readiness(BaseModel):
     """Checks of a ready service by name."""
 
-    status: Literal["ready"] = "ready"
-    checks: dict[str, Literal["ok"]]
+    status: Literal["ready"] = Field("ready", description="Always ready; otherwise the answer is 503.")
+    checks: dict[str, Literal["ok"]] = Field(description="Result of each check, by name.")
 
 
 class ModelOut(BaseModel):
@@ -38,7 +38,7 @@ class ModelOut(BaseModel):
 class ModelList(BaseModel):
     """All language models that the service offers."""
 
-    items: list[ModelOut]
+    items: list[ModelOut] = Field(description="Models, in the order of the settings.")
 
 
 @router.get("/healthz", tags=["health"], response_description="The process answers.")

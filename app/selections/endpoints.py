@@ -1,15 +1,15 @@
 """Routes of /selections. Decisions are in `service.py`."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response, status
+from fastapi import APIRouter, Depends, Query, Response, status
 
 from app.dependencies import OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
 from app.errors import InvalidCursor
 from app.ids import encode_cursor
 from app.selections import openapi, repository, service
 from app.selections.form import KeyDep, SubmissionDep
-from app.selections.presentation import present
+from app.selections.presentation import present, present_label_words
 from app.selections.schemas import (
     EventOut,
     EventPage,
@@ -24,7 +24,10 @@ from app.selections.schemas import (
 )
 from app.selections.states import TERMINAL, Status
 from app.web.etag import NOT_MODIFIED, KnownEtag, answer_with_etag
+from app.web.request_body import json_body
 from lens_engine.classifier.artefact import Classifier
+
+RenderBodyDep = Annotated[RenderBody, Depends(json_body(RenderBody))]
 
 router = APIRouter(prefix="/selections", tags=["selections"])
 
@@ -147,24 +150,28 @@ def get_classifier(
     "/{selection_id}/render",
     response_description="best: one prompt for `input`, or a list of prompts for `inputs`. all: a list of prompts for "
     "`input`, or a list of such lists for `inputs`.",
-    responses=openapi.refusals(400, 401, 404, 413, 422, 503, conflict=_NO_CLASSIFIER),
+    responses=openapi.refusals(*(400, 401, 404, 413, 415, 422, 503), conflict=_NO_CLASSIFIER),
+    openapi_extra=openapi.RENDER_BODY,
 )
 def render_prompt(
-    selection_id: SelectionIdDep, body: RenderBody, session: SessionDep, owner: OwnerDep, services: ServicesDep
+    selection_id: SelectionIdDep, body: RenderBodyDep, session: SessionDep, owner: OwnerDep, services: ServicesDep
 ) -> Rendered | RenderedMany | RenderedEnsemble | RenderedEnsembles:
     """Build the prompt, or with `"prompts": "all"` every prompt of the classifier, for each new input.
 
     To classify with all prompts: let the model score each label word after each prompt, and apply the classifier's head
     to the label log-probabilities. The prompt of the support examples needs no head: the likeliest label word wins.
     """
+    selection = service.get(session, owner, selection_id)
+    about: dict[str, Any] = {"selection_id": selection_id, "partial": bool(selection.partial)}
     if body.prompts == "all":
-        return _render_all(service.get_classifier(services, session, owner, selection_id), selection_id, body)
-    inputs = [body.input] if body.input is not None else body.inputs or []
+        classifier = service.get_classifier(services, session, owner, selection_id)
+        return _render_all(classifier, body, about)
     service.get_report(services, session, owner, selection_id)
-    prompts = service.render(session, owner, selection_id, inputs)
-    if body.input is not None:
-        return Rendered(selection_id=selection_id, **prompts[0].model_dump())
-    return RenderedMany(selection_id=selection_id, prompts=prompts)
+    about["label_words"] = present_label_words(selection)
+    prompts = service.render(session, owner, selection_id, _inputs(body))
+    if body.inputs is None:
+        return Rendered(**about, **prompts[0].model_dump())
+    return RenderedMany(**about, prompts=prompts)
 
 
 @router.post(
@@ -197,12 +204,23 @@ def delete_selection(selection_id: SelectionIdDep, session: SessionDep, owner: O
     service.delete(session, owner, selection_id)
 
 
-def _render_all(classifier: Classifier, selection_id: str, body: RenderBody) -> RenderedEnsemble | RenderedEnsembles:
-    found = [service.render_ensemble(classifier, text) for text in body.inputs or [body.input or ""]]
-    kind, tokens = classifier.head.kind, classifier.tokens_per_input
+def _render_all(
+    classifier: Classifier, body: RenderBody, about: dict[str, Any]
+) -> RenderedEnsemble | RenderedEnsembles:
+    found = [service.render_ensemble(classifier, text) for text in _inputs(body)]
+    about = {
+        **about,
+        "label_words": classifier.task.label_words,
+        "head": classifier.head.kind,
+        "tokens_per_input": classifier.tokens_per_input,
+    }
     if body.inputs is None:
-        return RenderedEnsemble(selection_id=selection_id, head=kind, tokens_per_input=tokens, prompts=found[0])
-    return RenderedEnsembles(selection_id=selection_id, head=kind, tokens_per_input=tokens, prompts=found)
+        return RenderedEnsemble(**about, prompts=found[0])
+    return RenderedEnsembles(**about, prompts=found)
+
+
+def _inputs(body: RenderBody) -> list[str]:
+    return body.inputs if body.inputs is not None else [body.input or ""]
 
 
 def _selection_id(last_id: str | None) -> str | None:

@@ -7,11 +7,13 @@ from fastapi import Depends, Header, Request
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from app.errors import BadRequest, Unprocessable, UnsupportedMediaType
+from app.errors import BadRequest, Unprocessable
 from app.selections.idempotency import check_key
 from app.selections.submissions import FormSubmission, JsonSubmission, RawSubmission
 from app.web.problems import point
+from app.web.request_body import JSON, check_media_type
 
+_FORM = "multipart/form-data"
 _MAX_SPEC_BYTES = 2**20
 _PARTS = frozenset({"dataset", "test", "spec"})
 
@@ -24,19 +26,17 @@ async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
         BadRequest: the form is malformed or incomplete.
         Unprocessable: a part of the form is missing, repeated or unknown.
     """
-    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise UnsupportedMediaType("compressed bodies are not supported; send the body uncompressed")
-    media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    if media_type == "application/json":
+    media_type = check_media_type(
+        request, JSON, _FORM, send=f"a form ({_FORM}: dataset, spec and optionally test) or {JSON}"
+    )
+    if media_type == JSON:
         yield JsonSubmission(await request.body())
-    elif media_type == "multipart/form-data":
+    else:
         form = await _parse_form(request)
         try:
             yield await _read_form(form)
         finally:
             await form.close()
-    else:
-        raise UnsupportedMediaType("send multipart/form-data (dataset, test, spec) or application/json")
 
 
 class _WholeFormParser(MultiPartParser):

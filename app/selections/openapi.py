@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from app.selections.schemas import SelectionSpec, SubmissionBody
+from app.selections.schemas import RenderBody, SelectionSpec, SubmissionBody
 
 EXAMPLE_SPEC: dict[str, Any] = {
     "template": "{text} It was {label}.",
@@ -69,7 +69,7 @@ CLASSIFIER: dict[int | str, dict[str, Any]] = {200: {"content": {"application/js
 class ErrorItemOut(BaseModel):
     """One error and its place in the request."""
 
-    detail: str
+    detail: str = Field(description="What is wrong, and how to mend it.")
     pointer: str = Field(description="JSON pointer into the body, or `/dataset/rows/7/label` in a file.")
 
 
@@ -82,7 +82,7 @@ class Problem(BaseModel):
     detail: str = Field(description="What is wrong with this request.")
     instance: str = Field(description="Path of the request.")
     request_id: str = Field(description="Value of `X-Request-ID`; quote it when you report an error.")
-    errors: list[ErrorItemOut]
+    errors: list[ErrorItemOut] = Field(description="Every error found, each with its place; may be empty.")
 
 
 def refusals(*statuses: int, conflict: str | None = None) -> dict[int | str, dict[str, Any]]:
@@ -144,4 +144,8 @@ SUBMISSION_BODY: dict[str, Any] = {
             },
         },
     }
+}
+
+RENDER_BODY: dict[str, Any] = {
+    "requestBody": {"required": True, "content": {"application/json": {"schema": _inlined(RenderBody)}}}
 }

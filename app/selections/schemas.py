@@ -1,13 +1,16 @@
 """Wire types of selections. Requests and responses have separate types."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from app.selections.states import Status
+from app.web.validation import Incoming
+from lens_engine.classifier.artefact import LabelWord as LabelAndWord
 from lens_engine.classifier.heads import HeadKind
 from lens_engine.config import PresetName, SelectionConfig
+from lens_engine.reading.text_checks import is_blank
 from lens_engine.result import SelectionResult
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, word_of_label
 from lens_engine.types import Phase, StopReason
@@ -18,7 +21,6 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 ModelName = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 LabelWord = Annotated[str, StringConstraints(max_length=200)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Input = Annotated[str, StringConstraints(max_length=100_000)]
 
 
 def _allow_list_of_labels(schema: dict[str, Any]) -> None:
@@ -27,10 +29,13 @@ def _allow_list_of_labels(schema: dict[str, Any]) -> None:
     schema["anyOf"].insert(1, {"type": "array", "items": labels, "maxItems": 1000})
 
 
-class Incoming(BaseModel):
-    """Base of request types. Unknown fields are errors, so that no misspelt option is ignored."""
+def _refuse_blank(text: str) -> str:
+    if is_blank(text):
+        raise ValueError("is blank; write a text")
+    return text
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+Input = Annotated[str, StringConstraints(max_length=100_000), AfterValidator(_refuse_blank)]
 
 
 class Outgoing(BaseModel):
@@ -41,6 +46,13 @@ class Outgoing(BaseModel):
 
 class SelectionSpec(Incoming):
     """The task, the model and the options of a selection."""
+
+    other_names: ClassVar = {
+        "label_words": "verbalizer",
+        "method": "options.method",
+        "prompt": "template",
+        "seed": "options.seed",
+    }
 
     template: str | None = Field(
         default=None,
@@ -75,17 +87,20 @@ class SelectionSpec(Incoming):
     @classmethod
     def give_words_to_labels(cls, value: object) -> object:
         """A list of labels becomes a mapping; what is wrong with a label is found there."""
-        if not isinstance(value, list):
+        if value is None or isinstance(value, dict):
             return value
-        if not all(isinstance(label, str) for label in value):
-            raise ValueError("a list of labels has strings only")
+        if not isinstance(value, list) or not all(isinstance(label, str) for label in value):
+            raise ValueError("must be an object of labels and label words, or a list of labels")
         if len(set(value)) < len(value):
-            raise ValueError("a label is given twice; give it once")
+            raise ValueError("has a label twice; give it once")
         return {label: word_of_label(label) for label in value}
 
 
 class SubmissionBody(Incoming):
     """The JSON body of POST /selections: inline examples, or the dataset of an earlier selection."""
+
+    one_of = ("examples", "dataset_id")
+    other_names: ClassVar = {"dataset": "examples", "rows": "examples", "test": "test_examples"}
 
     spec: SelectionSpec
     examples: list[Any] | None = Field(default=None, description='Dataset rows: objects with "text" and "label".')
@@ -98,11 +113,9 @@ class SubmissionBody(Incoming):
     )
 
     @model_validator(mode="after")
-    def has_one_source(self) -> "SubmissionBody":
-        if (self.examples is None) == (self.dataset_id is None):
-            raise ValueError("give either examples or dataset_id")
+    def has_one_source_of_test_rows(self) -> "SubmissionBody":
         if self.test_examples is not None and self.test_dataset_id is not None:
-            raise ValueError("give either test_examples or test_dataset_id")
+            raise ValueError("give either `test_examples` or `test_dataset_id`, not both")
         return self
 
 
@@ -117,32 +130,36 @@ class ProgressOut(Outgoing):
     step: int = Field(description="Number of the current step of the phase, counted from 1.")
     steps: int = Field(description="Number of steps of the phase.")
     pairs_done: int = Field(description="Number of pairs scored so far, over all phases.")
-    pairs_total: int = Field(description="Expected number of pairs of the run.")
+    pairs_total: int = Field(description="Planned number of pairs of the run; at the end, the number of pairs scored.")
     tokens_done: int = Field(description="Number of tokens scored so far, over all phases.")
-    tokens_total: int = Field(description="Expected number of tokens of the run.")
+    tokens_total: int = Field(
+        description="Planned number of tokens of the run; at the end, the number of tokens scored."
+    )
     tokens_per_second: float | None = Field(description="Speed of this attempt (tokens per second); null at first.")
-    eta_seconds: float | None = Field(description="Expected remaining time (seconds); null while the speed is unknown.")
+    eta_seconds: float | None = Field(
+        description="Expected remaining time (seconds). 0 after success; null while unknown, and after a stop."
+    )
     best_validation_accuracy: float | None = Field(description="Best accuracy so far on validation rows.")
 
 
 class SpecOut(Outgoing):
     """The spec with every option resolved."""
 
-    template: str
-    verbalizer: dict[str, str]
-    separator: str
-    model: str
-    preset: PresetName
+    template: str = Field(description="Prompt with one `{text}` followed by one `{label}`.")
+    verbalizer: dict[str, str] = Field(description="Label word of each label.")
+    separator: str = Field(description="Text that ends each demonstration.")
+    model: str = Field(description="Name of the model.")
+    preset: PresetName = Field(description="Preset to which `options` were applied.")
     config: SelectionConfig = Field(description="Value of every option: the preset, overridden by `options`.")
 
 
 class SelectionOut(Outgoing):
     """A selection: its spec, its state, and the time of each state that it reached."""
 
-    id: str
+    id: str = Field(description="Id of the selection.")
     name: str | None = Field(description="Display name.")
-    status: Status
-    spec: SpecOut
+    status: Status = Field(description="Status of the selection.")
+    spec: SpecOut = Field(description="The spec with every option resolved.")
     dataset_id: str = Field(description="Id of the dataset; a later submission can name it instead of sending rows.")
     test_dataset_id: str | None = Field(description="Id of the test rows; null if they are held out of the dataset.")
     warnings: list[str] = Field(
@@ -159,27 +176,27 @@ class SelectionOut(Outgoing):
     )
     error: dict[str, Any] | None = Field(description="Problem (RFC 9457) of a failed selection.")
     digest: str | None = Field(description="SHA-256 of the result without `cost`; equal runs have equal digests.")
-    created_at: datetime
-    queued_at: datetime
-    started_at: datetime | None
-    cancel_requested_at: datetime | None
-    cancelled_at: datetime | None
-    succeeded_at: datetime | None
-    failed_at: datetime | None
+    created_at: datetime = Field(description="Time of the submission.")
+    queued_at: datetime = Field(description="Time at which the selection last began to wait for a worker.")
+    started_at: datetime | None = Field(description="Time at which a worker first took the selection.")
+    cancel_requested_at: datetime | None = Field(description="Time of the request to cancel.")
+    cancelled_at: datetime | None = Field(description="Time at which the selection was cancelled.")
+    succeeded_at: datetime | None = Field(description="Time at which the selection succeeded.")
+    failed_at: datetime | None = Field(description="Time at which the selection failed.")
 
 
 class SelectionPage(Outgoing):
     """One page of selections, newest first."""
 
-    items: list[SelectionOut]
+    items: list[SelectionOut] = Field(description="Selections, newest first.")
     next: str | None = Field(description="Cursor of the next page; null on the last page.")
 
 
 class EventOut(Outgoing):
     """An event in the history of a selection. Ids increase with time."""
 
-    id: int
-    at: datetime
+    id: int = Field(description="Number of the event.")
+    at: datetime = Field(description="Time of the event.")
     type: str = Field(
         description="Kind of event. status, phase: the status or the phase changed. classifier: the classifier was "
         "stored. checkpoint-damaged, checkpoint-foreign: a worker dropped the checkpoint and started afresh.",
@@ -196,71 +213,81 @@ class EventOut(Outgoing):
 class EventPage(Outgoing):
     """One page of events, oldest first."""
 
-    items: list[EventOut]
+    items: list[EventOut] = Field(description="Events, oldest first.")
     next: str | None = Field(description="Cursor of the next page; null on the last page.")
 
 
 class SupportExamplesOut(SelectionResult):
     """The result of a selection, and the id of the selection."""
 
-    selection_id: str
+    selection_id: str = Field(description="Id of the selection.")
 
 
 class RenderBody(Incoming):
     """One input or several inputs, and which prompts to build for each."""
 
-    input: Input | None = Field(default=None, examples=["The plot never gets going."])
-    inputs: list[Input] | None = Field(default=None, min_length=1, max_length=MAX_INPUTS)
+    one_of = ("input", "inputs")
+    other_names: ClassVar = {"text": "input", "texts": "inputs"}
+
+    input: Input | None = Field(
+        default=None, description="Text for which to build the prompt.", examples=["The plot never gets going."]
+    )
+    inputs: list[Input] | None = Field(
+        default=None, min_length=1, max_length=MAX_INPUTS, description="Several texts, in place of `input`."
+    )
     prompts: Literal["best", "all"] = Field(
         default="best",
         description="Which prompts to build for each input. best: the prompt of the support examples. all: every "
         "prompt of the classifier.",
     )
 
-    @model_validator(mode="after")
-    def has_one(self) -> "RenderBody":
-        if (self.input is None) == (self.inputs is None):
-            raise ValueError("give either input or inputs")
-        return self
-
 
 class TokenCounts(Outgoing):
     """Number of tokens by the selection's model. `query` is null, because the API loads no model."""
 
-    demonstrations: int
-    query: int | None = None
+    demonstrations: int = Field(description="Number of tokens of the rendered support examples.")
+    query: int | None = Field(None, description="Always null.")
 
 
 class PromptText(Outgoing):
     """A prompt to send, byte for byte as it was evaluated. The model answers with a label word."""
 
-    prompt: str
+    prompt: str = Field(description="Text to send to the model unchanged, without a space or line break added.")
     characters: int = Field(description="Number of characters of the prompt.")
 
 
 class RenderedPrompt(PromptText):
     """The prompt of the support examples."""
 
-    tokens: TokenCounts
+    tokens: TokenCounts = Field(description="Number of tokens of the prompt, as far as the API knows it.")
 
 
-class Rendered(RenderedPrompt):
+class RenderedAnswer(Outgoing):
+    """What a client needs to read the answers of the model to the prompts."""
+
+    selection_id: str = Field(description="Id of the selection.")
+    partial: bool = Field(
+        description="True if the run was stopped before its end: the prompts are the best found until then."
+    )
+    label_words: tuple[LabelAndWord, ...] = Field(
+        description="Label word of each label. The label word that the model finds likeliest after a prompt stands for "
+        "its label."
+    )
+
+
+class Rendered(RenderedAnswer, RenderedPrompt):
     """The prompt for one input."""
 
-    selection_id: str
+
+class RenderedMany(RenderedAnswer):
+    """The prompts for several inputs."""
+
+    prompts: list[RenderedPrompt] = Field(description="Prompt of each input, in the order of the inputs.")
 
 
-class RenderedMany(Outgoing):
-    """The prompts for several inputs, in the order of the inputs."""
-
-    selection_id: str
-    prompts: list[RenderedPrompt]
-
-
-class Ensemble(Outgoing):
+class Ensemble(RenderedAnswer):
     """The classifier to which the prompts belong."""
 
-    selection_id: str
     head: HeadKind = Field(
         description="Kind of the classifier's head, which GET /selections/{selection_id}/classifier gives in full."
     )

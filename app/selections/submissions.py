@@ -8,17 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TypeVar
 
-from pydantic import ValidationError
-
-from app.errors import UnknownModelName, Unprocessable
+from app.errors import UnknownModelName
 from app.selections.refusals import as_problem, invalid_inputs
 from app.selections.schemas import SelectionSpec, SubmissionBody
 from app.selections.spec import StoredSpec
 from app.settings import Settings
-from app.web.problems import error_items
 from app.web.strict_json import parse_json
+from app.web.validation import read_model
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import InvalidInput
 from lens_engine.presets import resolve_config
@@ -99,7 +97,7 @@ class JsonSubmission:
             Unprocessable: the body has another form, or names an unknown model or dataset.
             RefusedInput: the engine or the parser refuses the spec or the rows.
         """
-        body = _model(SubmissionBody, parse_json(self.raw))
+        body = read_model(SubmissionBody, parse_json(self.raw))
         spec = check_spec(body.spec, settings)
         limits = parsing_limits(settings)
         with invalid_inputs(inline=True):
@@ -132,7 +130,7 @@ class FormSubmission:
 
     def validate(self, settings: Settings, find_dataset: FindDataset) -> ValidSubmission:  # noqa: ARG002
         """Parse and check the spec and the files. Raises the same errors as `JsonSubmission.validate`."""
-        body = _model(SelectionSpec, parse_json(self.raw_spec, "spec"), "spec")
+        body = read_model(SelectionSpec, parse_json(self.raw_spec, "spec"), "spec")
         spec = check_spec(body, settings)
         with invalid_inputs(inline=False):
             dataset = _parse_file(self.dataset, settings, "dataset")
@@ -152,8 +150,7 @@ def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
     """
     model = spec.model if spec.model is not None else settings.default_model
     if model not in settings.allowed_models:
-        offered = ", ".join(settings.allowed_models)
-        detail = f"the model is not offered; choose one of {offered}"
+        detail = _describe_models(settings)
         raise UnknownModelName(detail, errors=[{"detail": detail, "pointer": "/spec/model"}])
     found: list[InvalidInput] = []
     template = None if (pattern := spec.template) is None else _collect(found, lambda: Template(pattern))
@@ -192,20 +189,21 @@ def parsing_limits(settings: Settings) -> ParsingLimits:
     )
 
 
+def _describe_models(settings: Settings) -> str:
+    offered = ", ".join(settings.allowed_models)
+    return (
+        f"this model is not offered; choose one of {offered}. The operator can offer other models with open weights "
+        "(setting LENS_ALLOWED_MODELS). Hosted chat models cannot be used, because they do not give the probabilities "
+        "of label words"
+    )
+
+
 def _collect(found: list[InvalidInput], build: Callable[[], _Built]) -> _Built | None:
     try:
         return build()
     except InvalidInput as error:
         found.append(error)
         return None
-
-
-def _model(kind: Any, value: Any, *prefix: str) -> Any:
-    try:
-        return kind.model_validate(value)
-    except ValidationError as error:
-        found = error.errors(include_input=False, include_url=False, include_context=False)
-        raise Unprocessable("the body is invalid", errors=error_items(found, prefix=prefix)) from error
 
 
 def _parse_file(file: IO[bytes], settings: Settings, field: str) -> ParsedDataset:

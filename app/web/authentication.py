@@ -12,10 +12,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.errors import Unauthorized
 from app.settings import Settings
+from app.web.documentation import ASSETS, PUBLIC_PATHS
 from app.web.error_handlers import problem_response
 
 LOCAL_OWNER = "local"
-_PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/docs", "/redoc", "/openapi.json"})
+_PUBLIC_PATHS = PUBLIC_PATHS | {"/healthz", "/readyz"}
 
 
 class AuthenticationMiddleware:
@@ -26,7 +27,7 @@ class AuthenticationMiddleware:
         self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in _PUBLIC_PATHS:
+        if scope["type"] != "http" or scope["path"] in _PUBLIC_PATHS or scope["path"].startswith(ASSETS):
             await self._app(scope, receive, send)
             return
         owner = self._owner(Headers(scope=scope).get("Authorization", ""))

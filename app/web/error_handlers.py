@@ -19,10 +19,11 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
 
-from app.errors import AppError, BadRequest, StorageFull, Unavailable, Unprocessable
+from app.errors import AppError, BadRequest, StorageFull, Unavailable
 from app.settings import Settings
-from app.web.problems import ErrorItem, error_items, problem
+from app.web.problems import ErrorItem, problem
 from app.web.request_id import HEADER
+from app.web.validation import error_items, join_details
 
 _DISK_FULL = "53100"
 _DATABASE_AWAY = (
@@ -96,11 +97,9 @@ def _of_framework(error: HTTPException) -> Refusal:
 
 
 def _of_validation(error: RequestValidationError) -> Refusal:
-    """Invalid parameters and headers give 400, an invalid body 422."""
-    found = error.errors()
-    if all(item["loc"][:1] in {("query",), ("path",), ("header",)} for item in found):
-        return _of_app_error(BadRequest("a parameter or header is invalid", errors=error_items(found)))
-    return _of_app_error(Unprocessable("the body is invalid", errors=error_items(found, skip=1)))
+    """Describe invalid parameters and headers. Bodies are read by `app/web/request_body.py`."""
+    items = error_items(error.errors())
+    return _of_app_error(BadRequest(join_details(items), errors=items))
 
 
 def _of_database(error: DBAPIError | PoolTimeout) -> Refusal:

@@ -41,8 +41,3 @@ def problem(
 def point(*parts: str | int) -> str:
     """Build a JSON pointer (RFC 6901)."""
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)
-
-
-def error_items(found: Sequence[Any], *, skip: int = 0, prefix: Sequence[str] = ()) -> list[ErrorItem]:
-    """Convert the first ten validation errors of Pydantic, without the invalid input."""
-    return [{"detail": item["msg"], "pointer": point(*prefix, *item["loc"][skip:])} for item in found[:10]]

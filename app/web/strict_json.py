@@ -10,16 +10,31 @@ from lens_engine.reading.strict_json import LooseJson, load_strict_json
 
 
 def parse_json(raw: bytes | str, *within: str) -> Any:
-    """Read one JSON document; `within` is where it stands in the request, for pointers.
+    """Read one JSON document that will be stored; `within` is where it stands in the request, for pointers.
 
     Raises:
         BadRequest: it is not JSON (RFC 8259) in UTF-8; the byte's place is given where it is known.
         Unprocessable: a string holds NUL or half a surrogate pair, which no store keeps.
     """
+    value = read_json(raw, *within)
     try:
-        text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
-        value = load_strict_json(text)
         unstorable = next(_find_unstorable(value, ()), None)
+    except RecursionError as error:
+        raise _unreadable("the JSON is nested too deeply", within) from error
+    if unstorable is not None:
+        detail = "a string holds NUL or half a surrogate pair; take it out"
+        raise Unprocessable(detail, errors=[{"detail": detail, "pointer": point(*within, *unstorable)}])
+    return value
+
+
+def read_json(raw: bytes | str, *within: str) -> Any:
+    """Read one JSON document that is not stored.
+
+    Raises:
+        BadRequest: it is not JSON (RFC 8259) in UTF-8; the byte's place is given where it is known.
+    """
+    try:
+        return load_strict_json(raw.decode("utf-8") if isinstance(raw, bytes) else raw)
     except UnicodeDecodeError as error:
         raise _unreadable(f"the JSON is not UTF-8 (byte {error.start})", within) from error
     except json.JSONDecodeError as error:
@@ -28,10 +43,6 @@ def parse_json(raw: bytes | str, *within: str) -> Any:
         raise _unreadable("the JSON is nested too deeply", within) from error
     except LooseJson as error:
         raise _unreadable(f"the JSON {error}", within) from error
-    if unstorable is not None:
-        detail = "a string holds NUL or half a surrogate pair; take it out"
-        raise Unprocessable(detail, errors=[{"detail": detail, "pointer": point(*within, *unstorable)}])
-    return value
 
 
 def _unreadable(detail: str, within: Sequence[str]) -> BadRequest:

@@ -1,6 +1,6 @@
 """Whether the classifier is better than every cheap alternative, at each size, and what each part of it adds."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -193,19 +193,14 @@ class ClassifierAnalysis(Analysis[Results]):
             *("log-loss", "calibration error", "tokens an input"),
         )
         lines: list[tuple[Value, ...]] = []
-        for (dataset, rows), results in found.whole.items():
-            own = _accuracies(CONTENDERS[0], results)
-            for contender in CONTENDERS:
-                accuracies = _accuracies(contender, results)
-                if accuracies:
-                    leads = [one - other for one, other in zip(own, accuracies, strict=True)]
-                    lines.append(
-                        (
-                            *(dataset, _SHOWN_ROWS[rows], contender.name, show_estimate(estimate_mean([accuracies]))),
-                            "–" if contender is CONTENDERS[0] else show_lead(estimate_mean([leads])),
-                            *_means(contender, results),
-                        )
-                    )
+        for rows in dict.fromkeys(rows for _, rows in found.whole):
+            by_dataset = {dataset: results for (dataset, where), results in found.whole.items() if where == rows}
+            strata = {dataset: [results] for dataset, results in by_dataset.items()}
+            if len(strata) > 1:
+                strata["mean"] = list(by_dataset.values())
+            lines += [
+                (dataset, _SHOWN_ROWS[rows], *line) for dataset, cells in strata.items() for line in _compare(cells)
+            ]
         return Table(columns, tuple(lines), "contenders")
 
     def _frontier(self, found: Results) -> Table:
@@ -277,6 +272,21 @@ def _accuracies(contender: Contender, results: Sequence[SelectionResult]) -> tup
     found = [contender.quality(result) for result in results]
     figures = [one.accuracy for one in found if one is not None]
     return tuple(figures) if len(figures) == len(results) else ()
+
+
+def _compare(strata: Sequence[Sequence[SelectionResult]]) -> Iterator[tuple[Value, ...]]:
+    """A line for each contender that every result has; the leads of the classifier are paired, seed by seed."""
+    own = [_accuracies(CONTENDERS[0], results) for results in strata]
+    for contender in CONTENDERS:
+        accuracies = [_accuracies(contender, results) for results in strata]
+        if not all(accuracies):
+            continue
+        leads = [[one - other for one, other in zip(*pair, strict=True)] for pair in zip(own, accuracies, strict=True)]
+        yield (
+            *(contender.name, show_estimate(estimate_mean(accuracies))),
+            "–" if contender is CONTENDERS[0] else show_lead(estimate_mean(leads)),
+            *_means(contender, [result for results in strata for result in results]),
+        )
 
 
 def _means(contender: Contender, results: Sequence[SelectionResult]) -> tuple[Value, Value, Value]:

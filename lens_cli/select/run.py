@@ -104,7 +104,10 @@ class SelectionRun:
                     checkpoints=store,
                     fine_tuner=opened.fine_tuner,
                 )
-            bar.finish("Done" if not result.partial else "Stopped")
+            if result.partial:
+                bar.stop("Stopped")
+            else:
+                bar.finish("Done")
         return result
 
     def estimate(self, model: ModelChoice, console: Console) -> CostEstimate:

@@ -6,6 +6,7 @@ The engine or the polled API supplies the progress of a selection.
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
@@ -34,8 +35,10 @@ class SelectionBar:
         self._bar = bar
         self._task_id = task_id
         self._place: tuple[Phase, int, int] | None = None
+        self._newest: Progress | None = None
 
     def show(self, progress: Progress) -> None:
+        self._newest = progress
         self._bar.update(
             self._task_id,
             description=describe_place(progress),
@@ -56,7 +59,13 @@ class SelectionBar:
     def finish(self, what: str) -> None:
         """Fill the bar, which may be short of its end because repeated work was skipped."""
         total = self._bar.tasks[0].total or 1
-        self._bar.update(self._task_id, description=what, completed=total, total=total)
+        facts = "" if self._newest is None else describe_facts(self._newest.at_end())
+        self._bar.update(self._task_id, description=what, completed=total, total=total, facts=facts)
+
+    def stop(self, what: str) -> None:
+        """Leave the bar where the run stopped."""
+        facts = "" if self._newest is None else describe_facts(replace(self._newest, eta_seconds=None))
+        self._bar.update(self._task_id, description=what, facts=facts)
 
 
 @contextmanager
@@ -136,7 +145,7 @@ def describe_facts(progress: Progress) -> str:
     facts = [f"{progress.pairs_done:,}/{progress.pairs_total:,} pairs"]
     if progress.tokens_per_second is not None:
         facts.append(f"{progress.tokens_per_second:,.0f} tokens/s")
-    if progress.eta_seconds is not None:
+    if progress.eta_seconds:
         facts.append(f"{describe_seconds(progress.eta_seconds)} left")
     if progress.best_validation_accuracy is not None:
         facts.append(f"best {progress.best_validation_accuracy:.3f}")

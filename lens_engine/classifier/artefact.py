@@ -29,8 +29,8 @@ Ask = Callable[[Sequence[Prefix], Sequence[str]], LabelLogProbs]
 class LabelWord(Record):
     """A label and the word that stands for it in a prompt."""
 
-    label: str
-    word: str
+    label: str = Field(description="Label, as in the dataset.")
+    word: str = Field(description="Word that stands for the label in a prompt.")
 
 
 class TaskRecord(Record):
@@ -100,10 +100,10 @@ class Classifier(Record):
     """A text classifier: prompts for a language model, and a head on its label log-probabilities."""
 
     schema_version: Literal[1] = Field(1, description="Version of this format.")
-    task: TaskRecord
+    task: TaskRecord = Field(description="Template, label words and separator.")
     prompts: tuple[Prompt, ...] = Field(min_length=1, description="Prompts that are asked for every input.")
-    head: Head
-    model: ModelRecord
+    head: Head = Field(description="Formula from the label log-probabilities to the probabilities of the labels.")
+    model: ModelRecord = Field(description="The language model on which the head was fitted.")
     tokens_per_input: float = Field(description="Mean number of tokens of all prompts for one input.")
     test: Quality | None = Field(None, description="Quality on the test rows of the selection.")
     logit_bias: dict[str, float] | None = Field(

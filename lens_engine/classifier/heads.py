@@ -25,7 +25,7 @@ LEAST_LOG_PROB = float(np.log(1e-6))
 class ArgmaxHead(Record):
     """The label words' probabilities, normalised over the labels; over several prompts, their geometric mean."""
 
-    kind: Literal["argmax"] = "argmax"
+    kind: Literal["argmax"] = Field("argmax", description="Kind of the head.")
     temperature: float = Field(1.0, gt=0.0, description="Divisor of the log-probabilities; changes no prediction.")
 
     def class_log_probs(self, label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:
@@ -36,8 +36,10 @@ class ArgmaxHead(Record):
 class PriorHead(Record):
     """As `argmax`, with a bias for each prompt and label that gives each label its share of the fit rows."""
 
-    kind: Literal["prior"] = "prior"
-    biases: tuple[tuple[float, ...], ...] = Field(description="Added to the log-probabilities, by prompt and label.")
+    kind: Literal["prior"] = Field("prior", description="Kind of the head.")
+    biases: tuple[tuple[float, ...], ...] = Field(
+        description="Numbers added to the label log-probabilities: a list for each prompt, a number for each label."
+    )
     temperature: float = Field(1.0, gt=0.0, description="Divisor of the log-probabilities; changes no prediction.")
 
     def class_log_probs(self, label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:
@@ -49,10 +51,15 @@ class PriorHead(Record):
 class LinearHead(Record):
     """Multinomial logistic regression with L2 on the standardised label log-probabilities of all prompts."""
 
-    kind: Literal["linear"] = "linear"
-    means: tuple[float, ...] = Field(description="Mean of each feature; features are prompt after prompt.")
+    kind: Literal["linear"] = Field("linear", description="Kind of the head.")
+    means: tuple[float, ...] = Field(
+        description="Mean of each feature. A feature is the log-probability of one label after one prompt: first all "
+        "labels after the first prompt, then all labels after the second."
+    )
     scales: tuple[float, ...] = Field(description="Standard deviation of each feature.")
-    weights: tuple[tuple[float, ...], ...] = Field(description="Weights, by label and feature.")
+    weights: tuple[tuple[float, ...], ...] = Field(
+        description="Weights: a list for each label, a number for each feature."
+    )
     intercepts: tuple[float, ...] = Field(description="Intercept of each label.")
     inverse_l2: float = Field(gt=0.0, description="Inverse strength of the L2 penalty, chosen by cross-validation.")
 

@@ -1,7 +1,7 @@
 """Progress: what a run tells its listener, and how the listener asks the run to stop."""
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, Self
 
 from lens_engine.types import Phase, StopReason
 
@@ -20,6 +20,12 @@ class Progress:
     tokens_per_second: float | None
     eta_seconds: float | None
     best_validation_accuracy: float | None
+
+    def at_end(self) -> Self:
+        """The progress when the run has done all its work: what was scored is the total, and no time is left."""
+        return replace(
+            self, step=self.steps, pairs_total=self.pairs_done, tokens_total=self.tokens_done, eta_seconds=0.0
+        )
 
 
 class SelectionListener(Protocol):

@@ -65,11 +65,7 @@ def measure_lengths(rows: SplitRows, task: Task, scorer: LabelScorer) -> TokenLe
 
 
 def measure_pace(
-    rows: SplitRows,
-    task: Task,
-    scorer: LabelScorer,
-    clock: Callable[[], float] = time.monotonic,
-    sample_tokens: int = _SAMPLE_TOKENS,
+    rows: SplitRows, task: Task, scorer: LabelScorer, clock: Callable[[], float] = time.monotonic
 ) -> float | None:
     """Tokens per second on a sample of candidates and queries, after a first call that is not timed.
 
@@ -82,7 +78,7 @@ def measure_pace(
     query_tokens = sum(scorer.count_tokens(queries))
     prefixes, tokens = [], 0
     for example in rows.candidates:
-        if tokens >= sample_tokens:
+        if tokens >= _SAMPLE_TOKENS:
             break
         prefix = task.render_prefix([example])
         prefixes.append(prefix)

@@ -9,7 +9,7 @@ from lens_engine.reading.columns import LABEL, TEXT
 from lens_engine.reading.text_checks import show_name, show_names
 
 _TEXT_NAMES = (TEXT, "texts", "sentence", "message", "content", "question", "review", "body")
-_LABEL_NAMES = (LABEL, "labels", "class", "category", "topic", "intent", "sentiment", "target")
+_LABEL_NAMES = (LABEL, "labels", "class", "category", "topic", "intent", "sentiment", "target", "kind", "type", "tag")
 """Usual names; the earlier one is preferred."""
 
 _ROWS_A_LABEL = 2

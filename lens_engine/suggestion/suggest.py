@@ -4,12 +4,14 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+from lens_engine.classifier.bag_of_words import estimate_accuracy
 from lens_engine.errors import InvalidInput
 from lens_engine.metering.cost import Cost
 from lens_engine.presets import PRESETS
-from lens_engine.pricing.estimate import estimate_by_words, measure_pace
+from lens_engine.pricing.estimate import measure_pace
 from lens_engine.reading import ParsingLimits, parse_dataset
 from lens_engine.reading.column_profiles import profile_columns
+from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.preparation import prepare_run, price_run
@@ -19,9 +21,6 @@ from lens_engine.suggestion.labels import tidy_labels
 from lens_engine.suggestion.suggestion import LabelCount, PresetPlan, Suggestion
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.request import TaskRequest
-
-_SAMPLE_TOKENS = 1_024
-"""Size of the sample that measures the pace (tokens): a few seconds on a laptop."""
 
 
 def suggest(
@@ -87,7 +86,7 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer) -> Suggestion:
             continue
         if pace is None:
             rows = prepared.run.rows
-            pace = measure_pace(rows, suggestion.problem.task, scorer, sample_tokens=_SAMPLE_TOKENS)
+            pace = measure_pace(rows, suggestion.problem.task, scorer)
         cost = sum(price_run(prepared.run, prepared.method).values(), Cost())
         plans.append(replace(plan, cost=cost, seconds=cost.tokens / pace if pace else None))
     return replace(suggestion, plans=tuple(plans))
@@ -122,4 +121,5 @@ def _estimate_words(problem: Problem) -> float | None:
         rows = split_examples(problem, config)
     except InvalidInput:
         return None
-    return estimate_by_words(rows, problem.task, config.classifier.fit_rows)
+    labelled, task = list_labelled_rows(rows, config.classifier.fit_rows), problem.task
+    return estimate_accuracy([one.text for one in labelled], task.index_labels(labelled), len(task.labels))

@@ -1,40 +1,98 @@
-"""The curl lines of the README, run as they stand there."""
+"""The client and the curl lines of the README, run as they stand there."""
 
 import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from lens_engine.classifier.artefact import Classifier
 from tests.e2e.stack import Stack
 
 ROOT = Path(__file__).parents[2]
+URL = "http://127.0.0.1:8000"
+NEEDS_CURL = pytest.mark.skipif(
+    shutil.which("curl") is None or shutil.which("bash") is None, reason="needs curl and bash"
+)
 
 
-def read_curl_lines(url: str) -> str:
-    blocks = re.findall(r"^```bash\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    (block,) = (block for block in blocks if block.startswith("LENS="))
-    return re.sub(r"^LENS=.*$", f"LENS={url}", block, count=1, flags=re.MULTILINE)
+def read_block(language: str, contained: str, url: str) -> str:
+    """The one block of the README with this text, for a service at another address."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    blocks = re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (block,) = (block for block in blocks if contained in block)
+    assert URL in block
+    return block.replace(URL, url)
 
 
-@pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="needs curl and bash")
-def test_curl_lines_of_the_readme_lead_from_a_dataset_to_a_prompt(lens: Stack) -> None:
-    lens.start_worker()
-    lines = read_curl_lines(str(lens.client.base_url).rstrip("/"))
+def read_curl_lines(lens: Stack) -> str:
+    return read_block("bash", "LENS=", url_of(lens))
 
-    shell = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", lines], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
-    )
 
-    assert shell.returncode == 0, shell.stderr
-    decoder, answers, rest = json.JSONDecoder(), [], shell.stdout
+def read_client(lens: Stack) -> str:
+    return read_block("python", "httpx.Client", url_of(lens))
+
+
+def url_of(lens: Stack) -> str:
+    return str(lens.client.base_url).rstrip("/")
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in an empty folder with the examples of the repository."""
+    (folder / "examples").symlink_to(ROOT / "examples")
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+def read_answers(output: str) -> list[Any]:
+    decoder, answers, rest = json.JSONDecoder(), [], output
     while rest:
         answer, end = decoder.raw_decode(rest)
         answers.append(answer)
         rest = rest[end:].lstrip()
-    selection, result, rendered = answers
+    return answers
+
+
+@NEEDS_CURL
+def test_curl_lines_of_the_readme_lead_from_a_dataset_to_a_prompt(lens: Stack, tmp_path: Path) -> None:
+    lens.start_worker()
+
+    shell = run(tmp_path, "bash", "-euo", "pipefail", "-c", read_curl_lines(lens))
+
+    assert shell.returncode == 0, shell.stderr
+    selection, result, rendered = read_answers(shell.stdout)
     assert selection["status"] == "succeeded"
     assert len(result["examples"]) == 8
     assert rendered["prompt"].endswith("\nI was charged twice for the same order Topic:")
+    assert Classifier.load(tmp_path / "classifier.json").labels == ("billing", "delivery", "account", "technical")
+
+
+@NEEDS_CURL
+def test_curl_lines_of_the_readme_stop_after_a_refusal(lens: Stack, tmp_path: Path) -> None:
+    lines = read_curl_lines(lens).replace("spec.json", "README.md")
+
+    shell = run(tmp_path, "bash", "-c", lines)
+
+    assert shell.stdout == ""
+    assert '"title":"The request is malformed"' in shell.stderr
+    assert not (tmp_path / "classifier.json").exists()
+
+
+def test_client_of_the_readme_leads_from_a_dataset_to_a_classifier(lens: Stack, tmp_path: Path) -> None:
+    lens.start_worker()
+
+    client = run(tmp_path, sys.executable, "-c", read_client(lens))
+
+    assert client.returncode == 0, client.stderr
+    assert Classifier.load(tmp_path / "classifier.json").labels == ("billing", "delivery", "account", "technical")
+
+
+def test_client_of_the_readme_stops_after_a_refusal(lens: Stack, tmp_path: Path) -> None:
+    client = run(tmp_path, sys.executable, "-c", read_client(lens).replace("spec.json", "README.md"))
+
+    assert client.returncode == 1
+    assert '"title":"The request is malformed"' in client.stderr
+    assert not (tmp_path / "classifier.json").exists()

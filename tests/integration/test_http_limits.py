@@ -103,6 +103,32 @@ def test_refusal_that_needs_no_body_reads_none(
     assert asked == 0
 
 
+def routes_with_a_body() -> list[str]:
+    paths = create_app(Settings(_env_file=None)).openapi()["paths"]
+    return [path for path, methods in paths.items() for operation in methods.values() if "requestBody" in operation]
+
+
+@pytest.mark.parametrize("headers", [{}, {"Content-Type": "text/plain"}, {"Content-Type": "application/x-json"}])
+@pytest.mark.parametrize("path", routes_with_a_body())
+def test_body_of_another_media_type_is_refused_with_the_right_one(
+    client: TestClient, path: str, headers: dict[str, str]
+) -> None:
+    where = path.replace("{selection_id}", "sel_01jd0000000000000000000000")
+    body = problem_of(client.post(where, content=b"{}", headers=headers), 415, "unsupported-media-type")
+    assert "application/json" in body["detail"]
+    assert ("Content-Type is missing" in body["detail"]) == (not headers)
+
+
+def test_routes_with_a_body_are_known() -> None:
+    assert routes_with_a_body() == ["/selections", "/selections/{selection_id}/render"]
+
+
+def test_cancel_takes_no_notice_of_a_body(client: TestClient) -> None:
+    selection_id = client.post("/selections", json=make_submission()).json()["id"]
+    response = client.post(f"/selections/{selection_id}/cancel", content=b"x", headers={"Content-Type": "text/plain"})
+    assert response.status_code == 202
+
+
 def test_lying_length_does_not_lift_the_cap(settings: Settings) -> None:
     headers = {"Content-Type": "application/json", "Content-Length": "10"}
     sent, asked = call_with_headers_only(settings.model_copy(update={"max_upload_bytes": 5000}), headers)

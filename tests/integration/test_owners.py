@@ -59,7 +59,7 @@ def test_call_without_a_known_key_is_unauthorized(
     assert response.headers["www-authenticate"] == "Bearer"
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/openapi.json", "/docs"])
+@pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/openapi.json", "/docs", "/docs/assets/swagger-ui.css"])
 def test_health_and_documentation_need_no_key(guarded: TestClient, path: str) -> None:
     assert guarded.get(path).status_code == 200
 

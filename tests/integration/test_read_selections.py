@@ -1,6 +1,8 @@
 """Lists, progress, events and results."""
 
 from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -60,8 +62,24 @@ def test_bad_parameter_of_the_list_is_refused(client: TestClient, query: str, co
     problem_of(client.get(f"/selections?{query}"), 400, code)
 
 
+@pytest.mark.parametrize(
+    ("query", "detail"),
+    [
+        ("limit=0", "`limit` must be at least 1"),
+        ("limit=201", "`limit` must be at most 200"),
+        ("limit=x", "`limit` must be a whole number"),
+        ("status=done", "`status` must be 'queued', 'running', 'cancelling', 'cancelled', 'succeeded' or 'failed'"),
+        ("cursor=" + "x" * 101, "`cursor` has more than 100 characters"),
+    ],
+)
+def test_bad_parameter_is_refused_in_words(client: TestClient, query: str, detail: str) -> None:
+    body = problem_of(client.get(f"/selections?{query}"), 400, "bad-request")
+    assert body["detail"] == detail
+    assert body["errors"] == [{"detail": detail, "pointer": f"/query/{query.partition('=')[0]}"}]
+
+
 @pytest.mark.parametrize("path", ["", "/events", "/support-examples", "/classifier"])
-@pytest.mark.parametrize("selection_id", ["sel_01jd0000000000000000000000", "ds_1", "..", "%00", "'; DROP TABLE x"])
+@pytest.mark.parametrize("selection_id", ["sel_01jd0000000000000000000000", "ds_1", "...", "%00", "'; DROP TABLE x"])
 def test_unknown_selection_is_not_found(client: TestClient, selection_id: str, path: str) -> None:
     problem_of(client.get(f"/selections/{selection_id}{path}"), 404, "not-found")
 
@@ -94,6 +112,37 @@ def test_ended_selection_asks_nobody_to_come_back(client: TestClient, selections
     assert response.json()["status"] == status
     assert response.json()[f"{status}_at"].endswith("Z")
     assert "retry-after" not in response.headers
+
+
+def end_with_progress(selections: Selections, database: Database, end: Callable[..., bool], *values: object) -> Any:
+    claim = selections.cancelling() if end is claims.finish_cancelled else selections.running()
+    with database.session_scope() as session:
+        assert claims.save_progress(session, claim, PROGRESS)
+        assert end(session, claim, *values)
+    return selections.client.get(f"/selections/{claim.selection_id}").json()["progress"]
+
+
+def test_progress_of_a_succeeded_selection_is_complete(selections: Selections, database: Database) -> None:
+    progress = end_with_progress(selections, database, claims.finish, make_result())
+    assert (progress["pairs_done"], progress["pairs_total"]) == (120_000, 120_000)
+    assert (progress["tokens_done"], progress["tokens_total"]) == (9_000_000, 9_000_000)
+    assert (progress["step"], progress["steps"], progress["eta_seconds"]) == (4, 4, 0)
+
+
+@pytest.mark.parametrize(
+    ("end", "values"),
+    [
+        (claims.finish_cancelled, ()),
+        (claims.finish, (make_result(StopReason.CANCELLED),)),
+        (claims.fail, ({"type": "https://lens.example/problems/timeout"},)),
+    ],
+)
+def test_progress_of_a_stopped_selection_keeps_its_place(
+    selections: Selections, database: Database, end: Callable[..., bool], values: tuple[object, ...]
+) -> None:
+    progress = end_with_progress(selections, database, end, *values)
+    assert progress.pop("eta_seconds") is None
+    assert progress == {name: value for name, value in asdict(PROGRESS).items() if name != "eta_seconds"}
 
 
 def test_failed_selection_carries_its_problem(client: TestClient, selections: Selections) -> None:

@@ -13,7 +13,6 @@ from tests.integration.samples import TASK, make_classifier, make_result, pointe
 
 AWKWARD = [
     "A fine day.",
-    "",
     "{label} {{x}} %s $1",
     'quotes " and \\ and\nnewlines',
     "日本語 🎬",
@@ -21,6 +20,12 @@ AWKWARD = [
     "\u202ebidi",
     "\x00",
 ]
+
+
+ABOUT = {
+    "partial": False,
+    "label_words": [{"label": "positive", "word": "great"}, {"label": "negative", "word": "terrible"}],
+}
 
 
 def expected_prompt(text: str) -> str:
@@ -44,6 +49,7 @@ def test_prompt_is_what_was_scored(
     assert response.status_code == 200
     assert response.json() == {
         "selection_id": selection_id,
+        **ABOUT,
         "prompt": prompt,
         "characters": len(prompt),
         "tokens": {"demonstrations": 15, "query": None},
@@ -69,6 +75,7 @@ def test_all_prompts_are_those_of_the_classifier(client: TestClient, selections:
     assert response.status_code == 200
     assert response.json() == {
         "selection_id": selection_id,
+        **ABOUT,
         "head": "linear",
         "tokens_per_input": 37.25,
         "prompts": expected_ensemble(text),
@@ -81,6 +88,7 @@ def test_all_prompts_of_several_inputs_are_a_list_of_lists(client: TestClient, s
     response = client.post(f"/selections/{selection_id}/render", json=body)
     assert response.json() == {
         "selection_id": selection_id,
+        **ABOUT,
         "head": "linear",
         "tokens_per_input": 37.25,
         "prompts": [expected_ensemble("b"), expected_ensemble("a"), expected_ensemble("b")],
@@ -94,8 +102,22 @@ def test_result_without_classifier_renders_its_best_prompt_only(
     with database.session_scope() as session:
         assert claims.finish(session, claim, make_result(StopReason.CANCELLED, has_classifier=False))
     path = f"/selections/{claim.selection_id}/render"
-    assert client.post(path, json={"input": "b"}).json()["prompt"] == expected_prompt("b")
+    best = client.post(path, json={"input": "b"}).json()
+    assert (best["prompt"], best["partial"]) == (expected_prompt("b"), True)
     problem_of(client.post(path, json={"input": "b", "prompts": "all"}), 409, "no-classifier")
+
+
+@pytest.mark.parametrize("body", [{"input": "b"}, {"inputs": ["b"]}])
+@pytest.mark.parametrize("choice", ["best", "all"])
+def test_answer_of_a_cancelled_run_says_that_it_is_partial(
+    client: TestClient, selections: Selections, database: Database, body: dict[str, Any], choice: str
+) -> None:
+    claim = selections.cancelling()
+    with database.session_scope() as session:
+        assert claims.finish(session, claim, make_result(StopReason.CANCELLED))
+    answer = client.post(f"/selections/{claim.selection_id}/render", json={**body, "prompts": choice}).json()
+    assert answer["partial"] is True
+    assert answer["label_words"] == ABOUT["label_words"]
 
 
 @pytest.mark.parametrize("choice", ["best", "all"])
@@ -133,6 +155,25 @@ def test_bad_body_is_refused_with_its_place(
 ) -> None:
     response = client.post(f"/selections/{selections.succeeded()}/render", json=body)
     assert pointers_of(problem_of(response, 422, "invalid-request"))[0] == pointer
+
+
+@pytest.mark.parametrize(
+    ("body", "details"),
+    [
+        ({"text": "a"}, ["`input` (or `inputs`) is missing", "unknown field `text`; did you mean `input`?"]),
+        ({}, ["`input` (or `inputs`) is missing"]),
+        ({"input": "a", "inputs": ["b"]}, ["give either `input` or `inputs`, not both"]),
+        ({"input": "   "}, ["`input` is blank; write a text"]),
+        ({"input": ""}, ["`input` is blank; write a text"]),
+        ({"inputs": ["a", "\u200b"]}, ["`inputs[1]` is blank; write a text"]),
+        ([], ["the body must be an object"]),
+    ],
+)
+def test_refusal_says_what_to_mend(client: TestClient, selections: Selections, body: Any, details: list[str]) -> None:
+    response = client.post(f"/selections/{selections.succeeded()}/render", json=body)
+    refusal = problem_of(response, 422, "invalid-request")
+    assert [error["detail"] for error in refusal["errors"]] == details
+    assert refusal["detail"] == "; ".join(details)
 
 
 @pytest.mark.parametrize(

@@ -301,14 +301,42 @@ def test_model_that_is_not_offered_is_refused(client: TestClient, model: str) ->
 
 
 def test_refused_model_is_answered_with_those_on_offer(client: TestClient) -> None:
-    body = problem_of(client.post("/selections", json=make_submission(model="gpt2")), 422, "unknown-model")
-    assert "smollm2-135m-instruct" in body["detail"]
+    body = problem_of(client.post("/selections", json=make_submission(model="gpt-4o")), 422, "unknown-model")
+    for fact in ("choose one of smollm2-135m-instruct", "LENS_ALLOWED_MODELS", "open weights", "Hosted chat models"):
+        assert fact in body["detail"]
 
 
 def test_all_faults_of_a_spec_are_named_at_once(client: TestClient) -> None:
     spec = {"template": "{text}", "verbalizer": {"a": "x"}, "options": {"seed": -1}}
     body = problem_of(client.post("/selections", json=make_submission(**spec)), 422, "invalid-template")
     assert pointers_of(body) == ["/spec/template", "/spec/verbalizer", "/spec/options/seed"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "detail"),
+    [
+        ({"verbalizer": ["a"]}, "`verbalizer` must be an object"),
+        ({"template": 3}, "`template` must be a string"),
+        ({"preset": "fast"}, "`preset` must be 'quick', 'standard' or 'paper'"),
+        ({"seperator": ""}, "unknown field `seperator`; did you mean `separator`?"),
+        ({"seed": 1}, "unknown field `seed`; did you mean `options.seed`?"),
+        ({"name": ""}, "`name` is empty"),
+        ({"name": "x" * 201}, "`name` has more than 200 characters"),
+    ],
+)
+def test_bad_field_of_a_spec_is_refused_in_its_words(client: TestClient, changes: dict[str, Any], detail: str) -> None:
+    whole = client.post("/selections", json=make_submission(**changes))
+    form = post_files(client, {"dataset": make_csv()}, make_spec(**changes))
+    for response in (whole, form):
+        body = problem_of(response, 422, "invalid-request")
+        assert body["detail"] == detail
+        assert pointers_of(body) == [f"/spec/{next(iter(changes))}"]
+
+
+def test_spec_that_is_no_object_is_refused_in_words(client: TestClient) -> None:
+    form = client.post("/selections", files={"dataset": ("d.csv", make_csv())}, data={"spec": "[]"})
+    body = problem_of(form, 422, "invalid-request")
+    assert (body["detail"], pointers_of(body)) == ("`spec` must be an object", ["/spec"])
 
 
 def test_all_labels_that_do_not_match_are_named(client: TestClient) -> None:

@@ -17,6 +17,7 @@ from app.errors import AppError
 from app.main import create_app
 from app.settings import Settings
 from lens_cli.application import create_application
+from lens_cli.demo.sample import SAMPLE_SPEC
 from lens_engine.config import Options, SelectionConfig
 from lens_engine.testing import TableScorer
 from tests.unit.lens_engine.test_wings import FLOORS
@@ -125,7 +126,7 @@ def test_options_of_lens_select_in_readme_exist() -> None:
 def test_python_of_readme_runs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (source,) = code_blocks(README, "python")
+    (source,) = (block for block in code_blocks(README, "python") if "from lens_engine" in block)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     with_a_double = source.replace('open_model("smollm2-135m-instruct")', "SimpleNamespace(scorer=TableScorer())")
@@ -136,6 +137,10 @@ def test_python_of_readme_runs(
     assert len(labels) == 2
     assert set(labels) <= {"billing", "delivery", "account", "technical"}
     assert (tmp_path / "classifier.json").is_file()
+
+
+def test_spec_of_the_sample_is_that_of_the_demonstration() -> None:
+    assert json.loads(read(ROOT / "examples/support_desk/spec.json")) == SAMPLE_SPEC
 
 
 def test_every_package_has_a_line_in_the_architecture() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import numpy as np
+import openapi_spec_validator
 import pytest
 
 from app.main import create_app
@@ -43,6 +44,23 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]
             yield f"{method.upper()} {path}", operation
 
 
+def test_document_is_valid_openapi(document: dict[str, Any]) -> None:
+    openapi_spec_validator.validate(document)
+
+
+def test_service_is_described_with_its_license(document: dict[str, Any]) -> None:
+    assert document["info"]["license"] == {"name": "Apache License 2.0", "identifier": "Apache-2.0"}
+    assert "POST /selections" in document["info"]["description"]
+
+
+def test_operations_have_short_names(document: dict[str, Any]) -> None:
+    assert {operation["operationId"] for _, operation in operations(document)} == {
+        *("submit_selection", "list_selections", "get_selection", "delete_selection", "cancel_selection"),
+        *("list_events", "get_support_examples", "get_classifier", "render_prompt"),
+        *("is_alive", "is_ready", "list_models"),
+    }
+
+
 def test_every_reference_resolves(document: dict[str, Any]) -> None:
     found = set(references(document))
     assert found
@@ -55,6 +73,32 @@ def test_errors_are_problems_and_nothing_else(document: dict[str, Any]) -> None:
         for status, response in operation["responses"].items():
             if status == "default" or int(status) >= 400:
                 assert list(response["content"]) == ["application/problem+json"], (name, status)
+
+
+def fields(node: Any, owner: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every field of every schema with its name."""
+    if isinstance(node, dict):
+        owner = node["title"] if isinstance(node.get("title"), str) else owner
+        if isinstance(node.get("properties"), dict):
+            yield from ((f"{owner}.{name}", field) for name, field in node["properties"].items())
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from fields(child, owner)
+
+
+def test_every_field_is_described(document: dict[str, Any]) -> None:
+    found = list(fields(document))
+    types = document["components"]["schemas"]
+    named = {
+        name for name, field in found if "$ref" in field and types[field["$ref"].rpartition("/")[2]].get("description")
+    }
+    assert len(found) > 100
+    assert {name for name, field in found if not field.get("description")} - named == set()
+
+
+def test_every_parameter_is_described(document: dict[str, Any]) -> None:
+    parameters = [item for _, operation in operations(document) for item in operation.get("parameters", [])]
+    assert parameters
+    assert [item["name"] for item in parameters if not item.get("description")] == []
 
 
 def test_every_answer_is_described(document: dict[str, Any]) -> None:
@@ -99,7 +143,8 @@ def test_example_of_a_classifier_loads_and_classifies(tmp_path: Path) -> None:
 
 
 def test_kinds_of_prompts_are_declared_with_their_default(document: dict[str, Any]) -> None:
-    field = document["components"]["schemas"]["RenderBody"]["properties"]["prompts"]
+    content = document["paths"]["/selections/{selection_id}/render"]["post"]["requestBody"]["content"]
+    field = content["application/json"]["schema"]["properties"]["prompts"]
     assert (field["enum"], field["default"]) == (["best", "all"], "best")
 
 

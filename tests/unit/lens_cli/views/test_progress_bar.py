@@ -72,8 +72,20 @@ def test_bar_on_terminal_shows_facts_and_ends_full() -> None:
         bar.show(PROGRESS)
         bar.finish("Done")
     assert isinstance(console.file, StringIO)
-    assert "1,200/25,541 pairs" in console.file.getvalue()
-    assert "Done" in console.file.getvalue().rpartition("Diversity")[2]
+    last_line = console.file.getvalue().rpartition("\r")[2]
+    assert "Done" in last_line
+    assert "1,200/1,200 pairs · 1,850 tokens/s · best 0.830" in last_line
+
+
+def test_bar_of_a_stopped_run_keeps_its_place() -> None:
+    console = Console(file=StringIO(), width=200, force_terminal=True)
+    with selection_bar(console) as bar:
+        bar.show(PROGRESS)
+        bar.stop("Stopped")
+    assert isinstance(console.file, StringIO)
+    last_line = console.file.getvalue().rpartition("\r")[2]
+    assert "Stopped" in last_line
+    assert "1,200/25,541 pairs · 1,850 tokens/s · best 0.830" in last_line
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def profile(name: str, values: Sequence[object]) -> ColumnProfile:
 
 
 TEXTS = profile("note", [f"a rather long text of its own, number {number}" for number in range(12)])
-KINDS = profile("kind", ["a", "b", "c"] * 4)
+KINDS = profile("sort", ["a", "b", "c"] * 4)
 IDS = profile("id", list(range(12)))
 
 
@@ -48,29 +48,29 @@ def test_column_of_another_case_says_why() -> None:
 
 def test_unusual_names_are_chosen_by_content_with_the_reason() -> None:
     choice = choose_columns([IDS, KINDS, TEXTS])
-    assert (choice.text.name, choice.label.name, choice.others) == ("note", "kind", ("id",))
+    assert (choice.text.name, choice.label.name, choice.others) == ("note", "sort", ("id",))
     assert choice.text.reason == "the longest values, 39 characters on average"
     assert choice.label.reason == "few distinct values: 3 in 12 rows"
 
 
 def test_column_with_fewer_values_wins_and_the_other_is_mentioned() -> None:
     choice = choose_columns([profile("channel", list("abcdef") * 2), KINDS, TEXTS])
-    assert choice.label.name == "kind"
+    assert choice.label.name == "sort"
     assert choice.possible_labels == ("channel",)
 
 
 def test_named_columns_are_kept() -> None:
-    choice = choose_columns([profile("text", ["a"]), profile("label", ["b"]), KINDS, TEXTS], "note", "kind")
-    assert (choice.text.name, choice.label.name) == ("note", "kind")
+    choice = choose_columns([profile("text", ["a"]), profile("label", ["b"]), KINDS, TEXTS], "note", "sort")
+    assert (choice.text.name, choice.label.name) == ("note", "sort")
     assert choice.label.reason == "you named it"
 
 
 def test_column_named_as_text_is_not_the_label() -> None:
-    assert choose_columns([TEXTS, profile("label", ["b"] * 4), KINDS], text="label").label.name == "kind"
+    assert choose_columns([TEXTS, profile("label", ["b"] * 4), KINDS], text="label").label.name == "sort"
 
 
 def test_missing_column_is_refused_with_those_found() -> None:
-    with pytest.raises(InvalidDataset, match="no column 'nope'; columns found: 'note', 'kind'"):
+    with pytest.raises(InvalidDataset, match="no column 'nope'; columns found: 'note', 'sort'"):
         choose_columns([TEXTS, KINDS], text="nope")
 
 

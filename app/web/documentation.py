@@ -1,0 +1,62 @@
+"""Routes that describe the service: `/`, and `/docs` with a Swagger UI that this host serves itself.
+
+A GPU machine often has no way to the internet, so no page refers to another host.
+"""
+
+import os
+from pathlib import Path
+
+import fastapi_offline
+from fastapi import FastAPI, Request
+from fastapi.openapi.docs import get_swagger_ui_html
+from fastapi.staticfiles import StaticFiles
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.types import Scope
+
+PUBLIC_PATHS = frozenset({"/", "/docs", "/openapi.json"})
+ASSETS = "/docs/assets/"
+_FOLDER = Path(fastapi_offline.__file__).parent / "static"
+"""Swagger UI as the package `fastapi-offline` ships it. Nothing else of the package is used."""
+
+
+class _Assets(StaticFiles):
+    """Files with `ETag`, which a browser may keep for a day."""
+
+    def file_response(
+        self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
+    ) -> Response:
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        response.headers["Cache-Control"] = "public, max-age=86400"
+        return response
+
+
+def install_documentation(app: FastAPI) -> None:
+    """Add `/`, `/docs` and the files of `/docs`. They need no API key."""
+
+    @app.get("/", include_in_schema=False)
+    async def describe_service(request: Request) -> Response:
+        root = _root(request)
+        if "text/html" in request.headers.get("Accept", ""):
+            return RedirectResponse(f"{root}/docs", headers={"Vary": "Accept"})
+        links = {"documentation": f"{root}/docs", "openapi": f"{root}/openapi.json", "selections": f"{root}/selections"}
+        return JSONResponse({"name": app.title, "version": app.version, **links}, headers={"Vary": "Accept"})
+
+    @app.get("/docs", include_in_schema=False)
+    async def show_documentation(request: Request) -> HTMLResponse:
+        root = _root(request)
+        return get_swagger_ui_html(
+            openapi_url=f"{root}/openapi.json",
+            title=f"{app.title} API",
+            swagger_js_url=f"{root}{ASSETS}swagger-ui-bundle.js",
+            swagger_css_url=f"{root}{ASSETS}swagger-ui.css",
+            swagger_favicon_url=f"{root}{ASSETS}favicon.png",
+            swagger_ui_parameters={"validatorUrl": None},  # Swagger UI would ask a validator on another host
+        )
+
+    app.mount(ASSETS.rstrip("/"), _Assets(directory=_FOLDER))
+
+
+def _root(request: Request) -> str:
+    """The path under which a proxy serves the application."""
+    root: str = request.scope.get("root_path", "")
+    return root.rstrip("/")

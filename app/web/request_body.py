@@ -1,0 +1,44 @@
+"""Reads the body of a request: first the media type, then the JSON, then the fields."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from fastapi import Request
+
+from app.errors import UnsupportedMediaType
+from app.web.strict_json import read_json
+from app.web.validation import Incoming, read_model
+
+JSON = "application/json"
+_Body = TypeVar("_Body", bound=Incoming)
+
+
+def check_media_type(request: Request, *accepted: str, send: str) -> str:
+    """Return the media type of the body, without its parameters. This reads nothing of the body.
+
+    Raises:
+        UnsupportedMediaType: the body has another media type, or none, or it is compressed. `send` says what to send.
+    """
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise UnsupportedMediaType("compressed bodies are not supported; send the body uncompressed")
+    found = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if found in accepted:
+        return found
+    fault = "the header Content-Type is missing" if not found else "the media type of the body is not supported"
+    raise UnsupportedMediaType(f"{fault}; send {send}")
+
+
+def json_body(kind: type[_Body]) -> Callable[[Request], Awaitable[_Body]]:
+    """Make the dependency that reads a JSON body of this type.
+
+    Raises:
+        UnsupportedMediaType: the body is not declared as JSON.
+        BadRequest: the body is not JSON.
+        Unprocessable: a field is missing, unknown or invalid.
+    """
+
+    async def read(request: Request) -> _Body:
+        check_media_type(request, JSON, send=f"JSON with the header `Content-Type: {JSON}`")
+        return read_model(kind, read_json(await request.body()))
+
+    return read

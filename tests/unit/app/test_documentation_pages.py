@@ -1,0 +1,73 @@
+"""`/` and `/docs`: they need no other host, and no API key."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from app.settings import Settings
+
+KEYS = {hashlib.sha256(b"key").hexdigest(): "alice"}
+
+
+@pytest.fixture
+def client() -> Iterator[TestClient]:
+    """A client without a key, of a service that has keys. The pages need neither Postgres nor Redis."""
+    app = create_app(Settings(_env_file=None, api_keys=KEYS))
+    yield TestClient(app)
+    app.state.services.queue.close()
+    app.state.services.database.dispose()
+
+
+def test_docs_refer_to_no_other_host_and_all_assets_are_there(client: TestClient) -> None:
+    page = client.get("/docs")
+    assert page.status_code == 200
+    assert re.findall(r"(?:https?:)?//[\w.-]+\.\w+", page.text) == []
+    assets = re.findall(r"""(?:href|src)="([^"]+)"|url: '([^']+)'""", page.text)
+    paths = [link or address for link, address in assets]
+    assert "/openapi.json" in paths
+    assert len(paths) == 4
+    assert {path: client.get(path).status_code for path in paths} == dict.fromkeys(paths, 200)
+
+
+def test_docs_do_not_ask_the_validator_of_another_host(client: TestClient) -> None:
+    assert '"validatorUrl": null' in client.get("/docs").text
+
+
+def test_assets_of_the_docs_are_kept_by_browsers(client: TestClient) -> None:
+    first = client.get("/docs/assets/swagger-ui-bundle.js")
+    assert first.headers["cache-control"] == "public, max-age=86400"
+    assert "SwaggerUIBundle" in first.text
+    again = client.get("/docs/assets/swagger-ui-bundle.js", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+@pytest.mark.parametrize("path", ["/docs/assets/nothing.js", "/docs/assets/../../core.py", "/redoc"])
+def test_other_files_are_not_served(client: TestClient, path: str) -> None:
+    response = client.get(path.replace("..", "%2e%2e"))
+    assert response.status_code in {401, 404}
+    assert response.headers["content-type"] == "application/problem+json"
+
+
+def test_pages_behind_a_proxy_refer_to_its_path() -> None:
+    app = create_app(Settings(_env_file=None))
+    client = TestClient(app, root_path="/lens")
+    assert client.get("/lens/").json()["documentation"] == "/lens/docs"
+    paths = re.findall(r"""(?:href|src)="([^"]+)"|url: '([^']+)'""", client.get("/lens/docs").text)
+    assert all((link or address).startswith("/lens/") for link, address in paths)
+    app.state.services.queue.close()
+    app.state.services.database.dispose()
+
+
+def test_root_points_to_the_documentation(client: TestClient) -> None:
+    body = client.get("/").json()
+    assert (body["documentation"], body["openapi"]) == ("/docs", "/openapi.json")
+    assert {client.get(body[name]).status_code for name in ("documentation", "openapi")} == {200}
+
+
+def test_root_leads_a_browser_to_the_documentation(client: TestClient) -> None:
+    response = client.get("/", headers={"Accept": "text/html,*/*;q=0.8"}, follow_redirects=False)
+    assert (response.status_code, response.headers["location"]) == (307, "/docs")
