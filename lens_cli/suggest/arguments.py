@@ -1,6 +1,7 @@
 """The arguments of `lens select` that carry out a suggestion."""
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
@@ -13,13 +14,23 @@ _MAX_WORDS = 20
 _CONTINUED = " \\\n  "
 
 
-def write_command(suggestion: Suggestion, file: Path, model: str = BUNDLED_MODEL) -> str:
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The files of a dataset."""
+
+    train: Path
+    test: Path | None = None
+
+
+def write_command(suggestion: Suggestion, sources: Sources, model: str = BUNDLED_MODEL) -> str:
     """The complete command, quoted for a shell, with a line for each group of arguments."""
-    return _CONTINUED.join(shlex.join(line) for line in _list_lines(suggestion, file, model))
+    return _CONTINUED.join(shlex.join(line) for line in _list_lines(suggestion, sources, model))
 
 
-def _list_lines(suggestion: Suggestion, file: Path, model: str) -> list[list[str]]:
-    lines = [["lens", "select", str(file)]]
+def _list_lines(suggestion: Suggestion, sources: Sources, model: str) -> list[list[str]]:
+    lines = [["lens", "select", str(sources.train)]]
+    if sources.test is not None:
+        lines[0] += ["--test", str(sources.test)]
     columns = []
     if suggestion.columns.text.name != TEXT:
         columns += ["--text-column", suggestion.columns.text.name]

@@ -13,6 +13,9 @@ from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 
 def suggest(
     file: Annotated[Path, typer.Argument(help="Labelled examples: a CSV, JSONL or Parquet file.")],
+    test: Annotated[
+        Path | None, typer.Option(help="Test rows with the same columns; default: 25 % of FILE is held out.")
+    ] = None,
     text_column: Annotated[
         str | None, typer.Option(help="Column of the texts; default: found by its name, or the longest values.")
     ] = None,
@@ -37,6 +40,7 @@ def suggest(
 
         lens suggest train.csv
     """
+    from lens_cli.suggest.arguments import Sources
     from lens_cli.suggest.view import show_suggestion
     from lens_cli.views.progress import selection_bar
     from lens_engine.language_model.open_model import open_model
@@ -45,7 +49,7 @@ def suggest(
 
     try:
         with refusing():
-            suggestion = look_at(file, text_column=text_column, label_column=label_column)
+            suggestion = look_at(file, test=test, text_column=text_column, label_column=label_column)
             if not no_model:
                 with selection_bar(Console(stderr=True)) as bar:
                     bar.wait(f"Loading {model}")
@@ -54,4 +58,4 @@ def suggest(
                     suggestion = price_suggestion(suggestion, opened.scorer)
     except KeyboardInterrupt:
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    show_suggestion(suggestion, file, Console(highlight=False), model=model)
+    show_suggestion(suggestion, Sources(file, test), Console(highlight=False), model=model)

@@ -1,14 +1,13 @@
 """A suggestion for a person to read."""
 
 import shlex
-from pathlib import Path
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lens_cli.suggest.arguments import write_command
+from lens_cli.suggest.arguments import Sources, write_command
 from lens_cli.views.progress import describe_seconds
 from lens_engine.reading.text_checks import show_name, show_names
 from lens_engine.suggestion.suggestion import Suggestion
@@ -19,7 +18,7 @@ _TOLD = ("columns other than", "the labels")
 """Beginnings of warnings of the reader that the view tells in other words."""
 
 
-def show_suggestion(suggestion: Suggestion, file: Path, console: Console, *, model: str) -> None:
+def show_suggestion(suggestion: Suggestion, sources: Sources, console: Console, *, model: str) -> None:
     """Print what was found, then what each preset would do, then the command."""
     _show_columns(suggestion, console)
     _show_labels(suggestion, console)
@@ -32,7 +31,7 @@ def show_suggestion(suggestion: Suggestion, file: Path, console: Console, *, mod
             "cross-validation and takes a second. If that is enough, use it.",
         )
     _head(console, "Command")
-    console.print(Text(write_command(suggestion, file, model)), soft_wrap=True)
+    console.print(Text(write_command(suggestion, sources, model)), soft_wrap=True)
 
 
 def _show_columns(suggestion: Suggestion, console: Console) -> None:

@@ -20,28 +20,39 @@ class TidyLabels:
     """Examples with tidy labels, and the options of a selection that tidy them in the same way."""
 
     examples: tuple[Example, ...]
+    test: tuple[Example, ...] | None
     lookalikes: tuple[tuple[str, ...], ...]
     rare: frozenset[str]
     options: tuple[tuple[str, str], ...]
 
 
-def tidy_labels(examples: Sequence[Example], config: SelectionConfig) -> TidyLabels:
+def tidy_labels(examples: Sequence[Example], test: Sequence[Example] | None, config: SelectionConfig) -> TidyLabels:
     """Give look-alike labels their most frequent spelling, then leave out the labels that are too rare to be split.
+
+    The labels of test rows follow those of the examples.
 
     Raises:
         InvalidVerbalizer: a label gives no label word, or two labels give the same word.
     """
     lookalikes = _find_lookalikes(examples)
-    spelling = {label: label for group in lookalikes for label in group}
-    for group in lookalikes:
-        (most_frequent,) = list_labels([one for one in examples if one.label in group], lambda _: "")
-        spelling.update(dict.fromkeys(group, most_frequent))
-    merged = tuple(replace(one, label=spelling.get(one.label, one.label)) for one in examples)
-    rare = _find_rare(merged, config)
+    most_frequent = {_fold(label): label for label in list_labels(examples, _fold)}
+    merged, merged_test = (
+        tuple(replace(one, label=most_frequent.get(_fold(one.label), one.label)) for one in rows)
+        for rows in (examples, test or ())
+    )
+    counts = Counter(example.label for example in merged)
+    kept = _find_frequent(counts, merged, None if test is None else merged_test, config)
     options = _list_options(lookalikes)
+    rare = frozenset(counts) - kept
     if rare:
         options += (("labels.rare", "drop"),)
-    return TidyLabels(tuple(one for one in merged if one.label not in rare), lookalikes, frozenset(rare), options)
+    return TidyLabels(
+        tuple(one for one in merged if one.label in kept),
+        None if test is None else tuple(one for one in merged_test if one.label not in rare),
+        lookalikes,
+        rare,
+        options,
+    )
 
 
 def _find_lookalikes(examples: Sequence[Example]) -> tuple[tuple[str, ...], ...]:
@@ -67,20 +78,20 @@ def _fold(label: str) -> str:
     return unicodedata.normalize("NFC", _strip(label).casefold())
 
 
-def _find_rare(examples: Sequence[Example], config: SelectionConfig) -> list[str]:
-    """The rarest labels, until the rows can be split; none if that takes all labels but one."""
-    counts = Counter(example.label for example in examples)
+def _find_frequent(
+    counts: Counter[str], examples: Sequence[Example], test: Sequence[Example] | None, config: SelectionConfig
+) -> frozenset[str]:
+    """The labels without the rarest, until the rows can be split; all labels if that would leave less than two."""
     for least in sorted({0, *counts.values()}):
-        kept = {label for label, count in counts.items() if count > least}
+        kept = frozenset(label for label, count in counts.items() if count > least)
         if len(kept) < _FEWEST_LABELS:
             break
+        train, tested = ([one for one in rows if one.label in kept] for rows in (examples, test or ()))
         try:
-            split_examples(
-                Problem(Task.for_labels(sorted(kept)), [one for one in examples if one.label in kept]), config
-            )
+            split_examples(Problem(Task.for_labels(sorted(kept)), train, None if test is None else tested), config)
         except ClassTooSmall:
             continue
         except InvalidInput:
             break
-        return [label for label in counts if label not in kept]
-    return []
+        return kept
+    return frozenset(counts)

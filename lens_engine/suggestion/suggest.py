@@ -9,14 +9,14 @@ from lens_engine.errors import InvalidInput
 from lens_engine.metering.cost import Cost
 from lens_engine.presets import PRESETS
 from lens_engine.pricing.estimate import measure_pace
-from lens_engine.reading import ParsingLimits, parse_dataset
+from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset
 from lens_engine.reading.column_profiles import profile_columns
 from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.suggestion.columns import choose_columns
+from lens_engine.suggestion.columns import ColumnChoice, choose_columns
 from lens_engine.suggestion.labels import tidy_labels
 from lens_engine.suggestion.suggestion import LabelCount, PresetPlan, Suggestion
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
@@ -27,6 +27,7 @@ def suggest(
     path: str | Path,
     scorer: LabelScorer | None = None,
     *,
+    test: str | Path | None = None,
     text_column: str | None = None,
     label_column: str | None = None,
 ) -> Suggestion:
@@ -35,6 +36,7 @@ def suggest(
     Args:
         path: a trusted CSV, JSONL or Parquet file.
         scorer: the model that measures the cost of each preset; None leaves the costs out.
+        test: a trusted file of test rows with the same columns; None to hold rows out.
         text_column, label_column: names of the columns; None to find them.
 
     Raises:
@@ -43,14 +45,10 @@ def suggest(
         OSError: the file cannot be read.
     """
     columns = choose_columns(profile_columns(Path(path)), text_column, label_column)
-    dataset = parse_dataset(
-        Path(path),
-        ParsingLimits.of_own_files(),
-        text_column=columns.text.name,
-        label_column=columns.label.name,
-    )
-    tidy = tidy_labels(dataset.examples, PRESETS["quick"])
-    problem = Problem(TaskRequest().complete(tidy.examples), tidy.examples)
+    dataset = _parse(Path(path), columns, "dataset")
+    test_rows = None if test is None else _parse(Path(test), columns, "test")
+    tidy = tidy_labels(dataset.examples, None if test_rows is None else test_rows.examples, PRESETS["quick"])
+    problem = Problem(TaskRequest().complete(tidy.examples), tidy.examples, tidy.test)
     counts = Counter(example.label for example in dataset.examples)
     found = Suggestion(
         problem=problem,
@@ -90,6 +88,11 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer) -> Suggestion:
         cost = sum(price_run(prepared.run, prepared.method).values(), Cost())
         plans.append(replace(plan, cost=cost, seconds=cost.tokens / pace if pace else None))
     return replace(suggestion, plans=tuple(plans))
+
+
+def _parse(path: Path, columns: ColumnChoice, field: str) -> ParsedDataset:
+    limits = ParsingLimits.of_own_files()
+    return parse_dataset(path, limits, field=field, text_column=columns.text.name, label_column=columns.label.name)
 
 
 def _plan_presets(problem: Problem) -> tuple[PresetPlan, ...]:

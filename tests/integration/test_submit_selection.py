@@ -315,7 +315,9 @@ def test_all_faults_of_a_spec_are_named_at_once(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("changes", "detail"),
     [
-        ({"verbalizer": ["a"]}, "`verbalizer` must be an object"),
+        ({"verbalizer": 3}, "`verbalizer` must be an object of labels and label words, or a list of labels"),
+        ({"verbalizer": ["a", 1]}, "`verbalizer` must be an object of labels and label words, or a list of labels"),
+        ({"verbalizer": ["a", "b", "a"]}, "`verbalizer` has a label twice; give it once"),
         ({"template": 3}, "`template` must be a string"),
         ({"preset": "fast"}, "`preset` must be 'quick', 'standard' or 'paper'"),
         ({"seperator": ""}, "unknown field `seperator`; did you mean `separator`?"),

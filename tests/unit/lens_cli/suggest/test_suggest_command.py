@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from lens_cli.application import create_application
 from lens_cli.refusals import Refusal
-from lens_cli.suggest.arguments import write_command
+from lens_cli.suggest.arguments import Sources, write_command
 from lens_cli.suggest.view import quote_template, show_suggestion
 from lens_engine import suggest
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
@@ -42,7 +42,7 @@ def shown(path: Path, *, model: str = "m", has_model: bool = True) -> str:
     console = Console(record=True, width=100)
     scorer = TableScorer() if has_model else None
     with console.capture() as captured:
-        show_suggestion(suggest(path, scorer), path, console, model=model)
+        show_suggestion(suggest(path, scorer), Sources(path), console, model=model)
     return captured.get()
 
 
@@ -75,7 +75,7 @@ def test_without_model_there_is_no_cost(write: Any) -> None:
 
 def test_command_is_what_select_takes(write: Any) -> None:
     path = write(GOOD_AND_BAD)
-    assert arguments_of(write_command(suggest(path), path)) == [
+    assert arguments_of(write_command(suggest(path), Sources(path))) == [
         *("select", str(path), "--template", DEFAULT_TEMPLATE),
         *("--verbalizer", "bad=bad", "--verbalizer", "good=good"),
         *("--preset", "quick", "--output", "result.json", "--classifier", "classifier.json"),
@@ -85,7 +85,7 @@ def test_command_is_what_select_takes(write: Any) -> None:
 def test_command_names_columns_options_and_model(write: Any) -> None:
     rows = [(text, "Good" if row == 4 else label) for row, (text, label) in enumerate(GOOD_AND_BAD)]
     path = write([*rows, ("one", "odd")], "My text,Label")
-    words = arguments_of(write_command(suggest(path), path, "other/model"))
+    words = arguments_of(write_command(suggest(path), Sources(path), "other/model"))
     assert words[2:6] == ["--text-column", "My text", "--label-column", "Label"]
     assert [words[i + 1] for i, word in enumerate(words) if word == "--verbalizer"] == ["bad=bad", "good=good"]
     options = [words[i + 1] for i, word in enumerate(words) if word == "--option"]
@@ -93,10 +93,19 @@ def test_command_names_columns_options_and_model(write: Any) -> None:
     assert words[words.index("--model") + 1] == "other/model"
 
 
+def test_test_file_is_used_and_named_in_the_command(write: Any, tmp_path: Path) -> None:
+    path, test = write(GOOD_AND_BAD), tmp_path / "test.csv"
+    test.write_text(path.read_text().replace("film", "play"))
+    result = run(str(path), "--test", str(test), "--no-model")
+    assert any(line.split()[:2] == ["test", "120"] for line in result.output.splitlines())
+    words = arguments_of(result.output[result.output.index("lens select") :])
+    assert words[:4] == ["select", str(path), "--test", str(test)]
+
+
 @pytest.mark.parametrize("labels", [["a=b", "c"], [f"l{number:02}" for number in range(21)]])
 def test_command_leaves_out_words_that_it_cannot_write_well(write: Any, labels: list[str]) -> None:
     path = write([(f"text {row}", labels[row % len(labels)]) for row in range(400)])
-    assert "--verbalizer" not in write_command(suggest(path), path)
+    assert "--verbalizer" not in write_command(suggest(path), Sources(path))
 
 
 def test_lookalike_and_rare_labels_are_told(write: Any) -> None:

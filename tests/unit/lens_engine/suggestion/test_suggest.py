@@ -1,5 +1,6 @@
 """A suggestion says what a selection would do, and can be carried out."""
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,16 @@ def test_labels_that_are_all_rare_are_kept(write: Any) -> None:
     found = suggest(write((f"text {row}", f"l{row // 2}") for row in range(60)))
     assert found.options == ()
     assert len(found.problem.task.labels) == 30
+
+
+def test_test_rows_follow_the_labels_of_the_examples(write: Any, tmp_path: Path) -> None:
+    test = tmp_path / "test.csv"
+    rows = [(f"play {row}", label) for row, label in enumerate(("GOOD", "not_good", "good", "odd") * 3)]
+    test.write_text(write(rows).read_text())
+    found = suggest(write([*make_rows(), ("one of its kind", "odd"), ("loud again", "Good")]), test=test)
+    assert found.problem.test is not None
+    assert Counter(one.label for one in found.problem.test) == {"good": 6, "not_good": 3}
+    assert [plan.splits["test"] for plan in found.plans if plan.splits] == [9, 9, 9]
 
 
 def test_too_few_rows_are_said_for_each_preset(write: Any) -> None:
