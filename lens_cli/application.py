@@ -13,6 +13,7 @@ from lens_cli.refusals import Refusal, show_refusal
 from lens_cli.select.command import select
 from lens_cli.service.commands import migrate, serve, work
 from lens_cli.service.up import up
+from lens_cli.suggest.command import suggest
 from lens_cli.templates import templates
 from lens_engine import __version__
 
@@ -33,6 +34,7 @@ def create_application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     application.callback()(_root)
+    application.command("suggest", rich_help_panel=_ENGINE)(suggest)
     application.command("select", rich_help_panel=_ENGINE)(select)
     application.command("classify", rich_help_panel=_ENGINE)(classify)
     application.command("templates", rich_help_panel=_ENGINE)(templates)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from lens_engine.result import SelectionResult
     from lens_engine.rows.problem import Problem
     from lens_engine.run.preparation import estimate_cost
+    from lens_engine.suggestion.suggest import suggest
+    from lens_engine.suggestion.suggestion import Suggestion
     from lens_engine.task.template import Task, Template, Verbalizer
     from lens_engine.types import Example
 
@@ -35,6 +37,7 @@ __all__ = [
     "Problem",
     "SelectionConfig",
     "SelectionResult",
+    "Suggestion",
     "Task",
     "Template",
     "Verbalizer",
@@ -44,6 +47,7 @@ __all__ = [
     "read_examples",
     "resolve_config",
     "select_support_examples",
+    "suggest",
 ]
 
 _HOME = {
@@ -55,6 +59,7 @@ _HOME = {
     "Problem": "rows.problem",
     "SelectionConfig": "config",
     "SelectionResult": "result",
+    "Suggestion": "suggestion.suggestion",
     "Task": "task.template",
     "Template": "task.template",
     "Verbalizer": "task.template",
@@ -64,6 +69,7 @@ _HOME = {
     "read_examples": "reading",
     "resolve_config": "presets",
     "select_support_examples": "pipeline",
+    "suggest": "suggestion.suggest",
 }
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from app.selections.states import Status
 from app.web.validation import Incoming
@@ -12,6 +12,7 @@ from lens_engine.classifier.heads import HeadKind
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.reading.text_checks import is_blank
 from lens_engine.result import SelectionResult
+from lens_engine.task.defaults import DEFAULT_TEMPLATE, word_of_label
 from lens_engine.types import Phase, StopReason
 
 MAX_INPUTS = 100
@@ -24,6 +25,12 @@ ModelName = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 LabelWord = Annotated[str, StringConstraints(max_length=200)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 ColumnName = Annotated[str, StringConstraints(min_length=1, max_length=MAX_COLUMN_CHARACTERS)]
+
+
+def _allow_list_of_labels(schema: dict[str, Any]) -> None:
+    """Say in the JSON schema of a verbalizer that a list of labels is accepted too."""
+    labels = {"type": "string", "minLength": 1, "maxLength": 200}
+    schema["anyOf"].insert(1, {"type": "array", "items": labels, "maxItems": 1000})
 
 
 def _refuse_blank(text: str) -> str:
@@ -51,15 +58,19 @@ class SelectionSpec(Incoming):
         "seed": "options.seed",
     }
 
-    template: str = Field(
+    template: str | None = Field(
+        default=None,
         max_length=20_000,
-        description="Prompt with one `{text}` followed by one `{label}`.",
+        description=f"Prompt with one `{{text}}` followed by one `{{label}}`; null for {DEFAULT_TEMPLATE!r}.",
         examples=["{text} It was {label}."],
     )
-    verbalizer: dict[Label, LabelWord] = Field(
+    verbalizer: dict[Label, LabelWord] | None = Field(
+        default=None,
         max_length=1000,
-        description="Label word of each label of the dataset.",
-        examples=[{"positive": "great", "negative": "terrible"}],
+        description="Label word of each label of the dataset. A list of labels, or null for the labels of the dataset: "
+        "each label is its own word, with spaces for underscores.",
+        examples=[{"positive": "great", "negative": "terrible"}, ["billing", "delivery"]],
+        json_schema_extra=_allow_list_of_labels,
     )
     separator: str = Field(default="\n", max_length=100, description="Text that ends each demonstration.")
     model: ModelName | None = Field(default=None, description="Model name from GET /models; null for the default.")
@@ -75,6 +86,18 @@ class SelectionSpec(Incoming):
         examples=[{"seed": 1, "search": {"beam_width": 4}}],
     )
     name: Name | None = Field(default=None, description="Display name.")
+
+    @field_validator("verbalizer", mode="before")
+    @classmethod
+    def give_words_to_labels(cls, value: object) -> object:
+        """A list of labels becomes a mapping; what is wrong with a label is found there."""
+        if value is None or isinstance(value, dict):
+            return value
+        if not isinstance(value, list) or not all(isinstance(label, str) for label in value):
+            raise ValueError("must be an object of labels and label words, or a list of labels")
+        if len(set(value)) < len(value):
+            raise ValueError("has a label twice; give it once")
+        return {label: word_of_label(label) for label in value}
 
 
 class SubmissionBody(Incoming):
@@ -157,8 +180,9 @@ class SelectionOut(Outgoing):
     dataset_id: str = Field(description="Id of the dataset; a later submission can name it instead of sending rows.")
     test_dataset_id: str | None = Field(description="Id of the test rows; null if they are held out of the dataset.")
     warnings: list[str] = Field(
-        description="Warnings about accepted but unusual content of the dataset and the test rows, and about small "
-        "splits. A warning about the content of one upload begins with `dataset:` or `test:`.",
+        description="Warnings about accepted but unusual content of the dataset and the test rows, about small splits, "
+        "and what was taken by default for the spec. A warning about the content of one upload begins with `dataset:` "
+        "or `test:`, one about the spec with `spec:`.",
         examples=[["dataset: 2 blank rows were skipped and are not counted in row numbers"]],
     )
     progress: ProgressOut | None = Field(description="Progress of the run; null before the first report.")

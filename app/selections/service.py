@@ -178,9 +178,9 @@ def _store(session: Session, owner_id: str, valid: ValidSubmission) -> Selection
         if id_ is not None
         for warning in load_warnings(session, id_)
     )
-    warnings += valid.warnings
     return repository.insert_selection(
-        session, repository.NewSelection(owner_id, valid.name, valid.spec, dataset_id, test_id, warnings)
+        session,
+        repository.NewSelection(owner_id, valid.name, valid.spec, dataset_id, test_id, (*warnings, *valid.warnings)),
     )
 
 

@@ -17,12 +17,14 @@ from app.selections.spec import StoredSpec
 from app.settings import Settings
 from app.web.strict_json import parse_json
 from app.web.validation import read_model
+from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import Faults, InvalidInput
 from lens_engine.presets import resolve_config
 from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset, parse_inline
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.request import TaskRequest
+from lens_engine.task.template import Template, Verbalizer
 from lens_engine.types import Example
 
 _Built = TypeVar("_Built")
@@ -51,7 +53,32 @@ class ValidSubmission:
     test: Source | None
     is_inline: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)  #: `text_column` and `label_column`, if given
-    warnings: tuple[str, ...] = ()  #: about the rows and their use
+    warnings: tuple[str, ...] = ()  #: about the rows and their use, and what was taken by default
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSpec:
+    """A checked spec, which the labels of the dataset complete."""
+
+    model: str
+    task: TaskRequest
+    preset: PresetName
+    config: SelectionConfig
+    name: str | None
+
+    def submit(
+        self, dataset: Source, test: Source | None, columns: Mapping[str, str], *, is_inline: bool
+    ) -> ValidSubmission:
+        """Complete the spec, and check that dataset and spec fit.
+
+        Raises:
+            RefusedInput: the labels cannot be their own words; or as `check_fit`.
+        """
+        with invalid_inputs(inline=is_inline, columns=columns):
+            task = self.task.complete(dataset.examples)
+        stored = StoredSpec.of(self.model, task, self.preset, self.config)
+        warnings = tuple(f"spec: {default}" for default in self.task.list_defaults(task))
+        return check_fit(ValidSubmission(stored, self.name, dataset, test, is_inline, columns, warnings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +118,7 @@ class JsonSubmission:
                     test = find_dataset(body.test_dataset_id, "test_dataset_id")
             faults.refuse()
         assert dataset is not None
-        return check_fit(ValidSubmission(spec, body.spec.name, dataset, test, body.examples is not None, body.columns))
+        return spec.submit(dataset, test, body.columns, is_inline=body.examples is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +154,13 @@ class FormSubmission:
                     test = _parse_file(self.test, settings, "test", self.columns)
             faults.refuse()
         assert dataset is not None
-        return check_fit(ValidSubmission(spec, body.name, dataset, test, columns=self.columns))
+        return spec.submit(dataset, test, self.columns, is_inline=False)
 
 
 RawSubmission = JsonSubmission | FormSubmission
 
 
-def check_spec(spec: SelectionSpec, settings: Settings) -> StoredSpec:
+def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
     """Check model, template, label words and options.
 
     Raises:
@@ -145,12 +172,12 @@ def check_spec(spec: SelectionSpec, settings: Settings) -> StoredSpec:
         detail = _describe_models(settings)
         raise UnknownModelName(detail, errors=[{"detail": detail, "pointer": "/spec/model"}])
     found: list[InvalidInput] = []
-    template = _collect(found, lambda: Template(spec.template))
-    verbalizer = _collect(found, lambda: Verbalizer(spec.verbalizer))
+    template = None if (pattern := spec.template) is None else _collect(found, lambda: Template(pattern))
+    verbalizer = None if (words := spec.verbalizer) is None else _collect(found, lambda: Verbalizer(words))
     config = _collect(found, lambda: resolve_config(spec.preset, spec.options))
-    if template is None or verbalizer is None or config is None:
+    if found or config is None:
         raise as_problem(found, inline=False)
-    return StoredSpec.of(model, Task(template, verbalizer, spec.separator), spec.preset, config)
+    return CheckedSpec(model, TaskRequest(template, verbalizer, spec.separator), spec.preset, config, spec.name)
 
 
 def check_fit(submission: ValidSubmission) -> ValidSubmission:
@@ -163,7 +190,7 @@ def check_fit(submission: ValidSubmission) -> ValidSubmission:
     problem = Problem(submission.spec.task, submission.dataset.examples, test)
     with invalid_inputs(inline=submission.is_inline, columns=submission.columns):
         split = split_examples(problem, submission.spec.config)
-    return replace(submission, warnings=split.notes)
+    return replace(submission, warnings=(*submission.warnings, *split.notes))
 
 
 def parsing_limits(settings: Settings) -> ParsingLimits:

@@ -10,6 +10,7 @@ from lens_cli.model_options import Device, Dtype, PairCache
 from lens_cli.refusals import EXIT_INTERRUPTED, check_output, refusing
 from lens_engine.config import METHOD_NAMES, MethodName, PresetName
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.task.defaults import DEFAULT_TEMPLATE
 from lens_engine.types import StopReason
 
 
@@ -18,11 +19,20 @@ def select(
         Path, typer.Argument(help="Labelled examples: a CSV, JSONL or Parquet file with columns for text and label.")
     ],
     template: Annotated[
-        str, typer.Option(help="Prompt with one {text} followed by one {label}, e.g. '{text} It was {label}.'")
-    ],
+        str | None,
+        typer.Option(
+            help="Prompt with one {text} followed by one {label}, e.g. '{text} It was {label}.'; default: "
+            f"{DEFAULT_TEMPLATE!r}."
+        ),
+    ] = None,
     verbalizer: Annotated[
-        list[str], typer.Option(metavar="LABEL=WORD", help="Label word of one label; repeat for each label.")
-    ],
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL=WORD",
+            help="Label word of one label; repeat for each label. LABEL alone: the label is its own word. Default: "
+            "each label of TRAIN is its own word.",
+        ),
+    ] = None,
     test: Annotated[
         Path | None, typer.Option(help="Test rows for the report; default: 25 % of TRAIN is held out.")
     ] = None,
@@ -110,7 +120,7 @@ def select(
           --verbalizer positive=great --verbalizer negative=terrible \\
           --preset quick --output result.json --classifier classifier.json
     """
-    from lens_cli.select.options import read_configs, read_task
+    from lens_cli.select.options import read_configs, read_task_request
     from lens_cli.select.preset_choice import choose_preset
     from lens_cli.select.run import (
         ModelChoice,
@@ -130,9 +140,10 @@ def select(
             check_output(output)
             check_output(classifier, "--classifier")
             check_output(checkpoint, "--checkpoint")
-            task, configs = read_task(template, verbalizer, separator), read_configs(preset, seed, method, option or [])
+            asked = read_task_request(template, verbalizer, separator)
+            configs = read_configs(preset, seed, method, option or [])
             first, *_ = configs
-            run = SelectionRun.prepare(Sources(train, test, text_column, label_column), task, configs[first])
+            run = SelectionRun.prepare(Sources(train, test, text_column, label_column), asked, configs[first])
             runs = {name: run.with_config(config) for name, config in configs.items()}
             run.show_notes(console)
             choice = ModelChoice(model, dtype, device, actors, ray_address)

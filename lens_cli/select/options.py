@@ -7,10 +7,24 @@ from typing import Any
 from lens_engine.config import MethodName, PresetName, SelectionConfig
 from lens_engine.errors import InvalidConfig, InvalidVerbalizer
 from lens_engine.presets import resolve_config
+from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Task, Template, Verbalizer
 
 PROPOSED: tuple[PresetName, ...] = ("quick", "standard")
 """The presets to choose from when none is given, the first of them first."""
+
+
+def read_task_request(template: str | None, verbalizer: Sequence[str] | None, separator: str) -> TaskRequest:
+    """Read the parts of a task that were given; None or nothing for a part that was not.
+
+    Raises:
+        InvalidTemplate, InvalidVerbalizer: the message says how to correct the input.
+    """
+    return TaskRequest(
+        None if template is None else Template(template),
+        Verbalizer(read_words(verbalizer)) if verbalizer else None,
+        separator,
+    )
 
 
 def read_task(template: str, verbalizer: Sequence[str], separator: str) -> Task:
@@ -23,18 +37,24 @@ def read_task(template: str, verbalizer: Sequence[str], separator: str) -> Task:
 
 
 def read_words(pairs: Sequence[str]) -> dict[str, str]:
-    """Read `label=word` pairs in order, or one JSON object (needed for labels that contain "=").
+    """Read `label=word` pairs, or labels that are their own words, in order. JSON is needed for labels with "=".
 
     Raises:
-        InvalidVerbalizer: a pair has no "=", a label is repeated, or the JSON does not map labels to words.
+        InvalidVerbalizer: some have a word and others none, a label is repeated or gives no word, or the JSON is
+            neither an object of labels and words nor a list of labels.
     """
-    if len(pairs) == 1 and pairs[0].lstrip().startswith("{"):
+    if len(pairs) == 1 and pairs[0].lstrip().startswith(("{", "[")):
         return _read_words_json(pairs[0])
+    if not any("=" in pair for pair in pairs):
+        return dict(Verbalizer.of_labels(pairs).words)
     words: dict[str, str] = {}
     for pair in pairs:
         label, equals, word = pair.partition("=")
         if not equals:
-            raise InvalidVerbalizer(f"{pair!r} is not label=word, e.g. positive=great", field="verbalizer")
+            raise InvalidVerbalizer(
+                f"{pair!r} is not label=word, e.g. positive=great; give a word for each label or for none",
+                field="verbalizer",
+            )
         if label in words:
             raise InvalidVerbalizer(f"label {label!r} is given twice; give it one word", field=f"verbalizer.{label}")
         words[label] = word
@@ -96,8 +116,12 @@ def _read_words_json(text: str) -> dict[str, str]:
         words = json.loads(text)
     except ValueError as error:
         raise InvalidVerbalizer(f"the verbalizer is not JSON: {error}", field="verbalizer") from error
+    if isinstance(words, list) and all(isinstance(label, str) for label in words):
+        return dict(Verbalizer.of_labels(words).words)
     if not isinstance(words, dict) or not all(isinstance(word, str) for word in words.values()):
-        raise InvalidVerbalizer('the verbalizer must be like {"positive": "great"}', field="verbalizer")
+        raise InvalidVerbalizer(
+            'the verbalizer must be like {"positive": "great"}, or a list of labels', field="verbalizer"
+        )
     return words
 
 

@@ -26,7 +26,7 @@ from lens_engine.run.checkpoint import FileCheckpointStore
 from lens_engine.run.preparation import estimate_costs
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES, remember_pairs
-from lens_engine.task.template import Task
+from lens_engine.task.request import TaskRequest
 from lens_engine.types import StopReason
 
 _KEPT = "what was scored is kept, run the same command again to go on"
@@ -84,7 +84,7 @@ class SelectionRun:
     notes: tuple[str, ...] = ()  #: what was taken from the files but may surprise
 
     @classmethod
-    def prepare(cls, sources: Sources, task: Task, config: SelectionConfig) -> "SelectionRun":
+    def prepare(cls, sources: Sources, asked: TaskRequest, config: SelectionConfig) -> "SelectionRun":
         """Read the files and refuse what cannot work, before any model is loaded.
 
         Raises:
@@ -92,11 +92,12 @@ class SelectionRun:
             OSError: a file cannot be read.
         """
         dataset, test = sources.read()
+        task = asked.complete(dataset.examples)
         problem = Problem(task, dataset.examples, None if test is None else test.examples)
         split = split_examples(problem, config)
         notes = [f"dataset: {warning}" for warning in dataset.warnings]
         notes += [f"test: {warning}" for warning in (test.warnings if test is not None else ())]
-        return cls(problem, config, (*notes, *split.notes))
+        return cls(problem, config, (*notes, *asked.list_defaults(task), *split.notes))
 
     def show_notes(self, console: Console) -> None:
         for note in self.notes:

@@ -5,6 +5,7 @@ csv_rows  jsonl_rows  parquet_rows (+ parquet_child)   one reader for each forma
 columns  value_checks  text_checks   check a header, a JSON value, a string
 row_sink         the contract between the readers and what takes their rows
 row_collector    takes labelled texts, checks every row: limits, problems, digest, warnings
+column_profiles  what is in each column of a file, for a guess
 text_collector   takes texts alone, keeps every row, the bad ones with what is wrong
 strict_json      JSON that every reader understands in the same way
 """

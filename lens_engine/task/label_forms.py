@@ -53,15 +53,20 @@ def find_likeness(label: str, known: Mapping[str, str]) -> Likeness | None:
     Args:
         known: from `fold_labels`.
     """
-    other = known.get(_form(label, set(_WAYS)))
+    other = known.get(fold_label(label))
     return None if other is None or other == label else compare_labels(label, other)
+
+
+def fold_label(label: str) -> str:
+    """The label without case, spaces and Unicode form."""
+    return _form(label, set(_WAYS))
 
 
 def fold_labels(labels: Iterable[str]) -> dict[str, str]:
     """The first label of each form without case, spaces and Unicode form."""
     folded: dict[str, str] = {}
     for label in labels:
-        folded.setdefault(_form(label, set(_WAYS)), label)
+        folded.setdefault(fold_label(label), label)
     return folded
 
 

@@ -8,14 +8,16 @@ words with a leading space. So the template never adds a space at the end of a q
 
 import string
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from lens_engine.errors import InvalidDataset, InvalidTemplate, InvalidVerbalizer
-from lens_engine.task.label_forms import advise_options, compare_labels
+from lens_engine.task.defaults import DEFAULT_SEPARATOR, DEFAULT_TEMPLATE, word_of_label
+from lens_engine.task.label_forms import advise_options, compare_labels, fold_label
 from lens_engine.task.wording import show_label
 from lens_engine.types import Example, IndexArray, Permutation
 
@@ -88,6 +90,27 @@ class Verbalizer:
                 raise _shared_word(seen[key], label, word)
             seen[key] = label
 
+    @classmethod
+    def of_labels(cls, labels: Iterable[str]) -> "Verbalizer":
+        """Each label is its own label word (see `word_of_label`), in this order.
+
+        Raises:
+            InvalidVerbalizer: fewer than two labels, a label twice, a label that gives no word, or two labels that
+                give the same word.
+        """
+        words: dict[str, str] = {}
+        for label in labels:
+            if label in words:
+                raise InvalidVerbalizer(f"label {show_label(label)} is given twice; give it once", field="verbalizer")
+            words[label] = word_of_label(label)
+            if not words[label]:
+                raise InvalidVerbalizer(
+                    f"label {show_label(label)} cannot be its own label word, because it has only spaces and "
+                    "underscores; give a label word for each label",
+                    field="verbalizer",
+                )
+        return cls(words)
+
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(self.words)
@@ -99,7 +122,30 @@ class Task:
 
     template: Template
     verbalizer: Verbalizer
-    separator: str = "\n"
+    separator: str = DEFAULT_SEPARATOR
+
+    @classmethod
+    def for_labels(
+        cls, labels: Iterable[str], template: str = DEFAULT_TEMPLATE, separator: str = DEFAULT_SEPARATOR
+    ) -> "Task":
+        """The task in which each label is its own label word; `credit_card` is written `credit card`.
+
+        Raises:
+            InvalidTemplate: see `Template`.
+            InvalidVerbalizer: see `Verbalizer.of_labels`.
+        """
+        return cls(Template(template), Verbalizer.of_labels(labels), separator)
+
+    @classmethod
+    def for_examples(
+        cls, examples: Iterable[Example], template: str = DEFAULT_TEMPLATE, separator: str = DEFAULT_SEPARATOR
+    ) -> "Task":
+        """As `for_labels`, with the labels of these examples, sorted.
+
+        Raises:
+            InvalidTemplate, InvalidVerbalizer: as `for_labels`.
+        """
+        return cls.for_labels(list_labels(examples), template, separator)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -163,6 +209,17 @@ def _shared_word(label: str, other: str, word: str) -> InvalidVerbalizer:
     return InvalidVerbalizer(
         f"labels {label!r} and {other!r} share the label word {word!r}; {advice}", field=f"verbalizer.{other}"
     )
+
+
+def list_labels(examples: Iterable[Example]) -> list[str]:
+    """The labels of these examples, sorted, so that the order of the rows does not matter.
+
+    Labels that differ only in case, spaces or Unicode form count as one, in the most frequent spelling.
+    """
+    spellings: dict[str, Counter[str]] = {}
+    for example in examples:
+        spellings.setdefault(fold_label(example.label), Counter())[example.label] += 1
+    return sorted(max(sorted(counts), key=lambda label: counts[label]) for counts in spellings.values())
 
 
 def _parse_pattern(pattern: str) -> tuple[str, str, str]:

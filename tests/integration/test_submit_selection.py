@@ -16,6 +16,7 @@ from app.models import Base, Dataset, Example, Selection
 from app.selections.openapi import EXAMPLE_SUBMISSION
 from app.selections.spec import SPEC_VERSION
 from app.settings import Settings
+from lens_engine.task.defaults import DEFAULT_TEMPLATE
 from tests.integration.samples import (
     SMALL_OPTIONS,
     make_csv,
@@ -49,6 +50,33 @@ def test_json_with_examples_is_accepted(client: TestClient) -> None:
     assert body["spec"]["config"]["filtering"]["keep"] == 4
     assert body["spec"]["model"] == "smollm2-135m-instruct"
     assert body["progress"] is None
+
+
+def test_spec_without_task_takes_the_labels_and_the_default_template(client: TestClient) -> None:
+    response = client.post("/selections", json={"spec": {"options": SMALL_OPTIONS}, "examples": make_rows()})
+    assert response.status_code == 202, response.text
+    body = response.json()
+    assert list(body["spec"]["verbalizer"].items()) == [("negative", "negative"), ("positive", "positive")]
+    assert body["spec"]["template"] == DEFAULT_TEMPLATE
+    assert body["warnings"][:2] == [
+        f"spec: no template was given; the default is taken: {DEFAULT_TEMPLATE!r}",
+        "spec: no label words were given; each label is its own: 'negative', 'positive'",
+    ]
+    assert client.get(response.headers["location"]).json()["spec"] == body["spec"]
+
+
+def test_list_of_labels_is_taken_as_their_words(client: TestClient) -> None:
+    body = client.post("/selections", json=make_submission(verbalizer=["positive", "negative"])).json()
+    assert list(body["spec"]["verbalizer"].items()) == [("positive", "positive"), ("negative", "negative")]
+    assert not [warning for warning in body["warnings"] if warning.startswith("spec:")]
+
+
+def test_labels_that_share_a_word_are_refused_without_a_verbalizer(client: TestClient) -> None:
+    rows = [{**row, "label": "not_good" if row["label"] == "negative" else "not good"} for row in make_rows()]
+    response = client.post("/selections", json={"spec": {"options": SMALL_OPTIONS}, "examples": rows})
+    body = problem_of(response, 422, "invalid-verbalizer")
+    assert pointers_of(body) == ["/spec/verbalizer/not_good"]
+    assert "share the label word 'not good'" in body["detail"]
 
 
 def test_labels_keep_the_order_of_the_verbalizer(client: TestClient) -> None:
@@ -368,7 +396,9 @@ def test_all_faults_of_a_spec_are_named_at_once(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("changes", "detail"),
     [
-        ({"verbalizer": ["a"]}, "`verbalizer` must be an object"),
+        ({"verbalizer": 3}, "`verbalizer` must be an object of labels and label words, or a list of labels"),
+        ({"verbalizer": ["a", 1]}, "`verbalizer` must be an object of labels and label words, or a list of labels"),
+        ({"verbalizer": ["a", "b", "a"]}, "`verbalizer` has a label twice; give it once"),
         ({"template": 3}, "`template` must be a string"),
         ({"preset": "fast"}, "`preset` must be 'quick', 'standard' or 'paper'"),
         ({"seperator": ""}, "unknown field `seperator`; did you mean `separator`?"),

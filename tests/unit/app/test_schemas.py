@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from app.selections.schemas import RenderBody, SupportExamplesOut
+from app.selections.schemas import RenderBody, SelectionSpec, SupportExamplesOut
 from app.selections.spec import StoredSpec
 from lens_engine.presets import resolve_config
 from lens_engine.task.template import Task, Template, Verbalizer
@@ -35,3 +35,22 @@ def test_new_spec_is_stored_as_it_was_resolved(preset: Any) -> None:
     task = Task(Template("{text} {label}"), Verbalizer({"b": "B", "a": "A"}))
     spec = StoredSpec.of("m", task, preset, resolve_config(preset))
     assert StoredSpec.model_validate(spec.model_dump(mode="json")) == spec
+
+
+def test_list_of_labels_is_a_verbalizer() -> None:
+    assert SelectionSpec(verbalizer=["credit_card", "other"]).verbalizer == {  # type: ignore[arg-type]
+        "credit_card": "credit card",
+        "other": "other",
+    }
+
+
+@pytest.mark.parametrize(("labels", "location"), [(["a", 1], ()), (["a", "a"], ()), (["a", ""], ("", "[key]"))])
+def test_bad_list_of_labels_is_refused_by_name(labels: Any, location: tuple[str, ...]) -> None:
+    with pytest.raises(ValidationError) as refused:
+        SelectionSpec.model_validate({"verbalizer": labels})
+    assert [error["loc"] for error in refused.value.errors()] == [("verbalizer", *location)]
+
+
+def test_schema_of_a_verbalizer_allows_mapping_list_and_null() -> None:
+    schema = SelectionSpec.model_json_schema()["properties"]["verbalizer"]
+    assert [kind["type"] for kind in schema["anyOf"]] == ["object", "array", "null"]

@@ -11,9 +11,10 @@ from typer.testing import CliRunner
 
 from lens_cli.application import create_application
 from lens_engine import __version__
+from lens_engine.task.defaults import DEFAULT_TEMPLATE
 
 ROOT = Path(__file__).parents[3]
-COMMANDS = ("select", "classify", "templates", "demo", "up", "serve", "worker", "migrate")
+COMMANDS = ("suggest", "select", "classify", "templates", "demo", "up", "serve", "worker", "migrate")
 TASK = ("--template", "{text} It was {label}.", "--verbalizer", "positive=great", "--verbalizer", "negative=terrible")
 
 
@@ -144,6 +145,17 @@ def test_select_prints_dataset_warnings_on_stderr(reviews: Path) -> None:
         "note: the choice of a prompt will say little: there are 4 validation rows, fewer than 10",
     ]
     assert "note:" not in done.stdout
+
+
+def test_select_says_what_it_takes_by_default(reviews: Path) -> None:
+    done = lens("select", str(reviews), "--preset", "quick", "--option", "filtering.keep=16", "--model", "./none")
+    assert done.returncode == 2
+    assert "where: --model" in done.stderr
+    notes = [line for line in done.stderr.splitlines() if line.startswith("note: ")]
+    assert notes[:2] == [
+        f"note: no template was given; the default is taken: {DEFAULT_TEMPLATE!r}",
+        "note: no label words were given; each label is its own: 'negative', 'positive'",
+    ]
 
 
 def test_select_names_the_unknown_model(reviews: Path) -> None:

@@ -20,7 +20,7 @@ FLOORS = (
     ("reading", "judging", "pricing"),
     ("methods",),
     ("run",),
-    ("pipeline", "testing"),
+    ("pipeline", "testing", "suggestion"),
 )
 """From the ground up; wings and loose modules."""
 FLOOR_OF = {wing: number for number, floor in enumerate(FLOORS) for wing in floor}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lens_cli.select.options import read_config, read_task, read_words
+from lens_cli.select.options import read_config, read_task, read_task_request, read_words
 from lens_engine.errors import InvalidConfig, InvalidTemplate, InvalidVerbalizer
 from lens_engine.presets import PRESETS
 
@@ -18,10 +18,19 @@ def test_json_object_allows_labels_with_equals_sign() -> None:
     assert read_words(['{"a=b": "yes", "c": "no"}']) == {"a=b": "yes", "c": "no"}
 
 
+@pytest.mark.parametrize("given", [["credit_card", "other"], ['["credit_card", "other"]']])
+def test_list_of_labels_gives_each_its_own_word(given: list[str]) -> None:
+    assert read_words(given) == {"credit_card": "credit card", "other": "other"}
+
+
 @pytest.mark.parametrize(
     ("pairs", "field"),
     [
         (["positive"], "verbalizer"),
+        (["positive", "negative=bad"], "verbalizer"),
+        (["positive", "positive"], "verbalizer"),
+        (["positive", "_"], "verbalizer"),
+        (['["positive", 1]'], "verbalizer"),
         (["positive=great", "positive=good"], "verbalizer.positive"),
         (['{"positive": 1}'], "verbalizer"),
         (['{"positive": '], "verbalizer"),
@@ -40,6 +49,11 @@ def test_task_has_template_words_and_separator() -> None:
         (" great", " terrible"),
         "\n\n",
     )
+
+
+def test_nothing_given_leaves_template_and_words_open() -> None:
+    request = read_task_request(None, [], "\n\n")
+    assert (request.template, request.verbalizer, request.separator) == (None, None, "\n\n")
 
 
 def test_template_without_slot_is_refused() -> None:

@@ -1,0 +1,1 @@
+"""`lens suggest`: what a selection of a file could look like."""

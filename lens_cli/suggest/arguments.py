@@ -1,0 +1,51 @@
+"""The arguments of `lens select` that carry out a suggestion."""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.reading.columns import LABEL, TEXT
+from lens_engine.suggestion.suggestion import Suggestion
+
+_MAX_WORDS = 20
+"""Largest number of label words in the command. Without them, each label is its own word all the same."""
+
+_CONTINUED = " \\\n  "
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The files of a dataset."""
+
+    train: Path
+    test: Path | None = None
+
+
+def write_command(suggestion: Suggestion, sources: Sources, model: str = BUNDLED_MODEL) -> str:
+    """The complete command, quoted for a shell, with a line for each group of arguments."""
+    return _CONTINUED.join(shlex.join(line) for line in _list_lines(suggestion, sources, model))
+
+
+def _list_lines(suggestion: Suggestion, sources: Sources, model: str) -> list[list[str]]:
+    lines = [["lens", "select", str(sources.train)]]
+    if sources.test is not None:
+        lines[0] += ["--test", str(sources.test)]
+    columns = []
+    if suggestion.columns.text.name != TEXT:
+        columns += ["--text-column", suggestion.columns.text.name]
+    if suggestion.columns.label.name != LABEL:
+        columns += ["--label-column", suggestion.columns.label.name]
+    lines += [columns, ["--template", suggestion.templates[0]], *_word_lines(suggestion)]
+    lines += [["--option", f"{name}={value}"] for name, value in suggestion.options]
+    if model != BUNDLED_MODEL:
+        lines.append(["--model", model])
+    lines.append(["--preset", "quick", "--output", "result.json", "--classifier", "classifier.json"])
+    return [line for line in lines if line]
+
+
+def _word_lines(suggestion: Suggestion) -> list[list[str]]:
+    words = suggestion.problem.task.verbalizer.words
+    if len(words) > _MAX_WORDS or any("=" in label for label in words):
+        return []
+    return [["--verbalizer", f"{label}={word}"] for label, word in words.items()]

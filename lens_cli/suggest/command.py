@@ -1,0 +1,61 @@
+"""`lens suggest`: what a selection of a file could look like, and the command for it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from lens_cli.model_options import Device, Dtype
+from lens_cli.refusals import EXIT_INTERRUPTED, refusing
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+
+
+def suggest(
+    file: Annotated[Path, typer.Argument(help="Labelled examples: a CSV, JSONL or Parquet file.")],
+    test: Annotated[
+        Path | None, typer.Option(help="Test rows with the same columns; default: 25 % of FILE is held out.")
+    ] = None,
+    text_column: Annotated[
+        str | None, typer.Option(help="Column of the texts; default: found by its name, or the longest values.")
+    ] = None,
+    label_column: Annotated[
+        str | None, typer.Option(help="Column of the labels; default: found by its name, or few distinct values.")
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="Model whose pace is measured: a bundled name, a folder, a .gguf file, or a hub id.")
+    ] = BUNDLED_MODEL,
+    dtype: Dtype = "auto",
+    device: Device = "auto",
+    no_model: Annotated[
+        bool, typer.Option("--no-model", metavar="", help="Leave out the cost of each preset; no model is loaded.")
+    ] = False,
+) -> None:
+    """Look at a file, and suggest columns, label words, templates and presets, with the command to copy.
+
+    The command shows what `lens select FILE` takes by default. It measures the pace of the model on a small sample
+    of the rows. Labels of test rows are not looked at to choose anything.
+
+    Example:
+
+        lens suggest train.csv
+    """
+    from lens_cli.suggest.arguments import Sources
+    from lens_cli.suggest.view import show_suggestion
+    from lens_cli.views.progress import selection_bar
+    from lens_engine.language_model.open_model import open_model
+    from lens_engine.suggestion.suggest import price_suggestion
+    from lens_engine.suggestion.suggest import suggest as look_at
+
+    try:
+        with refusing():
+            suggestion = look_at(file, test=test, text_column=text_column, label_column=label_column)
+            if not no_model:
+                with selection_bar(Console(stderr=True)) as bar:
+                    bar.wait(f"Loading {model}")
+                    opened = open_model(model, dtype=dtype, device=device, pair_cache_bytes=None)
+                    bar.wait("Measuring its pace")
+                    suggestion = price_suggestion(suggestion, opened.scorer)
+    except KeyboardInterrupt:
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    show_suggestion(suggestion, Sources(file, test), Console(highlight=False), model=model)

@@ -1,0 +1,121 @@
+"""A suggestion for a person to read."""
+
+import shlex
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lens_cli.suggest.arguments import Sources, write_command
+from lens_cli.views.progress import describe_seconds
+from lens_engine.reading.text_checks import show_name, show_names
+from lens_engine.suggestion.suggestion import Suggestion
+
+_MAX_LABELS = 20
+_NOTHING = "–"
+_TOLD = ("columns other than", "the labels")
+"""Beginnings of warnings of the reader that the view tells in other words."""
+
+
+def show_suggestion(suggestion: Suggestion, sources: Sources, console: Console, *, model: str) -> None:
+    """Print what was found, then what each preset would do, then the command."""
+    _show_columns(suggestion, console)
+    _show_labels(suggestion, console)
+    _show_templates(suggestion, console)
+    _show_presets(suggestion, console)
+    if suggestion.words_accuracy is not None:
+        _say(
+            console,
+            f"A bag of words on the same labelled rows has an accuracy of {suggestion.words_accuracy:.3f} by "
+            "cross-validation and takes a second. If that is enough, use it.",
+        )
+    _head(console, "Command")
+    console.print(Text(write_command(suggestion, sources, model)), soft_wrap=True)
+
+
+def _show_columns(suggestion: Suggestion, console: Console) -> None:
+    columns = suggestion.columns
+    _head(console, "File")
+    _say(console, f"rows    {suggestion.num_rows:,}")
+    _say(console, f"text    column {show_name(columns.text.name)}: {columns.text.reason}")
+    _say(console, f"label   column {show_name(columns.label.name)}: {columns.label.reason}")
+    if columns.others:
+        _say(console, f"unused  {show_names(columns.others)}")
+    if columns.possible_labels:
+        _say(console, f"        could hold labels too: {show_names(columns.possible_labels)} (--label-column)")
+    for warning in suggestion.warnings:
+        if not warning.startswith(_TOLD):
+            console.print(Text.assemble(("note: ", "yellow"), warning), soft_wrap=True)
+
+
+def _show_labels(suggestion: Suggestion, console: Console) -> None:
+    words = suggestion.problem.task.verbalizer.words
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("label")
+    table.add_column("rows", justify="right")
+    table.add_column("label word")
+    spelling = {label: group for group in suggestion.lookalikes for label in group}
+    for count in suggestion.labels[:_MAX_LABELS]:
+        if count.label in words:
+            word = Text(words[count.label])
+        elif count.is_rare:
+            word = Text("too rare, left out", style="yellow")
+        else:
+            same = next((one for one in spelling.get(count.label, ()) if one in words), None)
+            word = Text("too rare, left out" if same is None else f"as {show_name(same)}", style="yellow")
+        table.add_row(Text(show_name(count.label)[1:-1]), f"{count.rows:,}", word)
+    _head(console, f"Labels ({len(suggestion.labels):,})")
+    console.print(table)
+    if len(suggestion.labels) > _MAX_LABELS:
+        _say(console, f"and {len(suggestion.labels) - _MAX_LABELS:,} more labels")
+    for group in suggestion.lookalikes:
+        _say(
+            console,
+            f"{' and '.join(map(show_name, group))} differ only in case, spaces or Unicode form; the command makes "
+            "them one label.",
+        )
+
+
+def _show_templates(suggestion: Suggestion, console: Console) -> None:
+    _head(console, "Templates")
+    for number, template in enumerate(suggestion.templates):
+        _say(console, f"{'default' if number == 0 else 'or':<8}{quote_template(template)}")
+
+
+def quote_template(template: str) -> str:
+    """The template as an argument for bash or zsh, on one line."""
+    return f"${template!r}" if "\n" in template else shlex.quote(template)
+
+
+def _show_presets(suggestion: Suggestion, console: Console) -> None:
+    plans = suggestion.plans
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("rows of")
+    for plan in plans:
+        table.add_column(plan.preset, justify="right")
+    names = next((list(plan.splits) for plan in plans if plan.splits is not None), [])
+    for name in names:
+        table.add_row(name, *(_NOTHING if plan.splits is None else f"{plan.splits[name]:,}" for plan in plans))
+    if any(plan.cost is not None for plan in plans):
+        table.add_section()
+        table.add_row("tokens", *(_NOTHING if plan.cost is None else f"{plan.cost.tokens:,}" for plan in plans))
+        times = (_NOTHING if plan.seconds is None else describe_seconds(plan.seconds) for plan in plans)
+        table.add_row("time", *times)
+    _head(console, "Presets: rows in each split, and the most that a run costs")
+    console.print(table)
+    if any(plan.seconds is not None for plan in plans):
+        _say(console, "The time is at the pace that was just measured on a small sample.")
+    for plan in plans:
+        if plan.refusal is not None:
+            _say(console, f"{plan.preset} cannot be used: {plan.refusal}")
+    for warning in plans[0].warnings:
+        console.print(Text.assemble(("note: ", "yellow"), f"{plans[0].preset}: {warning}"), soft_wrap=True)
+
+
+def _head(console: Console, title: str) -> None:
+    console.print(Text(f"\n{title}", style="bold"))
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(Text(line), soft_wrap=True)

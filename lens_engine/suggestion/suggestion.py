@@ -1,0 +1,45 @@
+"""The value object of a suggestion."""
+
+from dataclasses import dataclass
+
+from lens_engine.config import PresetName
+from lens_engine.metering.cost import Cost
+from lens_engine.rows.problem import Problem
+from lens_engine.suggestion.columns import ColumnChoice
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCount:
+    """A label as it is written in the file."""
+
+    label: str
+    rows: int
+    is_rare: bool = False  #: too few rows for the splits; the suggestion drops the label
+
+
+@dataclass(frozen=True, slots=True)
+class PresetPlan:
+    """What a selection with one preset would do."""
+
+    preset: PresetName
+    splits: dict[str, int] | None  #: number of rows in each split, by name; None if the rows do not suffice
+    refusal: str | None = None  #: why the selection would be refused
+    warnings: tuple[str, ...] = ()
+    cost: Cost | None = None  #: upper bound; None without a model
+    seconds: float | None = None  #: at the measured pace; None without a model
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What can be said of a dataset before a selection. No test row was looked at to choose anything."""
+
+    problem: Problem  #: ready for `select_support_examples`: look-alike labels are one, rare labels are left out
+    columns: ColumnChoice
+    num_rows: int
+    labels: tuple[LabelCount, ...]  #: most frequent first
+    lookalikes: tuple[tuple[str, ...], ...]  #: groups of labels that differ only in Unicode form, case or spaces
+    templates: tuple[str, ...]  #: the default first
+    options: tuple[tuple[str, str], ...]  #: options of the selection that read the labels as `problem` has them
+    plans: tuple[PresetPlan, ...]
+    words_accuracy: float | None  #: cross-validated accuracy of a bag of words; None if the rows do not suffice
+    warnings: tuple[str, ...]  #: of the reading of the file

@@ -1,0 +1,61 @@
+"""A task as it was asked for: what was left open is taken by default, and said."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lens_engine.errors import InvalidDataset
+from lens_engine.task.defaults import DEFAULT_SEPARATOR, DEFAULT_TEMPLATE
+from lens_engine.task.template import Task, Template, Verbalizer, list_labels
+from lens_engine.task.wording import show_label
+from lens_engine.types import Example
+
+_MAX_LISTED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRequest:
+    """The parts of a task that were given; None for a part that was not."""
+
+    template: Template | None = None
+    verbalizer: Verbalizer | None = None
+    separator: str = DEFAULT_SEPARATOR
+
+    def complete(self, examples: Sequence[Example]) -> Task:
+        """The task. Without a verbalizer, each label of the examples is its own label word.
+
+        Labels that differ only in case, spaces or Unicode form count as one, in the most frequent spelling. Rows with
+        another spelling are refused when the rows are split, unless `labels.strip` and `labels.casefold` read them.
+
+        Raises:
+            InvalidDataset: without a verbalizer, and all examples have one label.
+            InvalidVerbalizer: without a verbalizer, and a label gives no word, or two labels give the same word.
+        """
+        verbalizer = self.verbalizer
+        if verbalizer is None:
+            labels = list_labels(examples)
+            if len(labels) == 1:
+                raise InvalidDataset(
+                    f"every row has the label {show_label(labels[0])}; a classifier needs at least two labels",
+                    field="dataset.label",
+                )
+            verbalizer = Verbalizer.of_labels(labels)
+        return Task(self.template or Template(DEFAULT_TEMPLATE), verbalizer, self.separator)
+
+    def list_defaults(self, task: Task) -> tuple[str, ...]:
+        """One sentence for each part that the completed task took by default."""
+        found = list[str]()
+        if self.template is None:
+            found.append(f"no template was given; the default is taken: {task.template.pattern!r}")
+        if self.verbalizer is None:
+            found.append(f"no label words were given; each label is its own: {_list_words(task.verbalizer)}")
+        return tuple(found)
+
+
+def _list_words(verbalizer: Verbalizer) -> str:
+    """The first words, with their labels where the two differ."""
+    words = [
+        show_label(word) if word == label else f"{show_label(word)} for {show_label(label)}"
+        for label, word in verbalizer.words.items()
+    ]
+    more = len(words) - _MAX_LISTED
+    return ", ".join(words[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,153 @@
+"""`lens suggest`: what it shows, and the command that it prints."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from lens_cli.application import create_application
+from lens_cli.refusals import Refusal
+from lens_cli.suggest.arguments import Sources, write_command
+from lens_cli.suggest.view import quote_template, show_suggestion
+from lens_engine import suggest
+from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
+from lens_engine.testing import TableScorer
+
+Rows = Sequence[tuple[str, str]]
+GOOD_AND_BAD = [(f"film {row}", "good" if row % 2 else "bad") for row in range(120)]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    def write_rows(rows: Rows, header: str = "text,label") -> Path:
+        path = tmp_path / "my rows.csv"
+        path.write_text("\n".join([header, *(f'"{text}","{label}"' for text, label in rows)]))
+        return path
+
+    return write_rows
+
+
+def arguments_of(command: str) -> list[str]:
+    """What a shell passes to `lens`."""
+    script = f"lens() {{ printf '%s\\0' \"$@\"; }}\n{command}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    return done.stdout.split("\0")[:-1]
+
+
+def shown(path: Path, *, model: str = "m", has_model: bool = True) -> str:
+    console = Console(record=True, width=100)
+    scorer = TableScorer() if has_model else None
+    with console.capture() as captured:
+        show_suggestion(suggest(path, scorer), Sources(path), console, model=model)
+    return captured.get()
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(create_application(), ["suggest", *arguments], env={"COLUMNS": "100"})
+
+
+def test_suggestion_has_labels_templates_presets_and_command(write: Any) -> None:
+    output = shown(write(GOOD_AND_BAD))
+    assert "rows    120" in output
+    assert "text    column 'text': named exactly so" in output
+    assert [line.split() for line in output.splitlines() if line.startswith((" good", " bad"))] == [
+        ["bad", "60", "bad"],
+        ["good", "60", "good"],
+    ]
+    assert f"default {quote_template(DEFAULT_TEMPLATE)}" in output
+    assert all(f"or      {quote_template(template)}" in output for template in OTHER_TEMPLATES)
+    assert any(line.split()[:2] == ["test", "30"] for line in output.splitlines())
+    assert any(line.split()[:1] == ["tokens"] for line in output.splitlines())
+    assert "A bag of words on the same labelled rows has an accuracy of " in output
+    assert output.rstrip().endswith("--output result.json --classifier classifier.json")
+
+
+def test_without_model_there_is_no_cost(write: Any) -> None:
+    result = run(str(write(GOOD_AND_BAD)), "--no-model")
+    assert result.exit_code == 0, result.output
+    assert not any(line.split()[:1] in (["tokens"], ["time"]) for line in result.output.splitlines())
+    assert "lens select" in result.output
+
+
+def test_command_is_what_select_takes(write: Any) -> None:
+    path = write(GOOD_AND_BAD)
+    assert arguments_of(write_command(suggest(path), Sources(path))) == [
+        *("select", str(path), "--template", DEFAULT_TEMPLATE),
+        *("--verbalizer", "bad=bad", "--verbalizer", "good=good"),
+        *("--preset", "quick", "--output", "result.json", "--classifier", "classifier.json"),
+    ]
+
+
+def test_command_names_columns_options_and_model(write: Any) -> None:
+    rows = [(text, "Good" if row == 4 else label) for row, (text, label) in enumerate(GOOD_AND_BAD)]
+    path = write([*rows, ("one", "odd")], "My text,Label")
+    words = arguments_of(write_command(suggest(path), Sources(path), "other/model"))
+    assert words[2:6] == ["--text-column", "My text", "--label-column", "Label"]
+    assert [words[i + 1] for i, word in enumerate(words) if word == "--verbalizer"] == ["bad=bad", "good=good"]
+    options = [words[i + 1] for i, word in enumerate(words) if word == "--option"]
+    assert options == ["labels.casefold=true", "labels.rare=drop"]
+    assert words[words.index("--model") + 1] == "other/model"
+
+
+def test_test_file_is_used_and_named_in_the_command(write: Any, tmp_path: Path) -> None:
+    path, test = write(GOOD_AND_BAD), tmp_path / "test.csv"
+    test.write_text(path.read_text().replace("film", "play"))
+    result = run(str(path), "--test", str(test), "--no-model")
+    assert any(line.split()[:2] == ["test", "120"] for line in result.output.splitlines())
+    words = arguments_of(result.output[result.output.index("lens select") :])
+    assert words[:4] == ["select", str(path), "--test", str(test)]
+
+
+@pytest.mark.parametrize("labels", [["a=b", "c"], [f"l{number:02}" for number in range(21)]])
+def test_command_leaves_out_words_that_it_cannot_write_well(write: Any, labels: list[str]) -> None:
+    path = write([(f"text {row}", labels[row % len(labels)]) for row in range(400)])
+    assert "--verbalizer" not in write_command(suggest(path), Sources(path))
+
+
+def test_lookalike_and_rare_labels_are_told(write: Any) -> None:
+    rows = [(text, "Good" if row == 4 else label) for row, (text, label) in enumerate(GOOD_AND_BAD)]
+    output = shown(write([*rows, ("one", "odd")]), has_model=False)
+    lines = [line.split(maxsplit=2) for line in output.splitlines()]
+    assert ["Good", "1", "as 'good'"] in [[cell.strip() for cell in line] for line in lines]
+    assert ["odd", "1", "too rare, left out"] in [[cell.strip() for cell in line] for line in lines]
+    assert "'bad'" not in output
+    assert "'good' and 'Good' differ only in case, spaces or Unicode form" in output
+    assert "kept apart" not in output
+
+
+def test_at_most_twenty_labels_are_listed(write: Any) -> None:
+    labels = [f"l{number:02}" for number in range(23)]
+    output = shown(write([(f"text {row}", labels[row % 23]) for row in range(460)]), has_model=False)
+    assert "Labels (23)" in output
+    assert "and 3 more labels" in output
+    assert sum(line.startswith(" l") and "20" in line for line in output.splitlines()) == 20
+
+
+def test_file_that_is_too_small_is_told_for_each_preset(write: Any) -> None:
+    output = shown(write(GOOD_AND_BAD[:6]), has_model=False)
+    assert [line.split(":")[0] for line in output.splitlines() if "cannot be used" in line] == [
+        f"{preset} cannot be used" for preset in ("quick", "standard", "paper")
+    ]
+
+
+def test_column_options_are_passed_on(write: Any) -> None:
+    result = run(str(write(GOOD_AND_BAD, "a,b")), "--no-model", "--text-column", "b", "--label-column", "a")
+    assert "text    column 'b': you named it" in result.output
+    assert "label   column 'a': you named it" in result.output
+
+
+def test_missing_column_is_refused(write: Any) -> None:
+    result = run(str(write(GOOD_AND_BAD)), "--no-model", "--text-column", "body")
+    assert isinstance(result.exception, Refusal)
+    assert "no column 'body'" in str(result.exception)
+
+
+@pytest.mark.parametrize("template", [DEFAULT_TEMPLATE, *OTHER_TEMPLATES, "it's {text} {label}"])
+def test_template_is_one_line_that_a_shell_reads_back(template: str) -> None:
+    quoted = quote_template(template)
+    assert "\n" not in quoted
+    assert arguments_of(f"lens {quoted}") == [template]

@@ -1,0 +1,173 @@
+"""A suggestion says what a selection would do, and can be carried out."""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lens_engine import estimate_cost, resolve_config, select_support_examples, suggest
+from lens_engine.errors import InvalidDataset, InvalidVerbalizer
+from lens_engine.presets import PRESETS
+from lens_engine.pricing.estimate import measure_pace
+from lens_engine.rows.splits import split_examples
+from lens_engine.task.defaults import DEFAULT_TEMPLATE
+from lens_engine.task.template import Task
+from lens_engine.testing import TableScorer
+
+PRAISE, BLAME = ("warm", "fine", "sharp", "tender"), ("dull", "flat", "loud", "empty")
+
+
+def make_rows(number: int = 40, *, good: str = "good", bad: str = "not_good") -> list[tuple[str, str]]:
+    return [
+        (f"a {words[row % 4]} film, part {row}", label)
+        for row in range(number)
+        for label, words in ((good, PRAISE), (bad, BLAME))
+    ]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    def write_rows(rows: Iterable[tuple[str, str]], header: str = "text,label") -> Path:
+        path = tmp_path / "rows.csv"
+        path.write_text("\n".join([header, *(f'"{text}","{label}"' for text, label in rows)]))
+        return path
+
+    return write_rows
+
+
+def test_rows_labels_words_and_templates_are_told(write: Any) -> None:
+    found = suggest(write([*make_rows(), ("a last one", "good")]))
+    assert found.num_rows == 81
+    assert [(count.label, count.rows) for count in found.labels] == [("good", 41), ("not_good", 40)]
+    assert dict(found.problem.task.verbalizer.words) == {"good": "good", "not_good": "not good"}
+    assert found.templates[0] == DEFAULT_TEMPLATE == found.problem.task.template.pattern
+    assert len(set(found.templates)) == 3
+    assert (found.lookalikes, found.options) == ((), ())
+
+
+def test_splits_are_those_of_a_selection(write: Any) -> None:
+    found = suggest(write(make_rows()))
+    assert [plan.preset for plan in found.plans] == list(PRESETS)
+    for plan in found.plans:
+        rows = split_examples(found.problem, PRESETS[plan.preset])
+        assert plan.splits == {
+            "test": len(rows.test),
+            "validation": len(rows.validation),
+            "confirmation": len(rows.confirmation),
+            "score set": len(rows.score_set),
+            "candidates": len(rows.candidates),
+        }
+        assert (plan.warnings, plan.cost, plan.seconds) == (rows.warnings, None, None)
+
+
+def test_tokens_are_those_of_the_estimate_and_the_pace_is_measured_once(write: Any) -> None:
+    scorer = TableScorer()
+    found = suggest(write(make_rows()), scorer)
+    lone = TableScorer()
+    measure_pace(split_examples(found.problem, PRESETS["quick"]), found.problem.task, lone)
+    assert 0 < scorer.num_calls <= lone.num_calls
+    for plan in found.plans:
+        assert plan.cost == estimate_cost(found.problem, TableScorer(), PRESETS[plan.preset]).total
+        assert plan.seconds is not None
+        assert plan.seconds > 0
+    paces = {round(plan.cost.tokens / plan.seconds) for plan in found.plans if plan.cost and plan.seconds}
+    assert max(paces) - min(paces) <= 1
+
+
+def test_suggested_problem_can_be_selected_from(write: Any) -> None:
+    found = suggest(write(make_rows()))
+    options = {"filtering": {"rounds": 1, "initial_score_size": 2}, "search": {"first_permutations": 4}}
+    result = select_support_examples(found.problem, TableScorer(), resolve_config("quick", options))
+    assert result.examples
+
+
+def test_lookalike_labels_become_one_in_the_most_frequent_spelling(write: Any) -> None:
+    rows = [(text, "Good " if row in (4, 6) else label) for row, (text, label) in enumerate(make_rows())]
+    found = suggest(write(rows))
+    assert found.lookalikes == (("good", "Good "),)
+    assert found.options == (("labels.strip", "true"), ("labels.casefold", "true"))
+    assert found.problem.task.labels == ("good", "not_good")
+    assert {example.label for example in found.problem.examples} == {"good", "not_good"}
+    assert ("Good ", 2) in [(count.label, count.rows) for count in found.labels]
+
+
+@pytest.mark.parametrize(
+    ("spelling", "options"), [("GOOD", [("labels.casefold", "true")]), ("good ", [("labels.strip", "true")])]
+)
+def test_only_the_options_that_are_needed_are_suggested(
+    write: Any, spelling: str, options: list[tuple[str, str]]
+) -> None:
+    rows = [(text, spelling if row == 4 else label) for row, (text, label) in enumerate(make_rows())]
+    assert list(suggest(write(rows)).options) == options
+
+
+def test_rare_label_is_left_out(write: Any) -> None:
+    found = suggest(write([*make_rows(), ("one of its kind", "odd")]))
+    assert found.options == (("labels.rare", "drop"),)
+    assert [count.label for count in found.labels if count.is_rare] == ["odd"]
+    assert found.problem.task.labels == ("good", "not_good")
+    assert all(plan.splits is not None for plan in found.plans)
+
+
+def test_labels_that_are_all_rare_are_kept(write: Any) -> None:
+    found = suggest(write((f"text {row}", f"l{row // 2}") for row in range(60)))
+    assert found.options == ()
+    assert len(found.problem.task.labels) == 30
+
+
+def test_test_rows_follow_the_labels_of_the_examples(write: Any, tmp_path: Path) -> None:
+    test = tmp_path / "test.csv"
+    rows = [(f"play {row}", label) for row, label in enumerate(("GOOD", "not_good", "good", "odd") * 3)]
+    test.write_text(write(rows).read_text())
+    found = suggest(write([*make_rows(), ("one of its kind", "odd"), ("loud again", "Good")]), test=test)
+    assert found.problem.test is not None
+    assert Counter(one.label for one in found.problem.test) == {"good": 6, "not_good": 3}
+    assert [plan.splits["test"] for plan in found.plans if plan.splits] == [9, 9, 9]
+
+
+def test_too_few_rows_are_said_for_each_preset(write: Any) -> None:
+    found = suggest(write(make_rows(3)), TableScorer())
+    assert [plan.splits for plan in found.plans] == [None, None, None]
+    assert all(plan.refusal and plan.cost is None for plan in found.plans)
+    assert found.words_accuracy is None
+
+
+def test_accuracy_of_a_bag_of_words_is_told(write: Any) -> None:
+    assert suggest(write(make_rows())).words_accuracy == 1.0
+
+
+def test_texts_of_test_rows_change_nothing(write: Any) -> None:
+    path = write(make_rows())
+    found = suggest(path)
+    test = {example.text for example in split_examples(found.problem, PRESETS["quick"]).test}
+    examples = [("no words of" if one.text in test else "") + one.text for one in found.problem.examples]
+    again = suggest(write(zip(examples, [one.label for one in found.problem.examples], strict=True)))
+    assert (again.words_accuracy, again.plans) == (found.words_accuracy, found.plans)
+
+
+def test_other_columns_are_read(write: Any) -> None:
+    found = suggest(write(make_rows(), header="Review,stars"))
+    assert (found.columns.text.name, found.columns.label.name) == ("Review", "stars")
+    assert found.problem.task == Task.for_labels(["good", "not_good"])
+
+
+def test_bad_row_is_named_in_the_column_of_the_file(write: Any) -> None:
+    with pytest.raises(InvalidDataset, match="`Review` is blank") as caught:
+        suggest(write([*make_rows(), (" ", "good")], header="Review,stars"))
+    assert caught.value.row == 80
+
+
+def test_labels_that_share_a_word_are_named(write: Any) -> None:
+    with pytest.raises(InvalidVerbalizer, match="share the label word 'not good'"):
+        suggest(write(make_rows(good="not good")))
+
+
+def test_label_words_of_equal_tokens_are_named(write: Any) -> None:
+    class FirstWord(TableScorer):
+        def score(self, prefixes: Any, queries: Any, label_spans: Any) -> Any:
+            return super().score(prefixes, queries, [span.split()[0] for span in label_spans])
+
+    with pytest.raises(InvalidVerbalizer, match="same tokens"):
+        suggest(write(make_rows(good="not bad")), FirstWord())

@@ -1,0 +1,101 @@
+"""What a task says nothing about is taken by default, and said."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from lens_engine.errors import InvalidDataset, InvalidVerbalizer
+from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES, word_of_label
+from lens_engine.task.request import TaskRequest
+from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.types import Example
+
+
+def examples_of(*labels: str) -> list[Example]:
+    return [Example(row, f"text {row}", label) for row, label in enumerate(labels)]
+
+
+@pytest.mark.parametrize(
+    ("label", "word"),
+    [
+        ("billing", "billing"),
+        ("credit_card", "credit card"),
+        ("__label__credit__card", "label credit card"),
+        ("  two  words ", "two words"),
+        ("line\nbreak", "line break"),
+        ("e-mail", "e-mail"),
+        ("Credit Card", "Credit Card"),
+        ("comp.sys/0", "comp.sys/0"),
+    ],
+)
+def test_label_is_written_as_a_person_would(label: str, word: str) -> None:
+    assert word_of_label(label) == word
+
+
+def test_labels_in_order_are_their_own_words() -> None:
+    task = Task.for_labels(["b_1", "a"])
+    assert dict(task.verbalizer.words) == {"b_1": "b 1", "a": "a"}
+    assert task.labels == ("b_1", "a")
+    assert task.template == Template(DEFAULT_TEMPLATE)
+
+
+def test_labels_of_examples_are_sorted() -> None:
+    assert Task.for_examples(examples_of("b", "c", "a", "b")).labels == ("a", "b", "c")
+
+
+def test_labels_that_fold_alike_are_one_in_the_most_frequent_spelling() -> None:
+    task = TaskRequest().complete(examples_of("Refund", "refund", "other", "refund", "REFUND"))
+    assert task.labels == ("other", "refund")
+
+
+@pytest.mark.parametrize("pattern", [DEFAULT_TEMPLATE, *OTHER_TEMPLATES])
+def test_templates_at_hand_render_a_demonstration_that_ends_in_a_line_break(pattern: str) -> None:
+    task = Task.for_labels(["yes", "no"], pattern)
+    demonstration = task.render_demonstration(Example(0, "Is it?", "yes"))
+    assert "Is it?" in demonstration
+    assert " yes" in demonstration
+    assert demonstration.endswith("\n")
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (["a", "_ _"], r"label '_ _' cannot be its own label word"),
+        (["a_b", "a b"], r"labels 'a_b' and 'a b' share the label word 'a b'"),
+        (["a", "a"], r"label 'a' is given twice"),
+        (["a"], r"at least two labels"),
+    ],
+)
+def test_labels_that_cannot_be_words_are_named(labels: Sequence[str], said: str) -> None:
+    with pytest.raises(InvalidVerbalizer, match=said) as caught:
+        Verbalizer.of_labels(labels)
+    assert caught.value.field.startswith("verbalizer")
+
+
+def test_request_takes_what_was_given_and_says_nothing() -> None:
+    given = TaskRequest(Template("{text} {label}"), Verbalizer({"b": "B", "a": "A"}), "\n\n")
+    task = given.complete(examples_of("a", "b"))
+    assert task == Task(Template("{text} {label}"), Verbalizer({"b": "B", "a": "A"}), "\n\n")
+    assert given.list_defaults(task) == ()
+
+
+def test_request_says_what_was_taken_by_default() -> None:
+    request = TaskRequest()
+    task = request.complete(examples_of("good", "not_good"))
+    assert task == Task.for_labels(["good", "not_good"])
+    assert request.list_defaults(task) == (
+        f"no template was given; the default is taken: {DEFAULT_TEMPLATE!r}",
+        "no label words were given; each label is its own: 'good', 'not good' for 'not_good'",
+    )
+
+
+def test_long_list_of_words_is_cut() -> None:
+    request = TaskRequest(Template("{text} {label}"))
+    (said,) = request.list_defaults(request.complete(examples_of(*(f"l{number:02}" for number in range(13)))))
+    assert said.endswith("'l09' and 3 more")
+
+
+def test_rows_with_one_label_are_refused_as_a_fault_of_the_dataset() -> None:
+    with pytest.raises(InvalidDataset, match="every row has the label 'a'") as caught:
+        TaskRequest().complete(examples_of("a", "a"))
+    assert caught.value.field == "dataset.label"
