@@ -13,12 +13,12 @@ from lens_engine.methods.base import Method, Run
 from lens_engine.methods.catalogue import make_method
 from lens_engine.pricing.estimate import CostEstimate, estimate_by_words, measure_lengths, measure_pace
 from lens_engine.pricing.prices import Prices
-from lens_engine.pricing.split_sizes import count_splits
 from lens_engine.rows.context import FittedRows, fit_to_context
 from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.evaluation import price_evaluation, reserve_for_classifier
+from lens_engine.run.split_counts import count_splits
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.types import Phase
 

@@ -8,10 +8,10 @@ from lens_engine.classifier.quality import Accuracy, interval
 from lens_engine.judging.rounding import rounding_nats
 from lens_engine.judging.score import measure_lead, rank_key
 from lens_engine.methods.base import Findings
-from lens_engine.pricing.split_sizes import count_splits
 from lens_engine.result import Lead, Provenance, SelectionResult, Spending, SupportExample
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.preparation import PreparedRun
+from lens_engine.run.split_counts import count_splits
 from lens_engine.run.state import RunState
 from lens_engine.run.verdict import reach_verdict
 from lens_engine.scoring.base import ScorerIdentity
