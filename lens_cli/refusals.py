@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from rich.text import Text
 from lens_engine.errors import (
     CheckpointError,
     InvalidConfig,
+    InvalidDataset,
     InvalidInput,
     LensError,
     NothingSelected,
@@ -39,6 +41,11 @@ _MENDABLE_PATHS = (FileNotFoundError, IsADirectoryError, NotADirectoryError, Per
 _MENDABLE_NUMBERS = (errno.ENAMETOOLONG, errno.ELOOP, errno.EROFS)
 
 
+_OPTION = re.compile(r"options\.([a-z_.]+)")
+_SETTING = re.compile(r'set (options\.[a-z_.]+(?: and options\.[a-z_.]+)*) to "?(\w+)"?')
+"""What the engine says of an option that the caller should set."""
+
+
 class Refusal(Exception):
     """The command cannot continue. `details` are further lines for the user."""
 
@@ -49,12 +56,18 @@ class Refusal(Exception):
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
-    """Turn errors that a user can understand into refusals. Other errors keep their traceback."""
+def refusing(hint: str | None = None) -> Iterator[None]:
+    """Turn errors that a user can understand into refusals. Other errors keep their traceback.
+
+    Args:
+        hint: a last line for refusals of a dataset.
+    """
     try:
         yield
     except InvalidInput as error:
-        raise Refusal(str(error), details=_locate(error), exit_code=EXIT_MENDABLE) from error
+        hints = (hint,) if hint is not None and isinstance(error, InvalidDataset) else ()
+        details = tuple(map(_name_flags, (*_locate(error), *hints)))
+        raise Refusal(_name_flags(str(error)), details=details, exit_code=EXIT_MENDABLE) from error
     except (UnknownModel, UnsafeModel, UnreadableModel) as error:
         raise Refusal(str(error), details=("where: --model",), exit_code=EXIT_MENDABLE) from error
     except CheckpointError as error:
@@ -135,6 +148,14 @@ def show_refusal(refusal: Refusal, console: Console) -> None:
 def _describe_variable(location: tuple[int | str, ...], message: str) -> str:
     name = "_".join(("LENS", *(str(part) for part in location))).upper()
     return f"{name}: {message}" if location else message
+
+
+def _name_flags(message: str) -> str:
+    """The message with the names that options and columns have on the command line."""
+    message = message.replace("(text_column, label_column)", "(--text-column, --label-column)")
+    return _SETTING.sub(
+        lambda found: "add " + " ".join(f"--option {name}={found[2]}" for name in _OPTION.findall(found[1])), message
+    )
 
 
 def _locate(error: InvalidInput) -> tuple[str, ...]:

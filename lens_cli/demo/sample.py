@@ -22,7 +22,7 @@ DEMO_SPEC: dict[str, Any] = {
         "splits": {"validation": 48, "confirmation": 32, "test": 120},
         "filtering": {"candidates": 48, "keep": 24, "rounds": 1, "initial_score_size": 8},
         "search": {"first_permutations": 12},
-        "classifier": {"max_prompts": 3, "fit_rows": 160},
+        "classifier": {"max_prompts": 3, "fit_rows": 260},
         "report": {"random_prompts": False, "random_permutations": 3, "comparison_rows": 24, "order_shuffles": 0},
     },
 }

@@ -1,5 +1,6 @@
 """`lens select`: one selection on this machine, without the service."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -37,11 +38,12 @@ def select(
         Path | None, typer.Option(help="Test rows for the report; default: 25 % of TRAIN is held out.")
     ] = None,
     text_column: Annotated[
-        str, typer.Option(metavar="NAME", help="Name of the column of texts, in TRAIN and TEST.")
-    ] = "text",
+        str | None, typer.Option(metavar="NAME", help="Name of the column of texts, in TRAIN and TEST; default: text.")
+    ] = None,
     label_column: Annotated[
-        str, typer.Option(metavar="NAME", help="Name of the column of labels, in TRAIN and TEST.")
-    ] = "label",
+        str | None,
+        typer.Option(metavar="NAME", help="Name of the column of labels, in TRAIN and TEST; default: label."),
+    ] = None,
     model: Annotated[
         str, typer.Option(help="Model: a bundled name, a folder, a .gguf file, or a Hugging Face hub id.")
     ] = BUNDLED_MODEL,
@@ -135,8 +137,9 @@ def select(
     from lens_cli.views.result import show_result
 
     console = Console(stderr=True)
+    hint = f"lens suggest {shlex.quote(str(train))} shows what this file offers, and the command that reads it"
     try:
-        with refusing():
+        with refusing(hint):
             check_output(output)
             check_output(classifier, "--classifier")
             check_output(checkpoint, "--checkpoint")

@@ -107,7 +107,7 @@ def read_options(options: Sequence[str], tree: dict[str, Any] | None = None) -> 
         path, equals, value = option.partition("=")
         if not equals or not path:
             raise InvalidConfig(f"{option!r} is not name=value, e.g. search.beam_width=8", field="options")
-        _put(tree, path, _read_value(value))
+        _put(tree, path.removeprefix("options."), _read_value(value))
     return tree
 
 

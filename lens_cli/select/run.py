@@ -1,7 +1,7 @@
 """A selection on this machine: files in, model loaded, bar shown, result written."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,12 +13,14 @@ from lens_cli.signals import StopRequest, interruptible
 from lens_cli.views.progress import SelectionBar, selection_bar
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.disk.replace_file import replace_file
-from lens_engine.errors import Faults, NothingSelected
+from lens_engine.errors import Faults, InvalidDataset, NothingSelected
 from lens_engine.language_model.open_model import LanguageModel, open_model
 from lens_engine.metering.progress import Progress
 from lens_engine.pipeline import select_support_examples
 from lens_engine.pricing.estimate import CostEstimate
 from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset
+from lens_engine.reading.column_profiles import profile_columns
+from lens_engine.reading.columns import LABEL, TEXT, match_column
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
@@ -39,29 +41,57 @@ class Sources:
 
     train: Path
     test: Path | None
-    text_column: str = "text"
-    label_column: str = "label"
+    text_column: str | None = None  #: None: `text`, or the column with this name in another case
+    label_column: str | None = None
 
-    def read(self) -> tuple[ParsedDataset, ParsedDataset | None]:
+    def read(self) -> "ReadSources":
         """Read both files.
 
         Raises:
             InvalidDataset: the error lists the faults of both files.
             OSError: a file cannot be read.
         """
+        names = self._name_columns()
         faults, dataset, test = Faults(), None, None
         with faults.noting():
-            dataset = self._parse(self.train, "dataset")
+            dataset = _parse(self.train, names, "dataset")
         if self.test is not None:
             with faults.noting():
-                test = self._parse(self.test, "test")
+                test = _parse(self.test, names, "test")
         faults.refuse()
         assert dataset is not None
-        return dataset, test
+        notes = [
+            f"column {name!r} is read as the {wanted}s"
+            for name, given, wanted in zip(names, (self.text_column, self.label_column), (TEXT, LABEL), strict=True)
+            if given is None and name != wanted
+        ]
+        notes += [f"dataset: {warning}" for warning in dataset.warnings]
+        notes += [f"test: {warning}" for warning in (test.warnings if test is not None else ())]
+        return ReadSources(dataset, test, tuple(notes))
 
-    def _parse(self, path: Path, field: str) -> ParsedDataset:
-        limits = ParsingLimits.of_own_files()
-        return parse_dataset(path, limits, field=field, text_column=self.text_column, label_column=self.label_column)
+    def _name_columns(self) -> tuple[str, str]:
+        """The columns of texts and of labels."""
+        given = (self.text_column, self.label_column)
+        found = list[str]()
+        if None in given:
+            with suppress(InvalidDataset):  # the reader says it better
+                found = [profile.name for profile in profile_columns(self.train)]
+        text, label = (name or match_column(found, wanted) for name, wanted in zip(given, (TEXT, LABEL), strict=True))
+        return text, label
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSources:
+    """The rows of the files, and what was read although it may surprise."""
+
+    dataset: ParsedDataset
+    test: ParsedDataset | None
+    notes: tuple[str, ...]
+
+
+def _parse(path: Path, columns: tuple[str, str], field: str) -> ParsedDataset:
+    text, label = columns
+    return parse_dataset(path, ParsingLimits.of_own_files(), field=field, text_column=text, label_column=label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +121,11 @@ class SelectionRun:
             InvalidInput: with the field, and the row if one is to blame.
             OSError: a file cannot be read.
         """
-        dataset, test = sources.read()
-        task = asked.complete(dataset.examples)
-        problem = Problem(task, dataset.examples, None if test is None else test.examples)
+        read = sources.read()
+        task = asked.complete(read.dataset.examples)
+        problem = Problem(task, read.dataset.examples, None if read.test is None else read.test.examples)
         split = split_examples(problem, config)
-        notes = [f"dataset: {warning}" for warning in dataset.warnings]
-        notes += [f"test: {warning}" for warning in (test.warnings if test is not None else ())]
-        return cls(problem, config, (*notes, *asked.list_defaults(task), *split.notes))
+        return cls(problem, config, (*read.notes, *asked.list_defaults(task), *split.notes))
 
     def show_notes(self, console: Console) -> None:
         for note in self.notes:

@@ -82,6 +82,12 @@ def find_columns(names: Sequence[str], wanted: WantedColumns, field: str) -> Col
     return Columns(names.index(wanted.text), label, len(names), unused)
 
 
+def match_column(names: Sequence[str], wanted: str) -> str:
+    """The name in a header that is meant: the wanted one, or the only one that differs from it in case and spaces."""
+    alike = [name for name in names if _is_near(name, wanted)]
+    return alike[0] if wanted not in names and len(alike) == 1 else wanted
+
+
 def describe_unused(names: Sequence[str], wanted: WantedColumns) -> str:
     """The warning that names the unused columns."""
     return f"columns other than {' and '.join(wanted.names)} are not used: {show_names(names)}"
@@ -118,6 +124,8 @@ def _advise(missing: Sequence[str], names: Sequence[str], wanted: WantedColumns)
     other_names = f"name {what} to read ({wanted.parameters})"
     if renames:
         return f"rename {renames}, or {other_names}"
+    if any(name not in (TEXT, LABEL) for name in missing):  # the caller named it
+        return f"name one of the columns found ({wanted.parameters})"
     return (
         f"the first line of a CSV file, or the keys of each JSON object, must name {what} "
         f"{' and '.join(wanted.names)}; otherwise {other_names}"

@@ -121,7 +121,21 @@ def _refuse_mismatches(problem: Problem, config: SelectionConfig) -> None:
     if problem.test is not None:
         found += find_mismatches(labels, problem.test, "test", config.labels)
     if found:
-        raise join_faults(found)
+        raise join_faults([*found, *_find_rare(problem, config)])
+
+
+def _find_rare(problem: Problem, config: SelectionConfig) -> list[InvalidInput]:
+    """The labels that are too rare even if labels that look alike are read as one label."""
+    if config.labels.strip and config.labels.casefold:
+        return []
+    labels = config.labels.model_copy(update={"strip": True, "casefold": True})
+    try:
+        split_examples(problem, config.model_copy(update={"labels": labels}))
+    except ClassTooSmall as error:
+        return [error]
+    except InvalidInput:
+        return []
+    return []
 
 
 def _check_keep(labels: Sequence[str], quotas: Quotas, config: SelectionConfig) -> None:

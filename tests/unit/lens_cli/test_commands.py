@@ -111,6 +111,7 @@ def test_select_lists_the_faults_of_both_files(reviews: Path) -> None:
     assert done.stderr.splitlines()[1:] == [
         "  where: dataset.label",
         "  test.text: row 80 (line 82): `text` is blank; write a text or delete the row",
+        f"  lens suggest {reviews} shows what this file offers, and the command that reads it",
     ]
 
 
@@ -198,3 +199,34 @@ def test_templates_prints_arguments_of_select() -> None:
     assert (
         "--template '{text} A {label} one.' --verbalizer positive=great --verbalizer negative=terrible" in done.stdout
     )
+
+
+def test_select_tells_all_that_is_wrong_with_a_messy_file(tmp_path: Path) -> None:
+    rows = [f"text {number},{('Refund', 'refund', 'order ', 'refund')[number % 4]}" for number in range(120)]
+    rows += [f"order {number},order" for number in range(40)] + ["one,rare", "two,rare", "three,rare"]
+    path = tmp_path / "messy.csv"
+    path.write_text("\ufeffText,Label\n" + "\n".join(rows), encoding="utf-8")
+
+    done = lens("select", str(path), "--preset", "quick")
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: 3 faults; the first: 30 rows have the label 'Refund' (first row 0, line 2)")
+    assert "add --option labels.casefold=true\n" in done.stderr
+    assert "30 rows have the label 'order ' (first row 2, line 4)" in done.stderr
+    assert "add --option labels.strip=true\n" in done.stderr
+    assert "label 'rare' has 3 rows and needs at least" in done.stderr
+    assert "add --option labels.rare=drop to leave its rows out" in done.stderr
+    assert "lens suggest " in done.stderr.splitlines()[-1]
+
+
+def test_select_takes_the_options_that_its_refusals_name(reviews: Path) -> None:
+    path = reviews.with_name("renamed.csv")
+    path.write_text(reviews.read_text().replace("text,label", " Text,LABEL", 1).replace("positive", "Positive", 3))
+    flags = ("--option", "options.labels.casefold=true", "--option", "filtering.keep=16")
+
+    done = lens("select", str(path), "--preset", "quick", *flags, "--model", "./none")
+
+    assert "where: --model" in done.stderr
+    assert "note: column ' Text' is read as the texts" in done.stderr
+    assert "note: column 'LABEL' is read as the labels" in done.stderr
+    assert "3 rows have a label read as 'positive': 'Positive' (3)" in done.stderr
