@@ -27,7 +27,7 @@ def show_suggestion(suggestion: Suggestion, sources: Sources, console: Console, 
     if suggestion.words_accuracy is not None:
         _say(
             console,
-            f"A bag of words on the same labelled rows has an accuracy of {suggestion.words_accuracy:.3f} by "
+            f"A bag of words on all labelled rows has an accuracy of {suggestion.words_accuracy:.3f} by "
             "cross-validation and takes a second. If that is enough, use it.",
         )
     _head(console, "Command")
@@ -64,7 +64,8 @@ def _show_labels(suggestion: Suggestion, console: Console) -> None:
         else:
             same = next((one for one in spelling.get(count.label, ()) if one in words), None)
             word = Text("too rare, left out" if same is None else f"as {show_name(same)}", style="yellow")
-        table.add_row(Text(show_name(count.label)[1:-1]), f"{count.rows:,}", word)
+        shown = show_name(count.label)  # with quotes where they show spaces
+        table.add_row(Text(shown if shown[1:-1] != count.label.strip() else count.label), f"{count.rows:,}", word)
     _head(console, f"Labels ({len(suggestion.labels):,})")
     console.print(table)
     if len(suggestion.labels) > _MAX_LABELS:
@@ -72,8 +73,8 @@ def _show_labels(suggestion: Suggestion, console: Console) -> None:
     for group in suggestion.lookalikes:
         _say(
             console,
-            f"{' and '.join(map(show_name, group))} differ only in case, spaces or Unicode form; the command makes "
-            "them one label.",
+            f"{' and '.join(map(show_name, group))} differ only in case, spaces or Unicode form; the `lens select` "
+            "command below makes them one label.",
         )
 
 

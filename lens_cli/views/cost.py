@@ -22,7 +22,7 @@ def show_estimates(estimates: Mapping[PresetName, CostEstimate], console: Consol
     words_accuracy = next(iter(estimates.values())).words_accuracy
     if words_accuracy is not None:
         console.print(
-            f"A bag of words on the same labelled rows has an accuracy of {words_accuracy:.3f} by "
+            f"A bag of words on the labelled rows of this run has an accuracy of {words_accuracy:.3f} by "
             "cross-validation and takes a second. If that is enough, use it."
         )
 

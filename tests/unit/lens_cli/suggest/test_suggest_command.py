@@ -62,7 +62,7 @@ def test_suggestion_has_labels_templates_presets_and_command(write: Any) -> None
     assert all(f"or      {quote_template(template)}" in output for template in OTHER_TEMPLATES)
     assert any(line.split()[:2] == ["test", "30"] for line in output.splitlines())
     assert any(line.split()[:1] == ["tokens"] for line in output.splitlines())
-    assert "A bag of words on the same labelled rows has an accuracy of " in output
+    assert "A bag of words on all labelled rows has an accuracy of " in output
     assert output.rstrip().endswith("--output result.json --classifier classifier.json")
 
 

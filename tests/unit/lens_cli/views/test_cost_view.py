@@ -64,4 +64,4 @@ def test_estimates_of_presets_are_side_by_side() -> None:
         ["fit", "rows", "440", "416"],
     ):
         assert line in lines
-    assert "A bag of words on the same labelled rows has an accuracy of 0.700" in shown
+    assert "A bag of words on the labelled rows of this run has an accuracy of 0.700" in shown
