@@ -160,7 +160,7 @@ class ClassifierAnalysis(Analysis[Results]):
             _against_whole(
                 found,
                 found.readings,
-                "one prompt with head of",
+                "readings",
                 "The single prompt of other readings of the method, with a head:",
             ),
         )

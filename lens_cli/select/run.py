@@ -19,7 +19,7 @@ from lens_engine.metering.progress import Progress
 from lens_engine.pipeline import select_support_examples
 from lens_engine.pricing.estimate import CostEstimate
 from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset
-from lens_engine.reading.column_profiles import profile_columns
+from lens_engine.reading.column_profiles import list_columns
 from lens_engine.reading.columns import LABEL, TEXT, match_column
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
@@ -75,7 +75,7 @@ class Sources:
         found = list[str]()
         if None in given:
             with suppress(InvalidDataset):  # the reader says it better
-                found = [profile.name for profile in profile_columns(self.train)]
+                found = list_columns(self.train)
         text, label = (name or match_column(found, wanted) for name, wanted in zip(given, (TEXT, LABEL), strict=True))
         return text, label
 

@@ -33,8 +33,8 @@ def suggest(
 ) -> None:
     """Look at a file, and suggest columns, label words, templates and presets, with the command to copy.
 
-    The command shows what `lens select FILE` takes by default. It measures the pace of the model on a small sample
-    of the rows. Labels of test rows are not looked at to choose anything.
+    The `lens select` command at the end reads this file. The pace of the model is measured on a small sample of the
+    rows. Labels of test rows are not looked at to choose anything.
 
     Example:
 

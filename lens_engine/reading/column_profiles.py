@@ -52,6 +52,15 @@ class ColumnProfile:
                 self.distinct.add(value)
 
 
+def list_columns(path: Path) -> list[str]:
+    """The names of the columns of a trusted file, by its first row.
+
+    Raises:
+        InvalidDataset, OSError: as `profile_columns`.
+    """
+    return list(next(_read_rows(path), {}))
+
+
 def profile_columns(path: Path) -> list[ColumnProfile]:
     """A profile of each column of a trusted CSV, JSONL or Parquet file, in the order of the file.
 
@@ -59,10 +68,8 @@ def profile_columns(path: Path) -> list[ColumnProfile]:
         InvalidDataset: the file is of no known format, or empty.
         OSError: the file cannot be read.
     """
-    with path.open("rb") as file:
-        file_format = detect_format(file.read(NUM_SNIFFED_BYTES), "dataset")
     profiles: dict[str, ColumnProfile] = {}
-    for row in _READERS[file_format](path):
+    for row in _read_rows(path):
         for name, value in row.items():
             profiles.setdefault(name, ColumnProfile(name)).add(value)
     return list(profiles.values())
@@ -115,3 +122,9 @@ def _read_parquet(path: Path) -> Iterator[Row]:
 
 
 _READERS = {"csv": _read_csv, "jsonl": _read_jsonl, "parquet": _read_parquet}
+
+
+def _read_rows(path: Path) -> Iterator[Row]:
+    with path.open("rb") as file:
+        file_format = detect_format(file.read(NUM_SNIFFED_BYTES), "dataset")
+    return _READERS[file_format](path)
