@@ -17,7 +17,9 @@ def classify(
     ],
     classifier: Annotated[Path, typer.Option(help="Classifier: a file that lens select --classifier wrote.")],
     output: Annotated[Path, typer.Option(help="File for the predictions; its name ends in .csv, .jsonl or .parquet.")],
-    text_column: Annotated[str, typer.Option(metavar="NAME", help="Name of the column of texts.")] = "text",
+    text_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the column of texts; default: text.")
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(

@@ -11,11 +11,13 @@ from rich.text import Text
 from lens_cli.classify.output import PredictedTable, check_suffix, write_predictions
 from lens_cli.classify.partial_file import Origin, PartialFile
 from lens_cli.classify.predicting import BATCH_ROWS, Prediction, predict_rows
+from lens_cli.columns import match_columns
 from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_MENDABLE, Refusal, check_output
 from lens_cli.signals import StopRequest
 from lens_cli.views.progress import RowBar, row_bar
 from lens_engine.classifier.artefact import Classifier
 from lens_engine.reading import ParsingLimits, TextRow, read_texts
+from lens_engine.reading.columns import TEXT
 from lens_engine.scoring.base import LabelScorer
 
 _MAX_SHOWN = 5
@@ -46,8 +48,8 @@ class Paths:
             return
         if not overwrite:
             raise Refusal(
-                f"{self.output} exists; name another file, or allow it to be replaced",
-                details=("where: --output, --overwrite",),
+                f"{self.output} exists; name another file, or add --overwrite to replace it",
+                details=("where: --output",),
                 exit_code=EXIT_MENDABLE,
             )
         for source in (self.texts, self.classifier):
@@ -67,12 +69,14 @@ class ClassificationRun:
     classifier: Classifier
     rows: tuple[TextRow, ...]
     origin: Origin
+    notes: tuple[str, ...] = ()  #: what was taken from the input but may surprise
 
     @classmethod
-    def prepare(cls, paths: Paths, *, text_column: str, dtype: str | None = None) -> "ClassificationRun":
+    def prepare(cls, paths: Paths, *, text_column: str | None, dtype: str | None = None) -> "ClassificationRun":
         """Read the files, before any model is loaded.
 
         Args:
+            text_column: name of the column of texts; None: `text`, or the column with this name in another case.
             dtype: precision of the model; None for that of the classifier.
 
         Raises:
@@ -80,6 +84,7 @@ class ClassificationRun:
             OSError: a file cannot be read.
         """
         classifier = Classifier.load(paths.classifier)
+        (text_column,), notes = match_columns(paths.texts, {TEXT: text_column})
         rows = read_texts(paths.texts, ParsingLimits.of_own_files(), column=text_column, field="input")
         origin = Origin(
             classifier_sha256=_digest(paths.classifier),
@@ -87,7 +92,7 @@ class ClassificationRun:
             text_column=text_column,
             dtype=dtype or classifier.model.dtype,
         )
-        return cls(paths, classifier, rows, origin)
+        return cls(paths, classifier, rows, origin, tuple(notes))
 
     def execute(self, open_scorer: Callable[[], LabelScorer], console: Console, *, restart: bool = False) -> None:
         """Load the model, predict every row with a live bar, and write the output.
@@ -101,12 +106,15 @@ class ClassificationRun:
             LensError: the model cannot be loaded, is another one, or fails.
             KeyboardInterrupt: at the second Ctrl-C.
         """
-        request = StopRequest()
+        notes, request = list(self.notes), StopRequest()
         with PartialFile(self.paths.partial, self.origin, len(self.rows), restart=restart) as partial:
             if partial.predictions:
-                note = f"{len(partial.predictions):,} of {len(self.rows):,} rows were classified by an earlier run"
+                notes.append(
+                    f"{len(partial.predictions):,} of {len(self.rows):,} rows were classified by an earlier run"
+                )
+            for note in notes:
                 console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
-            with row_bar(console) as bar, request.listening(lambda: bar.wait("Stopping after the current batch")):
+            with row_bar(console) as bar, request.listening(bar.begin_to_stop):
                 bar.wait(f"Loading {self.classifier.model.model}")
                 scorer = open_scorer()
                 self.classifier.check_model(scorer.identity)

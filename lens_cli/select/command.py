@@ -94,9 +94,12 @@ def select(
         Path | None,
         typer.Option(help="Checkpoint file. If it exists and belongs to this run, the run resumes from it."),
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="File for the complete result as JSON.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="File for the complete result as JSON; it is replaced if it exists.")
+    ] = None,
     classifier: Annotated[
-        Path | None, typer.Option(help="File for the classifier as JSON; lens classify reads it.")
+        Path | None,
+        typer.Option(help="File for the classifier as JSON; lens classify reads it. It is replaced if it exists."),
     ] = None,
     estimate: Annotated[
         bool,
@@ -163,6 +166,6 @@ def select(
     except KeyboardInterrupt:
         console.print("Stopped.")
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    show_result(result, Console(highlight=False))
+    show_result(result, Console(highlight=False), told=run.warnings)
     if result.stop_reason is StopReason.CANCELLED:
         raise typer.Exit(EXIT_INTERRUPTED)

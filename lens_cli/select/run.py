@@ -1,26 +1,26 @@
 """A selection on this machine: files in, model loaded, bar shown, result written."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
+from lens_cli.columns import match_columns
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
 from lens_cli.signals import StopRequest, interruptible
 from lens_cli.views.progress import SelectionBar, selection_bar
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.disk.replace_file import replace_file
-from lens_engine.errors import Faults, InvalidDataset, NothingSelected
+from lens_engine.errors import Faults, NothingSelected
 from lens_engine.language_model.open_model import LanguageModel, open_model
 from lens_engine.metering.progress import Progress
 from lens_engine.pipeline import select_support_examples
 from lens_engine.pricing.estimate import CostEstimate
 from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset
-from lens_engine.reading.column_profiles import list_columns
-from lens_engine.reading.columns import LABEL, TEXT, match_column
+from lens_engine.reading.columns import LABEL, TEXT
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
@@ -51,33 +51,18 @@ class Sources:
             InvalidDataset: the error lists the faults of both files.
             OSError: a file cannot be read.
         """
-        names = self._name_columns()
+        (text, label), notes = match_columns(self.train, {TEXT: self.text_column, LABEL: self.label_column})
         faults, dataset, test = Faults(), None, None
         with faults.noting():
-            dataset = _parse(self.train, names, "dataset")
+            dataset = _parse(self.train, text, label, "dataset")
         if self.test is not None:
             with faults.noting():
-                test = _parse(self.test, names, "test")
+                test = _parse(self.test, text, label, "test")
         faults.refuse()
         assert dataset is not None
-        notes = [
-            f"column {name!r} is read as the {wanted}s"
-            for name, given, wanted in zip(names, (self.text_column, self.label_column), (TEXT, LABEL), strict=True)
-            if given is None and name != wanted
-        ]
         notes += [f"dataset: {warning}" for warning in dataset.warnings]
         notes += [f"test: {warning}" for warning in (test.warnings if test is not None else ())]
         return ReadSources(dataset, test, tuple(notes))
-
-    def _name_columns(self) -> tuple[str, str]:
-        """The columns of texts and of labels."""
-        given = (self.text_column, self.label_column)
-        found = list[str]()
-        if None in given:
-            with suppress(InvalidDataset):  # the reader says it better
-                found = list_columns(self.train)
-        text, label = (name or match_column(found, wanted) for name, wanted in zip(given, (TEXT, LABEL), strict=True))
-        return text, label
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +74,7 @@ class ReadSources:
     notes: tuple[str, ...]
 
 
-def _parse(path: Path, columns: tuple[str, str], field: str) -> ParsedDataset:
-    text, label = columns
+def _parse(path: Path, text: str, label: str, field: str) -> ParsedDataset:
     return parse_dataset(path, ParsingLimits.of_own_files(), field=field, text_column=text, label_column=label)
 
 
@@ -112,6 +96,7 @@ class SelectionRun:
     problem: Problem
     config: SelectionConfig
     notes: tuple[str, ...] = ()  #: what was taken from the files but may surprise
+    warnings: tuple[str, ...] = ()  #: of the splits; the result has them too
 
     @classmethod
     def prepare(cls, sources: Sources, asked: TaskRequest, config: SelectionConfig) -> "SelectionRun":
@@ -125,7 +110,7 @@ class SelectionRun:
         task = asked.complete(read.dataset.examples)
         problem = Problem(task, read.dataset.examples, None if read.test is None else read.test.examples)
         split = split_examples(problem, config)
-        return cls(problem, config, (*read.notes, *asked.list_defaults(task), *split.notes))
+        return cls(problem, config, (*read.notes, *asked.list_defaults(task), *split.notes), split.warnings)
 
     def show_notes(self, console: Console) -> None:
         for note in self.notes:
@@ -137,8 +122,7 @@ class SelectionRun:
         Raises:
             InvalidInput: as `prepare`.
         """
-        split_examples(self.problem, config)
-        return replace(self, config=config)
+        return replace(self, config=config, warnings=split_examples(self.problem, config).warnings)
 
     def execute(
         self, model: LanguageModel, checkpoint: Path | None, console: Console, *, remembers: bool = True
@@ -155,7 +139,7 @@ class SelectionRun:
         """
         store = None if checkpoint is None else FileCheckpointStore(checkpoint)
         request = StopRequest()
-        with selection_bar(console) as bar, request.listening(lambda: bar.wait("Stopping after the current batch")):
+        with selection_bar(console) as bar, request.listening(bar.begin_to_stop):
             try:
                 result = select_support_examples(
                     self.problem,

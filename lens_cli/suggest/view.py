@@ -70,11 +70,12 @@ def _show_labels(suggestion: Suggestion, console: Console) -> None:
     console.print(table)
     if len(suggestion.labels) > _MAX_LABELS:
         _say(console, f"and {len(suggestion.labels) - _MAX_LABELS:,} more labels")
-    for group in suggestion.lookalikes:
+    if suggestion.lookalikes:
+        groups = "; ".join(" and ".join(map(show_name, group)) for group in suggestion.lookalikes)
         _say(
             console,
-            f"{' and '.join(map(show_name, group))} differ only in case, spaces or Unicode form; the `lens select` "
-            "command below makes them one label.",
+            f"These labels differ only in case, spaces or Unicode form: {groups}. The `lens select` command below "
+            "makes each group one label.",
         )
 
 

@@ -1,6 +1,6 @@
 """The expected cost of a run as a table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich import box
 from rich.console import Console
@@ -19,12 +19,24 @@ def show_estimates(estimates: Mapping[PresetName, CostEstimate], console: Consol
     console.print(build_estimate_table(estimates))
     if all(estimate.splits is not None for estimate in estimates.values()):
         console.print(build_rows_table(estimates))
+    for name, estimate in estimates.items():
+        for limit in _list_limits(estimate):
+            console.print(f"The budget ends {name} {limit}, with the best examples found until then.")
     words_accuracy = next(iter(estimates.values())).words_accuracy
     if words_accuracy is not None:
         console.print(
             f"A bag of words on the labelled rows of this run has an accuracy of {words_accuracy:.3f} by "
             "cross-validation and takes a second. If that is enough, use it."
         )
+
+
+def _list_limits(estimate: CostEstimate) -> Iterator[str]:
+    """Limits of the budget below the estimate."""
+    pairs, seconds = estimate.budget.max_pairs, estimate.budget.max_seconds
+    if pairs is not None and pairs < estimate.total.pairs:
+        yield f"at {pairs:,} pairs (budget.max_pairs)"
+    if seconds is not None and (estimate.seconds is None or seconds < estimate.seconds):
+        yield f"after {describe_seconds(seconds)} (budget.max_seconds)"
 
 
 def build_estimate_table(estimates: Mapping[PresetName, CostEstimate]) -> Table:

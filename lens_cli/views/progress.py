@@ -24,6 +24,9 @@ PHASE_NAMES = {
 }
 
 
+_STOPPING = "Stopping after the current batch"
+
+
 class SelectionBar:
     """Shows phase, pairs, speed, time left and the best accuracy so far.
 
@@ -37,13 +40,14 @@ class SelectionBar:
         self._total = 1
         self._place: tuple[Phase, int, int] | None = None
         self._newest: Progress | None = None
+        self._is_stopping = False
 
     def show(self, progress: Progress) -> None:
         self._newest = progress
         self._total = max(progress.tokens_total, 1)
         self._bar.update(
             self._task_id,
-            description=describe_place(progress),
+            description=_STOPPING if self._is_stopping else describe_place(progress),
             completed=progress.tokens_done,
             total=self._total,
             facts=describe_facts(progress),
@@ -51,12 +55,17 @@ class SelectionBar:
         place = (progress.phase, progress.step, progress.tokens_done * 10 // max(progress.tokens_total, 1))
         if place != self._place:
             self._place = place
-            if not self._bar.console.is_terminal:
-                self._bar.console.print(f"{describe_place(progress)}: {describe_facts(progress)}", soft_wrap=True)
+            _say(self._bar, f"{describe_place(progress)}: {describe_facts(progress)}")
 
     def wait(self, what: str) -> None:
         """Show what the command waits for while there is no progress."""
         self._bar.update(self._task_id, description=what, total=None)
+
+    def begin_to_stop(self) -> None:
+        """Say that the run stops after the current batch, until it has stopped."""
+        self._is_stopping = True
+        self._bar.update(self._task_id, description=_STOPPING)
+        _say(self._bar, _STOPPING)
 
     def finish(self, what: str) -> None:
         """Fill the bar, which may be short of its end because repeated work was skipped."""
@@ -101,12 +110,17 @@ class RowBar:
         before = self._bar.tasks[0].completed
         self._bar.update(self._task_id, completed=num_done, facts=facts)
         reaches_tenth = num_done * 10 // self._num_rows > int(before) * 10 // self._num_rows
-        if reaches_tenth and not self._bar.console.is_terminal:
-            self._bar.console.print(f"Classifying: {facts}", soft_wrap=True)
+        if reaches_tenth:
+            _say(self._bar, f"Classifying: {facts}")
 
     def wait(self, what: str) -> None:
         """Show what the command does besides classifying."""
         self._bar.update(self._task_id, description=what)
+
+    def begin_to_stop(self) -> None:
+        """Say that the run stops after the current batch."""
+        self.wait(_STOPPING)
+        _say(self._bar, _STOPPING)
 
 
 @contextmanager
@@ -123,6 +137,12 @@ def describe_rows(num_done: int, num_rows: int, rows_per_second: float | None) -
         facts.append(f"{rows_per_second:,.{0 if rows_per_second >= 10 else 1}f} rows/s")
         facts.append(f"{describe_seconds((num_rows - num_done) / rows_per_second)} left")
     return " · ".join(facts)
+
+
+def _say(bar: Bar, line: str) -> None:
+    """Print a line where no bar is shown."""
+    if not bar.console.is_terminal:
+        bar.console.print(line, soft_wrap=True)
 
 
 def _make_bar(console: Console, *, transient: bool = False) -> Bar:

@@ -1,5 +1,7 @@
 """A result as text and tables: support examples, accuracies, frontier, verdict, cost."""
 
+from collections.abc import Collection
+
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -13,8 +15,8 @@ from lens_engine.types import StopReason
 _NOTHING = "–"
 
 
-def show_result(result: SelectionResult, console: Console) -> None:
-    """Print the complete result."""
+def show_result(result: SelectionResult, console: Console, told: Collection[str] = ()) -> None:
+    """Print the complete result, without the warnings that the user was told before."""
     console.print(build_examples_table(result))
     console.print()
     console.print(build_contenders_table(result))
@@ -25,7 +27,7 @@ def show_result(result: SelectionResult, console: Console) -> None:
         console.print()
     console.print(describe_verdict(result), style="bold")
     console.print(describe_ranking_rows(result))
-    for warning in result.warnings:
+    for warning in (one for one in result.warnings if one not in told):
         console.print(Text.assemble(("note: ", "yellow"), warning))
     console.print(Text(describe_cost(result), style="dim"))
     console.print(Text(f"digest {result.digest}", style="dim"), soft_wrap=True)

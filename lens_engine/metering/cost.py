@@ -15,3 +15,9 @@ class Cost:
 
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(self.pairs + other.pairs, self.tokens + other.tokens)
+
+    def within(self, max_pairs: int | None) -> "Cost":
+        """The cost cut to a number of pairs, with tokens in proportion; None for no limit."""
+        if max_pairs is None or self.pairs <= max_pairs:
+            return self
+        return Cost(max_pairs, round(self.tokens * max_pairs / self.pairs))

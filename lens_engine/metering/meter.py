@@ -211,6 +211,11 @@ class Meter:
         needed = (cost.tokens + self.reserve.tokens) / pace if pace else 0.0
         return limit is None or self.seconds + needed <= limit
 
+    def _seconds_left(self, seconds: float) -> float:
+        """Cut to what the budget of seconds leaves."""
+        limit = self.budget.max_seconds
+        return seconds if limit is None else min(seconds, max(limit - self.seconds, 0.0))
+
     def _count(self, cost: Cost) -> None:
         self.spent = self.spent + cost
         found = count_pairs_found(self.scorer)
@@ -222,18 +227,19 @@ class Meter:
 
     def _report(self) -> None:
         pace = self.tokens_per_second
-        left = max(self.planned.tokens - self.spent.tokens, 0)
+        planned = self.planned.within(self.budget.max_pairs)
+        left = max(planned.tokens - self.spent.tokens, 0)
         self.listener.on_progress(
             Progress(
                 phase=self.phase,
                 step=self.step,
                 steps=self.steps,
                 pairs_done=self.spent.pairs,
-                pairs_total=max(self.planned.pairs, self.spent.pairs),
+                pairs_total=max(planned.pairs, self.spent.pairs),
                 tokens_done=self.spent.tokens,
-                tokens_total=max(self.planned.tokens, self.spent.tokens),
+                tokens_total=max(planned.tokens, self.spent.tokens),
                 tokens_per_second=pace,
-                eta_seconds=left / pace if pace else None,
+                eta_seconds=self._seconds_left(left / pace) if pace else None,
                 best_validation_accuracy=self.best_validation_accuracy,
             )
         )

@@ -14,7 +14,9 @@ class Progress:
     step: int  #: step of the current phase, from 1
     steps: int
     pairs_done: int
-    pairs_total: int  #: planned; the run usually scores fewer, because races and repeated children save pairs
+    pairs_total: int
+    """Planned, and at most `budget.max_pairs`; the run usually scores fewer, because races and repeated children save
+    pairs."""
     tokens_done: int
     tokens_total: int
     tokens_per_second: float | None

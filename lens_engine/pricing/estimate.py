@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from lens_engine.classifier.bag_of_words import estimate_accuracy
+from lens_engine.config import BudgetOptions
 from lens_engine.metering.cost import Cost
 from lens_engine.pricing.prices import TokenLengths
 from lens_engine.result import Splits
@@ -42,6 +43,7 @@ class CostEstimate:
     words_accuracy: float | None = None  #: cross-validated accuracy of a bag of words on the same labelled rows
     splits: Splits | None = None  #: number of rows in each split
     fit_rows: int | None = None  #: number of rows on which the head of the largest classifier is fitted
+    budget: BudgetOptions = BudgetOptions()  #: where the run ends, whatever the phases cost
 
     def at_pace(self, tokens_per_second: float | None) -> "CostEstimate":
         """The estimate with its seconds; a pace of None leaves them unknown."""

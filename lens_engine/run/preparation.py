@@ -104,4 +104,5 @@ def _estimate(prepared: PreparedRun) -> CostEstimate:
         price_run(prepared.run, prepared.method),
         splits=count_splits(prepared.fitted),
         fit_rows=prepared.run.prices.fit_rows(demonstrations),
+        budget=prepared.run.config.budget,
     )

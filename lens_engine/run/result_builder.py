@@ -14,6 +14,7 @@ from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.split_counts import count_splits
 from lens_engine.run.state import RunState
 from lens_engine.run.verdict import reach_verdict
+from lens_engine.run.wording import name_step
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.types import Permutation, StopReason
 
@@ -133,7 +134,7 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
     if ending.state.evaluation.is_fit_short:
         warnings.append("the budget did not cover the classifier's fit rows: it was fitted on rows scored before")
     if skipped:
-        warnings.append("the budget did not cover: " + ", ".join(skipped))
+        warnings.append("the budget did not cover: " + ", ".join(map(name_step, skipped)))
     return tuple(warnings)
 
 

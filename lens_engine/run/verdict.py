@@ -7,21 +7,10 @@ import numpy as np
 from lens_engine.judging.statistics import compare
 from lens_engine.result import Comparison, ContenderName, Verdict
 from lens_engine.run.state import Evaluation
+from lens_engine.run.wording import CONTENDERS
 
 _CLEARLY_CHEAPER = 0.8
 """Share of the classifier's tokens per input below which a rival counts as cheaper."""
-
-_SHOWN: dict[ContenderName, str] = {
-    "classifier": "the classifier",
-    "support_examples": "the support examples alone",
-    "zero_shot": "the zero-shot prompt",
-    "zero_shot_head": "the zero-shot prompt with a head",
-    "random_and_validation": "random-and-validation",
-    "random_ensemble": "the ensemble of random permutations",
-    "random_prompts": "random prompts",
-    "long_prompt": "one long random prompt",
-    "bag_of_words": "a bag of words",
-}
 
 
 @dataclass(frozen=True)
@@ -64,7 +53,7 @@ def _list_entries(evaluation: Evaluation) -> dict[ContenderName, _Entry]:
         correct["classifier"] = correct.pop("support_examples")
     tokens = {name: artefact.tokens_per_input for name, artefact in evaluation.rivals.items()}
     tokens |= {"classifier": report.tokens_per_input, "bag_of_words": 0.0}
-    return {name: _Entry(name, np.array(correct[name]), tokens[name]) for name in _SHOWN if name in correct}
+    return {name: _Entry(name, np.array(correct[name]), tokens[name]) for name in CONTENDERS if name in correct}
 
 
 def _choose(entries: list[_Entry], own: _Entry) -> _Entry:
@@ -85,12 +74,12 @@ def _is_within_one_error(entry: _Entry, best: _Entry) -> bool:
 def _write_sentence(
     use: _Entry, own: _Entry, entries: dict[ContenderName, _Entry], comparisons: tuple[Comparison, ...]
 ) -> str:
-    opening = f"Use {_SHOWN[use.name]}: {use.accuracy:.3f} on {len(use.correct)} test rows, {_show_price(use)}"
+    opening = f"Use {CONTENDERS[use.name]}: {use.accuracy:.3f} on {len(use.correct)} test rows, {_show_price(use)}"
     if use is not own:
         lead = next(one for one in comparisons if one.rival == use.name)
         return f"{opening}; the classifier has {own.accuracy:.3f}, {_show_price(own)} (p = {lead.p_value:.2g})."
     shown = [
-        f"{_SHOWN[one.rival]} has {entries[one.rival].accuracy:.3f} (p = {one.p_value:.2g})"
+        f"{CONTENDERS[one.rival]} has {entries[one.rival].accuracy:.3f} (p = {one.p_value:.2g})"
         for one in comparisons
         if one.rival in ("random_and_validation", "bag_of_words")
     ]

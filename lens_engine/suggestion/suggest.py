@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lens_engine.classifier.bag_of_words import estimate_accuracy
+from lens_engine.config import LabelOptions
 from lens_engine.errors import InvalidInput
 from lens_engine.metering.cost import Cost
 from lens_engine.presets import PRESETS
@@ -20,7 +21,6 @@ from lens_engine.suggestion.columns import ColumnChoice, choose_columns
 from lens_engine.suggestion.labels import tidy_labels
 from lens_engine.suggestion.suggestion import LabelCount, PresetPlan, Suggestion
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
-from lens_engine.task.request import TaskRequest
 
 
 def suggest(
@@ -48,7 +48,7 @@ def suggest(
     dataset = _parse(Path(path), columns, "dataset")
     test_rows = None if test is None else _parse(Path(test), columns, "test")
     tidy = tidy_labels(dataset.examples, None if test_rows is None else test_rows.examples, PRESETS["quick"])
-    problem = Problem(TaskRequest().complete(tidy.examples), tidy.examples, tidy.test)
+    problem = tidy.problem
     counts = Counter(example.label for example in dataset.examples)
     found = Suggestion(
         problem=problem,
@@ -57,7 +57,7 @@ def suggest(
         labels=tuple(LabelCount(label, rows, label in tidy.rare) for label, rows in counts.most_common()),
         lookalikes=tidy.lookalikes,
         templates=(DEFAULT_TEMPLATE, *OTHER_TEMPLATES),
-        options=tidy.options,
+        options=_write_options(tidy.options),
         plans=_plan_presets(problem),
         words_accuracy=_estimate_words(problem),
         warnings=dataset.warnings,
@@ -93,6 +93,12 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer) -> Suggestion:
 def _parse(path: Path, columns: ColumnChoice, field: str) -> ParsedDataset:
     limits = ParsingLimits.of_own_files()
     return parse_dataset(path, limits, field=field, text_column=columns.text.name, label_column=columns.label.name)
+
+
+def _write_options(labels: LabelOptions) -> tuple[tuple[str, str], ...]:
+    """The options that differ from the default, as in `--option NAME=VALUE`."""
+    given = labels.model_dump(exclude_defaults=True)
+    return tuple((f"labels.{name}", "true" if value is True else value) for name, value in given.items())
 
 
 def _plan_presets(problem: Problem) -> tuple[PresetPlan, ...]:

@@ -264,7 +264,7 @@ def test_steps_the_budget_does_not_cover_are_named(
     assert result.baselines.random_and_validation is None
     assert result.verdict is not None
     assert result.verdict.ahead is None
-    assert any("did not cover" in warning and "random_and_validation" in warning for warning in result.warnings)
+    assert any("did not cover" in warning and "random-and-validation" in warning for warning in result.warnings)
 
 
 def test_search_the_budget_cut_short_keeps_its_best(
@@ -294,7 +294,7 @@ def test_time_out_in_the_search_still_tests_the_choice(
     assert result.baselines.zero_shot is None
     left_out = next(warning for warning in result.warnings if "did not cover" in warning)
     assert "confirmation" in left_out
-    assert "random_and_validation" in left_out
+    assert "random-and-validation" in left_out
 
 
 def test_budget_in_filtering_still_prefers_informative_examples(

@@ -32,7 +32,7 @@ def test_output_that_exists_is_refused_and_kept(bench: Workbench) -> None:
     output = bench.folder / "predictions.csv"
     output.write_text("precious")
     refusal = refusal_of(classify(bench))
-    assert "exists; name another file, or allow it to be replaced" in str(refusal)
+    assert "exists; name another file, or add --overwrite to replace it" in str(refusal)
     assert output.read_text() == "precious"
 
 
@@ -78,3 +78,11 @@ def test_input_that_cannot_be_read_to_its_end_is_refused(bench: Workbench) -> No
     refusal = refusal_of(classify(bench))
     assert "opens a quote that is never closed" in str(refusal)
     assert refusal.exit_code == EXIT_MENDABLE
+
+
+def test_column_in_another_case_is_read_with_a_note(bench: Workbench) -> None:
+    path = bench.write(["Sunny", "Rainy"], "new.csv")
+    path.write_text(path.read_text().replace("id,text", "id,Text"))
+    shown = bench.run(bench.paths(path), text_column=None)
+    assert "note: column 'Text' is read as the texts" in shown
+    assert "Rainy" in (bench.folder / "predictions.csv").read_text()

@@ -55,7 +55,7 @@ class Workbench:
         before_call: Callable[[int], None] | None = None,
         max_prompt_tokens: int = 2048,
         restart: bool = False,
-        text_column: str = "text",
+        text_column: str | None = "text",
         dtype: str | None = None,
     ) -> str:
         """Run the command's work, and return what it shows on the console."""

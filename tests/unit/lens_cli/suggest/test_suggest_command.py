@@ -115,7 +115,7 @@ def test_lookalike_and_rare_labels_are_told(write: Any) -> None:
     assert ["Good", "1", "as 'good'"] in [[cell.strip() for cell in line] for line in lines]
     assert ["odd", "1", "too rare, left out"] in [[cell.strip() for cell in line] for line in lines]
     assert "'bad'" not in output
-    assert "'good' and 'Good' differ only in case, spaces or Unicode form" in output
+    assert "These labels differ only in case, spaces or Unicode form: 'good' and 'Good'." in output
     assert "kept apart" not in output
 
 

@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from lens_cli.views.cost import show_estimates
+from lens_engine.config import BudgetOptions
 from lens_engine.metering.cost import Cost
 from lens_engine.pricing.estimate import CostEstimate
 from lens_engine.result import Splits
@@ -65,3 +66,19 @@ def test_estimates_of_presets_are_side_by_side() -> None:
     ):
         assert line in lines
     assert "A bag of words on the labelled rows of this run has an accuracy of 0.700" in shown
+
+
+def test_budget_below_the_estimate_is_said() -> None:
+    console = Console(file=StringIO(), width=100)
+    tight = BudgetOptions(max_pairs=5_000, max_seconds=60.0)
+    show_estimates({"quick": CostEstimate(PHASES, 1_000.0, budget=tight)}, console)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "The budget ends quick at 5,000 pairs (budget.max_pairs)" in shown
+    assert "The budget ends quick after 1:00 (budget.max_seconds)" in shown
+
+
+def test_budget_above_the_estimate_is_not_said() -> None:
+    console = Console(file=StringIO(), width=100)
+    ample = BudgetOptions(max_pairs=6_000, max_seconds=1_000.0)
+    show_estimates({"quick": CostEstimate(PHASES, 1_000.0, budget=ample)}, console)
+    assert "budget" not in console.file.getvalue()  # type: ignore[attr-defined]

@@ -67,6 +67,23 @@ def test_without_terminal_each_step_and_tenth_prints_a_line() -> None:
     ]
 
 
+def test_without_terminal_a_stop_is_said_at_once() -> None:
+    console = Console(file=StringIO(), width=200)
+    with selection_bar(console) as bar:
+        bar.show(PROGRESS)
+        bar.begin_to_stop()
+        bar.show(replace(PROGRESS, tokens_done=30_001))
+    assert isinstance(console.file, StringIO)
+    assert console.file.getvalue().splitlines()[-1] == "Stopping after the current batch"
+
+
+def test_progress_does_not_hide_that_a_run_stops() -> None:
+    bar, rich_bar = make_bar()
+    bar.begin_to_stop()
+    bar.show(PROGRESS)
+    assert rich_bar.tasks[0].description == "Stopping after the current batch"
+
+
 def make_bar() -> tuple[SelectionBar, Bar]:
     rich_bar = Bar(console=Console(file=StringIO()), disable=True)
     return SelectionBar(rich_bar, rich_bar.add_task("Starting", total=None, facts="")), rich_bar
@@ -76,7 +93,7 @@ def test_bar_of_a_finished_run_is_full_and_that_of_a_stopped_run_is_not() -> Non
     for end, completed in (("finish", 60_000), ("stop", 30_000)):
         bar, rich_bar = make_bar()
         bar.show(PROGRESS)
-        bar.wait("Stopping after the current batch")
+        bar.begin_to_stop()
         getattr(bar, end)("Ended")
         [task] = rich_bar.tasks
         assert (task.description, task.completed, task.total) == ("Ended", completed, 60_000)

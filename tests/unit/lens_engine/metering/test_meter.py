@@ -278,6 +278,19 @@ def test_total_grows_with_the_work_when_the_plan_was_too_low(
     assert (last.tokens_done, last.tokens_total) == (6, 6)
 
 
+def test_total_and_time_left_end_at_the_budget(make_meter: MakeMeter, make_listener: Callable[..., object]) -> None:
+    clock, listener = Clock(), make_listener()
+    scorer = TableScorer(before_call=clock.advance(4.0), max_prompt_tokens=100_000)
+    budget = BudgetOptions(max_pairs=3, max_seconds=10.0)
+    meter = make_meter(scorer, listener=listener, clock=clock, planned=Cost(6, 48_060), budget=budget)
+
+    meter.score(make_prefixes([8000]), make_queries([10]))
+
+    [told] = listener.seen  # type: ignore[attr-defined]
+    assert (told.pairs_total, told.tokens_total) == (3, 24_030)
+    assert told.eta_seconds == 6.0
+
+
 def test_each_segment_is_tokenised_once(make_meter: MakeMeter) -> None:
     asked = list[str]()
 

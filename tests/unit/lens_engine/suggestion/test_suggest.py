@@ -171,3 +171,11 @@ def test_label_words_of_equal_tokens_are_named(write: Any) -> None:
 
     with pytest.raises(InvalidVerbalizer, match="same tokens"):
         suggest(write(make_rows(good="not bad")), FirstWord())
+
+
+def test_spelling_of_test_rows_needs_options_too(write: Any, tmp_path: Path) -> None:
+    test = tmp_path / "test.csv"
+    test.write_text(write((f"play {row}", label) for row, label in enumerate(("GOOD", "not_good") * 6)).read_text())
+    found = suggest(write(make_rows()), test=test)
+    assert found.options == (("labels.casefold", "true"),)
+    assert found.lookalikes == ()
