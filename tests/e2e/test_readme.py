@@ -64,6 +64,7 @@ def test_curl_lines_of_the_readme_lead_from_a_dataset_to_a_prompt(lens: Stack, t
 
     assert shell.returncode == 0, shell.stderr
     selection, result, rendered = read_answers(shell.stdout)
+    assert shell.stdout.count("\n") == 3  # each answer on a line of its own
     assert selection["status"] == "succeeded"
     assert len(result["examples"]) == 8
     assert rendered["prompt"].endswith("\nI was charged twice for the same order Topic:")

@@ -164,6 +164,16 @@ def test_small_splits_are_warned_of_at_submission(client: TestClient) -> None:
     ]
 
 
+def test_repeated_and_torn_texts_are_warned_of_at_submission(client: TestClient) -> None:
+    repeated, torn = make_rows()[0], {**make_rows()[1], "label": "negative"}
+    sent = client.post("/selections", json={"spec": make_spec(), "examples": [*make_rows(), repeated, torn]}).json()
+    assert sent["warnings"] == [
+        "1 dataset row has the text of an earlier row and was left out (row: 60)",
+        "1 text of the dataset rows has more than one label and was set aside (row: 1)",
+        *FEW_ROWS,
+    ]
+
+
 def rename(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     return [{"Body": row["text"], "Class": row["label"]} for row in rows]
 
@@ -414,6 +424,16 @@ def test_bad_field_of_a_spec_is_refused_in_its_words(client: TestClient, changes
         body = problem_of(response, 422, "invalid-request")
         assert body["detail"] == detail
         assert pointers_of(body) == [f"/spec/{next(iter(changes))}"]
+
+
+@pytest.mark.parametrize("options", [{"beam_width": 3}, {"search": {"beam_widht": 3}}])
+def test_unknown_option_of_a_spec_is_refused_with_the_one_that_is_meant(
+    client: TestClient, options: dict[str, Any]
+) -> None:
+    body = problem_of(client.post("/selections", json=make_submission(options=options)), 422, "invalid-options")
+    assert body["detail"].startswith("there is no option '")
+    assert body["detail"].endswith("'; did you mean search.beam_width?")
+    assert [error["detail"] for error in body["errors"]] == [body["detail"]]
 
 
 def test_spec_that_is_no_object_is_refused_in_words(client: TestClient) -> None:

@@ -95,6 +95,19 @@ def test_tree_of_readme_names_what_is_at_the_top() -> None:
     assert sorted(named) == sorted(top_level())
 
 
+def test_readme_begins_with_needs_limits_and_installation() -> None:
+    first_screen, installation, *_ = read(README).split("\n## ")
+    needs = ("labelled rows", "open weights", "minutes", "cannot use a hosted chat model")
+    assert [fact for fact in needs if fact not in first_screen] == []
+    assert "pip install" in installation
+
+
+def test_words_of_a_result_are_explained_in_readme() -> None:
+    (words,) = (part for part in read(README).split("\n## ") if part.startswith("Words\n"))
+    of_a_result = ("label word", "verbalizer", "permutation", "head", "pair", "InfoScore", "random-and-validation")
+    assert [word for word in of_a_result if not re.search(rf"\n\| {word} \||\*{word}\*", words)] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_relative_links_lead_somewhere(page: Path) -> None:
     broken = []

@@ -1,5 +1,6 @@
 """The OpenAPI document: references resolve, and it declares the answers that the service gives."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,14 @@ def test_every_field_is_described(document: dict[str, Any]) -> None:
     assert {name for name, field in found if not field.get("description")} - named == set()
 
 
+BARE = re.compile(r"^\w\(|\(\D+ \d{4}\)\.$|^For people")
+"""A letter of the paper, a citation at the end in place of an explanation, or no content."""
+
+
+def test_descriptions_are_no_bare_formulas_or_citations(document: dict[str, Any]) -> None:
+    assert {name for name, field in fields(document) if BARE.search(field.get("description", ""))} == set()
+
+
 def test_every_parameter_is_described(document: dict[str, Any]) -> None:
     parameters = [item for _, operation in operations(document) for item in operation.get("parameters", [])]
     assert parameters
@@ -109,6 +118,22 @@ def test_every_answer_is_described(document: dict[str, Any]) -> None:
         for status, response in operation["responses"].items()
     }
     assert {place for place, text in texts.items() if text in generic} == set()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "reason"),
+    [
+        ("post", "", "Another request with this Idempotency-Key"),
+        ("delete", "/{selection_id}", "has not ended"),
+        ("post", "/{selection_id}/cancel", "has succeeded or failed"),
+        ("get", "/{selection_id}/support-examples", "has no result yet, or it ended without one"),
+        ("get", "/{selection_id}/classifier", "the result has no classifier"),
+        ("post", "/{selection_id}/render", "the result has no classifier"),
+    ],
+)
+def test_conflict_is_described_by_its_reason(document: dict[str, Any], method: str, path: str, reason: str) -> None:
+    responses = document["paths"][f"/selections{path}"][method]["responses"]
+    assert reason in responses["409"]["description"]
 
 
 def test_repeated_cancel_is_declared(document: dict[str, Any]) -> None:

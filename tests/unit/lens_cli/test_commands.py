@@ -119,6 +119,7 @@ def test_select_reads_columns_by_their_names(reviews: Path) -> None:
     reviews.write_text(reviews.read_text().replace("text,label", "Body,Class"))
     refused = lens("select", str(reviews), *TASK)
     assert "there are no columns named exactly 'text' and 'label'" in refused.stderr
+    assert "otherwise name the columns to read (--text-column, --label-column)" in refused.stderr
     columns = ("--text-column", "Body", "--label-column", "Class", "--preset", "quick")
     done = lens("select", str(reviews), *TASK, *columns, "--model", "./nothing-here")
     assert "where: --model" in done.stderr
@@ -165,6 +166,18 @@ def test_select_names_the_unknown_model(reviews: Path) -> None:
     assert done.returncode == 2
     assert "./nothing-here" in done.stderr
     assert "where: --model" in done.stderr
+
+
+@pytest.mark.parametrize("wrong", [("--text-column", "Body"), ("--model", "./nothing-here")])
+def test_refusal_of_select_does_not_wait_for_torch(wrong: tuple[str, str], reviews: Path) -> None:
+    script = (
+        "import sys\nfrom lens_cli.application import main\n"
+        "try:\n    main()\nfinally:\n    print('loaded:', *{'torch', 'transformers'} & set(sys.modules))"
+    )
+    words = ["select", str(reviews), *TASK, "--preset", "quick", "--option", "filtering.keep=16", *wrong]
+    done = subprocess.run([sys.executable, "-c", script, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert wrong[1] in done.stderr
+    assert (done.returncode, done.stdout.strip()) == (2, "loaded:")
 
 
 def test_select_names_the_missing_file(tmp_path: Path) -> None:

@@ -6,12 +6,14 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from lens_cli.application import main
-from lens_cli.refusals import Refusal, check_output, refusing
+from lens_cli.refusals import Refusal, check_output, refusing, show_refusal
 from lens_engine.errors import (
     CheckpointDamaged,
     CheckpointForeign,
@@ -166,6 +168,13 @@ def test_error_of_the_engine_has_the_exit_code_of_its_kind(error: Exception, cod
         raise error
     assert refusal.value.exit_code == code
     assert str(error) == str(refusal.value)
+
+
+@pytest.mark.parametrize(("code", "shown"), [(1, "error: stopped\n"), (2, "error: stopped\n"), (130, "stopped\n")])
+def test_stop_that_was_asked_for_is_not_called_an_error(code: int, shown: str) -> None:
+    stream = StringIO()
+    show_refusal(Refusal("stopped", exit_code=code), Console(file=stream))
+    assert stream.getvalue() == shown
 
 
 @pytest.mark.parametrize(

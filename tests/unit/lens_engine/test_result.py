@@ -9,6 +9,8 @@ from lens_engine.config import SelectionConfig
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult, Spending, Spread
 from lens_engine.rows.problem import Problem
+from lens_engine.task.template import Task
+from lens_engine.types import Example
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +43,16 @@ def test_digest_leaves_out_cost_and_itself(result: SelectionResult) -> None:
 )
 def test_digest_changes_with_anything_else(update: dict[str, Any], result: SelectionResult) -> None:
     assert result.model_copy(update=update).with_digest().digest != result.digest
+
+
+def test_prompt_for_a_new_text_is_built_from_the_file_alone(result: SelectionResult, task: Task) -> None:
+    loaded = SelectionResult.model_validate_json(result.model_dump_json())
+
+    assert loaded.task is not None
+    assert loaded.task.task() == task
+    assert loaded.prompt is not None
+    demonstrations = [Example(example.row, example.text, example.label) for example in loaded.examples]
+    assert loaded.prompt + task.render_query("new") == task.render_prompt(demonstrations, "new")
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
