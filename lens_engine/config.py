@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Contribution = Literal["label", "centred", "vocabulary", "loss_ratio"]
 Objective = Literal["head", "accuracy"]
-HeadOption = Literal["auto", "argmax", "prior", "linear"]
+HeadOption = Literal["auto", "argmax", "prior", "linear", "words"]
 Reordering = Literal["swap", "shuffle"]
 TooLongPolicy = Literal["reject", "skip_example", "trim_input"]
 PresetName = Literal["quick", "standard", "paper"]

@@ -11,7 +11,7 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
-from lens_engine.classifier.heads import Head, fits_shape
+from lens_engine.classifier.heads import Head, apply_head, fits_shape
 from lens_engine.classifier.quality import Quality
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.errors import ClassifierUnreadable, ModelMismatch
@@ -97,7 +97,10 @@ class Predictions:
 
 
 class Classifier(Record):
-    """A text classifier: prompts for a language model, and a head on its label log-probabilities."""
+    """A text classifier: prompts for a language model, and a head on its label log-probabilities.
+
+    The head `words` also looks at the words of a text.
+    """
 
     schema_version: Literal[1] = Field(1, description="Version of this format.")
     task: TaskRecord = Field(description="Template, label words and separator.")
@@ -109,7 +112,7 @@ class Classifier(Record):
     logit_bias: dict[str, float] | None = Field(
         None,
         description="Bias of each label word's first token, with which a plain completion endpoint gives the same "
-        "predictions; null if more than one prompt, a linear head or equal first tokens rule it out.",
+        "predictions; null if more than one prompt, the head linear or words, or equal first tokens rule it out.",
     )
 
     @model_validator(mode="after")
@@ -175,7 +178,8 @@ class Classifier(Record):
     def class_log_probs(self, texts: Sequence[str], ask: Ask) -> FloatArray:
         """`[texts, labels]`, natural log of the class probabilities; `ask` scores the prompts."""
         task = self.task.task()
-        return self.head.class_log_probs(ask(self.prefixes, [task.render_query(text) for text in texts]))
+        label_log_probs = ask(self.prefixes, [task.render_query(text) for text in texts])
+        return apply_head(self.head, label_log_probs, texts)
 
     def check_model(self, identity: ScorerIdentity) -> None:
         """

@@ -11,8 +11,9 @@ from typing import Literal
 
 import numpy as np
 
+from lens_engine.classifier.bag_of_words import FittedWords, fit_bag_of_words
 from lens_engine.classifier.fitting import can_fit, cross_validate, cross_validate_linear, fit_head
-from lens_engine.classifier.heads import HEAD_KINDS, ArgmaxHead, Head, HeadKind
+from lens_engine.classifier.heads import HEAD_KINDS, ArgmaxHead, Head, HeadKind, PromptsHeadKind
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
 
 _LINEAR_ROWS_PER_LABEL = 8
@@ -67,8 +68,8 @@ def order_members(
         Indices of the members, in the order in which they were taken.
     """
     num_prompts, num_rows, num_labels = label_log_probs.shape
-    is_linear = head in ("auto", "linear") and num_rows >= _LINEAR_ROWS_PER_LABEL * num_labels
-    kind: HeadKind = "linear" if is_linear else "argmax" if head == "argmax" else "prior"
+    is_linear = head in ("auto", "linear", "words") and num_rows >= _LINEAR_ROWS_PER_LABEL * num_labels
+    kind: PromptsHeadKind = "linear" if is_linear else "argmax" if head == "argmax" else "prior"
     chosen = list[int]()
     while len(chosen) < min(size, num_prompts):
         losses = {
@@ -81,7 +82,10 @@ def order_members(
 
 
 def fit_frontier(
-    label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray, kinds: Sequence[HeadKind] = HEAD_KINDS
+    label_log_probs: LabelLogProbs | FloatArray,
+    gold: IndexArray,
+    kinds: Sequence[HeadKind] = HEAD_KINDS,
+    texts: Sequence[str] | None = None,
 ) -> Frontier:
     """Fit each head on the first k members, for every k, and propose a head for each k and one k.
 
@@ -90,13 +94,16 @@ def fit_frontier(
         gold: `[rows]`, index of each row's label.
         kinds: heads to choose from. A head that cannot be fitted on these rows is left out; if none is left, `prior`
             takes its place. Without fit rows, the first prompt with `argmax` is proposed.
+        texts: texts of the fit rows; None leaves the head `words` out.
     """
     members, num_rows, num_labels = label_log_probs.shape
     if not num_rows:
         return Frontier.unfitted(ArgmaxHead())
-    fittable = [kind for kind in HEAD_KINDS if kind in kinds and can_fit(kind, num_rows, num_labels)] or ["prior"]
+    wanted = [kind for kind in HEAD_KINDS if kind in kinds and (kind != "words" or texts is not None)]
+    fittable = [kind for kind in wanted if can_fit(kind, num_rows, num_labels)] or ["prior"]
+    words = fit_bag_of_words(texts, gold, num_labels) if texts is not None and "words" in fittable else None
     fitted = tuple(
-        tuple(_fit(kind, label_log_probs[:size], gold) for kind in fittable) for size in range(1, members + 1)
+        tuple(_fit(kind, label_log_probs[:size], gold, words) for kind in fittable) for size in range(1, members + 1)
     )
     heads = tuple(first_within_errors(of_size, _HEAD_ERRORS) for of_size in fitted)
     return Frontier(fitted, heads, first_within_errors(heads, _SIZE_ERRORS))
@@ -114,12 +121,14 @@ def _is_within(losses: FloatArray, best: FloatArray, errors: float) -> bool:
     return bool(differences.mean() <= errors * error)
 
 
-def _fit(kind: HeadKind, label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> SizedHead:
-    fitted = fit_head(kind, label_log_probs, gold)
+def _fit(
+    kind: HeadKind, label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray, words: FittedWords | None
+) -> SizedHead:
+    fitted = fit_head(kind, label_log_probs, gold, words)
     return SizedHead(len(label_log_probs), fitted.head, fitted.losses)
 
 
-def _selection_loss(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray, kind: HeadKind) -> float:
+def _selection_loss(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray, kind: PromptsHeadKind) -> float:
     if kind == "linear":
         return float(cross_validate_linear(label_log_probs, gold, _INVERSE_L2).mean())
     return float(cross_validate(kind, label_log_probs, gold).mean())

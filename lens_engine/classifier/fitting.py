@@ -6,12 +6,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from lens_engine.classifier.bag_of_words import FittedWords
 from lens_engine.classifier.heads import (
     ArgmaxHead,
     Head,
     HeadKind,
     LinearHead,
     PriorHead,
+    PromptsHead,
+    WordsHead,
+    add_words,
     log_label_shares,
     mean_within_labels,
     prior_biases,
@@ -29,8 +33,8 @@ _LEAST_ROWS_PER_LABEL = 2
 
 
 def can_fit(kind: HeadKind, num_rows: int, num_labels: int) -> bool:
-    """Whether there are enough fit rows for this head. `linear` has a weight for each pair of labels and prompt."""
-    return kind != "linear" or num_rows >= max(_LEAST_ROWS, _LEAST_ROWS_PER_LABEL * num_labels)
+    """Whether there are enough fit rows for this head. A regression has a weight for each pair of labels and prompt."""
+    return kind not in ("linear", "words") or num_rows >= max(_LEAST_ROWS, _LEAST_ROWS_PER_LABEL * num_labels)
 
 
 class FittedHead(NamedTuple):
@@ -40,16 +44,26 @@ class FittedHead(NamedTuple):
     losses: FloatArray  #: `[rows]` (nats), each under a head that was fitted without the row's fold
 
 
-def fit_head(kind: HeadKind, label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> FittedHead:
+def fit_head(
+    kind: HeadKind, label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray, words: FittedWords | None = None
+) -> FittedHead:
     """Fit a head on labelled rows, and cross-validate it.
 
     The folds are label-stratified and depend only on the order of the rows. The strength of the L2 penalty of `linear`
-    is the best of a short grid by cross-validated log-loss.
+    is the best of a short grid by cross-validated log-loss. `words` is fitted on what the bag of words says of each row
+    without the row's fold (stacking; Wolpert, 1992).
 
     Args:
         label_log_probs: `[prompts, rows, labels]`.
         gold: `[rows]`, index of each row's label.
+        words: a bag of words of the same rows; needed for the head `words`.
     """
+    if kind == "words":
+        if words is None:
+            raise ValueError("the head words needs a bag of words")
+        linear = fit_head("linear", add_words(label_log_probs, words.held_out), gold)
+        assert isinstance(linear.head, LinearHead)
+        return FittedHead(WordsHead(linear=linear.head, bag_of_words=words.regression), linear.losses)
     if kind != "linear":
         return FittedHead(_FITS[kind](label_log_probs, gold), cross_validate(kind, label_log_probs, gold))
     losses = {c: cross_validate_linear(label_log_probs, gold, c) for c in INVERSE_L2}
@@ -81,7 +95,7 @@ def _fit_prior(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) ->
     return PriorHead(biases=_rows(biases), temperature=_fit_temperature(corrected, gold))
 
 
-_FITS: dict[Literal["argmax", "prior"], Callable[[LabelLogProbs | FloatArray, IndexArray], Head]] = {
+_FITS: dict[Literal["argmax", "prior"], Callable[[LabelLogProbs | FloatArray, IndexArray], PromptsHead]] = {
     "argmax": _fit_argmax,
     "prior": _fit_prior,
 }
@@ -121,7 +135,7 @@ def _fit_linear(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray, i
 
 
 def _hold_out(
-    fit: Callable[[FloatArray, IndexArray], Head], label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray
+    fit: Callable[[FloatArray, IndexArray], PromptsHead], label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray
 ) -> FloatArray:
     losses = np.empty(len(gold))
     for held_out, rest in cut_folds(gold):

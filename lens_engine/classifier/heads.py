@@ -2,9 +2,11 @@
 
 `argmax` is the paper's: the label words' probabilities as they are. `prior` takes out each prompt's bias towards some
 labels. `linear` is multinomial logistic regression on the label log-probabilities of all prompts side by side:
-stacking (Wolpert, 1992); for one prompt it is LinC (Abbas et al., 2024).
+stacking (Wolpert, 1992); for one prompt it is LinC (Abbas et al., 2024). `words` is `linear` with a bag of words beside
+the prompts, as if it were one more prompt: what the words of a text tell of its label costs no tokens.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -12,14 +14,14 @@ import numpy as np
 from pydantic import Field
 from scipy.special import log_softmax
 
+from lens_engine.classifier.bag_of_words import WordRegression
+from lens_engine.classifier.log_probs import normalise
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
 
-HeadKind = Literal["argmax", "prior", "linear"]
-HEAD_KINDS: tuple[HeadKind, ...] = ("argmax", "prior", "linear")
+PromptsHeadKind = Literal["argmax", "prior", "linear"]
+HeadKind = Literal[PromptsHeadKind, "words"]
+HEAD_KINDS: tuple[HeadKind, ...] = ("argmax", "prior", "linear", "words")
 """From the simplest to the one with the most parameters."""
-
-LEAST_LOG_PROB = float(np.log(1e-6))
-"""Floor of a class log-probability: `linear` gives a label that no fit row has the probability 0."""
 
 
 class ArgmaxHead(Record):
@@ -30,7 +32,7 @@ class ArgmaxHead(Record):
 
     def class_log_probs(self, label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:
         """`[prompts, rows, labels]` -> `[rows, labels]`, natural log."""
-        return _normalise(mean_within_labels(label_log_probs) / self.temperature)
+        return normalise(mean_within_labels(label_log_probs) / self.temperature)
 
 
 class PriorHead(Record):
@@ -45,7 +47,7 @@ class PriorHead(Record):
     def class_log_probs(self, label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:
         """`[prompts, rows, labels]` -> `[rows, labels]`, natural log."""
         corrected = label_log_probs.astype(np.float64) + np.array(self.biases)[:, None, :]
-        return _normalise(mean_within_labels(corrected) / self.temperature)
+        return normalise(mean_within_labels(corrected) / self.temperature)
 
 
 class LinearHead(Record):
@@ -67,14 +69,32 @@ class LinearHead(Record):
         """`[prompts, rows, labels]` -> `[rows, labels]`, natural log."""
         means, scales, weights, intercepts = self._arrays
         standardised = (side_by_side(label_log_probs) - means) / scales
-        return _normalise(standardised @ weights.T + intercepts)
+        return normalise(standardised @ weights.T + intercepts)
 
     @cached_property
     def _arrays(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         return np.array(self.means), np.array(self.scales), np.array(self.weights), np.array(self.intercepts)
 
 
-Head = Annotated[ArgmaxHead | PriorHead | LinearHead, Field(discriminator="kind")]
+class WordsHead(Record):
+    """As `LinearHead`, with the class log-probabilities of a bag of words as those of one more prompt."""
+
+    kind: Literal["words"] = Field("words", description="Kind of the head.")
+    linear: LinearHead = Field(description="The regression; the bag of words is its last prompt.")
+    bag_of_words: WordRegression = Field(description="TF-IDF of one and two words with logistic regression.")
+
+
+PromptsHead = ArgmaxHead | PriorHead | LinearHead
+"""A head that looks at nothing but the prompts' label log-probabilities."""
+
+Head = Annotated[PromptsHead | WordsHead, Field(discriminator="kind")]
+
+
+def apply_head(head: Head, label_log_probs: LabelLogProbs | FloatArray, texts: Sequence[str]) -> FloatArray:
+    """`[prompts, rows, labels]` and the texts of the rows -> class log-probabilities `[rows, labels]`, natural log."""
+    if isinstance(head, WordsHead):
+        return head.linear.class_log_probs(add_words(label_log_probs, head.bag_of_words.class_log_probs(texts)))
+    return head.class_log_probs(label_log_probs)
 
 
 def fits_shape(head: Head, num_prompts: int, num_labels: int) -> bool:
@@ -83,9 +103,21 @@ def fits_shape(head: Head, num_prompts: int, num_labels: int) -> bool:
         return True
     if isinstance(head, PriorHead):
         return [len(row) for row in head.biases] == [num_labels] * num_prompts
+    if isinstance(head, WordsHead):
+        return fits_shape(head.linear, num_prompts + 1, num_labels) and head.bag_of_words.fits_shape(num_labels)
     features = num_prompts * num_labels
     by_feature = [head.means, head.scales, *head.weights]
     return [len(row) for row in by_feature] == [features] * (2 + num_labels) and len(head.intercepts) == num_labels
+
+
+def add_words(label_log_probs: LabelLogProbs | FloatArray, words: FloatArray) -> FloatArray:
+    """What a bag of words says of the rows, as one more prompt: `[prompts, rows, labels]`, `[rows, labels]` ->
+    `[prompts + 1, rows, labels]`.
+
+    Raises:
+        ValueError: the bag of words was asked for other rows.
+    """
+    return np.concatenate([label_log_probs, words[None]])
 
 
 def mean_within_labels(label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:
@@ -115,16 +147,12 @@ def log_label_shares(gold: IndexArray, num_labels: int) -> FloatArray:
     return np.asarray(np.log(counts / counts.sum()))
 
 
-def _normalise(scores: FloatArray) -> FloatArray:
-    return np.asarray(np.maximum(log_softmax(scores, axis=1), LEAST_LOG_PROB))
-
-
 def logit_bias(head: Head, first_tokens: list[int] | None) -> dict[str, float] | None:
     """Bias of each label word's first token that gives the head's predictions for one prompt.
 
-    None if the head is `linear`, or `first_tokens` is None.
+    None if the head is `linear` or `words`, or `first_tokens` is None.
     """
-    if first_tokens is None or isinstance(head, LinearHead):
+    if first_tokens is None or isinstance(head, LinearHead | WordsHead):
         return None
     biases = head.biases[0] if isinstance(head, PriorHead) else [0.0] * len(first_tokens)
     return {str(token): bias for token, bias in zip(first_tokens, biases, strict=True)}

@@ -1,5 +1,6 @@
 """Multinomial logistic regression with L2, and the folds of its cross-validation."""
 
+import warnings
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -38,7 +39,9 @@ def fit_regression(features: Any, gold: IndexArray, num_labels: int, inverse_l2:
         intercepts[known] = 0.0
         return Regression(weights, intercepts)
     regression: Any = LogisticRegression(C=inverse_l2, solver="newton-cg", max_iter=200)  # type: ignore[no-untyped-call]
-    with _threads().limit(limits=1):  # the matrices are small: threads would only wait for each other
+    # The matrices are small: threads would only wait for each other.
+    with _threads().limit(limits=1), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # few rows a label are usual
         regression.fit(features, gold)
     if len(known) == 2:  # one row of coefficients: the log-odds of the second label
         weights[known[1]], intercepts[known] = regression.coef_[0], (0.0, regression.intercept_[0])

@@ -29,6 +29,10 @@ class EvaluationRows:
         return [self.task.render_query(example.text) for example in self.examples]
 
     @cached_property
+    def texts(self) -> list[str]:
+        return [example.text for example in self.examples]
+
+    @cached_property
     def gold(self) -> IndexArray:
         """`[rows]`, index of each row's label."""
         return self.task.index_labels(self.examples)

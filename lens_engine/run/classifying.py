@@ -9,7 +9,7 @@ from scipy.special import log_softmax
 
 from lens_engine.classifier.artefact import Classifier, ModelRecord, Prompt, TaskRecord
 from lens_engine.classifier.ensemble import Frontier, SizedHead, fit_frontier
-from lens_engine.classifier.heads import HEAD_KINDS, ArgmaxHead, Head, HeadKind, PriorHead, logit_bias
+from lens_engine.classifier.heads import HEAD_KINDS, ArgmaxHead, Head, HeadKind, PriorHead, apply_head, logit_bias
 from lens_engine.classifier.quality import measure_quality
 from lens_engine.judging.judgement import EvaluationRows, Judgement
 from lens_engine.metering.meter import Meter
@@ -71,11 +71,12 @@ class Classifying:
         else:
             fit_log_probs = np.empty((len(prefixes), 0, len(self.run.task.labels)), np.float32)
         num_fit_rows = fit_log_probs.shape[1]
-        frontier = fit_frontier(fit_log_probs, fit_rows.gold[:num_fit_rows], self._kinds)
+        gold, texts = fit_rows.gold[:num_fit_rows], fit_rows.texts[:num_fit_rows]
+        frontier = fit_frontier(fit_log_probs, gold, self._kinds, texts)
         with self.meter.beyond_budget():
             test_log_probs = self.meter.score(prefixes[: len(frontier.fitted)], self.test_rows.queries)
         report = self._report(contender, frontier, test_log_probs, num_fit_rows)
-        found = frontier.proposed.head.class_log_probs(test_log_probs[: frontier.proposed.size])
+        found = self._ask(frontier.proposed, test_log_probs)
         return Trial(report, hits_of(found, self.test_rows.gold))
 
     def report_single(self, permutation: Permutation, judgement: Judgement) -> ClassifierReport:
@@ -144,6 +145,10 @@ class Classifying:
             artefact=self._artefact(contender, frontier.proposed, chosen),
         )
 
+    def _ask(self, fitted: SizedHead, test_log_probs: LabelLogProbs) -> FloatArray:
+        """`[test_rows, labels]`, natural log: the class log-probabilities of the first `fitted.size` prompts."""
+        return apply_head(fitted.head, test_log_probs[: fitted.size], self.test_rows.texts)
+
     def _point(
         self,
         contender: Contender,
@@ -155,12 +160,12 @@ class Classifying:
             size=proposed.size,
             head=proposed.head.kind,
             tokens_per_input=self._count_tokens(contender.prompts[: proposed.size]),
-            test=measure_quality(proposed.head.class_log_probs(test_log_probs), self.test_rows.gold),
+            test=measure_quality(self._ask(proposed, test_log_probs), self.test_rows.gold),
             heads=tuple(self._head_figures(one, test_log_probs) for one in fitted),
         )
 
     def _head_figures(self, fitted: SizedHead, test_log_probs: LabelLogProbs) -> HeadFigures:
-        quality = measure_quality(fitted.head.class_log_probs(test_log_probs), self.test_rows.gold)
+        quality = measure_quality(self._ask(fitted, test_log_probs), self.test_rows.gold)
         return HeadFigures(
             head=fitted.head.kind,
             cv_log_loss=fitted.log_loss,

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from lens_engine.classifier.artefact import Classifier, ModelRecord, Prompt, TaskRecord
+from lens_engine.classifier.bag_of_words import fit_bag_of_words
 from lens_engine.classifier.fitting import fit_head
-from lens_engine.classifier.heads import HEAD_KINDS, HeadKind
+from lens_engine.classifier.heads import HEAD_KINDS, HeadKind, WordsHead, apply_head
 from lens_engine.classifier.quality import measure_quality
 from lens_engine.errors import ClassifierUnreadable, InvalidVerbalizer, ModelMismatch
 from lens_engine.scoring.base import ScorerIdentity
@@ -35,7 +36,8 @@ def make_classifier() -> Make:
         prefixes = [TASK.render_prefix(prompt) for prompt in DEMONSTRATIONS]
         queries = [TASK.render_query(text) for text in TEXTS]
         log_probs, gold = TableScorer().score(prefixes, queries, TASK.label_spans), np.arange(len(TEXTS)) % 3
-        head = fit_head(kind, log_probs, gold).head
+        words = fit_bag_of_words(TEXTS, gold, len(LABELS)) if kind == "words" else None
+        head = fit_head(kind, log_probs, gold, words).head
         given: dict[str, Any] = {
             "task": TaskRecord.of(TASK),
             "prompts": tuple(
@@ -45,7 +47,7 @@ def make_classifier() -> Make:
             "head": head,
             "model": ModelRecord.of(TableScorer().identity),
             "tokens_per_input": 1 / 3,
-            "test": measure_quality(head.class_log_probs(log_probs), gold),
+            "test": measure_quality(apply_head(head, log_probs, TEXTS), gold),
         }
         return Classifier(**(given | changes))
 
@@ -156,6 +158,41 @@ def test_first_fault_of_a_file_is_named(
 ) -> None:
     with pytest.raises(ClassifierUnreadable, match=fault):
         Classifier.load(change_file(edit))
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda words: words["terms"].pop(),
+        lambda words: words["terms"].reverse(),
+        lambda words: words["idf"].pop(),
+        lambda words: words["weights"].pop(),
+        lambda words: words["intercepts"].append(0.0),
+    ],
+)
+def test_bag_of_words_of_another_shape_is_refused(
+    edit: Callable[[dict[str, Any]], object], make_classifier: Make, tmp_path: Path
+) -> None:
+    path = tmp_path / "classifier.json"
+    content = json.loads(make_classifier("words").model_dump_json())
+    edit(content["head"]["bag_of_words"])
+    path.write_text(json.dumps(content))
+    with pytest.raises(ClassifierUnreadable, match="not for 2 prompts and 3 labels"):
+        Classifier.load(path)
+
+
+def test_words_of_a_text_decide_where_the_prompts_know_nothing(make_classifier: Make) -> None:
+    texts = [f"{('sunny', 'frosty', 'empty')[row % 3]} day {row}" for row in range(60)]
+    gold = np.arange(60) % 3
+    queries = [TASK.render_query(text) for text in texts]
+    prefixes = [TASK.render_prefix(prompt) for prompt in DEMONSTRATIONS]
+    log_probs = TableScorer().score(prefixes, queries, TASK.label_spans)
+    head = fit_head("words", log_probs, gold, fit_bag_of_words(texts, gold, 3)).head
+    assert isinstance(head, WordsHead)
+
+    found = make_classifier(head=head).predict(["a frosty one", "sunny here", "quite empty"], TableScorer())
+
+    assert found.labels == (LABELS[1], LABELS[0], LABELS[2])
 
 
 def test_missing_file_is_an_os_error(tmp_path: Path) -> None:

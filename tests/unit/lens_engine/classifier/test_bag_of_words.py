@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from lens_engine.classifier.bag_of_words import predict_by_words
+from lens_engine.classifier.bag_of_words import WordRegression, fit_bag_of_words, predict_by_words
 
 WORDS = ("rain", "sun", "snow")
 
@@ -75,3 +75,44 @@ def test_label_with_one_text_does_not_fail() -> None:
     gold = np.array([0] * 15 + [1] * 14 + [2])
 
     assert np.isfinite(predict_by_words(write_texts(gold.tolist()), gold, ["snow"], 3)).all()
+
+
+def test_fitted_bag_of_words_predicts_as_the_rival_does() -> None:
+    fitted = fit_bag_of_words(TEXTS, GOLD, 3)
+
+    found = fitted.regression.class_log_probs(["snow", "sun again", ""])
+
+    np.testing.assert_allclose(found, predict_by_words(TEXTS, GOLD, ["snow", "sun again", ""], 3), atol=1e-4)
+    assert fitted.regression.class_log_probs([]).shape == (0, 3)
+
+
+def test_held_out_rows_are_predicted_without_their_labels() -> None:
+    gold = GOLD.copy()
+    gold[0] = 1 - gold[0]  # the word of the text contradicts the label
+
+    held_out = fit_bag_of_words(TEXTS, gold, 3).held_out
+
+    assert held_out.shape == (30, 3)
+    assert held_out[0].argmax() == GOLD[0]
+
+
+def test_bag_of_words_survives_json_to_the_bit() -> None:
+    regression = fit_bag_of_words(TEXTS, GOLD, 3).regression
+
+    restored = WordRegression.model_validate_json(regression.model_dump_json())
+
+    assert restored == regression
+    assert restored.class_log_probs(TEXTS).tobytes() == regression.class_log_probs(TEXTS).tobytes()
+
+
+@pytest.mark.parametrize(("labels", "terms"), [(3, 5_000), (40, 2_500), (200, 500)])
+def test_size_of_a_bag_of_words_is_limited(labels: int, terms: int) -> None:
+    texts = [" ".join(f"w{row * 20 + word}" for word in range(20)) for row in range(400)]
+
+    assert len(fit_bag_of_words(texts, np.arange(400) % labels, labels).regression.terms) == terms
+
+
+def test_most_frequent_terms_are_kept() -> None:
+    texts = [f"w{row} seldom{row}" for row in range(6_000)] + ["often"] * 3
+
+    assert "often" in fit_bag_of_words(texts, np.arange(len(texts)) % 2, 2).regression.terms

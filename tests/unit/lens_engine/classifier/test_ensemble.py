@@ -144,6 +144,24 @@ def test_frontier_holds_every_head_at_every_size() -> None:
         assert proposed in frontier.fitted[size - 1]
 
 
+def test_words_are_among_the_heads_if_the_texts_are_known() -> None:
+    texts = [f"word{label}" for label in GOLD.tolist()]
+    frontier = fit_frontier(np.array([FIRST, COPY]), GOLD, texts=texts)
+
+    assert [[one.head.kind for one in of_size] for of_size in frontier.fitted] == [
+        ["argmax", "prior", "linear", "words"]
+    ] * 2
+    assert frontier.proposed.head.kind == "words"
+    assert frontier.proposed.size == 1
+
+
+def test_words_that_tell_nothing_are_left_out() -> None:
+    texts = [f"row {row * 7919 % len(GOLD)}" for row in range(len(GOLD))]
+    frontier = fit_frontier(np.array([FIRST, OTHER]), GOLD, texts=texts)
+
+    assert frontier.proposed.head.kind != "words"
+
+
 def test_larger_ensemble_keeps_the_heads_of_the_smaller() -> None:
     prompts = np.array([FIRST, OTHER, COPY])
 

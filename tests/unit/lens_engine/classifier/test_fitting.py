@@ -1,14 +1,18 @@
+from typing import get_args
+
 import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
+from lens_engine.classifier.bag_of_words import FittedWords, fit_bag_of_words
 from lens_engine.classifier.fitting import can_fit, cross_validate_linear, fit_head
-from lens_engine.classifier.heads import HEAD_KINDS, HeadKind, LinearHead
+from lens_engine.classifier.heads import HEAD_KINDS, HeadKind, LinearHead, PromptsHeadKind, WordsHead, add_words
 from lens_engine.classifier.quality import gold_losses
 from lens_engine.classifier.regression import INVERSE_L2, cut_folds
 
 ROWS = 40
+PROMPTS_KINDS = get_args(PromptsHeadKind)
 
 
 def draw_log_probs(prompts: int = 2, labels: int = 3, knowledge: float = 1.5, seed: int = 0) -> np.ndarray:
@@ -19,11 +23,17 @@ def draw_log_probs(prompts: int = 2, labels: int = 3, knowledge: float = 1.5, se
     return scores.astype(np.float32)
 
 
+def fit_words(gold: np.ndarray) -> FittedWords:
+    """A bag of words of 40 texts, of which one word in four tells the label."""
+    texts = [f"text {row} on {label if row % 4 else 'something'}" for row, label in enumerate(gold.tolist())]
+    return fit_bag_of_words(texts, gold, 3)
+
+
 def make_gold(labels: int = 3) -> np.ndarray:
     return np.arange(ROWS) % labels
 
 
-@pytest.mark.parametrize("kind", HEAD_KINDS)
+@pytest.mark.parametrize("kind", PROMPTS_KINDS)
 def test_held_out_row_has_no_part_in_its_fit(kind: HeadKind) -> None:
     """A row that changes leaves the losses of its fold as they were, and moves those of the other folds."""
     log_probs, gold = draw_log_probs(), make_gold()
@@ -41,7 +51,7 @@ def fit_head_at_one_strength(kind: HeadKind, log_probs: np.ndarray, gold: np.nda
     return cross_validate_linear(log_probs, gold, 1.0) if kind == "linear" else fit_head(kind, log_probs, gold).losses
 
 
-@pytest.mark.parametrize("kind", HEAD_KINDS)
+@pytest.mark.parametrize("kind", PROMPTS_KINDS)
 def test_losses_are_of_heads_fitted_on_the_other_folds(kind: HeadKind) -> None:
     log_probs, gold = draw_log_probs(), make_gold()
     fitted = fit_head(kind, log_probs, gold)
@@ -77,7 +87,7 @@ def test_random_labels_are_not_predicted_by_memory() -> None:
 
 @pytest.mark.parametrize("kind", HEAD_KINDS)
 def test_same_rows_give_the_same_bits(kind: HeadKind) -> None:
-    first, again = (fit_head(kind, draw_log_probs(), make_gold()) for _ in range(2))
+    first, again = (fit_head(kind, draw_log_probs(), make_gold(), fit_words(make_gold())) for _ in range(2))
 
     assert again.head == first.head
     assert again.losses.tobytes() == first.losses.tobytes()
@@ -123,7 +133,7 @@ def test_label_in_one_fold_only_gives_finite_losses(kind: HeadKind) -> None:
     gold = np.zeros(ROWS, dtype=np.intp)
     gold[[3, 30]] = 1, 2
 
-    assert np.isfinite(fit_head(kind, draw_log_probs(), gold).losses).all()
+    assert np.isfinite(fit_head(kind, draw_log_probs(), gold, fit_words(gold)).losses).all()
 
 
 def test_feature_that_never_changes_has_no_scale() -> None:
@@ -166,7 +176,25 @@ def test_prior_gives_labels_their_shares_on_average() -> None:
         ("linear", 11, 6, False),
         ("linear", 12, 6, True),
         ("linear", 153, 77, False),
+        ("words", 153, 77, False),
+        ("words", 12, 6, True),
     ],
 )
 def test_linear_is_refused_with_too_few_rows(kind: HeadKind, rows: int, labels: int, expected: bool) -> None:
     assert can_fit(kind, rows, labels) is expected
+
+
+def test_words_are_one_more_prompt_of_linear() -> None:
+    log_probs, gold = draw_log_probs(), make_gold()
+    words = fit_words(gold)
+
+    fitted = fit_head("words", log_probs, gold, words)
+
+    linear = fit_head("linear", add_words(log_probs, words.held_out), gold)
+    assert fitted.head == WordsHead(linear=linear.head, bag_of_words=words.regression)
+    assert fitted.losses.tobytes() == linear.losses.tobytes()
+
+
+def test_words_head_needs_the_words() -> None:
+    with pytest.raises(ValueError, match="needs a bag of words"):
+        fit_head("words", draw_log_probs(), make_gold())

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from scipy.special import log_softmax, softmax
 
+from lens_engine.classifier.bag_of_words import fit_bag_of_words
 from lens_engine.classifier.fitting import fit_head
 from lens_engine.classifier.heads import (
     HEAD_KINDS,
@@ -13,6 +14,7 @@ from lens_engine.classifier.heads import (
     HeadKind,
     LinearHead,
     PriorHead,
+    apply_head,
     log_label_shares,
     logit_bias,
     prior_biases,
@@ -142,12 +144,13 @@ def test_hopeless_label_keeps_a_finite_log_probability() -> None:
 @pytest.mark.parametrize("kind", HEAD_KINDS)
 def test_fitted_head_survives_json_to_the_bit(kind: HeadKind) -> None:
     log_probs = draw_log_probs(prompts=2)
-    head = fit_head(kind, log_probs, make_gold()).head
+    texts = [f"text {row} on {row % 3}" for row in range(30)]
+    head = fit_head(kind, log_probs, make_gold(), fit_bag_of_words(texts, make_gold(), 3)).head
 
     restored = HEADS.validate_json(HEADS.dump_json(head))
 
     assert restored == head
-    assert restored.class_log_probs(log_probs).tobytes() == head.class_log_probs(log_probs).tobytes()
+    assert apply_head(restored, log_probs, texts).tobytes() == apply_head(head, log_probs, texts).tobytes()
 
 
 @given(values=st.lists(FLOATS, min_size=4, max_size=4), temperature=st.floats(1e-6, 1e6))

@@ -117,7 +117,7 @@ def count_right(classifier: Classifier, problem: Problem, config: SelectionConfi
     return sum(label == example.label for label, example in zip(found.labels, test, strict=True))
 
 
-@pytest.mark.parametrize("head", ["auto", "argmax", "prior", "linear"])
+@pytest.mark.parametrize("head", ["auto", "argmax", "prior", "linear", "words"])
 def test_artefact_gives_the_reported_accuracy_to_the_row(
     head: str, select: Select, configure: Make, make_planted_problem: Make, make_biased_scorer: Make
 ) -> None:
@@ -161,7 +161,7 @@ def test_report_holds_a_point_for_each_size(select: Select) -> None:
     chosen = report.frontier[report.size - 1]
     assert (chosen.head, chosen.test, chosen.tokens_per_input) == (report.head, report.test, report.tokens_per_input)
     assert len(report.artefact.prompts) == report.size
-    assert [head.head for head in chosen.heads] == ["argmax", "prior", "linear"]
+    assert [head.head for head in chosen.heads] == ["argmax", "prior", "linear", "words"]
 
 
 def test_tokens_are_those_of_all_prompts_and_the_input(
