@@ -3,7 +3,7 @@
 import errno
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,16 +56,16 @@ class Refusal(Exception):
 
 
 @contextmanager
-def refusing(hint: str | None = None) -> Iterator[None]:
+def refusing(advise: Callable[[InvalidDataset], str] | None = None) -> Iterator[None]:
     """Turn errors that a user can understand into refusals. Other errors keep their traceback.
 
     Args:
-        hint: a last line for refusals of a dataset.
+        advise: the last line of a refusal of a dataset.
     """
     try:
         yield
     except InvalidInput as error:
-        hints = (hint,) if hint is not None and isinstance(error, InvalidDataset) else ()
+        hints = (advise(error),) if advise is not None and isinstance(error, InvalidDataset) else ()
         details = tuple(map(_name_flags, (*_locate(error), *hints)))
         raise Refusal(_name_flags(str(error)), details=details, exit_code=EXIT_MENDABLE) from error
     except (UnknownModel, UnsafeModel, UnreadableModel) as error:
@@ -153,9 +153,21 @@ def _describe_variable(location: tuple[int | str, ...], message: str) -> str:
 def _name_flags(message: str) -> str:
     """The message with the names that options and columns have on the command line."""
     message = message.replace("(text_column, label_column)", "(--text-column, --label-column)")
+    message = message.replace("(text_column)", "(--text-column)")
     return _SETTING.sub(
         lambda found: "add " + " ".join(f"--option {name}={found[2]}" for name in _OPTION.findall(found[1])), message
     )
+
+
+def list_settings(error: InvalidInput) -> dict[str, str] | None:
+    """The options that mend all faults, with their values; None if a fault needs something else."""
+    settings: dict[str, str] = {}
+    for fault in error.faults:
+        found = [(name, value) for names, value in _SETTING.findall(fault.detail) for name in _OPTION.findall(names)]
+        if not found:
+            return None
+        settings.update(found)
+    return settings
 
 
 def _locate(error: InvalidInput) -> tuple[str, ...]:

@@ -159,7 +159,9 @@ class InvalidConfig(InvalidInput):
         if others:
             listed = " ".join(f"({number}) {problem.detail}" for number, problem in enumerate(problems, start=1))
             message = f"{len(problems)} options are wrong: {listed}"
-        return cls(message, field=first.field, problems=problems if others else ())
+        error = cls(message, field=first.field)
+        error.problems = problems if others else ()  # without notes: the message tells them all
+        return error
 
 
 class PromptTooLong(InvalidInput):

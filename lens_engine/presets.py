@@ -57,19 +57,52 @@ SINGLE_PROMPT: Mapping[str, Any] = {
 """Options, to lay over any preset, of a run that ends with the paper's single prompt and compares no classifiers."""
 
 
+WITHOUT_COMPARISONS: Mapping[str, Any] = {
+    "report": {
+        "random_permutations": 0,
+        "random_and_validation": False,
+        "random_ensemble": False,
+        "random_prompts": False,
+        "long_prompt": False,
+        "order_shuffles": 0,
+    }
+}
+"""Options, to lay over any preset, of a run that tests the classifier and leaves out its rivals with demonstrations."""
+
+
 def resolve_config(preset: PresetName = "standard", options: Mapping[str, Any] | None = None) -> SelectionConfig:
-    """Lay `options` (nested like SelectionConfig) over a preset.
+    """Lay `options` over a preset: nested like SelectionConfig, or by dotted names such as `search.beam_width`.
 
     Raises:
         InvalidConfig: options are unknown, out of range or in conflict; `problems` names each with its dotted path.
     """
     if preset not in PRESETS:
         raise InvalidConfig(f"preset {preset!r} is not one of {', '.join(PRESETS)}", field="preset")
-    merged = overlay_options(PRESETS[preset].model_dump(), options or {})
+    merged = overlay_options(PRESETS[preset].model_dump(), nest_options(options or {}))
     try:
         return SelectionConfig.model_validate(merged)
     except ValidationError as error:
         raise refuse_options(error) from error
+
+
+def nest_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with a dotted name written as options of a group.
+
+    Raises:
+        InvalidConfig: a name is a value and a group.
+    """
+    nested: dict[str, Any] = {}
+    for path, value in options.items():
+        *groups, name = path.split(".")
+        group = nested
+        for part in groups:
+            group = group.setdefault(part, {})
+            if not isinstance(group, dict):
+                raise InvalidConfig(f"{path}: {part} is a value, not a group of options", field=f"options.{path}")
+        if isinstance(value, Mapping) and isinstance(group.get(name, {}), dict):
+            value = overlay_options(group.get(name, {}), nest_options(value))
+        group[name] = value
+    return nested
 
 
 def overlay_options(*trees: Mapping[str, Any]) -> dict[str, Any]:

@@ -170,7 +170,7 @@ class Verdict(Record):
         description="What to use: the cheapest within one standard error of the highest accuracy on the test rows. A "
         "rival replaces a classifier that is within it only if the rival costs less than 80 % of its tokens."
     )
-    sentence: str = Field(description="What to use and why, in one sentence.")
+    sentence: str = Field(description="What to use and why; if the run ended early, after the reason.")
     ahead: bool | None = Field(
         description="Whether the classifier is ahead of random-and-validation; null if they were not compared."
     )

@@ -1,6 +1,5 @@
 """`lens select`: one selection on this machine, without the service."""
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +16,11 @@ from lens_engine.types import StopReason
 
 def select(
     train: Annotated[
-        Path, typer.Argument(help="Labelled examples: a CSV, JSONL or Parquet file with columns for text and label.")
+        Path,
+        typer.Argument(
+            help="Labelled examples: a CSV, JSONL or Parquet file with columns of texts and labels. Some 500 rows "
+            "give a first result; lens suggest says what a file offers."
+        ),
     ],
     template: Annotated[
         str | None,
@@ -38,11 +41,12 @@ def select(
         Path | None, typer.Option(help="Test rows for the report; default: 25 % of TRAIN is held out.")
     ] = None,
     text_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the column of texts, in TRAIN and TEST; default: text.")
+        str | None,
+        typer.Option(metavar="NAME", help="Name of the column of texts, in TRAIN and TEST; default: text, or Text."),
     ] = None,
     label_column: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Name of the column of labels, in TRAIN and TEST; default: label."),
+        typer.Option(metavar="NAME", help="Name of the column of labels, in TRAIN and TEST; default: label, or Label."),
     ] = None,
     model: Annotated[
         str, typer.Option(help="Model: a bundled name, a folder, a .gguf file, or a Hugging Face hub id.")
@@ -101,6 +105,13 @@ def select(
         Path | None,
         typer.Option(help="File for the classifier as JSON; lens classify reads it. It is replaced if it exists."),
     ] = None,
+    comparisons: Annotated[
+        bool,
+        typer.Option(
+            "--comparisons/--no-comparisons",
+            help="Compare the classifier with its rivals, which is more than half of a quick run.",
+        ),
+    ] = True,
     estimate: Annotated[
         bool,
         typer.Option(
@@ -125,6 +136,7 @@ def select(
           --verbalizer positive=great --verbalizer negative=terrible \\
           --preset quick --output result.json --classifier classifier.json
     """
+    from lens_cli.select.advice import advise
     from lens_cli.select.options import read_configs, read_task_request
     from lens_cli.select.preset_choice import choose_preset
     from lens_cli.select.run import (
@@ -133,6 +145,8 @@ def select(
         Sources,
         estimate_runs,
         opened_model,
+        show_files,
+        warn_of_loss,
         write_classifier,
         write_result,
     )
@@ -140,18 +154,19 @@ def select(
     from lens_cli.views.result import show_result
 
     console = Console(stderr=True)
-    hint = f"lens suggest {shlex.quote(str(train))} shows what this file offers, and the command that reads it"
     try:
-        with refusing(hint):
+        with refusing(lambda error: advise(error, train)):
             check_output(output)
             check_output(classifier, "--classifier")
             check_output(checkpoint, "--checkpoint")
             asked = read_task_request(template, verbalizer, separator)
-            configs = read_configs(preset, seed, method, option or [])
+            configs = read_configs(preset, seed, method, option or [], compares=comparisons)
             first, *_ = configs
             run = SelectionRun.prepare(Sources(train, test, text_column, label_column), asked, configs[first])
             runs = {name: run.with_config(config) for name, config in configs.items()}
             run.show_notes(console)
+            if output is None and classifier is None and not estimate:
+                warn_of_loss(console)
             choice = ModelChoice(model, dtype, device, actors, ray_address)
             with opened_model(choice, console, checkpoint=checkpoint, remembers=pair_cache and not estimate) as opened:
                 if estimate:
@@ -161,11 +176,11 @@ def select(
                 result = runs[name].execute(opened, checkpoint, console, remembers=pair_cache)
             if output is not None:
                 write_result(result, output)
-            if classifier is not None:
-                write_classifier(result, classifier, console)
+            is_written = classifier is not None and write_classifier(result, classifier, console)
     except KeyboardInterrupt:
         console.print("Stopped.")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     show_result(result, Console(highlight=False), told=run.warnings)
+    show_files(output, classifier if is_written else None, Console(highlight=False))
     if result.stop_reason is StopReason.CANCELLED:
         raise typer.Exit(EXIT_INTERRUPTED)

@@ -6,7 +6,7 @@ from typing import Any
 
 from lens_engine.config import MethodName, PresetName, SelectionConfig
 from lens_engine.errors import InvalidConfig, InvalidVerbalizer
-from lens_engine.presets import resolve_config
+from lens_engine.presets import WITHOUT_COMPARISONS, nest_options, overlay_options, resolve_config
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Task, Template, Verbalizer
 
@@ -62,20 +62,34 @@ def read_words(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def read_config(
-    preset: PresetName, seed: int | None, method: MethodName | None, options: Sequence[str]
+    preset: PresetName,
+    seed: int | None,
+    method: MethodName | None,
+    options: Sequence[str],
+    *,
+    compares: bool = True,
 ) -> SelectionConfig:
     """Return a preset overridden by `group.name=value` options. A value is JSON, or else a plain word.
+
+    Args:
+        compares: whether the classifier is compared with its rivals; options decide again.
 
     Raises:
         InvalidConfig: an option is unknown, out of range, or not `name=value`.
     """
     given = {"seed": seed, "method": method}
-    tree: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return resolve_config(preset, read_options(options, tree))
+    named = {name: value for name, value in given.items() if value is not None}
+    alone = {} if compares else WITHOUT_COMPARISONS
+    return resolve_config(preset, overlay_options(named, alone, read_options(options)))
 
 
 def read_configs(
-    preset: PresetName | None, seed: int | None, method: MethodName | None, options: Sequence[str]
+    preset: PresetName | None,
+    seed: int | None,
+    method: MethodName | None,
+    options: Sequence[str],
+    *,
+    compares: bool = True,
 ) -> dict[PresetName, SelectionConfig]:
     """The configuration of a preset by its name; without a preset, those of `PROPOSED` that the options suit.
 
@@ -83,12 +97,12 @@ def read_configs(
         InvalidConfig: as `read_config`.
     """
     if preset is not None:
-        return {preset: read_config(preset, seed, method, options)}
+        return {preset: read_config(preset, seed, method, options, compares=compares)}
     configs: dict[PresetName, SelectionConfig] = {}
     refusal: InvalidConfig | None = None
     for name in PROPOSED:
         try:
-            configs[name] = read_config(name, seed, method, options)
+            configs[name] = read_config(name, seed, method, options, compares=compares)
         except InvalidConfig as error:
             refusal = error
     if not configs and refusal is not None:
@@ -96,19 +110,19 @@ def read_configs(
     return configs
 
 
-def read_options(options: Sequence[str], tree: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Put `group.name=value` options into `tree` (a new one by default). A value is JSON, or else a plain word.
+def read_options(options: Sequence[str]) -> dict[str, Any]:
+    """Options from `group.name=value`, nested. A value is JSON, or else a plain word.
 
     Raises:
         InvalidConfig: an option is not `name=value`, or uses a value as a group.
     """
-    tree = {} if tree is None else tree
+    found: dict[str, Any] = {}
     for option in options:
         path, equals, value = option.partition("=")
         if not equals or not path:
             raise InvalidConfig(f"{option!r} is not name=value, e.g. search.beam_width=8", field="options")
-        _put(tree, path.removeprefix("options."), _read_value(value))
-    return tree
+        found[path.removeprefix("options.")] = _read_value(value)
+    return nest_options(found)
 
 
 def _read_words_json(text: str) -> dict[str, str]:
@@ -131,12 +145,3 @@ def _read_value(text: str) -> object:
     except ValueError:
         return text
     return value
-
-
-def _put(tree: dict[str, Any], path: str, value: object) -> None:
-    *groups, name = path.split(".")
-    for group in groups:
-        tree = tree.setdefault(group, {})
-        if not isinstance(tree, dict):
-            raise InvalidConfig(f"{path}: {group} is a value, not a group of options", field=f"options.{path}")
-    tree[name] = value

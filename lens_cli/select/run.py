@@ -1,5 +1,6 @@
 """A selection on this machine: files in, model loaded, bar shown, result written."""
 
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -218,14 +219,31 @@ def write_result(result: SelectionResult, path: Path) -> None:
     replace_file(path, (result.model_dump_json(indent=2) + "\n").encode())
 
 
-def write_classifier(result: SelectionResult, path: Path, console: Console) -> None:
-    """Write the classifier to use, or say that there is none."""
+def warn_of_loss(console: Console) -> None:
+    """Say that the run will leave no file."""
+    note = "no file will be written; add --classifier classifier.json to keep the classifier"
+    console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
+
+
+def show_files(output: Path | None, classifier: Path | None, console: Console) -> None:
+    """Say which files were written, and the command that uses the classifier."""
+    written = [str(path) for path in (output, classifier) if path is not None]
+    if written:
+        console.print(Text(f"Written: {', '.join(written)}"), soft_wrap=True)
+    if classifier is not None:
+        words = ["lens", "classify", "new.csv", "--classifier", str(classifier), "--output", "predictions.csv"]
+        console.print(Text(f"Next: {shlex.join(words)}"), soft_wrap=True)
+
+
+def write_classifier(result: SelectionResult, path: Path, console: Console) -> bool:
+    """Write the classifier to use and return True, or say that there is none."""
     classifier = result.usable_classifier
     if classifier is None:
         note = f"the run ended before it made a classifier; {path} was not written"
         console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
     else:
         classifier.save(path)
+    return classifier is not None
 
 
 @contextmanager

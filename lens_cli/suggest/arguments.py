@@ -9,7 +9,8 @@ from lens_engine.reading.columns import LABEL, TEXT
 from lens_engine.suggestion.suggestion import Suggestion
 
 _MAX_WORDS = 20
-"""Largest number of label words in the command. Without them, each label is its own word all the same."""
+"""Largest number of label words in the command. Without them, each label is its own word all the same, also a rare one
+that the selection leaves out."""
 
 _CONTINUED = " \\\n  "
 
@@ -46,6 +47,7 @@ def _list_lines(suggestion: Suggestion, sources: Sources, model: str) -> list[li
 
 def _word_lines(suggestion: Suggestion) -> list[list[str]]:
     words = suggestion.problem.task.verbalizer.words
-    if len(words) > _MAX_WORDS or any("=" in label for label in words):
+    has_rare = any(count.is_rare for count in suggestion.labels)
+    if has_rare or len(words) > _MAX_WORDS or any("=" in label for label in words):
         return []
     return [["--verbalizer", f"{label}={word}"] for label, word in words.items()]

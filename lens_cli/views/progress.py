@@ -169,7 +169,7 @@ def describe_facts(progress: Progress) -> str:
     if progress.eta_seconds:
         facts.append(f"{describe_seconds(progress.eta_seconds)} left")
     if progress.best_validation_accuracy is not None:
-        facts.append(f"best {progress.best_validation_accuracy:.3f}")
+        facts.append(f"validation {progress.best_validation_accuracy:.3f}")
     return " · ".join(facts)
 
 

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from lens_cli.views.contenders import build_contenders_table, build_frontier_table, name_choice
 from lens_cli.views.progress import describe_seconds
-from lens_engine.result import SelectionResult, Verdict
-from lens_engine.types import StopReason
+from lens_engine.result import SelectionResult
+from lens_engine.run.wording import say_partial
 
 _NOTHING = "–"
 
@@ -26,7 +26,9 @@ def show_result(result: SelectionResult, console: Console, told: Collection[str]
         console.print(frontier)
         console.print()
     console.print(describe_verdict(result), style="bold")
-    console.print(describe_ranking_rows(result))
+    for line in (describe_tests(result), describe_ranking_rows(result)):
+        if line:
+            console.print(line)
     for warning in (one for one in result.warnings if one not in told):
         console.print(Text.assemble(("note: ", "yellow"), warning))
     console.print(Text(describe_cost(result), style="dim"))
@@ -37,6 +39,9 @@ def build_examples_table(result: SelectionResult) -> Table:
     name = name_choice(result)
     title = f"{name[0].upper()}{name[1:]}, in order" if result.examples else "No demonstrations: zero-shot"
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, expand=True)
+    if any(example.info_score is not None for example in result.examples):
+        table.caption = "InfoScore: how much the example helps alone; below zero, alone it hinders"
+        table.caption_justify = "left"
     table.add_column("#", justify="right")
     table.add_column("row", justify="right")
     table.add_column("label word", no_wrap=True)
@@ -50,15 +55,20 @@ def build_examples_table(result: SelectionResult) -> Table:
 
 
 def describe_verdict(result: SelectionResult) -> str:
-    """What to use, in one sentence; for a run that was stopped, after the reason."""
-    if result.partial:
-        reason = "the budget ran out" if result.stop_reason is StopReason.BUDGET else "the run was stopped"
-        return f"Partial: {reason}; these are the best examples found until then. {_judge(result.verdict)}".rstrip()
-    return _judge(result.verdict) or "Not compared: no classifier was tested."
+    """What to use; for a run that was stopped, after the reason."""
+    if result.verdict is not None:
+        return result.verdict.sentence
+    return say_partial(result.stop_reason) or "Not compared: no classifier was tested."
 
 
-def _judge(verdict: Verdict | None) -> str:
-    return "" if verdict is None else verdict.sentence
+def describe_tests(result: SelectionResult) -> str:
+    """What the p of the verdict is of, and what to do if a bag of words is to be used."""
+    verdict, parts = result.verdict, list[str]()
+    if verdict is not None and "(p = " in verdict.sentence:
+        parts.append("p: exact McNemar test on the test rows, against the classifier.")
+    if verdict is not None and verdict.use == "bag_of_words":
+        parts.append('docs/choosing.md, "When a bag of words is enough", makes one in ten lines.')
+    return " ".join(parts)
 
 
 def describe_ranking_rows(result: SelectionResult) -> str:

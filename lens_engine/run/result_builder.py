@@ -43,7 +43,7 @@ class Ending:
 def build_result(ending: Ending) -> SelectionResult:
     """The result of a run, with its digest."""
     evaluation, fitted = ending.state.evaluation, ending.prepared.fitted
-    lead, verdict = _lead(ending), reach_verdict(evaluation)
+    lead, verdict = _lead(ending), reach_verdict(evaluation, ending.reason)
     return SelectionResult(
         partial=ending.reason is not StopReason.COMPLETED,
         stop_reason=ending.reason,

@@ -7,7 +7,8 @@ import numpy as np
 from lens_engine.judging.statistics import compare
 from lens_engine.result import Comparison, ContenderName, Verdict
 from lens_engine.run.state import Evaluation
-from lens_engine.run.wording import CONTENDERS
+from lens_engine.run.wording import CONTENDERS, say_partial
+from lens_engine.types import StopReason
 
 _CLEARLY_CHEAPER = 0.8
 """Share of the classifier's tokens per input below which a rival counts as cheaper."""
@@ -24,8 +25,12 @@ class _Entry:
         return float(self.correct.mean())
 
 
-def reach_verdict(evaluation: Evaluation) -> Verdict | None:
-    """The verdict on what was tested; None if no classifier was tested, or no rival."""
+def reach_verdict(evaluation: Evaluation, reason: StopReason = StopReason.COMPLETED) -> Verdict | None:
+    """The verdict on what was tested; None if no classifier was tested, or no rival.
+
+    Args:
+        reason: why the run ended.
+    """
     entries = _list_entries(evaluation)
     own = entries.get("classifier")
     if own is None or len(entries) == 1:
@@ -37,7 +42,7 @@ def reach_verdict(evaluation: Evaluation) -> Verdict | None:
     main = next((one for one in comparisons if one.rival == "random_and_validation"), None)
     return Verdict(
         use=use.name,
-        sentence=_write_sentence(use, own, entries, comparisons),
+        sentence=f"{say_partial(reason)} {_write_sentence(use, own, entries, comparisons)}".lstrip(),
         ahead=None if main is None else main.ahead,
         significant=None if main is None else main.significant,
         comparisons=comparisons,

@@ -1,6 +1,7 @@
 """Names of contenders and of steps of the evaluation, for sentences."""
 
 from lens_engine.result import ContenderName
+from lens_engine.types import StopReason
 
 CONTENDERS: dict[ContenderName, str] = {
     "classifier": "the classifier",
@@ -19,6 +20,14 @@ _OTHER_STEPS = {
     "random": "the accuracy of random permutations",
     "order": "other orders of the examples",
 }
+
+
+def say_partial(reason: StopReason) -> str:
+    """Why a run ended early, and what its result is worth; nothing for a run that was completed."""
+    if reason is StopReason.COMPLETED:
+        return ""
+    why = "the budget ran out" if reason is StopReason.BUDGET else "the run was stopped"
+    return f"Partial: {why}; these are the best examples found until then."
 
 
 def name_step(step: str) -> str:

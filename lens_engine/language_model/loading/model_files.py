@@ -136,7 +136,11 @@ def _resolve_hub(reference: str) -> ModelSource:
     if folder is None or not any(folder.glob("*.safetensors")):
         folder = _hub_snapshot(reference, only_cached=False)
     if folder is None or not (folder / "config.json").is_file():
-        raise UnknownModel(f"model {reference!r} is not in the hub cache and cannot be downloaded. {_known()}")
+        here = f" A folder of this name is here: write ./{reference}." if Path(reference).is_dir() else ""
+        raise UnknownModel(
+            f"model {reference!r} is not in the hub cache and cannot be downloaded.{here} {_known()} "
+            "Hosted models, such as those of OpenAI or Anthropic, cannot be used: Lens needs the weights."
+        )
     _refuse_own_code(folder)
     if not any(folder.glob("*.safetensors")):
         raise UnsafeModel(

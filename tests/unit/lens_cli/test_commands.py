@@ -1,5 +1,6 @@
 """`lens`: help, and refusals that tell the user what to do."""
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from lens_cli.application import create_application
 from lens_engine import __version__
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
+from tests.unit.lens_cli.results import ARTEFACT
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = ("suggest", "select", "classify", "templates", "demo", "up", "serve", "worker", "migrate")
@@ -140,7 +142,7 @@ def test_select_prints_dataset_warnings_on_stderr(reviews: Path) -> None:
     small += ("--option", "splits.test=4", "--option", "filtering.keep=16")
     done = lens("select", str(reviews), *TASK, "--test", str(test), *small, "--model", "./nothing-here")
     assert done.returncode == 2
-    assert [line for line in done.stderr.splitlines() if line.startswith("note: ")] == [
+    assert [line for line in done.stderr.splitlines() if line.startswith("note: ")][:-1] == [
         "note: dataset: 2 blank rows were skipped and are not counted in row numbers",
         "note: test: 2 blank rows were skipped and are not counted in row numbers",
         "note: the accuracies of the report will say little: there are 4 test rows, fewer than 30",
@@ -229,7 +231,13 @@ def test_select_tells_all_that_is_wrong_with_a_messy_file(tmp_path: Path) -> Non
     assert "add --option labels.strip=true\n" in done.stderr
     assert "label 'rare' has 3 rows and needs at least" in done.stderr
     assert "add --option labels.rare=drop to leave its rows out" in done.stderr
-    assert "lens suggest " in done.stderr.splitlines()[-1]
+    last = done.stderr.splitlines()[-1].removeprefix("  this command has the options: ")
+    assert shlex.split(last) == [
+        *("lens", "select", str(path), "--preset", "quick", "--option", "labels.casefold=true"),
+        *("--option", "labels.strip=true", "--option", "labels.rare=drop", "--classifier", "classifier.json"),
+    ]
+    mended = lens(*shlex.split(last)[1:-1], str(tmp_path / "classifier.json"), "--model", "./none")
+    assert mended.stderr.splitlines()[-1] == "  where: --model"
 
 
 def test_select_takes_the_options_that_its_refusals_name(reviews: Path) -> None:
@@ -243,3 +251,24 @@ def test_select_takes_the_options_that_its_refusals_name(reviews: Path) -> None:
     assert "note: column ' Text' is read as the texts" in done.stderr
     assert "note: column 'LABEL' is read as the labels" in done.stderr
     assert "3 rows have a label read as 'positive': 'Positive' (3)" in done.stderr
+
+
+def test_select_says_that_it_will_write_no_file(reviews: Path) -> None:
+    small = ("--preset", "quick", "--option", "filtering.keep=16", "--model", "./none")
+    note = "note: no file will be written; add --classifier classifier.json to keep the classifier"
+    assert note in lens("select", str(reviews), *small).stderr.splitlines()
+    for kept in (("--output", str(reviews.with_name("result.json"))), ("--estimate",)):
+        assert note not in lens("select", str(reviews), *small, *kept).stderr
+
+
+def test_select_says_that_hosted_models_cannot_be_used(reviews: Path) -> None:
+    done = lens("select", str(reviews), "--preset", "quick", "--option", "filtering.keep=16", "--model", "gpt-4o")
+    assert "Hosted models, such as those of OpenAI or Anthropic, cannot be used" in done.stderr
+
+
+def test_classify_names_the_option_for_a_column(tmp_path: Path) -> None:
+    ARTEFACT.save(tmp_path / "classifier.json")
+    (tmp_path / "new.csv").write_text("Message\nhello\n")
+    files = ("--classifier", str(tmp_path / "classifier.json"), "--output", str(tmp_path / "predictions.csv"))
+    done = lens("classify", str(tmp_path / "new.csv"), *files)
+    assert "name the column to read (--text-column)" in done.stderr

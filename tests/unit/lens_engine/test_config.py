@@ -205,3 +205,22 @@ def test_every_option_says_what_it_is() -> None:
 
     assert len(found) > 30
     assert all(found)
+
+
+def test_dotted_names_are_options_of_their_groups() -> None:
+    nested = resolve_config("quick", {"labels": {"strip": True, "rare": "drop"}, "search": {"beam_width": 3}})
+    dotted = {"labels.strip": True, "search.beam_width": 3, "labels": {"rare": "drop"}}
+    assert resolve_config("quick", dotted) == nested
+
+
+def test_name_that_is_a_value_and_a_group_is_refused() -> None:
+    with pytest.raises(InvalidConfig, match=r"search\.beam_width: search is a value, not a group of options"):
+        resolve_config("quick", {"search": 3, "search.beam_width": 3})
+
+
+def test_several_wrong_options_are_told_once() -> None:
+    with pytest.raises(InvalidConfig) as refusal:
+        resolve_config("quick", {"search.beam": 3, "filtering.keeps": 4})
+    assert "2 options are wrong" in str(refusal.value)
+    assert len(refusal.value.problems) == 2
+    assert not getattr(refusal.value, "__notes__", [])

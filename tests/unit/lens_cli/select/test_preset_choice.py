@@ -104,9 +104,21 @@ def test_without_a_terminal_the_commands_to_choose_from_are_shown(
         choose_preset(runs, TableScorer(), console)
 
     assert refusal.value.exit_code == 2
-    commands = [["lens", *words, "--preset", name] for name in ("quick", "standard")]
+    kept = ["--classifier", "classifier.json"]
+    commands = [["lens", *words, "--preset", name, *kept] for name in ("quick", "standard")]
     assert [shlex.split(line) for line in refusal.value.details] == commands
     assert "quick: pairs" in stream.getvalue()
+
+
+def test_preset_may_be_refused(runs: dict[PresetName, SelectionRun], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Keyboard("none\n"))
+    monkeypatch.setattr(sys, "argv", ["lens", "select", "rows.csv", "--output=result.json"])
+    console, _ = make_console(is_terminal=True)
+
+    with pytest.raises(Refusal, match="nothing was run") as refusal:
+        choose_preset(runs, TableScorer(), console)
+
+    assert refusal.value.details[0] == "lens select rows.csv --output=result.json --preset quick"
 
 
 @pytest.mark.parametrize(

@@ -90,5 +90,13 @@ def test_bad_option_is_refused_with_its_path(option: str, field: str) -> None:
 
 
 def test_value_used_as_a_group_is_refused() -> None:
-    with pytest.raises(InvalidConfig, match="seed is a value"):
+    with pytest.raises(InvalidConfig, match="seed must be a whole number"):
         read_config("quick", 3, None, ["seed.x=1"])
+
+
+def test_comparisons_are_left_out_but_for_those_that_options_ask_for() -> None:
+    config = read_config("quick", None, None, ["report.long_prompt=true"], compares=False)
+    assert config.report.random_permutations == 0
+    assert not config.report.random_and_validation
+    assert config.report.long_prompt
+    assert config.report.bag_of_words

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from lens_cli.refusals import EXIT_MENDABLE, Refusal, check_output
-from lens_cli.select.run import write_classifier
+from lens_cli.select.run import show_files, write_classifier
 from lens_engine.classifier.artefact import Classifier
 from tests.unit.lens_cli.results import ARTEFACT, make_result
 
@@ -38,3 +38,20 @@ def test_path_that_cannot_be_written_is_refused_with_its_option(name: str, tmp_p
     with pytest.raises(Refusal) as caught:
         check_output(tmp_path / name, "--classifier")
     assert (caught.value.exit_code, caught.value.details) == (EXIT_MENDABLE, ("where: --classifier",))
+
+
+def test_written_files_and_the_next_command_are_named(tmp_path: Path) -> None:
+    console = Console(file=StringIO(), width=300)
+    show_files(Path("result.json"), Path("my classifier.json"), console)
+    assert isinstance(console.file, StringIO)
+    assert console.file.getvalue().splitlines() == [
+        "Written: result.json, my classifier.json",
+        "Next: lens classify new.csv --classifier 'my classifier.json' --output predictions.csv",
+    ]
+
+
+def test_nothing_is_said_of_files_that_were_not_written() -> None:
+    console = Console(file=StringIO(), width=300)
+    show_files(None, None, console)
+    assert isinstance(console.file, StringIO)
+    assert console.file.getvalue() == ""

@@ -84,13 +84,24 @@ def test_command_is_what_select_takes(write: Any) -> None:
 
 def test_command_names_columns_options_and_model(write: Any) -> None:
     rows = [(text, "Good" if row == 4 else label) for row, (text, label) in enumerate(GOOD_AND_BAD)]
-    path = write([*rows, ("one", "odd")], "My text,Label")
+    path = write(rows, "My text,Label")
     words = arguments_of(write_command(suggest(path), Sources(path), "other/model"))
     assert words[2:6] == ["--text-column", "My text", "--label-column", "Label"]
     assert [words[i + 1] for i, word in enumerate(words) if word == "--verbalizer"] == ["bad=bad", "good=good"]
     options = [words[i + 1] for i, word in enumerate(words) if word == "--option"]
-    assert options == ["labels.casefold=true", "labels.rare=drop"]
+    assert options == ["labels.casefold=true"]
     assert words[words.index("--model") + 1] == "other/model"
+
+
+def test_command_is_taken_by_lens_select(write: Any) -> None:
+    """Also with look-alike labels and a label that is too rare."""
+    rows = [(text, "Good " if row == 4 else label) for row, (text, label) in enumerate(GOOD_AND_BAD)]
+    path = write([*rows, ("one", "odd"), ("two", "odd")], "My text,Label")
+    words = arguments_of(write_command(suggest(path), Sources(path), "./none"))
+    assert {"labels.rare=drop", "labels.strip=true"} <= set(words)
+    result = CliRunner().invoke(create_application(), words)
+    assert isinstance(result.exception, Refusal)
+    assert result.exception.details == ("where: --model",)
 
 
 def test_test_file_is_used_and_named_in_the_command(write: Any, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ PROGRESS = Progress(
 
 
 def test_facts_name_pairs_speed_time_left_and_accuracy() -> None:
-    assert describe_facts(PROGRESS) == "1,200/25,541 pairs · 1,850 tokens/s · 1:15 left · best 0.830"
+    assert describe_facts(PROGRESS) == "1,200/25,541 pairs · 1,850 tokens/s · 1:15 left · validation 0.830"
 
 
 def test_facts_omit_unknown_values() -> None:
@@ -107,7 +107,7 @@ def test_bar_on_terminal_shows_facts_and_ends_full() -> None:
     assert isinstance(console.file, StringIO)
     last_line = console.file.getvalue().rpartition("\r")[2]
     assert "Done" in last_line
-    assert "1,200/1,200 pairs · 1,850 tokens/s · best 0.830" in last_line
+    assert "1,200/1,200 pairs · 1,850 tokens/s · validation 0.830" in last_line
 
 
 def test_bar_of_a_stopped_run_keeps_its_place() -> None:
@@ -118,7 +118,7 @@ def test_bar_of_a_stopped_run_keeps_its_place() -> None:
     assert isinstance(console.file, StringIO)
     last_line = console.file.getvalue().rpartition("\r")[2]
     assert "Stopped" in last_line
-    assert "1,200/25,541 pairs · 1,850 tokens/s · best 0.830" in last_line
+    assert "1,200/25,541 pairs · 1,850 tokens/s · validation 0.830" in last_line
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from lens_cli.views.result import describe_verdict, show_result
+from lens_cli.views.result import describe_tests, describe_verdict, show_result
 from lens_engine.result import Baselines, SelectionResult, Spending
 from lens_engine.types import StopReason
 from tests.unit.lens_cli.results import VERDICT, make_result
@@ -57,9 +57,16 @@ def test_verdict_is_its_sentence() -> None:
     ("reason", "opening"),
     [(StopReason.BUDGET, "Partial: the budget ran out"), (StopReason.CANCELLED, "Partial: the run was stopped")],
 )
-def test_verdict_of_a_partial_result_opens_with_the_reason(reason: StopReason, opening: str) -> None:
-    text = describe_verdict(make_result(partial=True, stop_reason=reason))
-    assert text == f"{opening}; these are the best examples found until then. {VERDICT.sentence}"
+def test_partial_result_without_a_verdict_says_why(reason: StopReason, opening: str) -> None:
+    text = describe_verdict(make_result(partial=True, stop_reason=reason, verdict=None))
+    assert text == f"{opening}; these are the best examples found until then."
+
+
+def test_bag_of_words_that_is_to_be_used_is_to_be_found() -> None:
+    verdict = VERDICT.model_copy(update={"use": "bag_of_words", "sentence": "Use a bag of words (p = 1)."})
+    assert 'docs/choosing.md, "When a bag of words is enough"' in shown(make_result(verdict=verdict))
+    assert "docs/choosing.md" not in shown(make_result())
+    assert "exact McNemar test" in describe_tests(make_result(verdict=verdict))
 
 
 def test_verdict_without_comparison_says_so() -> None:

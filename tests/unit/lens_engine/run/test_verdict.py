@@ -11,6 +11,7 @@ from lens_engine.classifier.quality import Quality, interval
 from lens_engine.result import ClassifierReport, FrontierPoint, Verdict
 from lens_engine.run.state import Evaluation
 from lens_engine.run.verdict import reach_verdict
+from lens_engine.types import StopReason
 
 ROWS = 100
 CLASSIFIER = Classifier(
@@ -218,3 +219,18 @@ def test_p_value_is_of_the_exact_test(judge: Judge) -> None:
 
     assert verdict.comparisons[0].p_value == pytest.approx(2 * 0.5**4)
     assert np.isfinite(verdict.comparisons[0].p_value)
+
+
+@pytest.mark.parametrize(
+    ("reason", "opening"),
+    [(StopReason.BUDGET, "Partial: the budget ran out"), (StopReason.CANCELLED, "Partial: the run was stopped")],
+)
+def test_sentence_of_a_run_that_ended_early_opens_with_the_reason(reason: StopReason, opening: str) -> None:
+    right = {"classifier": hit((0, 90)), "zero_shot": hit((0, 50))}
+    evaluation = Evaluation(classifier=make_report(90, 200.0), correct=right, rivals={"zero_shot": CLASSIFIER})
+
+    whole, early = reach_verdict(evaluation), reach_verdict(evaluation, reason)
+
+    assert whole is not None
+    assert early is not None
+    assert early.sentence == f"{opening}; these are the best examples found until then. {whole.sentence}"

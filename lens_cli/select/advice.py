@@ -1,0 +1,35 @@
+"""The last line of a refusal: the command that would be taken."""
+
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from lens_cli.refusals import list_settings
+from lens_engine.config import PresetName
+from lens_engine.errors import InvalidDataset
+
+_KEPT = ("--output", "--classifier")
+
+
+def advise(error: InvalidDataset, train: Path) -> str:
+    """The command with the options that mend all faults, or else the one that looks at the file."""
+    settings = list_settings(error)
+    if settings:
+        return f"this command has the options: {write_command('quick', settings)}"
+    return f"lens suggest {shlex.quote(str(train))} shows what this file offers, and the command that reads it"
+
+
+def write_command(preset: PresetName, settings: Mapping[str, str] | None = None) -> str:
+    """The command that was given, with more options, a preset and a file for the classifier where they lack."""
+    words = sys.argv[1:]
+    more = [word for name, value in (settings or {}).items() for word in ("--option", f"{name}={value}")]
+    if not _gives("--preset", words):
+        more += ["--preset", preset]
+    if not any(_gives(option, words) for option in _KEPT):
+        more += ["--classifier", "classifier.json"]
+    return shlex.join(["lens", *words, *more])
+
+
+def _gives(option: str, words: list[str]) -> bool:
+    return any(word == option or word.startswith(f"{option}=") for word in words)
