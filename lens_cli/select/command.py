@@ -9,6 +9,7 @@ from rich.console import Console
 from lens_cli.model_options import Device, Dtype, PairCache
 from lens_cli.refusals import EXIT_INTERRUPTED, check_output, refusing
 from lens_engine.config import METHOD_NAMES, MethodName, PresetName
+from lens_engine.errors import Faults
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
 from lens_engine.types import StopReason
@@ -159,8 +160,12 @@ def select(
             check_output(output)
             check_output(classifier, "--classifier")
             check_output(checkpoint, "--checkpoint")
-            asked = read_task_request(template, verbalizer, separator)
-            configs = read_configs(preset, seed, method, option or [], compares=comparisons)
+            faults = Faults()
+            with faults.noting():
+                asked = read_task_request(template, verbalizer, separator)
+            with faults.noting():
+                configs = read_configs(preset, seed, method, option or [], compares=comparisons)
+            faults.refuse()
             first, *_ = configs
             run = SelectionRun.prepare(Sources(train, test, text_column, label_column), asked, configs[first])
             runs = {name: run.with_config(config) for name, config in configs.items()}

@@ -15,12 +15,12 @@ from lens_cli.signals import StopRequest, interruptible
 from lens_cli.views.progress import SelectionBar, selection_bar
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.disk.replace_file import replace_file
-from lens_engine.errors import Faults, NothingSelected
+from lens_engine.errors import Faults, InvalidDataset, NothingSelected
 from lens_engine.language_model.open_model import LanguageModel, open_model
 from lens_engine.metering.progress import Progress
 from lens_engine.pipeline import select_support_examples
 from lens_engine.pricing.estimate import CostEstimate
-from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset
+from lens_engine.reading import BadRows, ParsedDataset, ParsingLimits, parse_dataset
 from lens_engine.reading.columns import LABEL, TEXT
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
@@ -30,7 +30,7 @@ from lens_engine.run.preparation import estimate_costs
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES, remember_pairs
 from lens_engine.task.request import TaskRequest
-from lens_engine.types import StopReason
+from lens_engine.types import Example, StopReason
 
 _KEPT = "what was scored is kept, run the same command again to go on"
 _LOST = "nothing is kept, because the pair cache is off and there is no checkpoint yet"
@@ -45,33 +45,40 @@ class Sources:
     text_column: str | None = None  #: None: `text`, or the column with this name in another case
     label_column: str | None = None
 
-    def read(self) -> "ReadSources":
+    def read(self, faults: Faults) -> "ReadSources":
         """Read both files.
 
+        Args:
+            faults: takes the bad rows, so that the good ones can be looked at for further faults.
+
         Raises:
-            InvalidDataset: the error lists the faults of both files.
+            InvalidDataset: a file cannot be read as a table; the error lists all faults so far.
             OSError: a file cannot be read.
         """
         (text, label), notes = match_columns(self.train, {TEXT: self.text_column, LABEL: self.label_column})
-        faults, dataset, test = Faults(), None, None
-        with faults.noting():
-            dataset = _parse(self.train, text, label, "dataset")
-        if self.test is not None:
-            with faults.noting():
-                test = _parse(self.test, text, label, "test")
-        faults.refuse()
-        assert dataset is not None
-        notes += [f"dataset: {warning}" for warning in dataset.warnings]
-        notes += [f"test: {warning}" for warning in (test.warnings if test is not None else ())]
-        return ReadSources(dataset, test, tuple(notes))
+        rows = dict[str, tuple[Example, ...]]()
+        for field, path in (("dataset", self.train), ("test", self.test)):
+            if path is None:
+                continue
+            try:
+                parsed = _parse(path, text, label, field)
+            except InvalidDataset as error:
+                faults.found.append(error)
+                rows[field] = error.others if isinstance(error, BadRows) else ()
+            else:
+                rows[field] = parsed.examples
+                notes += [f"{field}: {warning}" for warning in parsed.warnings]
+        if not all(rows.values()):
+            faults.refuse()
+        return ReadSources(rows["dataset"], rows.get("test"), tuple(notes))
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSources:
-    """The rows of the files, and what was read although it may surprise."""
+    """The good rows of the files, and what was read although it may surprise."""
 
-    dataset: ParsedDataset
-    test: ParsedDataset | None
+    dataset: tuple[Example, ...]
+    test: tuple[Example, ...] | None
     notes: tuple[str, ...]
 
 
@@ -104,13 +111,16 @@ class SelectionRun:
         """Read the files and refuse what cannot work, before any model is loaded.
 
         Raises:
-            InvalidInput: with the field, and the row if one is to blame.
+            InvalidInput: with the field, and the row if one is to blame; the error lists the faults of both files.
             OSError: a file cannot be read.
         """
-        read = sources.read()
-        task = asked.complete(read.dataset.examples)
-        problem = Problem(task, read.dataset.examples, None if read.test is None else read.test.examples)
-        split = split_examples(problem, config)
+        faults = Faults()
+        read = sources.read(faults)
+        with faults.noting():
+            task = asked.complete(read.dataset)
+            problem = Problem(task, read.dataset, read.test)
+            split = split_examples(problem, config)
+        faults.refuse()
         return cls(problem, config, (*read.notes, *asked.list_defaults(task), *split.notes), split.warnings)
 
     def show_notes(self, console: Console) -> None:

@@ -18,7 +18,7 @@ from lens_engine.errors import InputProblem, InvalidDataset
 from lens_engine.reading.columns import LABEL, TEXT, LabelledColumns
 from lens_engine.reading.content_format import NUM_SNIFFED_BYTES, FileFormat, detect_format
 from lens_engine.reading.csv_rows import read_csv_rows
-from lens_engine.reading.errors import DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
+from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
 from lens_engine.reading.jsonl_rows import read_jsonl_rows
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.parquet_rows import read_parquet_rows
@@ -30,6 +30,7 @@ from lens_engine.reading.value_checks import add_value
 from lens_engine.types import Example
 
 __all__ = [
+    "BadRows",
     "DatasetEmpty",
     "DatasetFormat",
     "DatasetTooLarge",

@@ -1,6 +1,7 @@
 """Errors of an upload that is refused.
 
     lens_engine.errors.InvalidDataset       422  a row, a column or a value is wrong
+    ├── BadRows                             422  some rows cannot be used
     ├── UnsupportedDatasetFormat            415  neither CSV, JSONL nor Parquet
     ├── DatasetTooLarge                     413  more bytes or rows than allowed
     └── DatasetEmpty                        422  fewer than two rows to work with
@@ -8,7 +9,18 @@
 All have `field`, `row` and `problems`, like `InvalidDataset`. No message repeats a text of the upload.
 """
 
+from typing import Any
+
 from lens_engine.errors import InvalidDataset
+from lens_engine.types import Example
+
+
+class BadRows(InvalidDataset):
+    """Some rows cannot be used. `others` are the good ones, for a caller that looks for further faults."""
+
+    def __init__(self, message: str, *, others: tuple[Example, ...] = (), **more: Any) -> None:
+        super().__init__(message, **more)
+        self.others = others
 
 
 class UnsupportedDatasetFormat(InvalidDataset):

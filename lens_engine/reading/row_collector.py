@@ -6,7 +6,7 @@ from typing import Never
 
 from lens_engine.errors import InputProblem, InvalidDataset
 from lens_engine.reading.columns import LabelledColumns, describe_unused
-from lens_engine.reading.errors import DatasetEmpty, DatasetTooLarge
+from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.parsed_dataset import DatasetFormat, ParsedDataset
 from lens_engine.reading.row_sink import RowSink
@@ -79,7 +79,7 @@ class RowCollector(RowSink):
 
     def stop(self, fault: str, *, line: int | None = None) -> Never:
         self.note(None, fault, line=line)
-        self._refuse_rows()
+        self._refuse_rows(is_whole=False)
 
     def skip_columns(self, names: Sequence[str]) -> None:
         """Remember the names of unused columns, for a warning."""
@@ -91,14 +91,14 @@ class RowCollector(RowSink):
 
         Raises:
             DatasetEmpty: fewer than two rows were kept.
-            InvalidDataset: rows are bad; `problems` lists the first.
+            BadRows: rows are bad; `problems` lists the first.
         """
         if not self._examples and self._num_bad == self._num_without_content:
             raise DatasetEmpty(
                 "the dataset has no rows with content; give every row a text and a label", field=self.field
             )
         if self._problems:
-            self._refuse_rows()
+            self._refuse_rows(is_whole=True)
         if len(self._examples) == 1:
             raise DatasetEmpty("the dataset has one row only; selecting examples takes many", field=self.field)
         return ParsedDataset(tuple(self._examples), dataset_format, self._digest.hexdigest(), self._warnings())
@@ -133,12 +133,14 @@ class RowCollector(RowSink):
             )
             raise InvalidDataset(detail, field=f"{self.field}.{self._label}", row=example.row)
 
-    def _refuse_rows(self) -> Never:
+    def _refuse_rows(self, *, is_whole: bool) -> Never:
+        """Refuse the bad rows; `is_whole`: the file was read to its end."""
         first = self._problems[0]
         message = first.detail
         if self._num_bad > 1:
             message = f"{self._num_bad:,} rows cannot be used; the first: {first.detail}"
-        raise InvalidDataset(message, field=first.field, row=first.row, problems=tuple(self._problems))
+        others = tuple(self._examples) if is_whole else ()
+        raise BadRows(message, field=first.field, row=first.row, problems=tuple(self._problems), others=others)
 
     def _warnings(self) -> tuple[str, ...]:
         found = list[str]()

@@ -105,7 +105,7 @@ def test_select_names_the_bad_row(reviews: Path) -> None:
 
 def test_select_lists_the_faults_of_both_files(reviews: Path) -> None:
     test = reviews.with_name("test.csv")
-    test.write_text(reviews.read_text() + "\n,positive")
+    test.write_text(reviews.read_text().replace("film", "play") + "\n,positive")
     reviews.write_text(reviews.read_text() + "\na last one,")
     done = lens("select", str(reviews), *TASK, "--test", str(test))
     assert done.returncode == 2
@@ -115,6 +115,19 @@ def test_select_lists_the_faults_of_both_files(reviews: Path) -> None:
         "  test.text: row 80 (line 82): `text` is blank; write a text or delete the row",
         f"  lens suggest {reviews} shows what this file offers, and the command that reads it",
     ]
+
+
+def test_select_tells_faults_of_labels_beside_bad_rows(reviews: Path) -> None:
+    reviews.write_text(reviews.read_text() + "\na last one,\nloud,Positive")
+    done = lens("select", str(reviews), *TASK)
+    assert done.stderr.startswith("error: 2 faults; the first: row 80 (line 82): `label` is empty")
+    assert "1 row has the label 'Positive' (row 81, line 83), which differs from 'positive' only in case" in done.stderr
+
+
+def test_select_tells_faults_of_template_and_options_together(reviews: Path) -> None:
+    done = lens("select", str(reviews), "--template", "no slots", "--option", "beam_width=3")
+    assert "the template has no {text} slot" in done.stderr
+    assert "options.beam_width: there is no option 'beam_width'; did you mean search.beam_width?" in done.stderr
 
 
 def test_select_reads_columns_by_their_names(reviews: Path) -> None:

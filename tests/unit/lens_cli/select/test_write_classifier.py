@@ -40,7 +40,7 @@ def test_path_that_cannot_be_written_is_refused_with_its_option(name: str, tmp_p
     assert (caught.value.exit_code, caught.value.details) == (EXIT_MENDABLE, ("where: --classifier",))
 
 
-def test_written_files_and_the_next_command_are_named(tmp_path: Path) -> None:
+def test_written_files_and_the_next_command_are_named() -> None:
     console = Console(file=StringIO(), width=300)
     show_files(Path("result.json"), Path("my classifier.json"), console)
     assert isinstance(console.file, StringIO)

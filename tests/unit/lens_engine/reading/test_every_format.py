@@ -3,7 +3,7 @@
 import pytest
 from dataset_uploads import FORMATS, Row, Uploads, to_mappings
 
-from lens_engine.reading import DatasetEmpty, DatasetTooLarge, InvalidDataset, ParsingLimits, parse_inline
+from lens_engine.reading import BadRows, DatasetEmpty, DatasetTooLarge, InvalidDataset, ParsingLimits, parse_inline
 from lens_engine.types import Example
 
 GOOD: list[Row] = [("works well", "good"), ("fell apart", "bad")]
@@ -82,7 +82,7 @@ def test_bad_value_is_refused_with_row_and_column(
     refusal = uploads.refuse_rows([*GOOD, row, ("", "")], written_as)
 
     problem = refusal.problems[0]
-    assert type(refusal) is InvalidDataset
+    assert type(refusal) is BadRows
     assert (refusal.row, refusal.field) == (2, f"{prefix(written_as)}.{column}")
     assert (problem.row, problem.field) == (refusal.row, refusal.field)
     assert words in problem.detail
