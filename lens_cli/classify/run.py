@@ -11,7 +11,7 @@ from rich.text import Text
 from lens_cli.classify.output import PredictedTable, check_suffix, write_predictions
 from lens_cli.classify.partial_file import Origin, PartialFile
 from lens_cli.classify.predicting import BATCH_ROWS, Prediction, predict_rows
-from lens_cli.columns import match_columns
+from lens_cli.columns import find_columns
 from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_MENDABLE, Refusal, check_output
 from lens_cli.signals import StopRequest
 from lens_cli.views.progress import RowBar, row_bar
@@ -84,7 +84,7 @@ class ClassificationRun:
             OSError: a file cannot be read.
         """
         classifier = Classifier.load(paths.classifier)
-        (text_column,), notes = match_columns(paths.texts, {TEXT: text_column})
+        (text_column,), notes = find_columns(paths.texts, {TEXT: text_column})
         rows = read_texts(paths.texts, ParsingLimits.of_own_files(), column=text_column, field="input")
         origin = Origin(
             classifier_sha256=_digest(paths.classifier),

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from lens_cli.columns import match_columns
+from lens_cli.columns import find_columns
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
 from lens_cli.signals import StopRequest, interruptible
 from lens_cli.views.progress import SelectionBar, selection_bar
@@ -55,7 +55,7 @@ class Sources:
             InvalidDataset: a file cannot be read as a table; the error lists all faults so far.
             OSError: a file cannot be read.
         """
-        (text, label), notes = match_columns(self.train, {TEXT: self.text_column, LABEL: self.label_column})
+        (text, label), notes = find_columns(self.train, {TEXT: self.text_column, LABEL: self.label_column})
         rows = dict[str, tuple[Example, ...]]()
         for field, path in (("dataset", self.train), ("test", self.test)):
             if path is None:

@@ -15,6 +15,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from lens_engine.errors import InputProblem, InvalidDataset
+from lens_engine.reading.column_profiles import match_columns
 from lens_engine.reading.columns import LABEL, TEXT, LabelledColumns
 from lens_engine.reading.content_format import NUM_SNIFFED_BYTES, FileFormat, detect_format
 from lens_engine.reading.csv_rows import read_csv_rows
@@ -97,21 +98,24 @@ def read_texts(path: Path, limits: ParsingLimits, *, column: str = TEXT, field: 
     return tuple(rows.rows)
 
 
-def read_examples(path: str | Path, *, text_column: str = TEXT, label_column: str = LABEL) -> list[Example]:
+def read_examples(
+    path: str | Path, *, text_column: str | None = None, label_column: str | None = None
+) -> list[Example]:
     """The labelled texts of a trusted CSV, JSONL or Parquet file.
 
     The file's content decides the format, not its name. Blank rows are left out. `parse_dataset` also returns warnings.
 
     Args:
-        text_column: name of the column of texts.
-        label_column: name of the column of labels.
+        text_column: name of the column of texts; None for `text`, also in another case.
+        label_column: name of the column of labels; None for `label`, also in another case.
 
     Raises:
         InvalidDataset: a column is missing, or a row is bad; the error lists the first bad rows.
         OSError: the file cannot be read.
     """
+    text, label = match_columns(Path(path), {TEXT: text_column, LABEL: label_column})
     limits = ParsingLimits.of_own_files()
-    return list(parse_dataset(Path(path), limits, text_column=text_column, label_column=label_column).examples)
+    return list(parse_dataset(Path(path), limits, text_column=text, label_column=label).examples)
 
 
 def parse_inline(

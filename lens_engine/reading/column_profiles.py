@@ -7,9 +7,12 @@ The profiles are lenient: a value that cannot be read is left out, and reading s
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lens_engine.errors import InvalidDataset
+from lens_engine.reading.columns import match_column
 from lens_engine.reading.content_format import NUM_SNIFFED_BYTES, detect_format
 from lens_engine.reading.text_checks import is_blank
 
@@ -59,6 +62,20 @@ def list_columns(path: Path) -> list[str]:
         InvalidDataset, OSError: as `profile_columns`.
     """
     return list(next(_read_rows(path), {}))
+
+
+def match_columns(path: Path, wanted: Mapping[str, str | None]) -> list[str]:
+    """The names of the columns to read.
+
+    Args:
+        path: a trusted file. If it cannot be read, the usual names are returned: the reader says what is wrong.
+        wanted: for each usual name, the name that was given; None: the usual name, or that name in another case.
+    """
+    found = list[str]()
+    if None in wanted.values():
+        with suppress(InvalidDataset, OSError):
+            found = list_columns(path)
+    return [given or match_column(found, usual) for usual, given in wanted.items()]
 
 
 def profile_columns(path: Path) -> list[ColumnProfile]:

@@ -4,12 +4,11 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from lens_engine.classifier.bag_of_words import estimate_accuracy
 from lens_engine.config import LabelOptions
 from lens_engine.errors import InvalidInput
 from lens_engine.metering.cost import Cost
 from lens_engine.presets import PRESETS
-from lens_engine.pricing.estimate import measure_pace
+from lens_engine.pricing.estimate import estimate_by_words, measure_pace
 from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset
 from lens_engine.reading.column_profiles import profile_columns
 from lens_engine.rows.fit_rows import list_labelled_rows
@@ -21,6 +20,7 @@ from lens_engine.suggestion.columns import ColumnChoice, choose_columns
 from lens_engine.suggestion.labels import tidy_labels
 from lens_engine.suggestion.suggestion import LabelCount, PresetPlan, Suggestion
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
+from lens_engine.task.request import TaskRequest
 
 
 def suggest(
@@ -47,8 +47,9 @@ def suggest(
     columns = choose_columns(profile_columns(Path(path)), text_column, label_column)
     dataset = _parse(Path(path), columns, "dataset")
     test_rows = None if test is None else _parse(Path(test), columns, "test")
-    tidy = tidy_labels(dataset.examples, None if test_rows is None else test_rows.examples, PRESETS["quick"])
-    problem = tidy.problem
+    test_examples = None if test_rows is None else test_rows.examples
+    tidy = tidy_labels(dataset.examples, test_examples, PRESETS["quick"])
+    problem, as_written = tidy.problem, TaskRequest().complete(dataset.examples)
     counts = Counter(example.label for example in dataset.examples)
     found = Suggestion(
         problem=problem,
@@ -59,7 +60,7 @@ def suggest(
         templates=(DEFAULT_TEMPLATE, *OTHER_TEMPLATES),
         options=_write_options(tidy.options),
         plans=_plan_presets(problem),
-        words_accuracy=_estimate_words(problem),
+        words_accuracy=_estimate_words(Problem(as_written, dataset.examples, test_examples), tidy.options),
         warnings=dataset.warnings,
     )
     return found if scorer is None else price_suggestion(found, scorer)
@@ -123,12 +124,11 @@ def _count_rows(rows: SplitRows) -> dict[str, int]:
     }
 
 
-def _estimate_words(problem: Problem) -> float | None:
-    """Test rows are left out, as in a selection."""
-    config = PRESETS["quick"]
+def _estimate_words(problem: Problem, labels: LabelOptions) -> float | None:
+    """The figure of `--estimate` for the same file and the same options; test rows are left out."""
+    config = PRESETS["quick"].model_copy(update={"labels": labels})
     try:
         rows = split_examples(problem, config)
     except InvalidInput:
         return None
-    labelled, task = list_labelled_rows(rows, config.classifier.fit_rows), problem.task
-    return estimate_accuracy([one.text for one in labelled], task.index_labels(labelled), len(task.labels))
+    return estimate_by_words(list_labelled_rows(rows, config.classifier.fit_rows), rows.task)

@@ -54,3 +54,12 @@ def test_columns_are_those_that_are_named(tmp_path: Path) -> None:
     examples = read_examples(path, text_column="Body", label_column="Class")
 
     assert examples == [Example(0, "Sunny", "good"), Example(1, "Rainy", "bad")]
+
+
+def test_columns_are_found_in_another_case_unless_they_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "reviews.csv"
+    path.write_text("Text,LABEL\nSunny,good\nRainy,bad\n")
+
+    assert [example.text for example in read_examples(path)] == ["Sunny", "Rainy"]
+    with pytest.raises(InvalidDataset, match="no column named exactly 'label'"):
+        read_examples(path, label_column="label")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lens_engine import estimate_cost, resolve_config, select_support_examples, suggest
+from lens_engine import Problem, estimate_cost, read_examples, resolve_config, select_support_examples, suggest
 from lens_engine.errors import InvalidDataset, InvalidVerbalizer
 from lens_engine.presets import PRESETS
 from lens_engine.pricing.estimate import measure_pace
@@ -179,3 +179,16 @@ def test_spelling_of_test_rows_needs_options_too(write: Any, tmp_path: Path) -> 
     found = suggest(write(make_rows()), test=test)
     assert found.options == (("labels.casefold", "true"),)
     assert found.lookalikes == ()
+
+
+def test_bag_of_words_has_the_figure_of_an_estimate(write: Any) -> None:
+    noisy = [(f"{text} {'good' if row % 3 else 'bad'}", label) for row, (text, label) in enumerate(make_rows())]
+    rows = [*((text, "Good" if row == 4 else label) for row, (text, label) in enumerate(noisy)), ("one", "odd")]
+    path = write(rows)
+    config = resolve_config("quick", {"labels.casefold": True, "labels.rare": "drop"})
+    examples = read_examples(path)
+    problem = Problem(Task.for_examples(examples), examples)
+
+    estimate = estimate_cost(problem, TableScorer(), config)
+
+    assert suggest(path).words_accuracy == estimate.words_accuracy
