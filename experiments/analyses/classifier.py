@@ -15,6 +15,7 @@ from experiments.plots.strips import Group, Panel, plot_strips
 from experiments.scales import LEAN, PAPER, TINY
 from experiments.table.entries import LETTER, SCRIPTS, Entry
 from experiments.table.report import show_estimate, show_lead
+from lens_engine.classifier.heads import HEAD_KINDS
 from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.presets import overlay_options
 from lens_engine.result import SelectionResult
@@ -39,6 +40,7 @@ _WHOLE: dict[str, Any] = {
 
 ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "search by accuracy": {"search": {"objective": "accuracy"}},
+    "without a bag of words": {"classifier": {"head": "linear"}},
     "the best members alone": {"classifier": {"members": "best"}},
     "random members of the pool": {"classifier": {"members": "random"}},
     "validation and confirmation rows only": {"classifier": {"fit_rows": 0}},
@@ -204,7 +206,7 @@ class ClassifierAnalysis(Analysis[Results]):
         return Table(columns, tuple(lines), "contenders")
 
     def _frontier(self, found: Results) -> Table:
-        columns = ("dataset", "prompts", "argmax", "prior", "linear", "proposed head", "tokens an input")
+        columns = ("dataset", "prompts", *HEAD_KINDS, "proposed head", "tokens an input")
         lines: list[tuple[Value, ...]] = []
         for (dataset, rows), results in found.whole.items():
             reports = [result.classifier for result in results if result.classifier is not None]
@@ -212,7 +214,7 @@ class ClassifierAnalysis(Analysis[Results]):
                 points = [report.frontier[size] for report in reports]
                 heads = {
                     kind: [head.accuracy for point in points for head in point.heads if head.head == kind]
-                    for kind in ("argmax", "prior", "linear")
+                    for kind in HEAD_KINDS
                 }
                 lines.append(
                     (
