@@ -56,17 +56,17 @@ class Refusal(Exception):
 
 
 @contextmanager
-def refusing(advise: Callable[[InvalidDataset], str] | None = None) -> Iterator[None]:
+def refusing(advise: Callable[[InvalidDataset], str | None] | None = None) -> Iterator[None]:
     """Turn errors that a user can understand into refusals. Other errors keep their traceback.
 
     Args:
-        advise: the last line of a refusal of a dataset.
+        advise: the last line of a refusal of a dataset; it may give none.
     """
     try:
         yield
     except InvalidInput as error:
-        hints = (advise(error),) if advise is not None and isinstance(error, InvalidDataset) else ()
-        details = tuple(map(_name_flags, (*_locate(error), *hints)))
+        hint = advise(error) if advise is not None and isinstance(error, InvalidDataset) else None
+        details = tuple(map(_name_flags, (*_locate(error), *([] if hint is None else [hint]))))
         raise Refusal(_name_flags(str(error)), details=details, exit_code=EXIT_MENDABLE) from error
     except (UnknownModel, UnsafeModel, UnreadableModel) as error:
         raise Refusal(str(error), details=("where: --model",), exit_code=EXIT_MENDABLE) from error

@@ -82,7 +82,7 @@ def resolve_config(preset: PresetName = "standard", options: Mapping[str, Any] |
     try:
         return SelectionConfig.model_validate(merged)
     except ValidationError as error:
-        raise refuse_options(error) from error
+        raise refuse_options(error) from None
 
 
 def nest_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def nest_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """
     nested: dict[str, Any] = {}
     for path, value in options.items():
-        *groups, name = path.split(".")
+        *groups, name = path.removeprefix("options.").split(".")
         group = nested
         for part in groups:
             group = group.setdefault(part, {})

@@ -282,7 +282,8 @@ class SelectionResult(Record):
     verdict: Verdict | None = Field(description="What to use, and why; null if nothing was compared.")
     recommended: Classifier | None = Field(
         None,
-        description="The classifier that the verdict recommends, if it is that of a rival or a single prompt.",
+        description="The classifier that the verdict recommends, if it is that of a rival or a single prompt. If the "
+        "verdict recommends a bag of words: that of the best contender with prompts, if it is not the one of Lens.",
     )
     order: Spread | None = Field(description="Accuracy of the same examples in other orders.")
     lead: Lead | None = Field(

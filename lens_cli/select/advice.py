@@ -8,15 +8,19 @@ from pathlib import Path
 from lens_cli.refusals import list_settings
 from lens_engine.config import PresetName
 from lens_engine.errors import InvalidDataset
+from lens_engine.reading import DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
 
+_UNREADABLE = (DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat)
 _KEPT = ("--output", "--classifier")
 
 
-def advise(error: InvalidDataset, train: Path) -> str:
-    """The command with the options that mend all faults, or else the one that looks at the file."""
+def advise(error: InvalidDataset, train: Path) -> str | None:
+    """The command with the options that mend all faults, or else the one that looks at the file, if that can help."""
     settings = list_settings(error)
     if settings:
         return f"this command has the options: {write_command('quick', settings)}"
+    if isinstance(error, _UNREADABLE):
+        return None
     return f"lens suggest {shlex.quote(str(train))} shows what this file offers, and the command that reads it"
 
 

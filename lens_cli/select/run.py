@@ -121,7 +121,7 @@ class SelectionRun:
             problem = Problem(task, read.dataset, read.test)
             split = split_examples(problem, config)
         faults.refuse()
-        return cls(problem, config, (*read.notes, *asked.list_defaults(task), *split.notes), split.warnings)
+        return cls(problem, config, (*read.notes, *asked.list_defaults(split.task), *split.notes), split.warnings)
 
     def show_notes(self, console: Console) -> None:
         for note in self.notes:
@@ -235,11 +235,16 @@ def warn_of_loss(console: Console) -> None:
     console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
 
 
-def show_files(output: Path | None, classifier: Path | None, console: Console) -> None:
+def show_files(result: SelectionResult, output: Path | None, classifier: Path | None, console: Console) -> None:
     """Say which files were written, and the command that uses the classifier."""
-    written = [str(path) for path in (output, classifier) if path is not None]
+    written = [] if output is None else [str(output)]
+    kept = result.usable_classifier
+    if classifier is not None and kept is not None:
+        written.append(f"{classifier} (prompts: {len(kept.prompts)}, head: {kept.head.kind})")
     if written:
         console.print(Text(f"Written: {', '.join(written)}"), soft_wrap=True)
+    if result.verdict is not None and result.verdict.use == "bag_of_words":
+        console.print("A bag of words is not kept: Lens keeps classifiers with prompts.", soft_wrap=True)
     if classifier is not None:
         words = ["lens", "classify", "new.csv", "--classifier", str(classifier), "--output", "predictions.csv"]
         console.print(Text(f"Next: {shlex.join(words)}"), soft_wrap=True)

@@ -40,7 +40,7 @@ def build_examples_table(result: SelectionResult) -> Table:
     title = f"{name[0].upper()}{name[1:]}, in order" if result.examples else "No demonstrations: zero-shot"
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, expand=True)
     if any(example.info_score is not None for example in result.examples):
-        table.caption = "InfoScore: how much the example helps alone; below zero, alone it hinders"
+        table.caption = "InfoScore: how much the example helps alone; many hinder alone (below zero)"
         table.caption_justify = "left"
     table.add_column("#", justify="right")
     table.add_column("row", justify="right")

@@ -68,7 +68,7 @@ def _refuse_other_formats(head: bytes, field: str) -> None:
     for magic, name in _COMPRESSED.items():
         if head.startswith(magic):
             raise UnsupportedDatasetFormat(
-                f"the file is compressed with {name}; send it unpacked, as CSV, JSONL or Parquet", field=field
+                f"the file is compressed with {name}; save it as CSV, JSONL or Parquet", field=field
             )
     for magic, name in _OTHER.items():
         if head.startswith(magic):

@@ -142,7 +142,6 @@ def _without_word(
     elif likeness is None:
         message = (
             f"{count} the label {show_label(label)} ({place}), which has no label word; add the label to the verbalizer"
-            + (", and options.labels.rare leaves it out if it is too rare" if options.rare == "drop" else "")
         )
     else:
         needed = [name for name in likeness.options if not getattr(options, name)]

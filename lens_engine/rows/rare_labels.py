@@ -7,8 +7,10 @@ from typing import Never
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidInput, join_faults
+from lens_engine.rows.problem import Problem
 from lens_engine.rows.quotas import count_labels
 from lens_engine.rows.split_sizes import LabelCounts, SplitSizes, size_splits
+from lens_engine.task.label_forms import find_likeness, fold_labels
 from lens_engine.task.template import Task, Verbalizer
 from lens_engine.task.wording import show_count, show_label
 from lens_engine.types import Example
@@ -71,6 +73,33 @@ def serve_labels(task: Task, dataset: Supply, test: Supply | None, config: Selec
         task = replace(task, verbalizer=Verbalizer({label: task.verbalizer.words[label] for label in kept}))
     dropped = [label for label in shortage.labels if label not in kept]
     return ServedTask(task, sizes, tuple(map(shortage.describe_dropped, dropped)))
+
+
+def leave_out_rare_strangers(problem: Problem, config: SelectionConfig) -> tuple[Problem, tuple[str, ...]]:
+    """With `labels.rare` "drop": the problem without rows of rare labels that have no label word; a warning for each.
+
+    A label that looks like one of the verbalizer is kept: it is meant to be that label.
+    """
+    labels = problem.task.labels
+    known = fold_labels(labels)
+    strangers = [
+        label
+        for label in dict.fromkeys(example.label for example in problem.examples)
+        if label.strip() and label not in labels and find_likeness(label, known) is None
+    ]
+    if config.labels.rare != "drop" or not strangers:
+        return problem, ()
+    shortage = _Shortage([*labels, *strangers], Supply(problem.examples, problem.examples), None, config)
+    kept = shortage.labels
+    while len(kept) >= _LEAST_LABELS and (lacks := shortage.size(kept).find_lacks()):
+        fewest = min(shortage.count(label) for label in lacks)
+        kept = [label for label in kept if label not in lacks or shortage.count(label) > fewest]
+    rare = {label for label in strangers if label not in kept}
+    examples, test = (
+        [example for example in rows if example.label not in rare] for rows in (problem.examples, problem.test or ())
+    )
+    problem = replace(problem, examples=examples, test=None if problem.test is None else test)
+    return problem, tuple(shortage.describe_dropped(label) for label in strangers if label in rare)
 
 
 class _Shortage:

@@ -25,7 +25,7 @@ from lens_engine.rows.cleaning import CleanExamples, clean_examples, drop_leaks
 from lens_engine.rows.label_words import find_mismatches, read_labels
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.quotas import Quotas, count_labels, spread_evenly, take_quotas
-from lens_engine.rows.rare_labels import Supply, serve_labels
+from lens_engine.rows.rare_labels import Supply, leave_out_rare_strangers, serve_labels
 from lens_engine.rows.split_sizes import LabelCounts, SplitSizes, lacks_labels
 from lens_engine.rows.split_warnings import warn_of_sizes, warn_of_texts
 from lens_engine.task.template import Task
@@ -75,7 +75,7 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
             for the labels.
     """
     read = read_labels(problem, config.labels)
-    problem = read.problem
+    problem, strangers = leave_out_rare_strangers(read.problem, config)
     _refuse_mismatches(problem, config)
     train, test, leaked = clean_examples(problem.examples), CleanExamples([], [], []), list[Example]()
     if problem.test is not None:
@@ -92,7 +92,7 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     parts = _cut(train.examples, None if problem.test is None else test.examples, sizes, config)
     sizes_told = warn_of_sizes(sizes, config, is_held_out=problem.test is None)
     told = [
-        (*read.warnings, *served.warnings, *warn_of_texts(train, test, leaked, lines=lines), *sizes_told)
+        (*read.warnings, *strangers, *served.warnings, *warn_of_texts(train, test, leaked, lines=lines), *sizes_told)
         for lines in (False, True)
     ]
     split = SplitRows(

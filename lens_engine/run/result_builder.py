@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from lens_engine import __version__
-from lens_engine.classifier.artefact import TaskRecord
+from lens_engine.classifier.artefact import Classifier, TaskRecord
 from lens_engine.classifier.quality import Accuracy, interval
 from lens_engine.judging.rounding import rounding_nats
 from lens_engine.judging.score import measure_lead, rank_key
@@ -12,8 +12,8 @@ from lens_engine.result import Lead, Provenance, SelectionResult, Spending, Supp
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.split_counts import count_splits
-from lens_engine.run.state import RunState
-from lens_engine.run.verdict import reach_verdict
+from lens_engine.run.state import Evaluation, RunState
+from lens_engine.run.verdict import reach_verdict, recommend
 from lens_engine.run.wording import name_step
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.types import Permutation, StopReason
@@ -56,7 +56,7 @@ def build_result(ending: Ending) -> SelectionResult:
         classifier=evaluation.classifier,
         baselines=evaluation.baselines,
         verdict=verdict,
-        recommended=None if verdict is None else evaluation.rivals.get(verdict.use),
+        recommended=_recommend(evaluation),
         order=evaluation.order,
         lead=lead,
         truncated_prompts=fitted.trimmed,
@@ -65,6 +65,12 @@ def build_result(ending: Ending) -> SelectionResult:
         warnings=_warnings(ending, lead),
         provenance=_provenance(ending),
     ).with_digest()
+
+
+def _recommend(evaluation: Evaluation) -> Classifier | None:
+    """The classifier of a rival or of a single prompt, if it is to be used."""
+    name = recommend(evaluation)
+    return None if name is None else evaluation.rivals.get(name)
 
 
 def _render(ending: Ending) -> tuple[str, ...]:

@@ -49,6 +49,15 @@ def reach_verdict(evaluation: Evaluation, reason: StopReason = StopReason.COMPLE
     )
 
 
+def recommend(evaluation: Evaluation) -> ContenderName | None:
+    """The contender with prompts to use: that of the verdict, unless it is the bag of words; None without a verdict."""
+    entries = _list_entries(evaluation)
+    own = entries.get("classifier")
+    if own is None:
+        return None
+    return _choose([entry for entry in entries.values() if entry.name != "bag_of_words"], own).name
+
+
 def _list_entries(evaluation: Evaluation) -> dict[ContenderName, _Entry]:
     """The classifier first, then its rivals."""
     report, correct = evaluation.classifier, dict(evaluation.correct)

@@ -9,7 +9,7 @@ from rich.console import Console
 from lens_cli.refusals import EXIT_MENDABLE, Refusal, check_output
 from lens_cli.select.run import show_files, write_classifier
 from lens_engine.classifier.artefact import Classifier
-from tests.unit.lens_cli.results import ARTEFACT, make_result
+from tests.unit.lens_cli.results import ARTEFACT, VERDICT, make_result
 
 
 def test_classifier_of_the_result_is_written(tmp_path: Path) -> None:
@@ -42,16 +42,24 @@ def test_path_that_cannot_be_written_is_refused_with_its_option(name: str, tmp_p
 
 def test_written_files_and_the_next_command_are_named() -> None:
     console = Console(file=StringIO(), width=300)
-    show_files(Path("result.json"), Path("my classifier.json"), console)
+    show_files(make_result(), Path("result.json"), Path("my classifier.json"), console)
     assert isinstance(console.file, StringIO)
     assert console.file.getvalue().splitlines() == [
-        "Written: result.json, my classifier.json",
+        f"Written: result.json, my classifier.json (prompts: {len(ARTEFACT.prompts)}, head: {ARTEFACT.head.kind})",
         "Next: lens classify new.csv --classifier 'my classifier.json' --output predictions.csv",
     ]
 
 
 def test_nothing_is_said_of_files_that_were_not_written() -> None:
     console = Console(file=StringIO(), width=300)
-    show_files(None, None, console)
+    show_files(make_result(), None, None, console)
     assert isinstance(console.file, StringIO)
     assert console.file.getvalue() == ""
+
+
+def test_bag_of_words_is_said_not_to_be_kept() -> None:
+    console = Console(file=StringIO(), width=300)
+    verdict = VERDICT.model_copy(update={"use": "bag_of_words"})
+    show_files(make_result(verdict=verdict), None, Path("classifier.json"), console)
+    assert isinstance(console.file, StringIO)
+    assert "A bag of words is not kept" in console.file.getvalue()

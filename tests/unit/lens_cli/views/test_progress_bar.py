@@ -74,7 +74,9 @@ def test_without_terminal_a_stop_is_said_at_once() -> None:
         bar.begin_to_stop()
         bar.show(replace(PROGRESS, tokens_done=30_001))
     assert isinstance(console.file, StringIO)
-    assert console.file.getvalue().splitlines()[-1] == "Stopping after the current batch"
+    assert console.file.getvalue().splitlines()[-1] == (
+        "Stopping after the current batch; Ctrl-C again stops at once, without a result"
+    )
 
 
 def test_progress_does_not_hide_that_a_run_stops() -> None:

@@ -182,3 +182,29 @@ def test_nothing_is_dropped_where_rows_suffice(
     dropping, plain = (split_examples(problem, make_config(labels={"rare": rare})) for rare in ("drop", "reject"))
 
     assert dropping == plain
+
+
+def test_rare_label_without_a_label_word_is_left_out_too(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    examples = make_examples({"negative": 60, "positive": 60, "odd": 3})
+    config = make_config(labels={"rare": "drop"})
+
+    split = split_examples(Problem(task, examples), config)
+
+    assert "the label 'odd' was left out of the task, with 3 rows: it is too rare" in split.warnings
+    assert split.task == task
+    assert {one.label for one in (*split.candidates, *split.test, *split.validation)} == {"negative", "positive"}
+    with pytest.raises(InvalidDataset, match=r"'odd' .*, which has no label word"):
+        split_examples(Problem(task, examples), make_config())
+
+
+@pytest.mark.parametrize("label", ["other", "Positive"])
+def test_label_without_a_label_word_that_is_frequent_or_looks_like_another_is_refused(
+    label: str, task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    rows = 60 if label == "other" else 3
+    examples = make_examples({"negative": 60, "positive": 60, label: rows})
+
+    with pytest.raises(InvalidDataset, match=f"{rows} rows have the label '{label}'"):
+        split_examples(Problem(task, examples), make_config(labels={"rare": "drop"}))

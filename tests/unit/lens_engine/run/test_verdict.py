@@ -10,7 +10,7 @@ from lens_engine.classifier.heads import ArgmaxHead
 from lens_engine.classifier.quality import Quality, interval
 from lens_engine.result import ClassifierReport, FrontierPoint, Verdict
 from lens_engine.run.state import Evaluation
-from lens_engine.run.verdict import reach_verdict
+from lens_engine.run.verdict import reach_verdict, recommend
 from lens_engine.types import StopReason
 
 ROWS = 100
@@ -234,3 +234,18 @@ def test_sentence_of_a_run_that_ended_early_opens_with_the_reason(reason: StopRe
     assert whole is not None
     assert early is not None
     assert early.sentence == f"{opening}; these are the best examples found until then. {whole.sentence}"
+
+
+@pytest.mark.parametrize(("zero_shot", "recommended"), [(hit((0, 90)), "zero_shot"), (hit((0, 60)), "classifier")])
+def test_beside_a_bag_of_words_the_best_contender_with_prompts_is_recommended(
+    zero_shot: tuple[bool, ...], recommended: str
+) -> None:
+    right = {"classifier": hit((0, 80)), "zero_shot": zero_shot, "bag_of_words": hit((0, 99))}
+    cheap = CLASSIFIER.model_copy(update={"tokens_per_input": 10.0})
+    evaluation = Evaluation(classifier=make_report(80, 200.0), correct=right, rivals={"zero_shot": cheap})
+
+    verdict = reach_verdict(evaluation)
+
+    assert verdict is not None
+    assert verdict.use == "bag_of_words"
+    assert recommend(evaluation) == recommended

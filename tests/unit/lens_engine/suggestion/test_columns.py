@@ -109,3 +109,8 @@ def test_distinct_values_are_not_counted_without_bound() -> None:
 def test_columns_without_readable_values_are_named_too(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": ["a"], "weight": [1.5]}), tmp_path / "rows")
     assert [(one.name, one.num_values) for one in profile_columns(tmp_path / "rows")] == [("text", 1), ("weight", 0)]
+
+
+def test_file_with_another_separator_is_told_as_the_reader_does() -> None:
+    with pytest.raises(InvalidDataset, match="looks like semicolon-separated: save it with commas"):
+        choose_columns([ColumnProfile("ID;Text;Label", num_values=9)])
