@@ -2,16 +2,41 @@
 
 import re
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 
-_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_MODEL_NAME = re.compile(r"(?=.{1,100}$)[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
+"""A plain name, or a hub id."""
 _KEY_HASH = re.compile(r"[0-9a-f]{64}")
 _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class _VariablesThenFile(PydanticBaseSettingsSource):
+    """Variables, and the lines of `.env` for other settings.
+
+    By default the JSON objects of both are merged, so a variable could not take away a key or a model of `.env`.
+    """
+
+    def __init__(
+        self,
+        settings_cls: type[BaseSettings],
+        variables: PydanticBaseSettingsSource,
+        file: PydanticBaseSettingsSource,
+    ) -> None:
+        super().__init__(settings_cls)
+        self._variables = variables
+        self._file = file
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        return self._variables.get_field_value(field, field_name)
+
+    def __call__(self) -> dict[str, Any]:
+        return {**self._file(), **self._variables()}
 
 
 class Settings(BaseSettings):
@@ -100,6 +125,17 @@ class Settings(BaseSettings):
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, _VariablesThenFile(settings_cls, env_settings, dotenv_settings), file_secret_settings
+
     @field_validator("database_url")
     @classmethod
     def uses_psycopg(cls, url: str) -> str:
@@ -131,7 +167,9 @@ class Settings(BaseSettings):
     def have_plain_names(cls, models: dict[str, str]) -> dict[str, str]:
         for name in models:
             if not _MODEL_NAME.fullmatch(name):
-                raise ValueError("a model name must have 1 to 100 letters, digits, dots, dashes or underscores")
+                raise ValueError(
+                    "a model name must have 1 to 100 letters, digits, dots, dashes or underscores; it may be a hub id"
+                )
         return models
 
     @model_validator(mode="after")

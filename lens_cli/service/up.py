@@ -3,7 +3,7 @@
 import os
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -13,6 +13,9 @@ from lens_cli.demo.curl_lines import submission_line
 from lens_cli.demo.sample import SAMPLE_SPEC
 from lens_cli.refusals import refusing
 from lens_cli.signals import interruptible
+
+if TYPE_CHECKING:
+    from lens_cli.service.offered_model import OfferedModel
 
 _LOOK_SECONDS = 0.5
 
@@ -24,6 +27,13 @@ def up(
     ] = None,
     host: Annotated[str, typer.Option(help="Address the API listens on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port the API listens on.")] = 8000,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="The only model offered to clients: a bundled name, a folder, a .gguf file, or a Hugging Face hub "
+            "id; default: LENS_ALLOWED_MODELS, without it the bundled model."
+        ),
+    ] = None,
 ) -> None:
     """Run everything on this machine: Postgres, Redis, the API and one worker, until Ctrl-C.
 
@@ -36,8 +46,10 @@ def up(
     folder = (data_dir or default_data_dir()).expanduser().resolve()
     try:
         with refusing(), interruptible():
-            console.print(f"Starting Postgres, Redis, the API and a worker over {folder} …", soft_wrap=True)
-            with running_stack(StackSpec(folder, host, port)) as stack:
+            offered = None if model is None else _find(model, console)
+            console.print(_announce(folder, offered), soft_wrap=True, markup=False)
+            environment = {} if offered is None else offered.environment
+            with running_stack(StackSpec(folder, host, port, environment=environment)) as stack:
                 _greet(stack.url, folder, console)
                 while True:
                     stack.check_alive()
@@ -49,6 +61,18 @@ def up(
 def default_data_dir() -> Path:
     """By the XDG base directory specification."""
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "lens"
+
+
+def _find(model: str, console: Console) -> "OfferedModel":
+    from lens_cli.service.offered_model import OfferedModel
+
+    with console.status(Text(f"Looking at the model {model}")):  # it may be downloaded, and its digest takes seconds
+        return OfferedModel.find(model)
+
+
+def _announce(folder: Path, offered: "OfferedModel | None") -> str:
+    model = "" if offered is None else f" with the model {offered.name}"
+    return f"Starting Postgres, Redis, the API and a worker{model} over {folder} …"
 
 
 def _greet(url: str, folder: Path, console: Console) -> None:

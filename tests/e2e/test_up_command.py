@@ -1,5 +1,6 @@
 """`lens up` and the demonstration: everything comes up, a client is served, and nothing is left."""
 
+import json
 import os
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from lens_cli.demo.sample import NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, SAMPLE_SP
 from lens_cli.demo.show import tell_story
 from lens_cli.refusals import Refusal
 from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_stack
-from lens_engine.testing import TableScorer
+from lens_engine.testing import TableScorer, tiny_causal_lm
 from tests.dispositions import default_signals, ignored_signals
 from tests.e2e.processes import ROOT, is_gone
 from tests.e2e.stack import environment_of
@@ -68,9 +69,9 @@ def background_up(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def start_up(data_dir: Path) -> subprocess.Popen[str]:
+def start_up(data_dir: Path, *options: str) -> subprocess.Popen[str]:
     port = str(find_free_port())
-    arguments = [sys.executable, "-m", "lens_cli", "up", "--data-dir", str(data_dir), "--port", port]
+    arguments = [sys.executable, "-m", "lens_cli", "up", "--data-dir", str(data_dir), "--port", port, *options]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(arguments, cwd=ROOT, text=True, env={**os.environ, "COLUMNS": "200"}, **pipes)
 
@@ -110,6 +111,20 @@ def test_up_started_with_signals_ignored_stops_on_sigterm(background_up: subproc
     assert (background_up.returncode, errors) == (0, "")
     assert printed.endswith("Stopped.\n")
     assert all(is_gone(child) for child in children)
+
+
+def test_up_offers_the_model_that_it_is_given(data_dir: Path, tmp_path: Path) -> None:
+    folder = tiny_causal_lm("gpt2").save(tmp_path / "our-model")
+    with start_up(data_dir, "--model", str(folder)) as up:
+        try:
+            url = wait_for_address(up)
+            models = httpx.get(f"{url}/models").json()["items"]
+            of_children = [child.environ().get("LENS_ALLOWED_MODELS") for child in children_of(up)]
+        finally:
+            up.terminate()
+            up.communicate(timeout=60)
+    assert models == [{"name": "our-model", "is_default": True}]
+    assert of_children.count(json.dumps({"our-model": str(folder)})) == 2  # the API and the worker
 
 
 def test_up_that_is_killed_leaves_nothing_running(up: subprocess.Popen[str]) -> None:

@@ -18,8 +18,14 @@ from app.main import create_app
 from app.settings import Settings
 from lens_cli.application import create_application
 from lens_cli.demo.sample import SAMPLE_SPEC
+from lens_engine import Classifier, Task, Template, Verbalizer, load_scorer
+from lens_engine.classifier.artefact import ModelRecord, Prompt, TaskRecord
+from lens_engine.classifier.fitting import fit_head
+from lens_engine.classifier.heads import HeadKind
 from lens_engine.config import Options, SelectionConfig
-from lens_engine.testing import TableScorer
+from lens_engine.scoring.base import LabelScorer
+from lens_engine.testing import TableScorer, tiny_causal_lm
+from lens_engine.types import Example
 from tests.unit.lens_engine.test_wings import FLOORS
 
 ROOT = Path(__file__).parents[2]
@@ -82,6 +88,21 @@ def option_defaults(options: Options, prefix: str = "") -> dict[str, Any]:
 
 def subclasses(kind: type[AppError]) -> set[type[AppError]]:
     return {kind, *(found for child in kind.__subclasses__() for found in subclasses(child))}
+
+
+def one_prompt_classifier(scorer: LabelScorer, kind: HeadKind) -> Classifier:
+    """Two demonstrations, and a head fitted on their texts. "great" is one token, the other word several."""
+    task = Task(Template("{text} {{It}} was {label}."), Verbalizer({"good": "great", "bad": "not so good"}))
+    examples = [Example(0, "A joy", "good"), Example(1, "A bore", "bad")]
+    prefix = task.render_prefix(examples)
+    log_probs = scorer.score([prefix], [task.render_query(one.text) for one in examples], task.label_spans)
+    return Classifier(
+        task=TaskRecord.of(task),
+        prompts=(Prompt(rows=(0, 1), demonstrations=prefix),),
+        head=fit_head(kind, log_probs, task.index_labels(examples)).head,
+        model=ModelRecord.of(scorer.identity),
+        tokens_per_input=1.0,
+    )
 
 
 def test_newest_entry_of_changelog_is_the_version() -> None:
@@ -150,6 +171,24 @@ def test_python_of_readme_runs(
     assert len(labels) == 2
     assert set(labels) <= {"billing", "delivery", "account", "technical"}
     assert (tmp_path / "classifier.json").is_file()
+
+
+@pytest.mark.parametrize("kind", ["argmax", "prior"])
+def test_python_of_the_api_gives_the_probabilities_of_the_classifier(
+    kind: HeadKind, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (source,) = (block for block in code_blocks(ROOT / "docs/api.md", "python") if "from transformers" in block)
+    monkeypatch.chdir(tmp_path)
+    scorer = load_scorer(str(tiny_causal_lm("llama").save(tmp_path / "models/our-llama")), dtype="float32")
+    classifier = one_prompt_classifier(scorer, kind)
+    classifier.save(tmp_path / "classifier.json")
+    expected = classifier.predict(["I was charged twice for the same order"], scorer).probabilities[0]
+
+    exec(compile(source, "api.md", "exec"), {})
+
+    shown = literal_eval(capsys.readouterr().out.splitlines()[-1])
+    assert list(shown) == list(classifier.labels)
+    assert list(shown.values()) == pytest.approx(expected.tolist(), abs=1e-3)
 
 
 def test_spec_of_the_sample_is_that_of_the_demonstration() -> None:

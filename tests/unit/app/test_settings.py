@@ -1,5 +1,7 @@
 """Validation of settings, and secrecy of their values."""
 
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
@@ -37,6 +39,8 @@ def test_postgres_address_uses_psycopg(scheme: str) -> None:
         ("api_keys", {"plain-key": "alice"}),
         ("api_keys", {"0" * 64: "al ice"}),
         ("allowed_models", {"../etc": "x"}),
+        ("allowed_models", {"a/b/c": "x"}),
+        ("allowed_models", {"a" * 101: "x"}),
         ("allowed_models", {}),
         ("default_model", "other"),
         ("device", "tpu"),
@@ -50,6 +54,11 @@ def test_postgres_address_uses_psycopg(scheme: str) -> None:
 def test_invalid_value_is_refused(name: str, value: object) -> None:
     with pytest.raises(ValidationError):
         make(**{name: value})
+
+
+def test_hub_id_is_a_name_for_clients() -> None:
+    name = "HuggingFaceTB/SmolLM2-135M-Instruct"
+    assert make(allowed_models={name: name}, default_model=name).default_model == name
 
 
 def test_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,3 +85,11 @@ def test_error_hides_the_refused_value() -> None:
 def test_settings_are_frozen() -> None:
     with pytest.raises(ValidationError):
         make().queue_name = "other"  # type: ignore[misc]
+
+
+def test_variable_replaces_the_whole_object_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(".env").write_text(f'LENS_API_KEYS={{"{"a" * 64}": "alice"}}\nLENS_MAX_ROWS=7\n')
+    monkeypatch.setenv("LENS_API_KEYS", f'{{"{"b" * 64}": "bob"}}')
+    settings = Settings()
+    assert (settings.api_keys, settings.max_rows) == ({"b" * 64: "bob"}, 7)

@@ -76,6 +76,7 @@ MENDABLE: list[tuple[str, list[str], str]] = [
     ("option out of range", [*SELECT, "--option", "seed=-1"], "seed must be a whole number"),
     ("unknown model", [*SELECT, "--model", "./nowhere"], "where: --model"),
     ("model that is no folder", [*SELECT, "--model", "./note.txt"], "where: --model"),
+    ("unknown model of the service", ["up", "--model", "./nowhere"], "where: --model"),
     ("unknown device", [*SELECT, "--device", "gpu"], "device 'gpu' is not a torch device"),
     ("unknown number format", [*SELECT, "--dtype", "int8"], "dtype 'int8' is not one of"),
     ("output without a folder", [*SELECT, "--output", "nope/out.json"], "error: the folder nope does not exist"),
@@ -131,6 +132,21 @@ def test_model_folder_that_cannot_be_used_has_exit_code_2(
 
     assert code == 2
     assert "where: --model" in errors
+
+
+@pytest.mark.parametrize("model", ["./nowhere", "nowhere.gguf", "note.txt", "note.gguf", "./pickled", "./model"])
+def test_service_refuses_a_model_in_the_words_of_select(lens: Run, tmp_path: Path, model: str) -> None:
+    make_pickle(tiny_causal_lm("llama").save(tmp_path / "pickled"))
+    remove_tokenizer(tiny_causal_lm("llama").save(tmp_path / "model"))
+    Path("note.gguf").write_text("a note")
+    _, of_select = lens(*SELECT, "--model", model)
+
+    code, errors = lens("up", "--model", model, "--data-dir", "data")
+
+    assert code == 2
+    assert errors.startswith("error: ")
+    assert of_select.endswith(errors)
+    assert not Path("data").exists()
 
 
 def test_taken_port_has_exit_code_2(lens: Run, tmp_path: Path) -> None:
