@@ -111,8 +111,9 @@ class Classifier(Record):
     test: Quality | None = Field(None, description="Quality on the test rows of the selection.")
     logit_bias: dict[str, float] | None = Field(
         None,
-        description="Bias of each label word's first token, with which a plain completion endpoint gives the same "
-        "predictions; null if more than one prompt, the head linear or words, or equal first tokens rule it out.",
+        description="Bias of each label word's token, with which a plain completion endpoint that chooses among these "
+        "tokens gives the same predictions; null if more than one prompt, the head linear or words, or a label word of "
+        "several tokens rules it out.",
     )
 
     @model_validator(mode="after")

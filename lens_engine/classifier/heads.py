@@ -147,12 +147,14 @@ def log_label_shares(gold: IndexArray, num_labels: int) -> FloatArray:
     return np.asarray(np.log(counts / counts.sum()))
 
 
-def logit_bias(head: Head, first_tokens: list[int] | None) -> dict[str, float] | None:
-    """Bias of each label word's first token that gives the head's predictions for one prompt.
+def logit_bias(head: Head, label_tokens: list[int] | None) -> dict[str, float] | None:
+    """Bias of each label word's token that gives the head's predictions for one prompt.
 
-    None if the head is `linear` or `words`, or `first_tokens` is None.
+    An endpoint must choose among these tokens only: a large number added to all biases does that.
+
+    None if the head is `linear` or `words`, or `label_tokens` is None, because a label word has several tokens.
     """
-    if first_tokens is None or isinstance(head, LinearHead | WordsHead):
+    if label_tokens is None or isinstance(head, LinearHead | WordsHead):
         return None
-    biases = head.biases[0] if isinstance(head, PriorHead) else [0.0] * len(first_tokens)
-    return {str(token): bias for token, bias in zip(first_tokens, biases, strict=True)}
+    biases = head.biases[0] if isinstance(head, PriorHead) else [0.0] * len(label_tokens)
+    return {str(token): bias for token, bias in zip(label_tokens, biases, strict=True)}

@@ -19,7 +19,7 @@ from lens_engine.rows.fit_rows import pick_fit_rows
 from lens_engine.rows.splits import SplitRows
 from lens_engine.run.contenders import Contender, count_room
 from lens_engine.scoring.base import Prefix
-from lens_engine.scoring.label_tokens import find_first_tokens
+from lens_engine.scoring.label_tokens import find_tokens
 from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs, Permutation
 
 
@@ -175,7 +175,7 @@ class Classifying:
 
     def _artefact(self, contender: Contender, fitted: SizedHead, point: FrontierPoint) -> Classifier:
         task, scorer = self.run.task, self.meter.scorer
-        first_tokens = find_first_tokens(scorer, task.label_spans)
+        label_tokens = find_tokens(scorer, task.label_spans)
         return Classifier(
             task=TaskRecord.of(task),
             prompts=tuple(
@@ -186,7 +186,7 @@ class Classifying:
             model=ModelRecord.of(scorer.identity),
             tokens_per_input=point.tokens_per_input,
             test=point.test,
-            logit_bias=logit_bias(fitted.head, first_tokens) if fitted.size == 1 else None,
+            logit_bias=logit_bias(fitted.head, label_tokens) if fitted.size == 1 else None,
         )
 
     def _count_tokens(self, prompts: Sequence[Sequence[Example]]) -> float:

@@ -16,11 +16,12 @@ class TokenisingScorer(LabelScorer, Protocol):
         ...
 
 
-def find_first_tokens(scorer: LabelScorer, label_spans: Sequence[str]) -> list[int] | None:
-    """The first token of each label span; None if two are equal, or the scorer does not know its tokens."""
+def find_tokens(scorer: LabelScorer, label_spans: Sequence[str]) -> list[int] | None:
+    """The token of each label span; None if a span has several, two are equal, or the scorer knows no tokens."""
     if isinstance(scorer, RememberingScorer):
         scorer = scorer.computing
     if not isinstance(scorer, TokenisingScorer):
         return None
-    first = [tokens[0] for tokens in scorer.encode_label_spans(label_spans)]
-    return first if len(set(first)) == len(first) else None
+    encoded = scorer.encode_label_spans(label_spans)
+    has_one_each = all(len(tokens) == 1 for tokens in encoded) and len(set(encoded)) == len(encoded)
+    return [tokens[0] for tokens in encoded] if has_one_each else None
