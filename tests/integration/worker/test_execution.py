@@ -78,10 +78,12 @@ def test_a_run_of_the_papers_settings_stores_its_single_prompt(selections: Selec
     run_with(settings, "sound", selection_id)
 
     path = f"/selections/{selection_id}"
-    [prompt] = selections.client.post(f"{path}/render", json={"input": "x", "prompts": "all"}).json()["prompts"]
     best = selections.client.post(f"{path}/render", json={"input": "x"}).json()["prompt"]
-    classifier = selections.client.get(f"{path}/classifier").json()
-    assert (prompt["prompt"], classifier["head"]["kind"]) == (best, "argmax")
+    result = selections.client.get(f"{path}/support-examples").json()
+    classifier = Classifier.model_validate(result["classifier"]["artefact"])
+    [prompt] = classifier.prompts
+    assert best.startswith(prompt.text)
+    assert (len(prompt.rows), classifier.head.kind) == (len(result["examples"]), "argmax")
 
 
 @pytest.mark.parametrize("status", ["running", "succeeded", "failed", "cancelled"])
