@@ -237,7 +237,7 @@ def warn_of_loss(console: Console) -> None:
 
 def show_files(result: SelectionResult, output: Path | None, classifier: Path | None, console: Console) -> None:
     """Say which files were written, and the command that uses the classifier."""
-    written = [] if output is None else [str(output)]
+    written = [] if output is None else [f"{output} (with the single prompt as text: prompt)"]
     kept = result.usable_classifier
     if classifier is not None and kept is not None:
         written.append(f"{classifier} (prompts: {len(kept.prompts)}, head: {kept.head.kind})")

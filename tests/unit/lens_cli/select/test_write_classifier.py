@@ -45,7 +45,8 @@ def test_written_files_and_the_next_command_are_named() -> None:
     show_files(make_result(), Path("result.json"), Path("my classifier.json"), console)
     assert isinstance(console.file, StringIO)
     assert console.file.getvalue().splitlines() == [
-        f"Written: result.json, my classifier.json (prompts: {len(ARTEFACT.prompts)}, head: {ARTEFACT.head.kind})",
+        "Written: result.json (with the single prompt as text: prompt), "
+        f"my classifier.json (prompts: {len(ARTEFACT.prompts)}, head: {ARTEFACT.head.kind})",
         "Next: lens classify new.csv --classifier 'my classifier.json' --output predictions.csv",
     ]
 
