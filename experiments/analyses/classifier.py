@@ -166,7 +166,8 @@ class ClassifierAnalysis(Analysis[Results]):
                 "The single prompt of other readings of the method, with a head:",
             ),
         )
-        return (self._contenders(found), self._frontier(found), *changed, self._costs(found))
+        shown = (self._contenders(found), self._frontier(found), *changed, self._costs(found))
+        return tuple(table for table in shown if table.rows)
 
     def plots(self, found: Results) -> tuple[Plot, ...]:
         panels = [
