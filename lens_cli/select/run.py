@@ -41,7 +41,7 @@ class Sources:
     """The files of a dataset, and the names of their columns."""
 
     train: Path
-    test: Path | None
+    test: Path | None = None
     text_column: str | None = None  #: None: `text`, or the column with this name in another case
     label_column: str | None = None
 

@@ -1,9 +1,8 @@
 """The arguments of `lens select` that carry out a suggestion."""
 
 import shlex
-from dataclasses import dataclass
-from pathlib import Path
 
+from lens_cli.select.run import Sources
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.reading.columns import LABEL, TEXT
 from lens_engine.suggestion.suggestion import Suggestion
@@ -13,14 +12,6 @@ _MAX_WORDS = 20
 that the selection leaves out."""
 
 _CONTINUED = " \\\n  "
-
-
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """The files of a dataset."""
-
-    train: Path
-    test: Path | None = None
 
 
 def write_command(suggestion: Suggestion, sources: Sources, model: str = BUNDLED_MODEL) -> str:

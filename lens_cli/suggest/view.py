@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lens_cli.suggest.arguments import Sources, write_command
+from lens_cli.select.run import Sources
+from lens_cli.suggest.arguments import write_command
 from lens_cli.views.progress import describe_seconds
 from lens_engine.reading.text_checks import show_name, show_names
 from lens_engine.suggestion.suggestion import Suggestion

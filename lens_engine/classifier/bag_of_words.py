@@ -12,7 +12,7 @@ from pydantic import Field
 
 from lens_engine.classifier.log_probs import normalise
 from lens_engine.classifier.quality import gold_losses
-from lens_engine.classifier.regression import Regression, cut_folds, fit_regression
+from lens_engine.classifier.regression import Regression, fit_regression, hold_out
 from lens_engine.types import FloatArray, IndexArray, Record
 
 _INVERSE_L2 = (1.0, 10.0, 100.0)
@@ -131,13 +131,10 @@ def _fit(features: Any, gold: IndexArray, num_labels: int) -> tuple[Regression, 
 
 
 def _hold_out(features: Any, gold: IndexArray, num_labels: int, inverse_l2: float) -> FloatArray:
-    """`[rows, labels]`, class log-probabilities of each row by a fit without the row's fold."""
-    found = np.empty((len(gold), num_labels))
-    for held_out, rest in cut_folds(gold):
-        found[held_out] = _predict(
-            fit_regression(features[rest], gold[rest], num_labels, inverse_l2), features[held_out]
-        )
-    return found
+    def predict(rest: IndexArray, held_out: IndexArray) -> FloatArray:
+        return _predict(fit_regression(features[rest], gold[rest], num_labels, inverse_l2), features[held_out])
+
+    return hold_out(gold, num_labels, predict)
 
 
 def _predict(regression: Regression, features: Any) -> FloatArray:

@@ -22,7 +22,7 @@ from lens_engine.classifier.heads import (
     side_by_side,
 )
 from lens_engine.classifier.quality import gold_losses
-from lens_engine.classifier.regression import INVERSE_L2, cut_folds, fit_regression
+from lens_engine.classifier.regression import INVERSE_L2, fit_regression, hold_out
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
 
 _LEAST_ROWS = 5
@@ -75,14 +75,14 @@ def cross_validate(
     kind: Literal["argmax", "prior"], label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray
 ) -> FloatArray:
     """`[rows]`, loss of each row (nats) under a head that was fitted without the row's fold."""
-    return _hold_out(_FITS[kind], label_log_probs, gold)
+    return _held_out_losses(_FITS[kind], label_log_probs, gold)
 
 
 def cross_validate_linear(
     label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray, inverse_l2: float
 ) -> FloatArray:
     """As `cross_validate`, of `linear` at one strength of L2."""
-    return _hold_out(lambda x, y: _fit_linear(x, y, inverse_l2), label_log_probs, gold)
+    return _held_out_losses(lambda x, y: _fit_linear(x, y, inverse_l2), label_log_probs, gold)
 
 
 def _fit_argmax(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> ArgmaxHead:
@@ -134,14 +134,16 @@ def _fit_linear(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray, i
     )
 
 
-def _hold_out(
+def _held_out_losses(
     fit: Callable[[FloatArray, IndexArray], PromptsHead], label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray
 ) -> FloatArray:
-    losses = np.empty(len(gold))
-    for held_out, rest in cut_folds(gold):
+    """`[rows]`, loss of each row (nats) under a head that was fitted without the row's fold."""
+
+    def predict(rest: IndexArray, held_out: IndexArray) -> FloatArray:
         head = fit(np.asarray(label_log_probs[:, rest], dtype=np.float64), gold[rest])
-        losses[held_out] = gold_losses(head.class_log_probs(label_log_probs[:, held_out]), gold[held_out])
-    return losses
+        return head.class_log_probs(label_log_probs[:, held_out])
+
+    return gold_losses(hold_out(gold, label_log_probs.shape[2], predict), gold)
 
 
 def _rows(matrix: FloatArray) -> tuple[tuple[float, ...], ...]:

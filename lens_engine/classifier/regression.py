@@ -1,7 +1,7 @@
 """Multinomial logistic regression with L2, and the folds of its cross-validation."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -56,6 +56,18 @@ def _threads() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()  # type: ignore[no-untyped-call]
+
+
+def hold_out(gold: IndexArray, num_labels: int, predict: Callable[[IndexArray, IndexArray], FloatArray]) -> FloatArray:
+    """`[rows, labels]`, class log-probabilities of each row by a fit without the row's fold.
+
+    Args:
+        predict: fits on the first rows, and gives the class log-probabilities of the second.
+    """
+    found = np.empty((len(gold), num_labels))
+    for held_out, rest in cut_folds(gold):
+        found[held_out] = predict(rest, held_out)
+    return found
 
 
 def cut_folds(gold: IndexArray) -> Iterator[tuple[IndexArray, IndexArray]]:
