@@ -115,7 +115,7 @@ def join_faults(found: Sequence[InvalidInput]) -> InvalidInput:
     if len(found) == 1:
         return first
     problems = [problem for error in found for problem in error.faults]
-    message = f"{len(found):,} faults; the first: {first}"
+    message = f"{len(problems):,} faults; the first: {first}"
     return type(first)(message, field=first.field, row=first.row, problems=tuple(problems[:_MAX_LISTED]))
 
 

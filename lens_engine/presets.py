@@ -1,6 +1,6 @@
 """Presets: complete configurations, and options laid over a preset."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -86,23 +86,30 @@ def resolve_config(preset: PresetName = "standard", options: Mapping[str, Any] |
 
 
 def nest_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with a dotted name written as options of a group.
+    """The options with a dotted name (`group.name`) written as options of a group.
 
     Raises:
-        InvalidConfig: a name is a value and a group.
+        InvalidConfig: an option is given twice, or a name is a value and a group.
     """
     nested: dict[str, Any] = {}
     for path, value in options.items():
-        *groups, name = path.removeprefix("options.").split(".")
-        group = nested
-        for part in groups:
-            group = group.setdefault(part, {})
-            if not isinstance(group, dict):
-                raise InvalidConfig(f"{path}: {part} is a value, not a group of options", field=f"options.{path}")
-        if isinstance(value, Mapping) and isinstance(group.get(name, {}), dict):
-            value = overlay_options(group.get(name, {}), nest_options(value))
-        group[name] = value
+        name = path.removeprefix("options.") if isinstance(path, str) else path
+        if isinstance(name, str) and name.count(".") == 1:
+            group, name = name.split(".")
+            value = {name: value}
+            name = group
+        below = nested.setdefault(name, {} if isinstance(value, Mapping) else value)
+        if isinstance(value, Mapping) and isinstance(below, dict):
+            _refuse_twice([f"{name}.{inner}" for inner in value if inner in below])
+            below.update(value)
+        elif below is not value:
+            _refuse_twice([name])
     return nested
+
+
+def _refuse_twice(names: Sequence[str]) -> None:
+    for name in names:
+        raise InvalidConfig(f"option {name} is given twice; give it once", field=f"options.{name}")
 
 
 def overlay_options(*trees: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from pathlib import Path
 from lens_cli.refusals import list_settings
 from lens_engine.config import PresetName
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading import DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
+from lens_engine.reading import BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
 
-_UNREADABLE = (DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat)
+_UNREADABLE = (BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat)
 _KEPT = ("--output", "--classifier")
 
 
@@ -19,8 +19,8 @@ def advise(error: InvalidDataset, train: Path) -> str | None:
     settings = list_settings(error)
     if settings:
         return f"this command has the options: {write_command('quick', settings)}"
-    if isinstance(error, _UNREADABLE):
-        return None
+    if isinstance(error, _UNREADABLE) or any(fault.field.startswith("test") for fault in error.faults):
+        return None  # lens suggest would refuse the file too, or does not read it
     return f"lens suggest {shlex.quote(str(train))} shows what this file offers, and the command that reads it"
 
 

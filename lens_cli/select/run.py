@@ -23,6 +23,7 @@ from lens_engine.pricing.estimate import CostEstimate
 from lens_engine.reading import BadRows, ParsedDataset, ParsingLimits, parse_dataset
 from lens_engine.reading.columns import LABEL, TEXT
 from lens_engine.result import SelectionResult
+from lens_engine.rows.label_words import find_unknown_labels
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import FileCheckpointStore
@@ -119,7 +120,10 @@ class SelectionRun:
         with faults.noting():
             task = asked.complete(read.dataset)
             problem = Problem(task, read.dataset, read.test)
-            split = split_examples(problem, config)
+            if faults.found:  # the bad rows are missing wherever rows are counted
+                faults.found += find_unknown_labels(problem, config.labels)
+            else:
+                split = split_examples(problem, config)
         faults.refuse()
         return cls(problem, config, (*read.notes, *asked.list_defaults(split.task), *split.notes), split.warnings)
 

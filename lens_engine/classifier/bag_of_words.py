@@ -3,6 +3,7 @@
 It is the cheap rival of a classifier, and a part of the head `words`.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -19,7 +20,10 @@ _INVERSE_L2 = (1.0, 10.0, 100.0)
 """Grid of the inverse strength of L2; TF-IDF rows have length 1, so it is larger than for standardised features."""
 
 _MOST_TERMS, _MOST_WEIGHTS = 5_000, 100_000
-"""Largest size of a bag of words that a classifier holds: some 100 bytes a term, and 10 bytes a weight."""
+"""Largest size of a bag of words that a classifier holds: some 50 bytes a term, and 15 bytes a weight."""
+
+_MOST_CHARACTERS = 100
+"""Longest term (characters): a text without words counts as one term, whatever its length."""
 
 _DIGITS = 6
 """Significant digits of a number that a classifier holds."""
@@ -28,7 +32,7 @@ _DIGITS = 6
 class WordRegression(Record):
     """Terms with their weights. A term is a word, or two words with a space between them, in lower case."""
 
-    terms: tuple[str, ...] = Field(description="Terms, sorted.")
+    terms: tuple[str, ...] = Field(min_length=1, description="Terms, sorted.")
     idf: tuple[float, ...] = Field(description="Inverse document frequency of each term, smoothed (Scikit-learn).")
     weights: tuple[tuple[float, ...], ...] = Field(
         description="Weights: a list for each label, a number for each term. Features are (1 + log count) * idf, "
@@ -80,11 +84,15 @@ class FittedWords(NamedTuple):
 def fit_bag_of_words(texts: Sequence[str], gold: IndexArray, num_labels: int) -> FittedWords:
     """Fit the most frequent terms, at most 5,000, and at most 100,000 weights; L2 as in `predict_by_words`.
 
+    Terms and their document frequencies are those of all texts; a held-out text has no part in its regression.
+
     Args:
         texts: labelled texts.
         gold: `[texts]`, index of each text's label.
     """
-    vectorizer = _make_vectorizer(max_features=min(_MOST_TERMS, max(_MOST_WEIGHTS // num_labels, 1)))
+    vectorizer = _make_vectorizer(
+        vocabulary=_choose_terms(texts, min(_MOST_TERMS, max(_MOST_WEIGHTS // num_labels, 1)))
+    )
     features = vectorizer.fit_transform(texts)
     regression, held_out = _fit(features, gold, num_labels)
     return FittedWords(WordRegression.of(vectorizer, regression), held_out)
@@ -121,6 +129,19 @@ def _make_vectorizer(**more: Any) -> Any:
     return TfidfVectorizer(  # type: ignore[no-untyped-call]
         ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b|^\W+$", **more
     )
+
+
+def _choose_terms(texts: Sequence[str], most: int) -> list[str]:
+    """The most frequent terms, sorted. Of equally frequent ones, the first in the order of their characters.
+
+    Scikit-learn (`max_features`) sorts by count alone, and ties fall as the processor's instructions have it.
+    """
+    analyse = _make_vectorizer().build_analyzer()
+    counts = Counter(term for text in texts for term in analyse(text))
+    short = [term for term in counts if len(term) <= _MOST_CHARACTERS] or [
+        min(counts, key=lambda term: (len(term), term))
+    ]
+    return sorted(sorted(short, key=lambda term: (-counts[term], term))[:most])
 
 
 def _fit(features: Any, gold: IndexArray, num_labels: int) -> tuple[Regression, FloatArray]:

@@ -16,8 +16,12 @@ class Cost:
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(self.pairs + other.pairs, self.tokens + other.tokens)
 
-    def within(self, max_pairs: int | None) -> "Cost":
-        """The cost cut to a number of pairs, with tokens in proportion; None for no limit."""
+    def within(self, max_pairs: int | None, unpaired: int = 0) -> "Cost":
+        """The cost cut to a number of pairs, with tokens in proportion; None for no limit.
+
+        Args:
+            unpaired: tokens that belong to no pair, such as those of fine-tuning; they are not cut.
+        """
         if max_pairs is None or self.pairs <= max_pairs:
             return self
-        return Cost(max_pairs, round(self.tokens * max_pairs / self.pairs))
+        return Cost(max_pairs, unpaired + round((self.tokens - unpaired) * max_pairs / self.pairs))

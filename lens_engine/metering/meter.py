@@ -57,6 +57,7 @@ class Meter:
     pairs_from_cache: int = 0  #: part of `spent`; includes earlier attempts
     clock: Callable[[], float] = time.monotonic
     _ignores_budget: bool = field(init=False, default=False)
+    _unpaired: int = field(init=False, default=0)  #: tokens spent on other work than pairs, in this attempt
     _started: float = field(init=False)
     _tokens_before: int = field(init=False, default=0)  #: tokens spent in earlier attempts
     _seconds_before: float = field(init=False, default=0.0)
@@ -115,6 +116,7 @@ class Meter:
         reason = self._reason_to_stop(cost)
         if reason is not None:
             raise Stopped(reason)
+        self._unpaired += cost.tokens
         self._count(cost)
 
     @contextmanager
@@ -227,7 +229,9 @@ class Meter:
 
     def _report(self) -> None:
         pace = self.tokens_per_second
-        planned = self.planned.within(self.budget.max_pairs)
+        planned = self.planned
+        if self.spent.pairs:  # before the first pair, a run may be fine-tuning
+            planned = planned.within(self.budget.max_pairs, self._unpaired)
         left = max(planned.tokens - self.spent.tokens, 0)
         self.listener.on_progress(
             Progress(

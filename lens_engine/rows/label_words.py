@@ -45,6 +45,14 @@ def read_labels(problem: Problem, options: LabelOptions) -> ReadLabels:
     return ReadLabels(replace(problem, examples=examples, test=test), tuple(warnings))
 
 
+def find_unknown_labels(problem: Problem, options: LabelOptions) -> list[InvalidInput]:
+    """The labels of rows that have no label word: what can be said of a file of which some rows could not be read."""
+    problem = read_labels(problem, options).problem
+    lenient = options.model_copy(update={"rare": "drop"})
+    found = find_mismatches(problem.task.labels, problem.examples, "dataset", lenient)
+    return found + find_mismatches(problem.task.labels, problem.test or (), "test", lenient)
+
+
 def find_mismatches(
     labels: Sequence[str], examples: Sequence[Example], field: str, options: LabelOptions
 ) -> list[InvalidInput]:

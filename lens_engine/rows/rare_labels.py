@@ -7,7 +7,6 @@ from typing import Never
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidInput, join_faults
-from lens_engine.rows.problem import Problem
 from lens_engine.rows.quotas import count_labels
 from lens_engine.rows.split_sizes import LabelCounts, SplitSizes, size_splits
 from lens_engine.task.label_forms import find_likeness, fold_labels
@@ -75,31 +74,28 @@ def serve_labels(task: Task, dataset: Supply, test: Supply | None, config: Selec
     return ServedTask(task, sizes, tuple(map(shortage.describe_dropped, dropped)))
 
 
-def leave_out_rare_strangers(problem: Problem, config: SelectionConfig) -> tuple[Problem, tuple[str, ...]]:
-    """With `labels.rare` "drop": the problem without rows of rare labels that have no label word; a warning for each.
+def find_rare_strangers(
+    labels: Sequence[str], dataset: Supply, test: Supply | None, config: SelectionConfig
+) -> dict[str, str]:
+    """With `labels.rare` "drop": the labels of rows that have no label word and too few rows, each with a warning.
 
-    A label that looks like one of the verbalizer is kept: it is meant to be that label.
+    A label that looks like one of the verbalizer is not among them: it is meant to be that label.
     """
-    labels = problem.task.labels
+    if config.labels.rare != "drop":
+        return {}
     known = fold_labels(labels)
+    rows = (*dataset.uploaded, *(() if test is None else test.uploaded))
     strangers = [
         label
-        for label in dict.fromkeys(example.label for example in problem.examples)
+        for label in dict.fromkeys(example.label for example in rows)
         if label.strip() and label not in labels and find_likeness(label, known) is None
     ]
-    if config.labels.rare != "drop" or not strangers:
-        return problem, ()
-    shortage = _Shortage([*labels, *strangers], Supply(problem.examples, problem.examples), None, config)
+    shortage = _Shortage([*labels, *strangers], dataset, test, config)
     kept = shortage.labels
     while len(kept) >= _LEAST_LABELS and (lacks := shortage.size(kept).find_lacks()):
         fewest = min(shortage.count(label) for label in lacks)
         kept = [label for label in kept if label not in lacks or shortage.count(label) > fewest]
-    rare = {label for label in strangers if label not in kept}
-    examples, test = (
-        [example for example in rows if example.label not in rare] for rows in (problem.examples, problem.test or ())
-    )
-    problem = replace(problem, examples=examples, test=None if problem.test is None else test)
-    return problem, tuple(shortage.describe_dropped(label) for label in strangers if label in rare)
+    return {label: shortage.describe_dropped(label) for label in strangers if label not in kept}
 
 
 class _Shortage:

@@ -13,19 +13,19 @@ rare_labels      refuses or drops labels with too few rows
 split_warnings   tells what was left out, and which splits are small
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset, InvalidInput, join_faults
 from lens_engine.randomness import make_generator
-from lens_engine.rows.cleaning import CleanExamples, clean_examples, drop_leaks
+from lens_engine.rows.cleaning import clean_examples, drop_leaks
 from lens_engine.rows.label_words import find_mismatches, read_labels
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.quotas import Quotas, count_labels, spread_evenly, take_quotas
-from lens_engine.rows.rare_labels import Supply, leave_out_rare_strangers, serve_labels
+from lens_engine.rows.rare_labels import Supply, find_rare_strangers, serve_labels
 from lens_engine.rows.split_sizes import LabelCounts, SplitSizes, lacks_labels
 from lens_engine.rows.split_warnings import warn_of_sizes, warn_of_texts
 from lens_engine.task.template import Task
@@ -75,12 +75,18 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
             for the labels.
     """
     read = read_labels(problem, config.labels)
-    problem, strangers = leave_out_rare_strangers(read.problem, config)
-    _refuse_mismatches(problem, config)
-    train, test, leaked = clean_examples(problem.examples), CleanExamples([], [], []), list[Example]()
+    problem = read.problem
+    train, test = clean_examples(problem.examples), clean_examples(problem.test or ())
+    supply = Supply(problem.examples, train.examples)
+    test_supply = None if problem.test is None else Supply(problem.test, test.examples)
+    strangers = find_rare_strangers(problem.task.labels, supply, test_supply, config)
+    _refuse_mismatches(_leave_out(problem, strangers), config)
+    leaked = list[Example]()
     if problem.test is not None:
-        test = clean_examples(problem.test)
         train, leaked = drop_leaks(train, test, config)
+    train, test = (
+        replace(rows, examples=[one for one in rows.examples if one.label not in strangers]) for rows in (train, test)
+    )
     served = serve_labels(
         problem.task,
         Supply(problem.examples, train.examples),
@@ -91,8 +97,14 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     _check_keep(task.labels, sizes.quotas, config)
     parts = _cut(train.examples, None if problem.test is None else test.examples, sizes, config)
     sizes_told = warn_of_sizes(sizes, config, is_held_out=problem.test is None)
+    left_out = (*strangers.values(), *served.warnings)
     told = [
-        (*read.warnings, *strangers, *served.warnings, *warn_of_texts(train, test, leaked, lines=lines), *sizes_told)
+        (
+            *read.warnings,
+            *left_out,
+            *warn_of_texts(train, test, leaked, lines=lines),
+            *sizes_told,
+        )
         for lines in (False, True)
     ]
     split = SplitRows(
@@ -113,6 +125,14 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     )
     _check_candidates(split, config)
     return split
+
+
+def _leave_out(problem: Problem, labels: Collection[str]) -> Problem:
+    """The problem without the rows of these labels."""
+    examples, test = (
+        [one for one in rows if one.label not in labels] for rows in (problem.examples, problem.test or ())
+    )
+    return replace(problem, examples=examples, test=None if problem.test is None else test)
 
 
 def _refuse_mismatches(problem: Problem, config: SelectionConfig) -> None:

@@ -50,7 +50,10 @@ def reach_verdict(evaluation: Evaluation, reason: StopReason = StopReason.COMPLE
 
 
 def recommend(evaluation: Evaluation) -> ContenderName | None:
-    """The contender with prompts to use: that of the verdict, unless it is the bag of words; None without a verdict."""
+    """The contender with prompts to use: that of the verdict, unless it is the bag of words.
+
+    None if no classifier was tested.
+    """
     entries = _list_entries(evaluation)
     own = entries.get("classifier")
     if own is None:

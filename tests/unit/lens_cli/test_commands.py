@@ -113,7 +113,6 @@ def test_select_lists_the_faults_of_both_files(reviews: Path) -> None:
     assert done.stderr.splitlines()[1:] == [
         "  where: dataset.label",
         "  test.text: row 80 (line 82): `text` is blank; write a text or delete the row",
-        f"  lens suggest {reviews} shows what this file offers, and the command that reads it",
     ]
 
 

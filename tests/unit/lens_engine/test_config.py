@@ -214,8 +214,20 @@ def test_dotted_names_are_options_of_their_groups() -> None:
 
 
 def test_name_that_is_a_value_and_a_group_is_refused() -> None:
-    with pytest.raises(InvalidConfig, match=r"search\.beam_width: search is a value, not a group of options"):
-        resolve_config("quick", {"search": 3, "search.beam_width": 3})
+    for options in ({"search": 3, "search.beam_width": 3}, {"search.beam_width": 3, "search": 3}):
+        with pytest.raises(InvalidConfig, match="option search is given twice"):
+            resolve_config("quick", options)
+
+
+def test_option_that_is_given_twice_is_refused() -> None:
+    with pytest.raises(InvalidConfig, match=r"option search\.beam_width is given twice"):
+        resolve_config("quick", {"search.beam_width": 3, "search": {"beam_width": 4}})
+
+
+def test_odd_names_of_options_are_refused_in_words() -> None:
+    for options in ({1: 2}, {"a." * 5000 + "b": 1}, {"search": {1: 2}}, {"search.a.b": 1}):
+        with pytest.raises(InvalidConfig):
+            resolve_config("quick", options)  # type: ignore[arg-type]
 
 
 def test_several_wrong_options_are_told_once() -> None:

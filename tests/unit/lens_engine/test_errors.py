@@ -72,7 +72,7 @@ def test_joined_faults_have_the_first_ones_class_and_list_all() -> None:
 
     assert type(joined) is InvalidDataset
     assert (str(joined), joined.field, joined.row) == (
-        "2 faults; the first: 2 rows cannot be used",
+        "3 faults; the first: 2 rows cannot be used",
         "dataset.text",
         0,
     )

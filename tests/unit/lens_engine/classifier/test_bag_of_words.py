@@ -115,4 +115,16 @@ def test_size_of_a_bag_of_words_is_limited(labels: int, terms: int) -> None:
 def test_most_frequent_terms_are_kept() -> None:
     texts = [f"w{row} seldom{row}" for row in range(6_000)] + ["often"] * 3
 
-    assert "often" in fit_bag_of_words(texts, np.arange(len(texts)) % 2, 2).regression.terms
+    terms = fit_bag_of_words(texts, np.arange(len(texts)) % 2, 2).regression.terms
+
+    assert "often" in terms
+    assert "seldom0" in terms  # of equally frequent terms, the first by their characters
+    assert "w999" not in terms
+
+
+def test_long_terms_are_left_out() -> None:
+    texts = [f"{'!' * 4_000}{mark}" for mark in "!?.;,:"] * 3
+    found = fit_bag_of_words([*texts, "so"], np.arange(19) % 2, 2)
+
+    assert found.regression.terms == ("so",)
+    assert len(fit_bag_of_words(texts, np.arange(18) % 2, 2).regression.terms) == 1

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -208,3 +209,30 @@ def test_label_without_a_label_word_that_is_frequent_or_looks_like_another_is_re
 
     with pytest.raises(InvalidDataset, match=f"{rows} rows have the label '{label}'"):
         split_examples(Problem(task, examples), make_config(labels={"rare": "drop"}))
+
+
+def test_test_rows_decide_too_whether_a_label_without_a_word_is_rare(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    config = make_config(labels={"rare": "drop"})
+    examples = make_examples({"negative": 60, "positive": 60, "odd": 2})
+    test = [replace(one, text=f"test {one.text}") for one in make_examples({"negative": 9, "positive": 9, "odd": 4})]
+    test += [Example(90, "once", "only here")]
+
+    split = split_examples(Problem(task, examples, test), config)
+
+    assert "the label 'odd' was left out of the task, with 2 rows and 4 test rows: it is too rare" in split.warnings
+    assert (
+        "the label 'only here' was left out of the task, with 0 rows and 1 test row: it is too rare" in split.warnings
+    )
+
+
+def test_text_that_also_has_a_rare_label_is_set_aside(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    examples = make_examples({"negative": 60, "positive": 60})
+    torn = [*examples, Example(200, examples[0].text, "odd")]
+
+    split = split_examples(Problem(task, torn), make_config(labels={"rare": "drop"}))
+
+    assert split.conflicting_texts == 1
