@@ -67,8 +67,8 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     Raises:
         InvalidVerbalizer: a label has a label word but no example, or two labels are the same label under
             `labels.strip` and `labels.casefold`.
-        InvalidDataset: a label has no label word, and is not left out as too rare; or a text is in both dataset and test rows, and
-            `splits.leaked_rows` is "reject".
+        InvalidDataset: a label has no label word, and is not left out as too rare; or a text is in both dataset and
+            test rows, and `splits.leaked_rows` is "reject".
         ClassTooSmall: labels have fewer examples than the splits and their quotas need, and `labels.rare` is
             "reject"; the error lists the labels and the numbers that they need.
         InvalidConfig: filtering keeps fewer examples than a permutation needs, or an option makes a split too small
