@@ -1,6 +1,6 @@
 """Presets: complete configurations, and options laid over a preset."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -100,16 +100,13 @@ def nest_options(options: Mapping[str, Any]) -> dict[str, Any]:
             name = group
         below = nested.setdefault(name, {} if isinstance(value, Mapping) else value)
         if isinstance(value, Mapping) and isinstance(below, dict):
-            _refuse_twice([f"{name}.{inner}" for inner in value if inner in below])
+            twice = next((f"{name}.{inner}" for inner in value if inner in below), None)
             below.update(value)
-        elif below is not value:
-            _refuse_twice([name])
+        else:
+            twice = None if below is value else name
+        if twice is not None:
+            raise InvalidConfig(f"option {twice} is given twice; give it once", field=f"options.{twice}")
     return nested
-
-
-def _refuse_twice(names: Sequence[str]) -> None:
-    for name in names:
-        raise InvalidConfig(f"option {name} is given twice; give it once", field=f"options.{name}")
 
 
 def overlay_options(*trees: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Labels with too few rows for the splits: how many rows they need, and the task without them."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Never
 
@@ -64,8 +64,7 @@ def serve_labels(task: Task, dataset: Supply, test: Supply | None, config: Selec
         if config.labels.rare == "reject":
             shortage.refuse()
         shortage.check_options(kept)
-        fewest = min(shortage.count(label) for label in lacks)
-        kept = [label for label in kept if label not in lacks or shortage.count(label) > fewest]
+        kept = shortage.drop_rarest(kept, lacks)
         if len(kept) < _LEAST_LABELS:
             shortage.refuse()
     if len(kept) < len(task.labels):
@@ -91,10 +90,9 @@ def find_rare_strangers(
         if label.strip() and label not in labels and find_likeness(label, known) is None
     ]
     shortage = _Shortage([*labels, *strangers], dataset, test, config)
-    kept = shortage.labels
+    kept = list(shortage.labels)
     while len(kept) >= _LEAST_LABELS and (lacks := shortage.size(kept).find_lacks()):
-        fewest = min(shortage.count(label) for label in lacks)
-        kept = [label for label in kept if label not in lacks or shortage.count(label) > fewest]
+        kept = shortage.drop_rarest(kept, lacks)
     return {label: shortage.describe_dropped(label) for label in strangers if label not in kept}
 
 
@@ -115,6 +113,11 @@ class _Shortage:
     def count(self, label: str) -> int:
         """Rows of a label in the dataset, or in the test rows if there are fewer."""
         return min([self._available[label], *([] if self._test_available is None else [self._test_available[label]])])
+
+    def drop_rarest(self, kept: Sequence[str], lacks: Collection[str]) -> list[str]:
+        """The labels without those of `lacks` that have the fewest rows."""
+        fewest = min(self.count(label) for label in lacks)
+        return [label for label in kept if label not in lacks or self.count(label) > fewest]
 
     def check_options(self, kept: Sequence[str]) -> None:
         """

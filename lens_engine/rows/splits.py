@@ -13,7 +13,7 @@ rare_labels      refuses or drops labels with too few rows
 split_warnings   tells what was left out, and which splits are small
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -80,7 +80,7 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     supply = Supply(problem.examples, train.examples)
     test_supply = None if problem.test is None else Supply(problem.test, test.examples)
     strangers = find_rare_strangers(problem.task.labels, supply, test_supply, config)
-    _refuse_mismatches(_leave_out(problem, strangers), config)
+    _refuse_mismatches(problem.without_labels(strangers), config)
     leaked = list[Example]()
     if problem.test is not None:
         train, leaked = drop_leaks(train, test, config)
@@ -97,16 +97,8 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     _check_keep(task.labels, sizes.quotas, config)
     parts = _cut(train.examples, None if problem.test is None else test.examples, sizes, config)
     sizes_told = warn_of_sizes(sizes, config, is_held_out=problem.test is None)
-    left_out = (*strangers.values(), *served.warnings)
-    told = [
-        (
-            *read.warnings,
-            *left_out,
-            *warn_of_texts(train, test, leaked, lines=lines),
-            *sizes_told,
-        )
-        for lines in (False, True)
-    ]
+    labels_told = (*read.warnings, *strangers.values(), *served.warnings)
+    told = [(*labels_told, *warn_of_texts(train, test, leaked, lines=lines), *sizes_told) for lines in (False, True)]
     split = SplitRows(
         task=task,
         quotas=sizes.quotas,
@@ -125,14 +117,6 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     )
     _check_candidates(split, config)
     return split
-
-
-def _leave_out(problem: Problem, labels: Collection[str]) -> Problem:
-    """The problem without the rows of these labels."""
-    examples, test = (
-        [one for one in rows if one.label not in labels] for rows in (problem.examples, problem.test or ())
-    )
-    return replace(problem, examples=examples, test=None if problem.test is None else test)
 
 
 def _refuse_mismatches(problem: Problem, config: SelectionConfig) -> None:

@@ -1,7 +1,7 @@
 """Labels that look alike become one, and labels with too few rows are left out."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lens_engine.config import LabelOptions, SelectionConfig
 from lens_engine.errors import InvalidInput
@@ -36,10 +36,8 @@ def tidy_labels(examples: Sequence[Example], test: Sequence[Example] | None, con
     rare = _find_rare(problem, config.model_copy(update={"labels": LabelOptions(rare="drop")}))
     if rare:
         options = options.model_copy(update={"rare": "drop"})
-        kept, kept_test = (
-            [one for one in rows if one.label not in rare] for rows in (problem.examples, problem.test or ())
-        )
-        problem = Problem(request.complete(kept), kept, None if test is None else kept_test)
+        problem = problem.without_labels(rare)
+        problem = replace(problem, task=request.complete(problem.examples))
     return TidyLabels(problem, _group_lookalikes(examples), rare, options)
 
 
