@@ -14,6 +14,7 @@ from lens_cli.classify.predicting import BATCH_ROWS, Prediction, predict_rows
 from lens_cli.columns import find_columns
 from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_MENDABLE, Refusal, check_output
 from lens_cli.signals import StopRequest
+from lens_cli.views.notes import show_note
 from lens_cli.views.progress import RowBar, row_bar
 from lens_engine.classifier.artefact import Classifier
 from lens_engine.reading import ParsingLimits, TextRow, read_texts
@@ -113,7 +114,7 @@ class ClassificationRun:
                     f"{len(partial.predictions):,} of {len(self.rows):,} rows were classified by an earlier run"
                 )
             for note in notes:
-                console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
+                show_note(note, console)
             with row_bar(console) as bar, request.listening(bar.begin_to_stop):
                 bar.wait(f"Loading {self.classifier.model.model}")
                 scorer = open_scorer()

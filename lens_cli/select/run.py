@@ -12,6 +12,7 @@ from rich.text import Text
 from lens_cli.columns import find_columns
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
 from lens_cli.signals import StopRequest, interruptible
+from lens_cli.views.notes import show_note
 from lens_cli.views.progress import SelectionBar, selection_bar
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.disk.replace_file import replace_file
@@ -129,7 +130,7 @@ class SelectionRun:
 
     def show_notes(self, console: Console) -> None:
         for note in self.notes:
-            console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
+            show_note(note, console)
 
     def with_config(self, config: SelectionConfig) -> "SelectionRun":
         """The same rows with other options.
@@ -236,7 +237,7 @@ def write_result(result: SelectionResult, path: Path) -> None:
 def warn_of_loss(console: Console) -> None:
     """Say that the run will leave no file."""
     note = "no file will be written; add --classifier classifier.json to keep the classifier"
-    console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
+    show_note(note, console)
 
 
 def show_files(result: SelectionResult, output: Path | None, classifier: Path | None, console: Console) -> None:
@@ -259,7 +260,7 @@ def write_classifier(result: SelectionResult, path: Path, console: Console) -> b
     classifier = result.usable_classifier
     if classifier is None:
         note = f"the run ended before it made a classifier; {path} was not written"
-        console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
+        show_note(note, console)
     else:
         classifier.save(path)
     return classifier is not None

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from lens_cli.select.run import Sources
 from lens_cli.suggest.arguments import write_command
+from lens_cli.views.notes import show_note
 from lens_cli.views.progress import describe_seconds
 from lens_engine.reading.text_checks import show_name, show_names
 from lens_engine.suggestion.suggestion import Suggestion
@@ -47,7 +48,7 @@ def _show_columns(suggestion: Suggestion, console: Console) -> None:
         _say(console, f"        could hold labels too: {show_names(columns.possible_labels)} (--label-column)")
     for warning in suggestion.warnings:
         if not warning.startswith(_TOLD):
-            console.print(Text.assemble(("note: ", "yellow"), warning), soft_wrap=True)
+            show_note(warning, console)
 
 
 def _show_labels(suggestion: Suggestion, console: Console) -> None:
@@ -113,7 +114,7 @@ def _show_presets(suggestion: Suggestion, console: Console) -> None:
         if plan.refusal is not None:
             _say(console, f"{plan.preset} cannot be used: {plan.refusal}")
     for warning in plans[0].warnings:
-        console.print(Text.assemble(("note: ", "yellow"), f"{plans[0].preset}: {warning}"), soft_wrap=True)
+        show_note(f"{plans[0].preset}: {warning}", console)
 
 
 def _head(console: Console, title: str) -> None:
