@@ -8,6 +8,9 @@ an approximation (Juravsky et al., "Hydragen", 2024, use it for a shared prefix)
 import torch
 from torch import Tensor
 
+_MOST_SCORES = 1 << 26
+"""Scores that `attend_portable` computes at a time: 256 MiB. Those of a prefix of 6,000 tokens may need 20 GiB."""
+
 
 def attend(
     query: Tensor, key: Tensor, value: Tensor, *, scaling: float, causal: bool = False, mask: Tensor | None = None
@@ -32,18 +35,31 @@ def attend(
 def attend_portable(
     query: Tensor, key: Tensor, value: Tensor, *, scaling: float, causal: bool = False, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """`attend` in plain operations, scores in float32; for devices without a kernel that returns the log-sum-exp."""
+    """`attend` in plain operations, for devices without a kernel that returns the log-sum-exp.
+
+    Scores are in float32 from the first product on: in bfloat16 a product of 700 is rounded by 2, and in float16 one
+    above 65,504 is infinite. Queries are taken in blocks, so that the memory for the scores is bounded.
+    """
     group = query.shape[1] // key.shape[1]
     key, value = (tensor.repeat_interleave(group, dim=1) for tensor in (key, value))
-    scores = (query @ key.transpose(-1, -2)).float() * scaling  # [batch, heads, queries, keys]
-    if causal:
-        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
-        scores = scores.masked_fill(hidden, float("-inf"))
-    if mask is not None:
-        scores = scores + mask.float()
-    normalisers = torch.logsumexp(scores, dim=-1)
-    weights = torch.exp(scores - normalisers.unsqueeze(-1))
-    return weights.to(value.dtype) @ value, normalisers
+    key = key.float().transpose(-1, -2)
+    num_queries, num_keys = query.shape[2], key.shape[-1]
+    block = max(1, _MOST_SCORES // max(1, key.shape[0] * key.shape[1] * num_keys))
+    outputs, normalisers = [], []
+    for start in range(0, max(1, num_queries), block):
+        rows = slice(start, start + block)
+        scores = (query[:, :, rows].float() * scaling) @ key  # [batch, heads, queries of the block, keys]
+        if causal:
+            places = torch.arange(max(num_queries, num_keys), device=key.device)
+            hidden = places[:num_keys] > places[:num_queries][rows].unsqueeze(-1)
+            scores = scores.masked_fill(hidden, float("-inf"))
+        if mask is not None:
+            scores = scores + mask[:, :, rows].float()
+        normaliser = torch.logsumexp(scores, dim=-1)
+        weights = torch.exp(scores - normaliser.unsqueeze(-1))
+        outputs.append(weights.to(value.dtype) @ value)
+        normalisers.append(normaliser)
+    return torch.cat(outputs, dim=2), torch.cat(normalisers, dim=2)
 
 
 def merge(own: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> Tensor:

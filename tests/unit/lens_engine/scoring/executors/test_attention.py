@@ -35,6 +35,42 @@ def test_portable_attention_is_torchs_own() -> None:
     torch.testing.assert_close(output, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("size_of_values", [3.0, 6.0])
+def test_portable_attention_in_16_bits_is_rounded_no_more_than_torchs(
+    dtype: torch.dtype, size_of_values: float
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    drawn = (size_of_values * torch.randn(1, 4, 64, 64, generator=generator) for _ in range(3))
+    narrow = [tensor.to(dtype) for tensor in drawn]
+    exact = [tensor.double() for tensor in narrow]
+    scores = (exact[0] * 64**-0.5) @ exact[1].mT
+    expected = torch.softmax(scores, dim=-1) @ exact[2]
+    of_torch = nn.functional.scaled_dot_product_attention(*narrow)
+
+    output, normalisers = attend_portable(*narrow, scaling=64**-0.5)
+
+    rounding = (of_torch.double() - expected).abs().max()
+    assert (output.double() - expected).abs().max() <= 2 * rounding
+    torch.testing.assert_close(normalisers.double(), torch.logsumexp(scores, dim=-1), rtol=0, atol=1e-3)
+
+
+def test_portable_attention_in_float16_does_not_overflow() -> None:
+    query = torch.full((1, 1, 1, 64), 40.0, dtype=torch.float16)
+    output, normalisers = attend_portable(query, query, query, scaling=0.125)
+    assert output.isfinite().all()
+    assert normalisers.item() == 64 * 40 * 40 * 0.125
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_portable_attention_in_blocks_is_that_at_once(monkeypatch: pytest.MonkeyPatch, causal: bool) -> None:
+    mask = torch.zeros(2, 1, 7, 7).masked_fill(torch.ones(7, 7).tril(-5).bool(), float("-inf"))
+    whole = attend_portable(*heads(7, 7), scaling=0.3, causal=causal, mask=mask)
+    monkeypatch.setattr("lens_engine.scoring.executors.attention._MOST_SCORES", 2 * 4 * 7 * 3)
+    for got, wanted in zip(attend_portable(*heads(7, 7), scaling=0.3, causal=causal, mask=mask), whole, strict=True):
+        torch.testing.assert_close(got, wanted)
+
+
 def test_merging_two_passes_is_attention_over_all_keys() -> None:
     query, key, value = heads(4, 10)
     first = attend_portable(query, key[:, :, :3], value[:, :, :3], scaling=0.3)
