@@ -54,6 +54,11 @@ class LabelTrie:
             node = self.parents[node]
         return tuple(reversed(nodes))
 
+    def ancestry(self) -> list[list[bool]]:
+        """Whether one fed node is on the path to another, or is the other  # [nodes fed, nodes fed]."""
+        fed = range(1, self.num_nodes)
+        return [[other in path for other in fed] for path in (set(self.path(node)) for node in fed)]
+
     def chains(self) -> tuple[tuple[int, ...], ...]:
         """Paths to the nodes without children; together the paths visit every node. ((),) if no token is fed."""
         inner = set(self.parents)

@@ -68,6 +68,11 @@ def merge(own: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> Tensor:
     return torch.lerp(own[0], other[0], share)
 
 
+def merge_into(own: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> None:
+    """`merge`, written into the output of `own`."""
+    own[0].lerp_(other[0], torch.sigmoid(other[1] - own[1]).unsqueeze(-1).to(own[0].dtype))
+
+
 def _attend_flash_cpu(
     query: Tensor, key: Tensor, value: Tensor, scaling: float, causal: bool, mask: Tensor | None
 ) -> tuple[Tensor, Tensor]:

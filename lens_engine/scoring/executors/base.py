@@ -13,6 +13,9 @@ from lens_engine.scoring.labels import LabelTrie
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.types import LabelLogProbs
 
+_NORMALISED_ROWS = 1024
+"""Rows of logits normalised at a time: 0.6 GB in float32 with 150,000 tokens in the vocabulary."""
+
 ExecutorName = Literal["packed", "cached", "plain"]
 
 
@@ -74,18 +77,19 @@ class Executor(Protocol):
         ...
 
 
-def read_log_probs(logits: Tensor, rows: NDArray[np.int64], tokens: NDArray[np.int64]) -> NDArray[np.float32]:
-    """log softmax(logits[rows])[tokens], in float32 over the whole vocabulary, copied to the host.
+def read_log_probs(logits: Tensor, reads: Tensor) -> Tensor:
+    """log softmax(logits)[row, token] of each read, in float32 over the whole vocabulary, on the device  # [reads].
+
+    Rows are normalised in blocks, because the sum over the vocabulary needs a copy of its rows.
 
     Args:
         logits: `[positions, vocabulary]`.
-        rows: `[reads]`, the position of each read.
-        tokens: `[reads]`, the token of each read.
+        reads: `[2, reads]`, row and token of each read.
     """
-    normalisers = torch.logsumexp(logits.float(), dim=-1)  # [positions]
-    index = torch.from_numpy(np.stack([rows, tokens])).to(logits.device)
-    read: NDArray[np.float32] = (logits[index[0], index[1]].float() - normalisers[index[0]]).cpu().numpy()
-    return read
+    blocks = [torch.logsumexp(block.float(), dim=-1) for block in torch.split(logits, _NORMALISED_ROWS)]
+    normalisers = torch.cat(blocks)  # [positions]
+    rows, tokens = reads
+    return logits[rows, tokens].float() - normalisers[rows]
 
 
 def sum_label_words(reads: NDArray[np.float32], trie: LabelTrie) -> LabelLogProbs:

@@ -1,20 +1,21 @@
 """The packed executor: one flat row without padding; each prefix once, then its queries, which do not see each other.
 
 The model runs over one long row in which positions restart in every prompt. Attention is replaced by a
-registered function. It attends twice, to the prompt's prefix and to the token's own segment, and merges
-the two passes by their log-sum-exp. All other operations of a decoder layer act on single tokens, so the
+registered function. It attends to the prompt's prefix and to the token's own segment, and merges the
+passes by their log-sum-exp. All other operations of a decoder layer act on single tokens, so the
 numbers equal those of prompts run one at a time.
 
 This is right only for models that mix tokens by plain softmax attention alone. `refuse_unknown` refuses
 other kinds of attention, and the self-check at loading finds any other mixing of tokens.
 """
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from lens_engine.scoring.executors.base import (
@@ -26,10 +27,11 @@ from lens_engine.scoring.executors.base import (
 )
 from lens_engine.scoring.executors.head import float32_logits
 from lens_engine.scoring.executors.held_prefixes import HeldPrefixes, KeyValues
-from lens_engine.scoring.executors.layout import PackedInputs, lay_out
+from lens_engine.scoring.executors.layout import Layouts, PackedInputs
 from lens_engine.scoring.executors.packed_attention import PackedExecutionError
 from lens_engine.scoring.executors.packing import Forward, plan
-from lens_engine.scoring.executors.varlen import AttendSequences, choose_kernel
+from lens_engine.scoring.executors.transfer import download
+from lens_engine.scoring.executors.varlen import AttendSequences, UnsupportedHeads, choose_kernel
 from lens_engine.types import LabelLogProbs
 
 ATTENTION_NAME = "lens_packed"
@@ -39,6 +41,8 @@ _ALONE_FROM = {"cpu": 128}
 """Least length of a prefix that gets its own forward (tokens). Shorter forwards are slow, above all on CUDA."""
 
 _HELD_BYTES = 512 << 20
+
+_log = logging.getLogger(__name__)
 
 
 class PackedExecutor:
@@ -54,15 +58,24 @@ class PackedExecutor:
         """`kernel` attends to concatenated sequences; None uses torch's kernel if the device has it."""
         self._model = model
         self._counters = counters
-        weights = next(model.parameters())
-        self._device, self._dtype = weights.device, weights.dtype
-        self._kernel = kernel or choose_kernel(self._device, self._dtype)
-        self._alone_from = _ALONE_FROM.get(self._device.type)
+        self._weights = next(model.parameters())
+        self._kernel = kernel or choose_kernel(self._weights.device, self._weights.dtype)
+        self._alone_from = _ALONE_FROM.get(self._weights.device.type)
         self._held = HeldPrefixes(_HELD_BYTES)
 
     def run(self, work: Workload, budget: int) -> LabelLogProbs:
+        try:
+            return self._run(work, budget)
+        except UnsupportedHeads as error:
+            _log.warning("packed attention runs without its kernel, which may be much slower: %s", error)
+            self._kernel = None
+        return self._run(work, budget)
+
+    def _run(self, work: Workload, budget: int) -> LabelLogProbs:
+        """Each forward is laid out while the device computes the one before, and its reads are fetched later still."""
         reads = work.new_reads()
         kept = self._find_held(work)
+        layouts = Layouts(work, self._weights, self._kernel)
         forwards = plan(
             work.prefix_lengths,
             work.query_lengths,
@@ -71,13 +84,18 @@ class PackedExecutor:
             alone_from=self._alone_from,
             held=kept.keys(),
         )
+        waiting: Callable[[], None] | None = None
         with float32_logits(self._model), _packed_attention_on(self._model):
             for forward in forwards:
-                inputs = lay_out(forward, work, self._device, self._dtype, kept, self._kernel)
+                inputs = layouts.lay_out(forward, kept)
                 logits = self._forward(inputs)
-                if inputs.pairs:
-                    self._read(logits, inputs, work, reads)
+                started = self._start_reading(logits, inputs, reads)
+                if waiting is not None:
+                    waiting()
+                waiting = started
                 self._hold(forward, work, kept)
+        if waiting is not None:
+            waiting()
         return sum_label_words(reads, work.trie)
 
     def release(self) -> bool:
@@ -99,11 +117,13 @@ class PackedExecutor:
                 kept.pop(group.prefix, None)
 
     def _forward(self, inputs: PackedInputs) -> Tensor:
-        ids = torch.from_numpy(inputs.ids).to(self._device).unsqueeze(0)  # [1, tokens]
-        positions = torch.from_numpy(inputs.positions).to(self._device).unsqueeze(0)
-        keep = torch.from_numpy(inputs.label_positions).to(self._device)
+        ids = inputs.ids.unsqueeze(0)  # [1, tokens]
         outputs = self._model(
-            input_ids=ids, position_ids=positions, use_cache=False, logits_to_keep=keep, packed_layout=inputs.layout
+            input_ids=ids,
+            position_ids=inputs.positions.unsqueeze(0),
+            use_cache=False,
+            logits_to_keep=inputs.label_positions,
+            packed_layout=inputs.layout,
         )
         self._counters.count_forward(ids)
         if inputs.layout.num_calls == 0:
@@ -111,13 +131,19 @@ class PackedExecutor:
         logits: Tensor = outputs.logits[0]
         return logits
 
-    def _read(self, logits: Tensor, inputs: PackedInputs, work: Workload, reads: np.ndarray) -> None:
-        """Write the reads of each segment's pair from `logits  # [segments * nodes, vocabulary]`."""
-        nodes, tokens = np.array(work.trie.flat_reads, np.int64).T
-        first_rows = np.arange(len(inputs.pairs))[:, None] * work.trie.num_nodes  # [segments, 1]
-        values = read_log_probs(logits, (first_rows + nodes).ravel(), np.tile(tokens, len(inputs.pairs)))
-        prefixes, queries = np.array(inputs.pairs).T
-        reads[prefixes, queries] = values.reshape(len(inputs.pairs), -1)
+    def _start_reading(
+        self, logits: Tensor, inputs: PackedInputs, reads: NDArray[np.float32]
+    ) -> Callable[[], None] | None:
+        """Queue the reading of `logits  # [segments * nodes, vocabulary]`; the function returned writes to `reads`."""
+        prefixes, queries = inputs.pairs
+        if not len(queries):
+            return None
+        fetch = download(read_log_probs(logits, inputs.reads))
+
+        def write() -> None:
+            reads[prefixes, queries] = fetch().reshape(len(queries), -1)
+
+        return write
 
 
 @contextmanager

@@ -9,9 +9,12 @@ A long prefix may have its own forward. Then the bits of its keys and values do 
 and the keys and values held from an earlier call can replace feeding it again.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+
+import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +32,6 @@ class Forward:
     """One run of the model over `num_tokens` tokens."""
 
     groups: tuple[Group, ...]
-    num_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Segment:
-    prefix: int
-    query: int | None  #: None for the segment of the prefix itself
     num_tokens: int
 
 
@@ -58,22 +54,18 @@ def plan(
         alone_from: least length (tokens) of a prefix that has its own forward; None: no prefix has one.
         held: the long prefixes whose keys and values are held, so that they are not fed.
     """
+    stream = _Stream(prefix_lengths, query_lengths, tail, alone_from)
+    alone = [index for index in np.flatnonzero(stream.is_alone).tolist() if index not in held and query_lengths]
     forwards: list[Forward] = []
-    pending: list[_Segment] = []
-    num_pending = 0
-    for segment in _stream(prefix_lengths, query_lengths, tail):
-        if segment.query is None and alone_from is not None and segment.num_tokens >= alone_from:
-            if segment.prefix not in held:
-                group = Group(segment.prefix, (), feeds_prefix=True, keeps_prefix=True)
-                forwards.append(Forward((group,), segment.num_tokens))
-            continue
-        if num_pending and num_pending + segment.num_tokens > budget:
-            forwards.append(_close(pending, num_pending, continued=segment))
-            pending, num_pending = [], 0
-        pending.append(segment)
-        num_pending += segment.num_tokens
-    if pending:
-        forwards.append(_close(pending, num_pending, continued=None))
+    start = 0
+    while start < stream.num_segments:
+        end = stream.cut(start, budget)
+        while alone and stream.rows[alone[0]] <= end:
+            prefix = alone.pop(0)
+            group = Group(prefix, (), feeds_prefix=True, keeps_prefix=True)
+            forwards.append(Forward((group,), prefix_lengths[prefix]))
+        forwards.append(Forward(tuple(stream.group(start, end)), stream.count_tokens(start, end)))
+        start = end
     return tuple(forwards)
 
 
@@ -87,26 +79,45 @@ def ideal_tokens(prefix_lengths: Sequence[int], query_lengths: Sequence[int], *,
     return sum(prefix_lengths) + len(prefix_lengths) * (sum(query_lengths) + tail * len(query_lengths))
 
 
-def _stream(prefix_lengths: Sequence[int], query_lengths: Sequence[int], tail: int) -> Iterator[_Segment]:
-    order = order_by_length(query_lengths)
-    for prefix, length in enumerate(prefix_lengths):
-        if not order:
-            return
-        yield _Segment(prefix, None, length)
-        for query in order:
-            yield _Segment(prefix, query, query_lengths[query] + tail)
+class _Stream:
+    """All segments in the order of the work: each prefix, unless it goes alone, and then its queries, shortest first.
 
+    Sums of lengths are made once for the whole stream, so that a forward is cut by a search and not token by token.
+    """
 
-def _close(segments: Sequence[_Segment], num_tokens: int, continued: _Segment | None) -> Forward:
-    """A forward of `segments`; `continued` is the segment that comes next in the stream."""
-    prefixes = dict.fromkeys(segment.prefix for segment in segments)
-    groups = tuple(
-        Group(
-            prefix=prefix,
-            queries=tuple(s.query for s in segments if s.prefix == prefix and s.query is not None),
-            feeds_prefix=any(s.prefix == prefix and s.query is None for s in segments),
-            keeps_prefix=continued is not None and continued.query is not None and continued.prefix == prefix,
-        )
-        for prefix in prefixes
-    )
-    return Forward(groups, num_tokens)
+    def __init__(
+        self, prefix_lengths: Sequence[int], query_lengths: Sequence[int], tail: int, alone_from: int | None
+    ) -> None:
+        self._order = order_by_length(query_lengths)
+        prefixes = np.array(prefix_lengths, np.int64)
+        suffixes = np.array([query_lengths[query] + tail for query in self._order], np.int64)
+        self.is_alone = np.zeros(len(prefixes), bool) if alone_from is None else prefixes >= alone_from
+        lengths = np.hstack([prefixes[:, None], np.tile(suffixes, (len(prefixes), 1))])  # [prefixes, 1 + queries]
+        is_fed = np.full(lengths.shape, len(self._order) > 0)
+        is_fed[self.is_alone, 0] = False
+        self._sums = np.concatenate([[0], np.cumsum(lengths[is_fed])])  # tokens before each segment
+        #: index of the first segment of each prefix, and the number of segments
+        self.rows: list[int] = np.concatenate([[0], np.cumsum(is_fed.sum(axis=1))]).tolist()
+
+    @property
+    def num_segments(self) -> int:
+        return len(self._sums) - 1
+
+    def count_tokens(self, start: int, end: int) -> int:
+        return int(self._sums[end] - self._sums[start])
+
+    def cut(self, start: int, budget: int) -> int:
+        """End of the forward that begins at `start`: as many segments as fit, and at least one that has tokens."""
+        before = self._sums[start]
+        fitting = np.searchsorted(self._sums, before + budget, side="right") - 1
+        least = np.searchsorted(self._sums, before, side="right")
+        return min(int(max(fitting, least)), self.num_segments)
+
+    def group(self, start: int, end: int) -> Iterator[Group]:
+        """The segments from `start` to `end` by prefix."""
+        first = bisect_right(self.rows, start) - 1
+        for prefix in range(first, bisect_left(self.rows, end)):
+            row, next_row = self.rows[prefix], self.rows[prefix + 1]
+            has_own = not self.is_alone[prefix]
+            queries = self._order[max(0, start - row - has_own) : min(end, next_row) - row - has_own]
+            yield Group(prefix, tuple(queries), bool(has_own and start <= row), keeps_prefix=end < next_row)

@@ -93,4 +93,5 @@ def read_rows(logits: Tensor, rows: Sequence[Row], kept: NDArray[np.int64], read
     ]
     row_index, position, token, prefix, query, read = np.array(wanted, np.int64).T
     flat = row_index * len(kept) + np.searchsorted(kept, position)
-    reads[prefix, query, read] = read_log_probs(logits.flatten(0, 1), flat, token)
+    index = torch.from_numpy(np.stack([flat, token])).to(logits.device)
+    reads[prefix, query, read] = read_log_probs(logits.flatten(0, 1), index).cpu().numpy()

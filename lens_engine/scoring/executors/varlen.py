@@ -1,14 +1,12 @@
-"""Attention over concatenated sequences of different lengths: no padding, one kernel call for a whole row.
+"""Attention over concatenated sequences of different lengths: no padding, one kernel call for many sequences.
 
-On CUDA in 16 bits torch has the kernel (`torch.nn.attention.varlen`, FlashAttention-2). Its signature has
-changed between releases, so this module inspects the signature.
+On CUDA in 16 bits torch has the kernel: FlashAttention-2, as `aten::_flash_attention_forward`. It is the operator
+under `torch.nn.attention.varlen` and `scaled_dot_product_attention`. Its positional arguments have been the same
+since torch 2.10, whereas the signature of `varlen_attn` has changed in every release.
 """
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,9 +17,16 @@ _LEAST_CAPABILITY = (8, 0)
 """Least compute capability of the card: FlashAttention-2 needs Ampere."""
 
 
+class UnsupportedHeads(RuntimeError):
+    """The kernel does not support the size of the model's heads."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """The ranges of each sequence's queries and keys: sequence i has those from ends[i] to ends[i + 1]."""
+    """The ranges of each sequence's queries and keys: sequence i has those from ends[i] to ends[i + 1].
+
+    Every sequence has a key: attention over no keys has no value.
+    """
 
     query_ends: Tensor  #: [sequences + 1] int32
     key_ends: Tensor  #: [sequences + 1] int32
@@ -30,13 +35,11 @@ class Sequences:
 
     @classmethod
     def of(cls, query_lengths: Sequence[int], key_lengths: Sequence[int], device: torch.device) -> "Sequences":
-        """Every key length must be positive: attention over no keys has no value."""
-        return cls(
-            _ends(query_lengths, device),
-            _ends(key_lengths, device),
-            max(query_lengths, default=0),
-            max(key_lengths, default=0),
+        """Sequences of these lengths; every key length must be positive."""
+        query_ends, key_ends = (
+            torch.tensor([0, *lengths]).cumsum(0).to(device, torch.int32) for lengths in (query_lengths, key_lengths)
         )
+        return cls(query_ends, key_ends, max(query_lengths, default=0), max(key_lengths, default=0))
 
 
 AttendSequences = Callable[[Tensor, Tensor, Tensor, Sequences, float, bool], tuple[Tensor, Tensor]]
@@ -48,9 +51,11 @@ def choose_kernel(device: torch.device, dtype: torch.dtype) -> AttendSequences |
     """torch's kernel if it runs on this device and dtype, else None."""
     if device.type != "cuda" or dtype not in (torch.bfloat16, torch.float16):
         return None
-    if torch.cuda.is_available() and torch.cuda.get_device_capability(device) < _LEAST_CAPABILITY:
+    if torch.version.hip is not None or not hasattr(torch.ops.aten, "_flash_attention_forward"):
+        return None  # ROCm pads the log-sum-exp
+    if torch.cuda.is_available() and not _has_flash(device):
         return None
-    return attend_varlen if {"return_aux", "scale"} <= _parameters() else None
+    return attend_varlen
 
 
 def takes_heads(query: Tensor, value: Tensor) -> bool:
@@ -62,40 +67,32 @@ def takes_heads(query: Tensor, value: Tensor) -> bool:
 def attend_varlen(
     query: Tensor, key: Tensor, value: Tensor, sequences: Sequences, scaling: float, causal: bool
 ) -> tuple[Tensor, Tensor]:
-    """`AttendSequences` by torch's flash kernel."""
-    from torch.nn.attention.varlen import AuxRequest, varlen_attn
+    """`AttendSequences` by torch's flash kernel.
 
-    options: dict[str, Any] = {"return_aux": AuxRequest(lse=True), "scale": scaling}
-    if causal:
-        options |= {"window_size": (-1, 0)} if "window_size" in _parameters() else {"is_causal": True}
-    if key.shape[1] != query.shape[1]:
-        if "enable_gqa" in _parameters():
-            options["enable_gqa"] = True
-        else:
-            key, value = (t.repeat_interleave(query.shape[1] // key.shape[1], dim=1) for t in (key, value))
-    output, normalisers = varlen_attn(
-        query.contiguous(),
-        key.contiguous(),
-        value.contiguous(),
+    Heads may share keys and values without copies. Tokens and heads may have any strides, if the entries of a head are
+    neighbours.
+    """
+    output, normalisers, *_ = torch.ops.aten._flash_attention_forward(
+        _with_neighbours(query),
+        _with_neighbours(key),
+        _with_neighbours(value),
         sequences.query_ends,
         sequences.key_ends,
         sequences.longest_query,
         sequences.longest_key,
-        **options,
+        0.0,  # dropout
+        causal,
+        False,  # whether to return the mask, for debugging
+        scale=scaling,
     )
-    # The kernel returns [heads, tokens]; the documentation of some releases says [tokens, heads].
-    return output, normalisers.T if normalisers.shape == (query.shape[1], query.shape[0]) else normalisers
+    return output, normalisers.T  # the kernel gives [heads, tokens]
 
 
-def _ends(lengths: Sequence[int], device: torch.device) -> Tensor:
-    return torch.tensor([0, *lengths], device=device).cumsum(0).to(torch.int32)
+def _with_neighbours(heads: Tensor) -> Tensor:
+    return heads if heads.stride(-1) == 1 else heads.contiguous()
 
 
-@cache
-def _parameters() -> frozenset[str]:
-    """Parameter names of torch's `varlen_attn`; empty if this torch has no such function."""
-    try:
-        from torch.nn.attention.varlen import varlen_attn
-    except ImportError:
-        return frozenset()
-    return frozenset(inspect.signature(varlen_attn).parameters)
+def _has_flash(device: torch.device) -> bool:
+    """Whether this build of torch has the kernel, and the card runs it."""
+    is_built = torch.backends.cuda.is_flash_attention_available()
+    return is_built and torch.cuda.get_device_capability(device) >= _LEAST_CAPABILITY

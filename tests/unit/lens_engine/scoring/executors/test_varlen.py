@@ -1,10 +1,13 @@
 """The way through a kernel that takes sequences end to end, with plain operations in the kernel's place."""
 
-from typing import NoReturn
+import itertools
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from transformers import AttentionInterface
 
@@ -28,19 +31,57 @@ PREFIXES = ((11, 12, 13, 14, 15), (), tuple(range(20, 43)), (50,))
 QUERIES = ((1, 2, 3), (4,), tuple(range(60, 77)))
 
 
-def attend_sequences_portable(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, sequences: Sequences, scaling: float, causal: bool
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """`AttendSequences` in plain operations, one sequence at a time."""
+def flash_attention_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    query_ends: Tensor,
+    key_ends: Tensor,
+    longest_query: int,
+    longest_key: int,
+    dropout: float,
+    is_causal: bool,
+    return_debug_mask: bool,
+    *,
+    scale: float | None = None,
+    **others: object,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The operator in plain operations, with the demands that the CUDA kernel makes of its arguments."""
+    assert not dropout
+    assert not return_debug_mask
+    assert not any(others.values())
+    assert scale is not None
+    for heads, ends, longest in ((query, query_ends, longest_query), (key, key_ends, longest_key)):
+        lengths = ends.diff().tolist()
+        assert (ends.dtype, ends.is_contiguous(), ends[0].item()) == (torch.int32, True, 0)
+        assert ends[-1].item() == len(heads)
+        assert longest == max(lengths)
+        assert heads.stride(-1) == 1
+    assert min(key_ends.diff().tolist()) > 0
+    assert not query.shape[-1] % 8
+    assert query.shape[1] % key.shape[1] == 0
+    assert key.shape == value.shape
     outputs, normalisers = [], []
-    query_ends, key_ends = sequences.query_ends.tolist(), sequences.key_ends.tolist()
-    for index in range(len(query_ends) - 1):
-        queries, keys = slice(*query_ends[index : index + 2]), slice(*key_ends[index : index + 2])
-        heads = (tensor.transpose(0, 1).unsqueeze(0) for tensor in (query[queries], key[keys], value[keys]))
-        output, normaliser = attend_portable(*heads, scaling=scaling, causal=causal)
+    for queries, keys in zip(_slices(query_ends), _slices(key_ends), strict=True):
+        heads_first = (tensor.float().transpose(0, 1)[None] for tensor in (query[queries], key[keys], value[keys]))
+        output, normaliser = attend_portable(*heads_first, scaling=scale, causal=is_causal)
         outputs.append(output[0].transpose(0, 1))
-        normalisers.append(normaliser[0].transpose(0, 1))
-    return torch.cat(outputs), torch.cat(normalisers)
+        normalisers.append(normaliser[0])
+    nothing = torch.empty(0)
+    return torch.cat(outputs).to(query.dtype), torch.cat(normalisers, dim=1), nothing, nothing, nothing
+
+
+def _slices(ends: Tensor) -> list[slice]:
+    return [slice(*pair) for pair in itertools.pairwise(ends.tolist())]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _operator_on_processors() -> Iterator[None]:
+    """torch has the operator for CUDA only; with this, all of the path but the kernel runs on a processor."""
+    library: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    library.impl("_flash_attention_forward", flash_attention_forward, "CPU")
+    yield
+    library._destroy()
 
 
 @pytest.mark.parametrize("architecture", ["gpt2", "llama", "qwen3"])
@@ -52,7 +93,7 @@ def test_scores_by_sequences_equal_plain_ones(architecture: TinyArchitecture, tr
     work = Workload(PREFIXES, QUERIES, trie)
     counters = TokenCounters()
     with torch.inference_mode():
-        packed = PackedExecutor(model, counters, kernel=attend_sequences_portable).run(work, budget)
+        packed = PackedExecutor(model, counters, kernel=attend_varlen).run(work, budget)
         plain = PlainExecutor(model, TokenCounters()).run(work, 1)
 
     np.testing.assert_allclose(packed, plain, rtol=0, atol=1e-4)
@@ -62,13 +103,32 @@ def test_scores_by_sequences_equal_plain_ones(architecture: TinyArchitecture, tr
 def test_sequences_attend_to_their_own_keys_only() -> None:
     query, key, value = (torch.randn(7, 2, 8, generator=torch.Generator().manual_seed(seed)) for seed in range(3))
     together = Sequences.of([3, 4], [3, 4], CPU)
-    output, normalisers = attend_sequences_portable(query, key, value, together, 0.3, True)
+    output, normalisers = attend_varlen(query, key, value, together, 0.3, True)
 
-    alone, normaliser = attend_sequences_portable(query[3:], key[3:], value[3:], Sequences.of([4], [4], CPU), 0.3, True)
+    alone, normaliser = attend_varlen(query[3:], key[3:], value[3:], Sequences.of([4], [4], CPU), 0.3, True)
     torch.testing.assert_close(output[3:], alone)
     torch.testing.assert_close(normalisers[3:], normaliser)
     assert together.query_ends.tolist() == [0, 3, 7]
     assert (together.query_ends.dtype, together.longest_key) == (torch.int32, 4)
+
+
+def test_operator_of_this_torch_has_the_arguments_of_the_call() -> None:
+    schema = torch.ops.aten._flash_attention_forward.default._schema
+    by_place = [(one.name, str(one.type)) for one in schema.arguments if not one.kwarg_only]
+    assert by_place == [
+        ("query", "Tensor"),
+        ("key", "Tensor"),
+        ("value", "Tensor"),
+        ("cum_seq_q", "Optional[Tensor]"),
+        ("cum_seq_k", "Optional[Tensor]"),
+        ("max_q", "int"),
+        ("max_k", "int"),
+        ("dropout_p", "float"),
+        ("is_causal", "bool"),
+        ("return_debug_mask", "bool"),
+    ]
+    assert "scale" in [one.name for one in schema.arguments if one.kwarg_only]
+    assert [one.name for one in schema.returns][:2] == ["output", "softmax_logsumexp"]
 
 
 @pytest.mark.parametrize("key_value_heads", [4, 2])
@@ -90,18 +150,15 @@ def test_heads_of_unusual_size_are_not_the_kernels(query_size: int, value_size: 
     assert takes_heads(torch.empty(1, 2, 5, query_size), torch.empty(1, 2, 5, value_size)) == is_taken
 
 
-def test_model_with_unsupported_heads_is_packed_without_kernel() -> None:
+def test_model_with_unsupported_heads_is_packed_without_kernel(caplog: pytest.LogCaptureFixture) -> None:
     AttentionInterface.register(ATTENTION_NAME, packed_attention)
     model = tiny_causal_lm("llama", head_dim=12).model
     work = Workload(PREFIXES, QUERIES, BRANCHING)
     with torch.inference_mode():
-        packed = PackedExecutor(model, TokenCounters(), kernel=refuse_heads).run(work, 60)
+        packed = PackedExecutor(model, TokenCounters(), kernel=attend_varlen).run(work, 60)
         plain = PlainExecutor(model, TokenCounters()).run(work, 1)
     np.testing.assert_allclose(packed, plain, rtol=0, atol=1e-4)
-
-
-def refuse_heads(*_: object) -> NoReturn:
-    raise AssertionError("the kernel was called")
+    assert "does not take heads of 12" in caplog.text
 
 
 @pytest.mark.parametrize(
