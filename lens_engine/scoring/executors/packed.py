@@ -58,6 +58,7 @@ class PackedExecutor:
         """`kernel` attends to concatenated sequences; None uses torch's kernel if the device has it."""
         self._model = model
         self._counters = counters
+        self._attention = _AttentionSwitch(model)
         self._weights = next(model.parameters())
         self._kernel = kernel or choose_kernel(self._weights.device, self._weights.dtype)
         self._alone_from = _ALONE_FROM.get(self._weights.device.type)
@@ -85,7 +86,7 @@ class PackedExecutor:
             held=kept.keys(),
         )
         waiting: Callable[[], None] | None = None
-        with float32_logits(self._model), _packed_attention_on(self._model):
+        with float32_logits(self._model), self._attention.on():
             for forward in forwards:
                 inputs = layouts.lay_out(forward, kept)
                 logits = self._forward(inputs)
@@ -146,24 +147,45 @@ class PackedExecutor:
         return write
 
 
-@contextmanager
-def _packed_attention_on(model: Any) -> Iterator[None]:
-    """A context in which the model uses `packed_attention`; afterwards it has its own attention function again.
+class _AttentionSwitch:
+    """Gives the model `packed_attention` for a while. transformers' own switch walks all modules at every turn."""
 
-    Raises:
-        PackedExecutionError: the architecture does not take another attention function.
-    """
-    if not model._supports_attention_backend:
-        raise PackedExecutionError("the architecture does not look up its attention function")
-    layer_types = getattr(model.config.get_text_config(), "layer_types", None) or ()
-    others = {kind for kind in layer_types if kind != "full_attention"}
-    if others:
-        raise PackedExecutionError(f"layers of type {', '.join(sorted(others))} are not full attention")
-    original = model.config._attn_implementation
-    model.set_attn_implementation(ATTENTION_NAME)
-    try:
-        if model.config._attn_implementation != ATTENTION_NAME:  # transformers only warns, and keeps its own function
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._own: list[tuple[Any, str | None]] | None = None  #: the model's configs, and what each had before
+
+    @contextmanager
+    def on(self) -> Iterator[None]:
+        """A context in which the model uses `packed_attention`; afterwards it has its own attention function again.
+
+        Raises:
+            PackedExecutionError: the architecture does not take another attention function.
+        """
+        if self._own is None:
+            self._own = self._find_own()
+        for config, _ in self._own:
+            config._attn_implementation_internal = ATTENTION_NAME
+        try:
+            yield
+        finally:
+            for config, own in self._own:
+                config._attn_implementation_internal = own
+
+    def _find_own(self) -> list[tuple[Any, str | None]]:
+        """The configs that transformers' switch changes, with their own attention functions."""
+        model = self._model
+        if not model._supports_attention_backend:
+            raise PackedExecutionError("the architecture does not look up its attention function")
+        layer_types = getattr(model.config.get_text_config(), "layer_types", None) or ()
+        others = {kind for kind in layer_types if kind != "full_attention"}
+        if others:
+            raise PackedExecutionError(f"layers of type {', '.join(sorted(others))} are not full attention")
+        configs = {id(module.config): module.config for module in model.modules() if hasattr(module, "config")}
+        before = [(config, config._attn_implementation) for config in configs.values()]
+        model.set_attn_implementation(ATTENTION_NAME)
+        changed = [(config, own) for config, own in before if config._attn_implementation != own]
+        for config, own in changed:
+            config._attn_implementation_internal = own
+        if all(config is not model.config for config, _ in changed):  # transformers only warns, and keeps its own
             raise PackedExecutionError("the architecture did not take the registered attention function")
-        yield
-    finally:
-        model.set_attn_implementation(original)
+        return changed
