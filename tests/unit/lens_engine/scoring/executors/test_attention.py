@@ -42,13 +42,12 @@ def test_portable_attention_in_16_bits_is_rounded_no_more_than_torchs(
 ) -> None:
     generator = torch.Generator().manual_seed(0)
     drawn = (size_of_values * torch.randn(1, 4, 64, 64, generator=generator) for _ in range(3))
-    narrow = [tensor.to(dtype) for tensor in drawn]
-    exact = [tensor.double() for tensor in narrow]
-    scores = (exact[0] * 64**-0.5) @ exact[1].mT
-    expected = torch.softmax(scores, dim=-1) @ exact[2]
-    of_torch = nn.functional.scaled_dot_product_attention(*narrow)
+    query, key, value = (tensor.to(dtype) for tensor in drawn)
+    scores = (query.double() * 64**-0.5) @ key.double().mT
+    expected = torch.softmax(scores, dim=-1) @ value.double()
+    of_torch = nn.functional.scaled_dot_product_attention(query, key, value)
 
-    output, normalisers = attend_portable(*narrow, scaling=64**-0.5)
+    output, normalisers = attend_portable(query, key, value, scaling=64**-0.5)
 
     rounding = (of_torch.double() - expected).abs().max()
     assert (output.double() - expected).abs().max() <= 2 * rounding

@@ -42,6 +42,13 @@ def test_projection_in_blocks_is_the_whole_projection(size: int) -> None:
     torch.testing.assert_close(project(head, hidden), head.float()(hidden.float()))
 
 
+def test_this_torch_multiplies_16_bit_matrices_into_a_float32_one() -> None:
+    # Shapes and arguments only: the product itself runs on CUDA alone.
+    hidden, weights = (torch.empty(size, 64, device="meta", dtype=torch.float16) for size in (3, 9000))
+    logits = torch.mm(hidden, weights.T, out_dtype=torch.float32)
+    assert (logits.shape, logits.dtype) == ((3, 9000), torch.float32)
+
+
 def test_projection_of_no_position_is_empty() -> None:
     assert project(nn.Linear(4, 9).to(torch.bfloat16), torch.empty(1, 0, 4, dtype=torch.bfloat16)).shape == (1, 0, 9)
 

@@ -1,12 +1,13 @@
 """The way through a kernel that takes sequences end to end, with plain operations in the kernel's place."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from transformers import AttentionInterface
@@ -15,6 +16,7 @@ from lens_engine.scoring.executors import PackedExecutor, PlainExecutor, TokenCo
 from lens_engine.scoring.executors.attention import attend_portable
 from lens_engine.scoring.executors.packed import ATTENTION_NAME
 from lens_engine.scoring.executors.packed_attention import packed_attention
+from lens_engine.scoring.executors.transfer import download
 from lens_engine.scoring.executors.varlen import (
     Sequences,
     attend_varlen,
@@ -98,6 +100,60 @@ def test_scores_by_sequences_equal_plain_ones(architecture: TinyArchitecture, tr
 
     np.testing.assert_allclose(packed, plain, rtol=0, atol=1e-4)
     assert counters.fed_tokens == work.ideal_tokens
+
+
+@pytest.mark.parametrize("trie", [ONE_TOKEN, BRANCHING], ids=["one-token", "branching"])
+def test_scores_by_sequences_in_16_bits_are_near_float32_ones(trie: LabelTrie) -> None:
+    AttentionInterface.register(ATTENTION_NAME, packed_attention)
+    work = Workload(PREFIXES, QUERIES, trie)
+    with torch.inference_mode():
+        plain = PlainExecutor(tiny_causal_lm("llama").model, TokenCounters()).run(work, 1)
+        narrow = tiny_causal_lm("llama").model.to(torch.bfloat16)
+        packed = PackedExecutor(narrow, TokenCounters(), kernel=attend_varlen).run(work, 60)
+    np.testing.assert_allclose(packed, plain, rtol=0, atol=0.3)
+
+
+@pytest.mark.parametrize(("trie", "calls"), [(ONE_TOKEN, 3), (BRANCHING, 5)], ids=["one-token", "branching"])
+@pytest.mark.parametrize("num_prefixes", [2, 40])
+def test_kernel_calls_of_a_layer_do_not_grow_with_the_groups(num_prefixes: int, trie: LabelTrie, calls: int) -> None:
+    AttentionInterface.register(ATTENTION_NAME, packed_attention)
+    model = tiny_causal_lm("llama").model
+    shared: list[bool] = []
+
+    def count(query: Tensor, key: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
+        shared.append(key.shape[1] < query.shape[1])
+        return attend_varlen(query, key, *others)
+
+    work = Workload(tuple((20 + n, 30) for n in range(num_prefixes)), QUERIES, trie)
+    with torch.inference_mode():
+        PackedExecutor(model, TokenCounters(), kernel=count).run(work, 10_000)
+
+    assert len(shared) == calls * model.config.num_hidden_layers
+    assert all(shared)  # keys and values are not copied for the heads that share them
+
+
+def test_reads_are_fetched_while_the_next_forward_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    AttentionInterface.register(ATTENTION_NAME, packed_attention)
+    model = tiny_causal_lm("llama").model
+    happened: list[str] = []
+
+    def follow(values: Tensor) -> Callable[[], NDArray[np.float32]]:
+        happened.append("computed")
+        fetch = download(values)
+
+        def wait() -> NDArray[np.float32]:
+            happened.append("fetched")
+            return fetch()
+
+        return wait
+
+    monkeypatch.setattr("lens_engine.scoring.executors.packed.download", follow)
+    counters = TokenCounters()
+    with torch.inference_mode():
+        PackedExecutor(model, counters, kernel=attend_varlen).run(Workload(((), (), ()), QUERIES, ONE_TOKEN), 21)
+
+    assert counters.num_forwards == 3
+    assert happened == ["computed", "computed", "fetched", "computed", "fetched", "fetched"]
 
 
 def test_sequences_attend_to_their_own_keys_only() -> None:
