@@ -20,7 +20,7 @@ from lens_engine.language_model.fine_tuning.classifier import LastTokenClassifie
 from lens_engine.language_model.fine_tuning.evidence import Evidence, OnBatch, TuningRows
 from lens_engine.language_model.fine_tuning.options import FineTuningOptions
 from lens_engine.language_model.fine_tuning.training import Pace, TokenRows, Training
-from lens_engine.scoring.scorer import is_out_of_memory
+from lens_engine.scoring.memory import is_out_of_memory
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.task.template import Task
 from lens_engine.types import Example, FloatArray
