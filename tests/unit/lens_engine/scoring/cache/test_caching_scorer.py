@@ -160,14 +160,14 @@ def test_other_texts_are_computed(
 
 
 @pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(ScorerIdentity)])
-def test_all_of_the_identity_but_the_name_makes_another_key(field: str, remember: Make) -> None:
+def test_all_of_the_identity_but_the_name_and_the_note_makes_another_key(field: str, remember: Make) -> None:
     scorer = TableScorer()
     remember(scorer).score(PREFIXES, QUERIES, SPANS)
 
     other = remember(Disguise(scorer, **{field: 512 if field == "token_budget" else "other"}))
     other.score(PREFIXES, QUERIES, SPANS)
 
-    assert scorer.num_calls == (1 if field == "model" else 2)
+    assert scorer.num_calls == (1 if field in ("model", "executor_note") else 2)
 
 
 def test_other_surroundings_make_another_key(remember: Make) -> None:
@@ -351,6 +351,18 @@ def test_resumed_run_counts_what_its_attempts_found(
         resumed = select(remember(make_planted_scorer()), checkpoints=make_store(saved))
         assert resumed.digest == whole.digest
         assert resumed.cost.pairs_from_cache == resumed.cost.pairs == whole.cost.pairs
+
+
+def test_why_an_executor_was_refused_is_told_and_changes_nothing(
+    select: Make, remember: Make, make_planted_scorer: Make
+) -> None:
+    note = "packed: RuntimeError: no such kernel"
+    noted = select(remember(Disguise(make_planted_scorer(), executor_note=note)))
+    without = select(remember(make_planted_scorer()))
+
+    assert (noted.provenance.executor_note, without.provenance.executor_note) == (note, None)
+    assert noted.digest == without.digest
+    assert without.cost.pairs_from_cache == without.cost.pairs, "the note is no part of the keys"
 
 
 def test_damage_between_runs_changes_no_result(select: Make, make_planted_scorer: Make, tmp_path: Path) -> None:
