@@ -29,6 +29,7 @@ from lens_engine.language_model.loading.float32_room import has_room_in_float32
 from lens_engine.language_model.loading.model_files import ModelSource, resolve_model
 from lens_engine.language_model.loading.number_format import is_fit, rank_dtypes
 from lens_engine.language_model.loading.self_check import make_check_workload, run_check
+from lens_engine.scoring.activations import fuse_activations
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.scoring.cache.environment import describe_surroundings
 from lens_engine.scoring.executors import ExecutorName, PlainExecutor, TokenCounters, Workload
@@ -169,6 +170,8 @@ def scorer_from_model(
     model: Any, tokenizer: Any, *, name: str = "in-memory", revision: str = "unknown", executor: str = "auto"
 ) -> CausalLMScorer:
     """A scorer over a loaded transformers model, in its number format and on its device.
+
+    The model is left as it is; `fuse_activations` makes some models faster.
 
     Raises:
         InvalidConfig, ModelError: as `load_scorer`.
@@ -340,6 +343,7 @@ def _load_model(folder: Path, dtype: torch.dtype, device: torch.device) -> Any:
         model: Any = AutoModelForCausalLM.from_pretrained(
             folder, dtype=dtype, use_safetensors=True, local_files_only=True, trust_remote_code=False
         )
+        fuse_activations(model)
         return model.to(device).eval().requires_grad_(False)
 
 
