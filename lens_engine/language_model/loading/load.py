@@ -29,6 +29,7 @@ from lens_engine.language_model.loading.float32_room import has_room_in_float32
 from lens_engine.language_model.loading.model_files import ModelSource, resolve_model
 from lens_engine.language_model.loading.number_format import is_fit, rank_dtypes
 from lens_engine.language_model.loading.self_check import make_check_workload, run_check
+from lens_engine.language_model.repeatable import fix_cublas_workspace
 from lens_engine.scoring.activations import fuse_activations
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.scoring.cache.environment import describe_surroundings
@@ -99,7 +100,7 @@ def load_scorer(
         ModelError: the model cannot be loaded for another reason, or is not right with the executor asked for.
     """
     names = _parse_executor(executor)
-    torch_device = _parse_device(device)
+    torch_device = _open_device(device)
     dtypes = _parse_dtype(dtype, torch_device)
     if threads is not None:
         torch.set_num_threads(threads)
@@ -139,7 +140,7 @@ def load_for_training(
     Raises:
         UnknownModel, UnsafeModel, InvalidConfig, ModelError: as `load_scorer`.
     """
-    torch_device = _parse_device(device)
+    torch_device = _open_device(device)
     if threads is not None:
         torch.set_num_threads(threads)
     with _quiet_transformers():
@@ -364,10 +365,17 @@ def _parse_dtype(name: str, device: torch.device) -> list[torch.dtype]:
     return [_DTYPES[name]]
 
 
+def _open_device(name: str) -> torch.device:
+    """The device, ready for its first product."""
+    device = _parse_device(name)
+    fix_cublas_workspace(device)
+    return device
+
+
 def _parse_device(name: str) -> torch.device:
     check_device(name)
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
     except RuntimeError as error:
