@@ -1,8 +1,12 @@
 """Running out of memory: how to know it, and how to give memory back before another try."""
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
+
+from lens_engine.errors import OutOfMemory
 
 # torch raises an error of its own type (`torch.OutOfMemoryError`) only where its CUDA allocator failed. Libraries and
 # the driver allocate beside it. These failures are RuntimeErrors, as is `torch.AcceleratorError`.
@@ -21,6 +25,21 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     return isinstance(error, RuntimeError) and any(wording in str(error) for wording in _WORDINGS)
+
+
+@contextmanager
+def naming_memory(advice: str) -> Iterator[None]:
+    """A context in which memory that runs out is an `OutOfMemory` with the advice.
+
+    Raises:
+        OutOfMemory: memory ran out.
+    """
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise OutOfMemory(f"memory ran out {advice}") from error
 
 
 def free_memory() -> None:

@@ -1,4 +1,4 @@
-"""Whether a model fits into memory in float32, beside its 16-bit copy, so that its scores can be checked."""
+"""Whether a model fits into memory in float32, so that its scores in 16 bits can be measured by those."""
 
 import os
 from pathlib import Path

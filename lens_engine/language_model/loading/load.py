@@ -36,7 +36,7 @@ from lens_engine.scoring.cache.environment import describe_surroundings
 from lens_engine.scoring.executors import ExecutorName, PlainExecutor, TokenCounters, Workload
 from lens_engine.scoring.executors.packed import ATTENTION_NAME
 from lens_engine.scoring.executors.packed_attention import packed_attention
-from lens_engine.scoring.memory import free_memory, is_out_of_memory
+from lens_engine.scoring.memory import free_memory, is_out_of_memory, naming_memory
 from lens_engine.scoring.scorer import CausalLMScorer
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.types import LabelLogProbs
@@ -218,7 +218,7 @@ def _load_checked(
     model = _load_fit(folder, dtypes, device, None if check is None else check.scores)
     if check is None:
         return model, choose_executor(model, names, _check_workload(model))
-    if device.type != "cuda":
+    if device.type != "cuda" or model.dtype == torch.float32:
         return model, check.choice
     # On CUDA, 16-bit formats use another kernel, which the check in float32 does not cover.
     names = names[names.index(check.choice.name) :]
@@ -360,7 +360,8 @@ def _context_length(model: Any) -> int:
 def _parse_dtype(name: str, device: torch.device) -> list[torch.dtype]:
     """The number formats to try, in order."""
     if name == "auto":
-        return rank_dtypes(device)
+        with naming_memory("while number formats were compared; free the device, or name a dtype"):
+            return rank_dtypes(device)
     check_dtype(name)
     return [_DTYPES[name]]
 

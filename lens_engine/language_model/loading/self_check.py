@@ -4,17 +4,14 @@ Packing gives wrong numbers without an error on some architectures: those with w
 distance, or a state passed from token to token. So every loaded model is checked, whatever its architecture.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from lens_engine.errors import OutOfMemory
 from lens_engine.scoring.executors import Executor, Workload
 from lens_engine.scoring.labels import build_label_trie
-from lens_engine.scoring.memory import is_out_of_memory
+from lens_engine.scoring.memory import naming_memory
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.types import LabelLogProbs
 
@@ -31,6 +28,9 @@ TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.5, torch.float16: 0.1}
 
 _SLACK = 0.25  # share of the tolerance above; the plain executor may round less than usual by chance
 _SURELY_WRONG = 1.0  # nats
+_SHORT_OF_MEMORY = (
+    "while the model was tried on a few random prompts; use a smaller model, a 16-bit dtype or another device"
+)
 
 
 def make_check_workload(vocabulary_size: int, max_prompt_tokens: int) -> Workload:
@@ -52,7 +52,7 @@ def run_check(executor: Executor, work: Workload) -> LabelLogProbs:
     Raises:
         OutOfMemory: memory ran out.
     """
-    with torch.inference_mode(), _telling_memory():
+    with torch.inference_mode(), naming_memory(_SHORT_OF_MEMORY):
         return executor.run(work, _ONE_PROMPT if executor.name == "plain" else _ONE_FORWARD)
 
 
@@ -64,7 +64,7 @@ def run_in_parts(executor: Executor, work: Workload) -> LabelLogProbs:
     """
     token = work.trie.reads[0][0][1]
     alone = Workload(work.prefixes, work.queries, build_label_trie(("short",), ((token,),)))
-    with torch.inference_mode(), _telling_memory():
+    with torch.inference_mode(), naming_memory(_SHORT_OF_MEMORY):
         return executor.run(alone, _SEVERAL_FORWARDS)
 
 
@@ -108,16 +108,3 @@ def make_yardstick(plain: LabelLogProbs, dtype: torch.dtype, reference: LabelLog
         if tolerance <= _SURELY_WRONG:
             return Yardstick(reference, tolerance)
     return Yardstick(plain, TOLERANCE[dtype])
-
-
-@contextmanager
-def _telling_memory() -> Iterator[None]:
-    try:
-        yield
-    except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error):
-            raise
-        raise OutOfMemory(
-            "memory ran out while the model was tried on a few random prompts; use a smaller model, a 16-bit dtype or "
-            "another device"
-        ) from error

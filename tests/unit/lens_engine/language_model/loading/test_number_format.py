@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from lens_engine.errors import OutOfMemory
 from lens_engine.language_model.loading import number_format
 from lens_engine.language_model.loading.load import load_scorer
 from lens_engine.language_model.loading.number_format import is_fit, rank_dtypes, time_on_card
@@ -123,3 +124,14 @@ def test_model_that_overflows_a_format_gets_the_next(
     scorer = load_scorer(save(tmp_path / "model", scale=scale), device="cpu")
 
     assert (scorer.identity.dtype, scorer.identity.executor) == (dtype, "packed")
+
+
+def test_card_without_room_for_a_product_is_out_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others may have taken the whole card; then already the first call of CUDA fails."""
+
+    def fail(*_: Any) -> float:
+        raise torch.AcceleratorError("CUDA error: out of memory")
+
+    monkeypatch.setattr(number_format, "_multiplications_per_second", fail)
+    with pytest.raises(OutOfMemory, match="while number formats were compared"):
+        load_scorer(save(tmp_path / "model", scale=1.0), device="cpu")

@@ -5,11 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from transformers import AttentionInterface
 
 from lens_engine.errors import OutOfMemory
 from lens_engine.language_model.loading.executor_choice import choose_executor
 from lens_engine.language_model.loading.self_check import TOLERANCE, make_check_workload, make_yardstick, run_check
 from lens_engine.scoring.executors import PlainExecutor, TokenCounters, Workload
+from lens_engine.scoring.executors.packed import ATTENTION_NAME
+from lens_engine.scoring.executors.packed_attention import packed_attention
 from lens_engine.testing import TINY_CONTEXT, TinyCausalLM, tiny_causal_lm
 from lens_engine.types import LabelLogProbs
 
@@ -55,6 +58,7 @@ def check_workload(tiny: TinyCausalLM) -> Workload:
 
 
 def test_right_executor_passes_in_16_bits_by_a_reference_in_float32() -> None:
+    AttentionInterface.register(ATTENTION_NAME, packed_attention)
     tiny = tiny_causal_lm("llama")
     work = check_workload(tiny)
     reference = run_check(PlainExecutor(tiny.model, TokenCounters()), work)
