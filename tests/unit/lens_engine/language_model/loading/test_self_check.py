@@ -53,6 +53,27 @@ def test_without_a_reference_the_plain_executor_is_the_measure(dtype: torch.dtyp
     np.testing.assert_array_equal(yardstick.scores, off_by(0.3))
 
 
+class WrongSomewhere:
+    """Gives `whole` in one forward, and the first label word of `parts` in several."""
+
+    name = "packed"
+
+    def __init__(self, whole: LabelLogProbs, parts: LabelLogProbs) -> None:
+        self.whole = whole
+        self.parts = parts
+
+    def run(self, work: Workload, _budget: int) -> LabelLogProbs:
+        return self.whole if len(work.trie.reads) > 1 else self.parts[..., :1]
+
+
+@pytest.mark.parametrize(("whole", "parts"), [(0.2, 0.0), (0.1, 0.2)])
+def test_executor_is_measured_in_one_forward_and_in_several(whole: float, parts: float) -> None:
+    tiny = tiny_causal_lm("llama")
+    yardstick = make_yardstick(EXACT, WIDE, EXACT)
+    executor: Any = WrongSomewhere(off_by(whole), EXACT + np.float32(parts))
+    assert yardstick.measure(executor, check_workload(tiny)) == pytest.approx(0.2)
+
+
 def check_workload(tiny: TinyCausalLM) -> Workload:
     return make_check_workload(len(tiny.tokenizer), TINY_CONTEXT)
 
