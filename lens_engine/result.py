@@ -205,6 +205,11 @@ class Provenance(Record):
     dtype: str = Field(description="Precision of the model: float32, bfloat16 or float16.")
     device: str = Field(description="Device on which the model ran.")
     executor: str = Field(description="How the model was given the prompts: packed, cached or plain.")
+    executor_note: str | None = Field(
+        None,
+        description="Why faster executors were refused for this model; null if the fastest ran or one was asked for. "
+        "Not part of `digest`.",
+    )
     seed: int = Field(description="Seed of every random choice.")
     dataset_sha256: str = Field(description="SHA-256 of the texts and labels of the dataset, in order.")
     test_sha256: str | None = Field(
@@ -254,6 +259,9 @@ class Spending(Record):
     )
 
 
+_NOT_DIGESTED: dict[str, Any] = {"cost": True, "digest": True, "provenance": {"executor_note"}}
+
+
 class SelectionResult(Record):
     """The support examples of a task, and how good they are."""
 
@@ -294,7 +302,10 @@ class SelectionResult(Record):
     cost: Spending = Field(description="What the run spent.")
     warnings: tuple[str, ...] = Field((), description="What may surprise in the data or in the result.")
     provenance: Provenance = Field(description="Everything needed to repeat the run.")
-    digest: str = Field("", description="SHA-256 of the result without `cost` (and without `selection_id`).")
+    digest: str = Field(
+        "",
+        description="SHA-256 of the result without `cost` and `provenance.executor_note` (and without `selection_id`).",
+    )
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -308,10 +319,11 @@ class SelectionResult(Record):
         return self.recommended or own
 
     def with_digest(self) -> "SelectionResult":
-        """Return a copy with `digest`: the SHA-256 of the canonical JSON without `cost` and `digest`.
+        """Return a copy with `digest`: the SHA-256 of the canonical JSON without `cost`, `digest` and `executor_note`.
 
-        A resumed run gives the same digest as an uninterrupted one.
+        A resumed run gives the same digest as an uninterrupted one. The note decides nothing: a run that asks for the
+        executor by name has none, and the same digest.
         """
-        content = self.model_dump(mode="json", exclude={"cost", "digest"})
+        content = self.model_dump(mode="json", exclude=_NOT_DIGESTED)
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return self.model_copy(update={"digest": hashlib.sha256(canonical.encode()).hexdigest()})

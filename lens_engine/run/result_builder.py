@@ -164,6 +164,7 @@ def _provenance(ending: Ending) -> Provenance:
         dtype=identity.dtype,
         device=identity.device,
         executor=identity.executor,
+        executor_note=identity.executor_note,
         seed=config.seed,
         dataset_sha256=digest_examples(problem.examples),
         test_sha256=None if problem.test is None else digest_examples(problem.test),

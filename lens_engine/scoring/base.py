@@ -6,8 +6,8 @@ the judging of a permutation and contextual calibration are all calls of this op
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 from lens_engine.types import LabelLogProbs
 
@@ -25,7 +25,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class ScorerIdentity:
-    """The properties of a scorer that decide its numbers; part of the provenance and of the result's digest."""
+    """The properties of a scorer that decide its numbers, and a note; part of the provenance of a result."""
 
     model: str
     revision: str  #: SHA-256 of the model's files, or the hub's commit
@@ -33,6 +33,11 @@ class ScorerIdentity:
     device: str
     executor: str  #: "packed", "cached" or "plain"
     token_budget: int | None = None  #: largest forward (tokens); halved permanently when memory runs out
+    executor_note: str | None = field(default=None, compare=False)  #: why faster ones were refused; decides nothing
+
+    def decisive(self) -> dict[str, Any]:
+        """The properties that decide numbers, by name: all but the note."""
+        return {name: value for name, value in asdict(self).items() if name != "executor_note"}
 
 
 class LabelScorer(Protocol):

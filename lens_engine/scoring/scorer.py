@@ -1,6 +1,7 @@
 """`LabelScorer` over a loaded causal language model and an executor."""
 
 import dataclasses
+import logging
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,11 +12,14 @@ from lens_engine.scoring.base import Prefix, ScorerIdentity
 from lens_engine.scoring.executors import Executor, TokenCounters, Workload
 from lens_engine.scoring.labels import build_label_trie
 from lens_engine.scoring.limits import check_finite, check_prompt_lengths
+from lens_engine.scoring.memory import free_memory, is_out_of_memory
 from lens_engine.scoring.tokenization import SegmentTokenizer, Tokens
 from lens_engine.types import LabelLogProbs
 
 SMALLEST_BUDGET = 32
 """Smallest token budget that is tried: if memory runs out at this size, the call fails (tokens)."""
+
+_log = logging.getLogger(__name__)
 
 
 class CausalLMScorer:
@@ -127,33 +131,32 @@ class CausalLMScorer:
         return tuple(encoded)
 
     def _run(self, work: Workload) -> LabelLogProbs:
-        while True:
-            try:
-                with torch.inference_mode():
-                    label_log_probs = self._executor.run(work, self._token_budget)
-            except (RuntimeError, MemoryError) as error:
-                if not is_out_of_memory(error):
-                    raise
-                if not self._executor.release():  # first free the prefixes held between calls
-                    self._halve_budget(error)
-            else:
-                self._counters.num_pairs += len(work.prefixes) * len(work.queries)
-                self._counters.ideal_tokens += work.ideal_tokens
-                return label_log_probs
+        while (label_log_probs := self._try(work)) is None:
+            # Here the error is gone, and with it the frames of the forward, which held its activations.
+            released = self._executor.release()  # first free the prefixes held between calls
+            if not released:
+                self._halve_budget()
+            free_memory()
+        self._counters.num_pairs += len(work.prefixes) * len(work.queries)
+        self._counters.ideal_tokens += work.ideal_tokens
+        return label_log_probs
 
-    def _halve_budget(self, error: Exception) -> None:
+    def _try(self, work: Workload) -> LabelLogProbs | None:
+        """Run the executor; None if memory ran out."""
+        try:
+            with torch.inference_mode():
+                return self._executor.run(work, self._token_budget)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            reason = str(error)  # not the error, which a handler of logs might keep
+            _log.warning("memory ran out with %d tokens at a time: %s", self._token_budget, reason)
+            return None
+
+    def _halve_budget(self) -> None:
         if self._token_budget // 2 < SMALLEST_BUDGET:
             raise OutOfMemory(
                 f"{self._identity.device} has too little memory for {self._identity.model} even with "
                 f"{self._token_budget} tokens at a time; use a smaller model, shorter texts or fewer demonstrations"
-            ) from error
+            )
         self._token_budget //= 2
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-
-
-def is_out_of_memory(error: Exception) -> bool:
-    """Whether the error says that torch ran out of memory, on any device."""
-    if isinstance(error, torch.OutOfMemoryError | MemoryError):
-        return True
-    return "can't allocate memory" in str(error)  # torch's CPU allocator raises a plain RuntimeError

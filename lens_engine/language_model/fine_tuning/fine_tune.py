@@ -20,7 +20,8 @@ from lens_engine.language_model.fine_tuning.classifier import LastTokenClassifie
 from lens_engine.language_model.fine_tuning.evidence import Evidence, OnBatch, TuningRows
 from lens_engine.language_model.fine_tuning.options import FineTuningOptions
 from lens_engine.language_model.fine_tuning.training import Pace, TokenRows, Training
-from lens_engine.scoring.scorer import is_out_of_memory
+from lens_engine.language_model.repeatable import repeatable_training
+from lens_engine.scoring.memory import is_out_of_memory
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.task.template import Task
 from lens_engine.types import Example, FloatArray
@@ -42,7 +43,9 @@ def fine_tune(
 ) -> Evidence:
     """Train on the pool, and compute features and probabilities of pool and validation rows with the trained model.
 
-    On a CPU, equal arguments and an equal number of threads give equal evidence.
+    On a CPU, equal arguments and an equal number of threads give equal evidence. On CUDA, equal arguments give equal
+    evidence on one kind of card with equal versions; attention runs in plain operations for that, which take memory
+    with the square of a query's length. During the call torch uses deterministic algorithms in the whole process.
 
     Args:
         language_model: see `load_for_training`; its weights are changed in place.
@@ -56,7 +59,7 @@ def fine_tune(
     options = options or FineTuningOptions()
     devices = [language_model.device] if language_model.device.type == "cuda" else []
     try:
-        with torch.random.fork_rng(devices):
+        with torch.random.fork_rng(devices), repeatable_training(language_model.device):
             return _fine_tune(language_model, rows, options, on_batch)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):

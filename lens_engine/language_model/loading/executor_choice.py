@@ -2,10 +2,11 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from lens_engine.errors import ModelError
-from lens_engine.language_model.loading.self_check import TOLERANCE, disagreement, run_check, run_in_parts
+from lens_engine.language_model.loading.self_check import Yardstick, make_yardstick, run_check
 from lens_engine.scoring.executors import (
     CachedExecutor,
     Executor,
@@ -30,34 +31,55 @@ _MISFITS = (RuntimeError, ValueError, TypeError, AttributeError, NotImplementedE
 _log = logging.getLogger(__name__)
 
 
-def choose_executor(model: Any, names: Sequence[ExecutorName], work: Workload) -> ExecutorName:
+@dataclass(frozen=True, slots=True)
+class ExecutorChoice:
+    """The executor to use for a model."""
+
+    name: ExecutorName
+    note: str | None = None  #: why each faster executor was refused; None if none was
+
+    def with_earlier(self, note: str | None) -> "ExecutorChoice":
+        """The choice with the note of an earlier check in front."""
+        return ExecutorChoice(self.name, "; ".join(filter(None, (note, self.note))) or None)
+
+
+def choose_executor(
+    model: Any, names: Sequence[ExecutorName], work: Workload, reference: LabelLogProbs | None = None
+) -> ExecutorChoice:
     """The first of `names` that agrees with the plain executor on `work`, in the format of the model's weights.
+
+    Args:
+        model: a transformers model.
+        names: executors to try, the fastest first.
+        work: see `make_check_workload`.
+        reference: scores of the plain executor with the model in float32  # [prefixes, queries, labels].
 
     Raises:
         ModelError: none of them agrees.
+        OutOfMemory: memory ran out, which says nothing about an executor.
     """
     if names[0] == "plain":
-        return "plain"
-    expected = run_check(PlainExecutor(model, TokenCounters()), work)
-    failures = []
+        return ExecutorChoice("plain")
+    plain = run_check(PlainExecutor(model, TokenCounters()), work)
+    yardstick = make_yardstick(plain, next(model.parameters()).dtype, reference)
+    failures = list[str]()
     for name in names:
-        failure = _try_executor(model, name, work, expected)
+        failure = _try_executor(model, name, work, yardstick)
         if failure is None:
-            return name
-        _log.info("executor %s does not suit this model: %s", name, failure)
+            return ExecutorChoice(name, "; ".join(failures) or None)
         failures.append(f"{name}: {failure}")
     raise ModelError(f"no executor is right for this model ({'; '.join(failures)}); use executor plain")
 
 
-def _try_executor(model: Any, name: ExecutorName, work: Workload, expected: LabelLogProbs) -> str | None:
+def _try_executor(model: Any, name: ExecutorName, work: Workload, yardstick: Yardstick) -> str | None:
     """Why the executor is wrong for the model; None if it is right."""
     if name == "plain":
         return None
     try:
-        executor = EXECUTORS[name](model, TokenCounters())
-        whole = disagreement(run_check(executor, work), expected)
-        delta = max(whole, disagreement(run_in_parts(executor, work), expected[..., :1]))
+        delta = yardstick.measure(EXECUTORS[name](model, TokenCounters()), work)
     except _MISFITS as error:
         return f"{type(error).__name__}: {error}"
-    tolerance = TOLERANCE[next(model.parameters()).dtype]
-    return None if delta <= tolerance else f"log-probabilities differ by {delta:.2g}, more than {tolerance:g}"
+    _log.info("executor %s: log-probabilities differ by %.2g nats of %.2g", name, delta, yardstick.tolerance)
+    if delta <= yardstick.tolerance:
+        return None
+    return f"log-probabilities differ by {delta:.2g}, more than {yardstick.tolerance:.2g}"

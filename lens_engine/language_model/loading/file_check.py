@@ -1,7 +1,11 @@
-"""Finds damaged and missing files of a model before torch is imported, which takes seconds. Nothing is unpickled."""
+"""Looks at the files of a model before torch is imported, which takes seconds: damage, and the number of weights.
+
+Nothing is unpickled.
+"""
 
 import json
-from collections.abc import Iterator
+import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +13,7 @@ from lens_engine.errors import UnreadableModel
 from lens_engine.language_model.loading.model_files import ModelSource
 
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "vocab.*")
+_SINGLE = "model.safetensors"  # transformers reads it alone, whatever else is there
 _SHARDS = "model.safetensors.index.json"
 _LENGTH_BYTES = 8
 """A safetensors file begins with the length of its header, which says where each tensor ends."""
@@ -39,26 +44,58 @@ def check_files(source: ModelSource) -> None:
         raise _refusal(folder, "it has no tokenizer; put the tokenizer.json of the model into the folder")
 
 
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The beginning of a safetensors file."""
+
+    tensors: dict[str, Any]  #: type, shape and place of each tensor, by its name
+    data_start: int  #: where the tensors begin (bytes)
+
+
+def read_header(file: Path) -> Header:
+    """Read the header of a safetensors file, and no tensor.
+
+    Raises:
+        ValueError: the file is cut off, or its beginning is no header.
+    """
+    with file.open("rb") as stream:
+        header_bytes = int.from_bytes(stream.read(_LENGTH_BYTES), "little")
+        if not 0 < header_bytes <= min(file.stat().st_size - _LENGTH_BYTES, _MAX_HEADER_BYTES):
+            raise ValueError(f"{file.name} has no header")
+        try:
+            tensors = json.loads(stream.read(header_bytes))
+        except RecursionError as error:
+            raise ValueError(f"the header of {file.name} is nested too deep") from error
+    if not isinstance(tensors, dict):
+        raise ValueError(f"the header of {file.name} is not an object")
+    tensors.pop("__metadata__", None)
+    return Header(tensors, _LENGTH_BYTES + header_bytes)
+
+
+def count_weights(folder: Path) -> int:
+    """Number of weights in a folder's safetensors, of those files that transformers reads. No tensor is read.
+
+    Raises:
+        ValueError, LookupError, TypeError: a header is damaged.
+    """
+    single = folder / _SINGLE
+    files = [single] if single.is_file() else [folder / name for name in _shards(folder)]
+    headers = [read_header(file) for file in files or sorted(folder.glob("*.safetensors"))]
+    return sum(math.prod(tensor["shape"]) for header in headers for tensor in header.tensors.values())
+
+
 def _refusal(path: Path, reason: str) -> UnreadableModel:
     return UnreadableModel(f"model {path.name!r} cannot be loaded: {reason}")
 
 
 def _is_whole(file: Path) -> bool:
     """Whether a safetensors file has a header, and is as long as its header says."""
-    size = file.stat().st_size
-    with file.open("rb") as stream:
-        header_bytes = int.from_bytes(stream.read(_LENGTH_BYTES), "little")
-        if not 0 < header_bytes <= min(size - _LENGTH_BYTES, _MAX_HEADER_BYTES):
-            return False
-        try:
-            ends = [int(end) for end in _tensor_ends(json.loads(stream.read(header_bytes)))]
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-            return False
-    return size == _LENGTH_BYTES + header_bytes + max(ends, default=0)
-
-
-def _tensor_ends(header: Any) -> Iterator[Any]:
-    return (tensor["data_offsets"][1] for name, tensor in header.items() if name != "__metadata__")
+    try:
+        header = read_header(file)
+        ends = [int(tensor["data_offsets"][1]) for tensor in header.tensors.values()]
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return False
+    return file.stat().st_size == header.data_start + max(ends, default=0)
 
 
 def _shards(folder: Path) -> list[str]:

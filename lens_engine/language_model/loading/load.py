@@ -5,7 +5,6 @@ resolve the reference -> convert GGUF, once -> choose device and number format -
 """
 
 import errno
-import gc
 import io
 import json
 import logging
@@ -22,18 +21,22 @@ from transformers import AttentionInterface, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from lens_engine.disk.cache_folder import keep_note, make_once, read_note
-from lens_engine.errors import InvalidConfig, ModelError, UnreadableModel
+from lens_engine.errors import InvalidConfig, ModelError, OutOfMemory, UnreadableModel
 from lens_engine.language_model.loading.choices import DTYPES, check_device, check_dtype
-from lens_engine.language_model.loading.executor_choice import EXECUTORS, choose_executor
+from lens_engine.language_model.loading.executor_choice import EXECUTORS, ExecutorChoice, choose_executor
 from lens_engine.language_model.loading.file_check import check_files
+from lens_engine.language_model.loading.float32_room import has_room_in_float32
 from lens_engine.language_model.loading.model_files import ModelSource, resolve_model
 from lens_engine.language_model.loading.number_format import is_fit, rank_dtypes
 from lens_engine.language_model.loading.self_check import make_check_workload, run_check
+from lens_engine.language_model.repeatable import fix_cublas_workspace
+from lens_engine.scoring.activations import fuse_activations
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.scoring.cache.environment import describe_surroundings
 from lens_engine.scoring.executors import ExecutorName, PlainExecutor, TokenCounters, Workload
 from lens_engine.scoring.executors.packed import ATTENTION_NAME
 from lens_engine.scoring.executors.packed_attention import packed_attention
+from lens_engine.scoring.memory import free_memory, is_out_of_memory, naming_memory
 from lens_engine.scoring.scorer import CausalLMScorer
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.types import LabelLogProbs
@@ -52,9 +55,17 @@ TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768}
 """Default token budget of a forward, by device: larger forwards hardly raise the rate of matrix products."""
 
 _DTYPES = {name: getattr(torch, name) for name in DTYPES}
-_MAX_BYTES_CHECKED_IN_FLOAT32 = 4 << 30
 # Errors of transformers, gguf and safetensors for files that they cannot read.
-_LOADING_FAILURES = (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, SafetensorError)
+_LOADING_FAILURES = (
+    OSError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ImportError,
+    RuntimeError,
+    MemoryError,
+    SafetensorError,
+)
 _MACHINE_FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM)
 _log = logging.getLogger(__name__)
 _UNSTATED_CONTEXT = 2048  # for architectures without a limit (ALiBi, recurrent)
@@ -85,10 +96,11 @@ def load_scorer(
     Raises:
         UnknownModel, UnsafeModel: see `resolve_model`.
         InvalidConfig: dtype, device or executor is not one of the above.
-        ModelError: the model cannot be loaded, or is not right with the executor asked for.
+        OutOfMemory: the device has too little memory to load the model or to try it.
+        ModelError: the model cannot be loaded for another reason, or is not right with the executor asked for.
     """
     names = _parse_executor(executor)
-    torch_device = _parse_device(device)
+    torch_device = _open_device(device)
     dtypes = _parse_dtype(dtype, torch_device)
     if threads is not None:
         torch.set_num_threads(threads)
@@ -97,7 +109,7 @@ def load_scorer(
         content = ["check", source.revision, dtypes, names, *describe_surroundings(str(torch_device))]
         key = json.loads(json.dumps(content, default=str))
         loaded, chosen = _load_as_before(read_note(key, cache_dir), folder, dtypes, torch_device, names)
-        keep_note(key, f"{loaded.dtype} {chosen}", cache_dir)
+        keep_note(key, f"{loaded.dtype} {chosen.name}\n{chosen.note or ''}", cache_dir)
     return _assemble(loaded, tokenizer, name or source.name, source.revision, chosen)
 
 
@@ -128,7 +140,7 @@ def load_for_training(
     Raises:
         UnknownModel, UnsafeModel, InvalidConfig, ModelError: as `load_scorer`.
     """
-    torch_device = _parse_device(device)
+    torch_device = _open_device(device)
     if threads is not None:
         torch.set_num_threads(threads)
     with _quiet_transformers():
@@ -160,6 +172,8 @@ def scorer_from_model(
 ) -> CausalLMScorer:
     """A scorer over a loaded transformers model, in its number format and on its device.
 
+    The model is left as it is; `fuse_activations` makes some models faster.
+
     Raises:
         InvalidConfig, ModelError: as `load_scorer`.
     """
@@ -172,43 +186,68 @@ def scorer_from_model(
 
 def _load_as_before(
     note: str | None, folder: Path, dtypes: Sequence[torch.dtype], device: torch.device, names: Sequence[ExecutorName]
-) -> tuple[Any, ExecutorName]:
+) -> tuple[Any, ExecutorChoice]:
     """The model as `_load_checked` gives it. `note` is the outcome of an earlier check of the same files.
 
     The check computes the same again, and takes as long as seconds of scoring. So its outcome is kept, for this
     model, these versions and this hardware.
     """
+    outcome, _, why = (note or "").partition("\n")
     for dtype in dtypes:
         for name in names:
-            if note == f"{dtype} {name}":
+            if outcome == f"{dtype} {name}":
                 AttentionInterface.register(ATTENTION_NAME, packed_attention)
-                return _load_model(folder, dtype, device), name
+                return _load_model(folder, dtype, device), ExecutorChoice(name, why or None)
     return _load_checked(folder, dtypes, device, names)
 
 
 def _load_checked(
     folder: Path, dtypes: Sequence[torch.dtype], device: torch.device, names: Sequence[ExecutorName]
-) -> tuple[Any, ExecutorName]:
+) -> tuple[Any, ExecutorChoice]:
     """The model in the first suitable format of `dtypes`, and the first executor that is right for it.
 
     In 16 bits a wrong mask and rounding may give similar errors, so executors are first checked in float32 if the
     float32 model fits into memory.
     """
     AttentionInterface.register(ATTENTION_NAME, packed_attention)
-    reference = None
-    if _fits_in_float32(folder) and (names[0] != "plain" or len(dtypes) > 1):
+    if dtypes[0] == torch.float32:
+        model = _load_model(folder, torch.float32, device)
+        return model, choose_executor(model, names, _check_workload(model))
+    check = _check_in_float32(folder, device, names) if names[0] != "plain" or len(dtypes) > 1 else None
+    free_memory()
+    model = _load_fit(folder, dtypes, device, None if check is None else check.scores)
+    if check is None:
+        return model, choose_executor(model, names, _check_workload(model))
+    if device.type != "cuda" or model.dtype == torch.float32:
+        return model, check.choice
+    # On CUDA, 16-bit formats use another kernel, which the check in float32 does not cover.
+    names = names[names.index(check.choice.name) :]
+    choice = choose_executor(model, names, _check_workload(model), check.scores)
+    return model, choice.with_earlier(check.choice.note)
+
+
+@dataclass(frozen=True, slots=True)
+class _Float32Check:
+    """What the model gives in float32."""
+
+    choice: ExecutorChoice
+    scores: LabelLogProbs  #: of the plain executor on the check's workload  # [prefixes, queries, labels]
+
+
+def _check_in_float32(folder: Path, device: torch.device, names: Sequence[ExecutorName]) -> _Float32Check | None:
+    """Load the model in float32, check it and drop it; None if memory is too small for that."""
+    with _as_model_error(folder.name):
+        if not has_room_in_float32(folder, device):
+            return None
+    try:
         model = _load_model(folder, torch.float32, device)
         work = _check_workload(model)
-        names = names[names.index(choose_executor(model, names, work)) :]
-        if dtypes[0] == torch.float32:
-            return model, names[0]
-        reference = run_check(PlainExecutor(model, TokenCounters()), work)
-        del model
-        _make_room()
-    model = _load_fit(folder, dtypes, device, reference)
-    # On CUDA, 16-bit formats use another kernel, which the check in float32 does not cover.
-    is_checked = reference is not None and device.type != "cuda"
-    return model, names[0] if is_checked else choose_executor(model, names, _check_workload(model))
+        return _Float32Check(
+            choose_executor(model, names, work), run_check(PlainExecutor(model, TokenCounters()), work)
+        )
+    except OutOfMemory as error:  # others use the device too; the model may still fit in 16 bits
+        _log.warning("the model is not checked in float32: %s", str(error))
+        return None
 
 
 def _load_fit(
@@ -226,27 +265,26 @@ def _load_fit(
             return model
         _log.warning("number format %s changes the model's scores too much; trying the next format", dtype)
         del model
-        _make_room()
+        free_memory()
     return _load_model(folder, dtypes[-1], device)
 
 
-def _make_room() -> None:
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-
-
-def _fits_in_float32(folder: Path) -> bool:
-    return sum(file.stat().st_size for file in folder.glob("*.safetensors")) <= _MAX_BYTES_CHECKED_IN_FLOAT32
-
-
-def _assemble(model: Any, tokenizer: Any, name: str, revision: str, executor: ExecutorName) -> CausalLMScorer:
+def _assemble(model: Any, tokenizer: Any, name: str, revision: str, choice: ExecutorChoice) -> CausalLMScorer:
     weights = next(model.parameters())
     counters = TokenCounters()
+    if choice.note:
+        _log.warning("%s runs slower, with the executor %s: %s", name, choice.name, choice.note)
     return CausalLMScorer(
-        EXECUTORS[executor](model, counters),
+        EXECUTORS[choice.name](model, counters),
         _segment_tokenizer(tokenizer, name),
-        ScorerIdentity(name, revision, str(weights.dtype).removeprefix("torch."), weights.device.type, executor),
+        ScorerIdentity(
+            model=name,
+            revision=revision,
+            dtype=str(weights.dtype).removeprefix("torch."),
+            device=weights.device.type,
+            executor=choice.name,
+            executor_note=choice.note,
+        ),
         max_prompt_tokens=_context_length(model),
         token_budget=TOKEN_BUDGETS.get(weights.device.type, TOKEN_BUDGETS["cpu"]),
         counters=counters,
@@ -306,6 +344,7 @@ def _load_model(folder: Path, dtype: torch.dtype, device: torch.device) -> Any:
         model: Any = AutoModelForCausalLM.from_pretrained(
             folder, dtype=dtype, use_safetensors=True, local_files_only=True, trust_remote_code=False
         )
+        fuse_activations(model)
         return model.to(device).eval().requires_grad_(False)
 
 
@@ -321,15 +360,23 @@ def _context_length(model: Any) -> int:
 def _parse_dtype(name: str, device: torch.device) -> list[torch.dtype]:
     """The number formats to try, in order."""
     if name == "auto":
-        return rank_dtypes(device)
+        with naming_memory("while number formats were compared; free the device, or name a dtype"):
+            return rank_dtypes(device)
     check_dtype(name)
     return [_DTYPES[name]]
+
+
+def _open_device(name: str) -> torch.device:
+    """The device, ready for its first product."""
+    device = _parse_device(name)
+    fix_cublas_workspace(device)
+    return device
 
 
 def _parse_device(name: str) -> torch.device:
     check_device(name)
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
     except RuntimeError as error:
@@ -353,11 +400,14 @@ def _as_model_error(name: str) -> Iterator[None]:
     try:
         yield
     except _LOADING_FAILURES as error:
-        is_of_the_machine = isinstance(error, torch.OutOfMemoryError) or (
-            isinstance(error, OSError) and error.errno in _MACHINE_FAILURES
-        )
-        kind = ModelError if is_of_the_machine else UnreadableModel
-        raise kind(f"model {name!r} cannot be loaded: {_first_line(error)}") from error
+        raise _failure(error)(f"model {name!r} cannot be loaded: {_first_line(error)}") from error
+
+
+def _failure(error: Exception) -> type[ModelError]:
+    if is_out_of_memory(error):
+        return OutOfMemory
+    is_of_the_machine = isinstance(error, OSError) and error.errno in _MACHINE_FAILURES
+    return ModelError if is_of_the_machine else UnreadableModel
 
 
 def _first_line(error: BaseException) -> str:

@@ -46,7 +46,7 @@ class ActorReport:
         ]
 
     def _lines(self) -> list[str]:
-        fields = [f"{name} {value}" for name, value in dataclasses.asdict(self.identity).items()]
+        fields = [f"{name} {value}" for name, value in self.identity.decisive().items()]
         return [*fields, f"context {self.max_prompt_tokens}", *self.surroundings]
 
 

@@ -1,11 +1,18 @@
 """Surroundings: software, hardware and threads, which decide the bits of a score along with model and prompts."""
 
 import hashlib
+import os
 import platform
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+CUBLAS_WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
+"""The environment variable that sizes cuBLAS's scratch memory, and so decides between its algorithms."""
+
 _LIBRARIES = ("torch", "transformers", "tokenizers")
+_CUBLAS = ("nvidia-cublas", "nvidia-cublas-cu13", "nvidia-cublas-cu12")  # names of one package over the years
+_MISSING = "none"
 _CPU_INFO = Path("/proc/cpuinfo")  # Linux only; elsewhere the platform module describes the processor
 
 
@@ -39,9 +46,21 @@ def _products() -> str:
 
 
 def _card(device: str) -> tuple[str, ...]:
+    """What decides the bits of a product on a card. A slice of a card has fewer multiprocessors, and less memory."""
     import torch
 
-    return f"cuda {torch.version.cuda}", f"card {torch.cuda.get_device_name(device)}"
+    matmul, card = torch.backends.cuda.matmul, torch.cuda.get_device_properties(device)
+    return (
+        f"cuda {torch.version.cuda}",
+        f"cudnn {torch.backends.cudnn.version()}",  # type: ignore[no-untyped-call]
+        f"cublas {_first_version(_CUBLAS)}",
+        f"cublas workspace {os.environ.get(CUBLAS_WORKSPACE, 'default')}",
+        f"16-bit sums fp16 {matmul.allow_fp16_reduced_precision_reduction} "
+        f"bf16 {matmul.allow_bf16_reduced_precision_reduction}",
+        f"card {card.name}",
+        f"multiprocessors {card.multi_processor_count}",
+        f"memory {card.total_memory} bytes",
+    )
 
 
 def _cores() -> tuple[str, ...]:
@@ -60,11 +79,16 @@ def _digest_own_sources() -> str:
     return digest.hexdigest()
 
 
+def _first_version(libraries: Sequence[str]) -> str:
+    """Version of the first library that is installed."""
+    return next((found for library in libraries if (found := _version(library)) != _MISSING), _MISSING)
+
+
 def _version(library: str) -> str:
     try:
         return version(library)
     except PackageNotFoundError:
-        return "none"
+        return _MISSING
 
 
 def _processor() -> str:

@@ -165,6 +165,6 @@ def remember_pairs(
 
 def _make_key(block: Block, label_spans: Sequence[str], identity: ScorerIdentity, surroundings: list[str]) -> bytes:
     """SHA-256 of all that decides a block's bits. The model's name is left out: its revision identifies the files."""
-    decisive = {name: value for name, value in dataclasses.asdict(identity).items() if name != "model"}
+    decisive = {name: value for name, value in identity.decisive().items() if name != "model"}
     content = [_FORMAT, decisive, surroundings, block.prefixes, block.queries, list(label_spans)]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()

@@ -6,15 +6,19 @@ import lens_engine
 
 _ROOT = Path(lens_engine.__file__).parent
 _WITH_TORCH = (
+    "scoring/activations.py",
+    "scoring/memory.py",
     "scoring/scorer.py",
     "scoring/executors",
     "language_model/loading/executor_choice.py",
+    "language_model/loading/float32_room.py",
     "language_model/loading/load.py",
     "language_model/loading/number_format.py",
     "language_model/loading/self_check.py",
     "language_model/fine_tuning/classifier.py",
     "language_model/fine_tuning/fine_tune.py",
     "language_model/fine_tuning/training.py",
+    "language_model/repeatable.py",
 )
 """Modules and packages that need torch when they are imported."""
 

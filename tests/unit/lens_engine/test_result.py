@@ -30,6 +30,14 @@ def test_digest_leaves_out_cost_and_itself(result: SelectionResult) -> None:
     assert len(result.digest) == 64
 
 
+def test_digest_leaves_out_why_an_executor_was_refused_but_not_which_ran(result: SelectionResult) -> None:
+    noted, other = (
+        result.model_copy(update={"provenance": result.provenance.model_copy(update=update)}).with_digest()
+        for update in ({"executor_note": "packed: differs"}, {"executor": "cached"})
+    )
+    assert noted.digest == result.digest != other.digest
+
+
 @pytest.mark.parametrize(
     "update",
     [

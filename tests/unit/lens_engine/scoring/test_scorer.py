@@ -1,5 +1,6 @@
+import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,7 +38,10 @@ class ForgetfulExecutor:
 
 
 def forgetful_scorer(fits: int, error: Callable[[], Exception] = torch.OutOfMemoryError) -> CausalLMScorer:
-    executor: Any = ForgetfulExecutor(fits, error)
+    return scorer_over(ForgetfulExecutor(fits, error))
+
+
+def scorer_over(executor: Any) -> CausalLMScorer:
     return CausalLMScorer(
         executor,
         SegmentTokenizer(tiny_causal_lm("llama").tokenizer.backend_tokenizer),
@@ -54,6 +58,10 @@ def forgetful_scorer(fits: int, error: Callable[[], Exception] = torch.OutOfMemo
         torch.OutOfMemoryError,
         MemoryError,
         lambda: RuntimeError("[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory"),
+        lambda: torch.AcceleratorError("CUDA error: out of memory\nCUDA kernel errors might be reported elsewhere"),
+        lambda: RuntimeError("CUDA driver error: out of memory"),
+        lambda: RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+        lambda: RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"),
     ],
 )
 def test_running_out_of_memory_halves_the_budget_for_good(error: Callable[[], Exception]) -> None:
@@ -65,14 +73,58 @@ def test_running_out_of_memory_halves_the_budget_for_good(error: Callable[[], Ex
     assert scorer.counters.num_pairs == 4
 
 
+class Activation:
+    """Stands for the tensors of a forward."""
+
+
+@dataclass
+class HoardingExecutor(ForgetfulExecutor):
+    """Runs out of memory with an activation in its frame; notes what is left of it when it is called next."""
+
+    in_a_cycle: bool = False  #: whether the activation refers to itself
+    activation: Callable[[], Activation | None] = lambda: None
+    left: dict[str, bool] = field(default_factory=dict)  #: by call, whether the last forward's activation is alive
+
+    def run(self, work: Workload, budget: int) -> LabelLogProbs:
+        self.left["run"] = self.activation() is not None
+        activation: Any = Activation()
+        activation.itself = activation if self.in_a_cycle else None
+        self.activation = weakref.ref(activation)
+        return super().run(work, budget)
+
+    def release(self) -> bool:
+        self.left["release"] = self.activation() is not None
+        return super().release()
+
+
+@pytest.mark.parametrize(("in_a_cycle", "moment"), [(False, "release"), (True, "run")])
+def test_activations_of_a_failed_forward_are_gone_before_the_next(in_a_cycle: bool, moment: str) -> None:
+    executor = HoardingExecutor(300, torch.OutOfMemoryError, in_a_cycle)
+    assert (scorer_over(executor).score(PREFIXES, QUERIES, SPANS) == -256).all()
+    assert not executor.left[moment]
+
+
 def test_running_out_of_memory_at_the_smallest_budget_is_final() -> None:
     with pytest.raises(OutOfMemory, match=f"even with {SMALLEST_BUDGET} tokens at a time"):
         forgetful_scorer(fits=1).score(PREFIXES, QUERIES, SPANS)
 
 
-def test_other_failures_are_not_taken_for_memory() -> None:
-    with pytest.raises(RuntimeError, match="planted"):
-        forgetful_scorer(fits=1, error=lambda: RuntimeError("planted")).score(PREFIXES, QUERIES, SPANS)
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("planted"),
+        torch.AcceleratorError("CUDA error: an illegal memory access was encountered"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx`"),
+        RuntimeError("cuDNN error: CUDNN_STATUS_NOT_SUPPORTED"),
+        ValueError("CUDA error: out of memory"),
+    ],
+)
+def test_other_failures_are_not_taken_for_memory(error: Exception) -> None:
+    scorer = forgetful_scorer(fits=1, error=lambda: error)
+    with pytest.raises(type(error)) as raised:
+        scorer.score(PREFIXES, QUERIES, SPANS)
+    assert raised.value is error
+    assert scorer.token_budget == 512
 
 
 def test_prompt_longer_than_the_context_is_refused() -> None:

@@ -1,6 +1,7 @@
 """Fine-tuning a tiny model on a task that words alone decide."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from lens_engine.language_model.fine_tuning.evidence import Evidence, TuningRows
 from lens_engine.language_model.fine_tuning.fine_tune import fine_tune
 from lens_engine.language_model.fine_tuning.options import FineTuningOptions
 from lens_engine.language_model.loading.load import TrainableLM, load_for_training, trainable_from_model
+from lens_engine.language_model.repeatable import fix_cublas_workspace
 from lens_engine.metering.meter import Stopped
 from lens_engine.task.template import Task
 from lens_engine.testing import TinyArchitecture, tiny_causal_lm
@@ -93,6 +95,34 @@ def test_one_seed_gives_the_same_numbers(architecture: TinyArchitecture, task: T
     np.testing.assert_array_equal(first.correct_by_epoch, again.correct_by_epoch)
     np.testing.assert_array_equal(first.early_gradient_norms, again.early_gradient_norms)
     assert not np.array_equal(first.features, other.features)
+
+
+@pytest.mark.parametrize("ends_early", [False, True])
+def test_training_is_deterministic_and_the_callers_settings_are_left_alone(task: Task, ends_early: bool) -> None:
+    was_deterministic = list[bool]()
+
+    def listen(done: int, _total: int) -> None:
+        was_deterministic.append(torch.are_deterministic_algorithms_enabled())
+        if ends_early and done:
+            raise Stopped(StopReason.CANCELLED)
+
+    with suppress(Stopped):
+        run(task, make_pool(16), epochs=1, on_batch=listen)
+
+    assert was_deterministic == [True] * (2 if ends_early else 6)
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a card")
+@pytest.mark.parametrize("autocast", ["float32", "bfloat16"])
+def test_one_seed_gives_the_same_numbers_on_a_card(task: Task, autocast: str) -> None:
+    fix_cublas_workspace(torch.device("cuda"))
+    first, again = (
+        run(task, lm=replace(make_lm("gpt2"), body=make_lm("gpt2").body.cuda()), epochs=2, autocast=autocast)
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.features, again.features)
+    np.testing.assert_array_equal(first.early_gradient_norms, again.early_gradient_norms)
 
 
 def test_the_callers_random_state_is_left_alone(task: Task) -> None:

@@ -1,5 +1,7 @@
 """Architectures on which packing would be silently wrong run another way."""
 
+import logging
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from lens_engine.errors import InvalidConfig, ModelError
+from lens_engine.language_model.loading.load import load_scorer
 from lens_engine.language_model.loading.self_check import disagreement, make_check_workload, run_check
 from lens_engine.scoring.executors import PackedExecutor, PlainExecutor, TokenCounters
 from lens_engine.scoring.executors.packed_attention import PackedExecutionError
@@ -53,6 +56,31 @@ def test_sliding_window_is_not_packed(settings: dict[str, Any]) -> None:
     assert scorer.identity.executor == "cached"
     plain = tiny.scorer("plain").score(PREFIXES, QUERIES, SPANS)
     np.testing.assert_allclose(scorer.score(PREFIXES, QUERIES, SPANS), plain, rtol=0, atol=1e-4)
+
+
+def test_refused_executor_is_a_warning_and_a_note(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    windowed = {"layer_types": ["full_attention", "sliding_attention"], "use_sliding_window": True, "sliding_window": 8}
+    folder = tiny_causal_lm("qwen2", **windowed).save(tmp_path / "model")
+    reason = "packed: PackedExecutionError: layers of type sliding_attention are not full attention"
+
+    # The second time, the outcome of the first check is found in the cache folder.
+    for _ in range(2):
+        caplog.clear()
+        identity = load_scorer(str(folder), dtype="float32", device="cpu", name="mine", cache_dir=tmp_path).identity
+        assert (identity.executor, identity.executor_note) == ("cached", reason)
+        assert caplog.record_tuples == [
+            (
+                "lens_engine.language_model.loading.load",
+                logging.WARNING,
+                f"mine runs slower, with the executor cached: {reason}",
+            )
+        ]
+
+
+@pytest.mark.parametrize("executor", ["auto", "cached"])
+def test_executor_that_is_fastest_or_asked_for_has_no_note(executor: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert tiny_causal_lm("llama").scorer(executor).identity.executor_note is None
+    assert not caplog.records
 
 
 def test_architecture_without_attention_functions_says_so() -> None:

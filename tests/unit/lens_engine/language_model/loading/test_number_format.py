@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from lens_engine.errors import OutOfMemory
 from lens_engine.language_model.loading import number_format
 from lens_engine.language_model.loading.load import load_scorer
-from lens_engine.language_model.loading.number_format import is_fit, rank_dtypes
+from lens_engine.language_model.loading.number_format import is_fit, rank_dtypes, time_on_card
 from lens_engine.testing import tiny_causal_lm
 from lens_engine.types import LabelLogProbs
 
@@ -40,6 +42,50 @@ def test_formats_are_tried_from_the_most_precise_of_the_fast(
 
 def test_ranked_formats_include_float32() -> None:
     assert torch.float32 in rank_dtypes(CPU)
+
+
+class CountProducts(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += func is torch.ops.aten.mm.default
+        return func(*args, **(kwargs or {}))
+
+
+def test_card_is_timed_by_its_own_clock_over_many_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = list[str]()
+    milliseconds = iter([50.0, 10.0, 20.0])
+
+    class Event:
+        def __init__(self, *, enable_timing: bool) -> None:
+            assert enable_timing
+
+        def record(self) -> None:
+            self.at = products.count
+
+        def synchronize(self) -> None:
+            waited.append("end")
+
+        def elapsed_time(self, end: "Event") -> float:
+            assert end.at - self.at == 10
+            assert len(waited) == (self.at - 3) // 10 + 1, "the end is waited for before the clock is read"
+            return next(milliseconds)
+
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    with CountProducts() as products:
+        seconds = time_on_card(torch.ones(4096, 4096, device="meta"))
+
+    assert seconds == pytest.approx(0.020 / 10)
+    assert products.count == 3 + 3 * 10
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a card")
+def test_card_is_faster_in_16_bits_than_in_32() -> None:
+    rates = [number_format._multiplications_per_second(dtype, CUDA) for dtype in (FAST, HALF, WIDE)]
+    assert min(rates[1:]) > 2 * rates[0], "a card of the last years computes 16 bits several times as fast"
+    assert rank_dtypes(CUDA)[0] != FAST
 
 
 @pytest.mark.parametrize("rounding", [0.0, 0.5, -0.99])
@@ -78,3 +124,14 @@ def test_model_that_overflows_a_format_gets_the_next(
     scorer = load_scorer(save(tmp_path / "model", scale=scale), device="cpu")
 
     assert (scorer.identity.dtype, scorer.identity.executor) == (dtype, "packed")
+
+
+def test_card_without_room_for_a_product_is_out_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others may have taken the whole card; then already the first call of CUDA fails."""
+
+    def fail(*_: Any) -> float:
+        raise torch.AcceleratorError("CUDA error: out of memory")
+
+    monkeypatch.setattr(number_format, "_multiplications_per_second", fail)
+    with pytest.raises(OutOfMemory, match="while number formats were compared"):
+        load_scorer(save(tmp_path / "model", scale=1.0), device="cpu")

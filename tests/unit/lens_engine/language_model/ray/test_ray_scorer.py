@@ -150,6 +150,15 @@ def sample_blocks(count: int) -> list[Block]:
     ]
 
 
+def test_actors_may_differ_in_why_an_executor_was_refused() -> None:
+    """The first actor tries them all, and the others are told which to take."""
+    plain, cached = (replace(TableScorer().identity, executor=name) for name in ("plain", "cached"))
+    first = ActorReport(plain, 100, ())
+    noted = replace(first, identity=replace(plain, executor_note="packed: refused"))
+    assert noted.differences(first) == []
+    assert noted.differences(replace(first, identity=cached)) == ["executor plain, and executor cached"]
+
+
 def test_several_actors_give_the_bits_of_one_scorer(two_actors: RayScorer, one_scorer: CausalLMScorer) -> None:
     blocks = sample_blocks(9)
 

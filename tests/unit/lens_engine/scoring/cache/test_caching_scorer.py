@@ -3,7 +3,9 @@
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from importlib.metadata import distributions
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -158,14 +160,14 @@ def test_other_texts_are_computed(
 
 
 @pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(ScorerIdentity)])
-def test_all_of_the_identity_but_the_name_makes_another_key(field: str, remember: Make) -> None:
+def test_all_of_the_identity_but_the_name_and_the_note_makes_another_key(field: str, remember: Make) -> None:
     scorer = TableScorer()
     remember(scorer).score(PREFIXES, QUERIES, SPANS)
 
     other = remember(Disguise(scorer, **{field: 512 if field == "token_budget" else "other"}))
     other.score(PREFIXES, QUERIES, SPANS)
 
-    assert scorer.num_calls == (1 if field == "model" else 2)
+    assert scorer.num_calls == (1 if field in ("model", "executor_note") else 2)
 
 
 def test_other_surroundings_make_another_key(remember: Make) -> None:
@@ -351,6 +353,18 @@ def test_resumed_run_counts_what_its_attempts_found(
         assert resumed.cost.pairs_from_cache == resumed.cost.pairs == whole.cost.pairs
 
 
+def test_why_an_executor_was_refused_is_told_and_changes_nothing(
+    select: Make, remember: Make, make_planted_scorer: Make
+) -> None:
+    note = "packed: RuntimeError: no such kernel"
+    noted = select(remember(Disguise(make_planted_scorer(), executor_note=note)))
+    without = select(remember(make_planted_scorer()))
+
+    assert (noted.provenance.executor_note, without.provenance.executor_note) == (note, None)
+    assert noted.digest == without.digest
+    assert without.cost.pairs_from_cache == without.cost.pairs, "the note is no part of the keys"
+
+
 def test_damage_between_runs_changes_no_result(select: Make, make_planted_scorer: Make, tmp_path: Path) -> None:
     path = tmp_path / "pairs.sqlite3"
     cache = PairCache(path, 4 << 20)
@@ -412,6 +426,45 @@ def test_surroundings_tell_versions_and_threads() -> None:
     assert told == describe_surroundings("cpu")
     assert f"threads {torch.get_num_threads()}" in told
     assert any(line.startswith("torch ") and torch.__version__ in line for line in told)
+
+
+def test_surroundings_of_a_processor_tell_nothing_of_cards() -> None:
+    kinds = [line.split()[0] for line in describe_surroundings("cpu")]
+    assert kinds == ["scoring", "torch", "transformers", "tokenizers", "products", "processor", "threads"]
+
+
+CUBLAS = next(
+    (found.version for found in distributions() if found.name.startswith("nvidia-cublas")), "none"
+)  # no package of the CPU build of torch
+
+
+def test_surroundings_of_a_card_tell_its_libraries_and_its_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = SimpleNamespace(name="NVIDIA H200", multi_processor_count=132, total_memory=150_000_000_000)
+    cards = {"cuda": whole, "cuda:1": SimpleNamespace(**vars(whole) | {"multi_processor_count": 16})}
+    monkeypatch.setattr(torch.cuda, "get_device_properties", cards.__getitem__)
+    monkeypatch.setattr(torch.backends.cudnn, "version", lambda: 91002)
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+
+    told = describe_surroundings("cuda")
+
+    assert told[5:] == (
+        f"cuda {torch.version.cuda}",
+        "cudnn 91002",
+        f"cublas {CUBLAS}",
+        "cublas workspace :4096:8",
+        "16-bit sums fp16 True bf16 True",
+        "card NVIDIA H200",
+        "multiprocessors 132",
+        "memory 150000000000 bytes",
+    )
+    assert set(describe_surroundings("cuda:1")) ^ set(told) == {"multiprocessors 132", "multiprocessors 16"}
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a card")
+def test_surroundings_of_a_real_card_are_complete() -> None:
+    told = describe_surroundings("cuda")
+    assert told == describe_surroundings("cuda:0")
+    assert [line for line in told if line.endswith(("none", "None"))] in ([], ["cublas none"])  # it may be no package
 
 
 def test_loaded_model_knows_its_surroundings() -> None:
