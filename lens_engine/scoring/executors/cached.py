@@ -17,7 +17,7 @@ from torch import Tensor
 
 from lens_engine.scoring.executors.base import ExecutorName, TokenCounters, Workload, sum_label_words
 from lens_engine.scoring.executors.head import float32_logits
-from lens_engine.scoring.executors.rows import Row, batch_rows, chains_of, pad_rows, positions_to_keep, read_rows
+from lens_engine.scoring.executors.rows import LabelReads, Row, batch_rows, chains_of, pad_rows
 from lens_engine.types import LabelLogProbs
 
 
@@ -54,9 +54,9 @@ class CachedExecutor:
         cache = self._cache_prefixes(ids) if ids.numel() else None
         for batch in batches:
             rows = [replace(row, pair=(p, row.pair[1])) for p in prefixes for row in batch]
-            kept = positions_to_keep(rows)
-            logits = self._run_rows(rows, kept, cache, num_cached=ids.shape[1], repeats=len(batch))
-            read_rows(logits, rows, kept, reads)
+            labels = LabelReads.of(rows, self._device)
+            values = self._run_rows(rows, labels, cache, num_cached=ids.shape[1], repeats=len(batch))
+            reads[labels.places] = values.cpu().numpy()
 
     def _cache_prefixes(self, ids: Tensor) -> Any:
         nothing = torch.empty(0, dtype=torch.long, device=self._device)  # no logits: only keys and values are needed
@@ -65,7 +65,7 @@ class CachedExecutor:
         return outputs.past_key_values
 
     def _run_rows(
-        self, rows: Sequence[Row], kept: NDArray[np.int64], cache: Any, *, num_cached: int, repeats: int
+        self, rows: Sequence[Row], labels: LabelReads, cache: Any, *, num_cached: int, repeats: int
     ) -> Tensor:
         ids, mask = pad_rows(rows, self._device)
         inputs: dict[str, Any] = {"use_cache": False}
@@ -74,11 +74,9 @@ class CachedExecutor:
             repeated.batch_repeat_interleave(repeats)
             inputs = {"past_key_values": repeated, "use_cache": True}
             mask = torch.cat([mask.new_ones(len(rows), num_cached), mask], dim=1)
-        keep = torch.from_numpy(kept).to(self._device)
-        outputs = self._model(input_ids=ids, attention_mask=mask, logits_to_keep=keep, **inputs)
+        values = labels.run(self._model, input_ids=ids, attention_mask=mask, **inputs)
         self._counters.count_forward(ids)
-        logits: Tensor = outputs.logits
-        return logits
+        return values
 
 
 def _suffixes_of(work: Workload) -> list[Row]:

@@ -3,12 +3,11 @@
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from lens_engine.scoring.executors.base import ExecutorName, TokenCounters, Workload, sum_label_words
 from lens_engine.scoring.executors.head import float32_logits
-from lens_engine.scoring.executors.rows import Row, batch_rows, chains_of, pad_rows, positions_to_keep, read_rows
+from lens_engine.scoring.executors.rows import LabelReads, Row, batch_rows, chains_of, pad_rows
 from lens_engine.types import LabelLogProbs
 
 
@@ -34,11 +33,10 @@ class PlainExecutor:
     def _run_batch(self, rows: list[Row], reads: NDArray[np.float32]) -> None:
         device = next(self._model.parameters()).device
         ids, mask = pad_rows(rows, device)
-        kept = positions_to_keep(rows)
-        keep = torch.from_numpy(kept).to(device)
-        outputs = self._model(input_ids=ids, attention_mask=mask, use_cache=False, logits_to_keep=keep)
+        labels = LabelReads.of(rows, device)
+        values = labels.run(self._model, input_ids=ids, attention_mask=mask, use_cache=False)
         self._counters.count_forward(ids)
-        read_rows(outputs.logits, rows, kept, reads)
+        reads[labels.places] = values.cpu().numpy()
 
 
 def _whole_prompts(work: Workload) -> list[Row]:

@@ -4,8 +4,10 @@ A row ends with a query and one chain of the label trie. A trie that branches ne
 a node in several chains is read from the first chain.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +16,7 @@ from torch import Tensor
 
 from lens_engine.scoring.executors.base import read_log_probs
 from lens_engine.scoring.executors.packing import order_by_length
+from lens_engine.scoring.executors.transfer import upload
 from lens_engine.scoring.labels import ROOT, LabelTrie
 from lens_engine.scoring.tokenization import Tokens
 
@@ -78,20 +81,52 @@ def pad_rows(rows: Sequence[Row], device: torch.device) -> tuple[Tensor, Tensor]
     return torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
 
 
-def positions_to_keep(rows: Sequence[Row]) -> NDArray[np.int64]:
-    """Positions at which any row is read, ascending; one list for all rows suits every release of transformers."""
-    positions = {row.label_position + offset for row in rows for offset, _, _ in row.chain.reads}
-    return np.array(sorted(positions), np.int64)
+@dataclass(frozen=True, slots=True)
+class LabelReads:
+    """Where a batch of rows is read: only there are logits computed."""
+
+    positions: Tensor  #: at which any row is read, ascending; one list for all rows suits every release of transformers
+    chosen: Tensor  #: indices into rows * positions, of the hidden states that the head gets
+    reads: Tensor  #: [2, reads], index into `chosen` and token of each read
+    places: tuple[NDArray[np.int64], ...]  #: prefix, query and read of each, in the array that is filled
+
+    @classmethod
+    def of(cls, rows: Sequence[Row], device: torch.device) -> "LabelReads":
+        wanted = [
+            (index, row.label_position + offset, token, *row.pair, read)
+            for index, row in enumerate(rows)
+            for offset, token, read in row.chain.reads
+        ]
+        row_index, position, token, *places = np.array(wanted, np.int64).T
+        positions = np.unique(position)
+        chosen, among = np.unique(
+            row_index * len(positions) + np.searchsorted(positions, position), return_inverse=True
+        )
+        at, where, reads = upload([positions, chosen, np.stack([among, token])], device)
+        return cls(at, where, reads, tuple(places))
+
+    def run(self, model: Any, **inputs: Any) -> Tensor:
+        """Run the model on `inputs`; log-probabilities of the reads, on the device  # [reads].
+
+        A row is read at few positions, but at other positions than the next row. So the head gets the hidden states of
+        the chosen ones alone, and not those of all positions.
+        """
+        with _before_head(model, lambda hidden: hidden.flatten(0, 1)[self.chosen].unsqueeze(0)):
+            logits: Tensor = model(logits_to_keep=self.positions, **inputs).logits.flatten(0, 1)
+        if len(logits) != len(self.chosen):  # the head is no module
+            logits = logits[self.chosen]
+        return read_log_probs(logits, self.reads)
 
 
-def read_rows(logits: Tensor, rows: Sequence[Row], kept: NDArray[np.int64], reads: NDArray[np.float32]) -> None:
-    """Write the log-probabilities of the rows' label words to `reads`; logits `[rows, kept positions, vocabulary]`."""
-    wanted = [
-        (index, row.label_position + offset, token, *row.pair, read)
-        for index, row in enumerate(rows)
-        for offset, token, read in row.chain.reads
-    ]
-    row_index, position, token, prefix, query, read = np.array(wanted, np.int64).T
-    flat = row_index * len(kept) + np.searchsorted(kept, position)
-    index = torch.from_numpy(np.stack([flat, token])).to(logits.device)
-    reads[prefix, query, read] = read_log_probs(logits.flatten(0, 1), index).cpu().numpy()
+@contextmanager
+def _before_head(model: Any, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
+    """A context in which the model's head gets `change` of its hidden states `[rows, positions, size]`."""
+    head = model.get_output_embeddings()
+    if head is None:
+        yield
+        return
+    hook = head.register_forward_pre_hook(lambda _, arguments: (change(arguments[0]), *arguments[1:]))
+    try:
+        yield
+    finally:
+        hook.remove()

@@ -74,3 +74,16 @@ def test_every_executor_reads_float32_logits_of_a_16_bit_model(executor: str) ->
 
     assert (label_log_probs != as_bfloat16).any()
     np.testing.assert_allclose(label_log_probs, reference, rtol=0, atol=0.3)
+
+
+@pytest.mark.parametrize("executor", ["cached", "plain"])
+@pytest.mark.parametrize("architecture", ["gpt2", "llama"])
+def test_head_runs_only_where_a_row_is_read(executor: str, architecture: Any) -> None:
+    tiny = tiny_causal_lm(architecture)
+    given: list[int] = []
+    scorer = tiny.scorer(executor)
+    tiny.model.get_output_embeddings().register_forward_hook(lambda _, __, logits: given.append(logits.numel()))
+    scorer.score([("a fine film. It was great.\n",)], ["x" * n for n in range(1, 9)], [" great", " terrible"])
+
+    vocabulary = tiny.model.get_output_embeddings().out_features
+    assert sum(given) == 8 * vocabulary
