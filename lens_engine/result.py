@@ -204,6 +204,9 @@ class Provenance(Record):
     revision: str = Field(description="Revision of the model's files: a SHA-256, or a commit of the Hugging Face hub.")
     dtype: str = Field(description="Precision of the model: float32, bfloat16 or float16.")
     device: str = Field(description="Device on which the model ran.")
+    device_name: str | None = Field(
+        None, description="Name of the card on which the model ran; null on a processor.", examples=["NVIDIA H200"]
+    )
     executor: str = Field(description="How the model was given the prompts: packed, cached or plain.")
     seed: int = Field(description="Seed of every random choice.")
     dataset_sha256: str = Field(description="SHA-256 of the texts and labels of the dataset, in order.")
@@ -294,7 +297,10 @@ class SelectionResult(Record):
     cost: Spending = Field(description="What the run spent.")
     warnings: tuple[str, ...] = Field((), description="What may surprise in the data or in the result.")
     provenance: Provenance = Field(description="Everything needed to repeat the run.")
-    digest: str = Field("", description="SHA-256 of the result without `cost` (and without `selection_id`).")
+    digest: str = Field(
+        "",
+        description="SHA-256 of the result without `cost` and `provenance.device_name` (and without `selection_id`).",
+    )
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -308,10 +314,10 @@ class SelectionResult(Record):
         return self.recommended or own
 
     def with_digest(self) -> "SelectionResult":
-        """Return a copy with `digest`: the SHA-256 of the canonical JSON without `cost` and `digest`.
+        """Return a copy with `digest`: the SHA-256 of the canonical JSON without `cost`, `digest` and the card's name.
 
         A resumed run gives the same digest as an uninterrupted one.
         """
-        content = self.model_dump(mode="json", exclude={"cost", "digest"})
+        content = self.model_dump(mode="json", exclude={"cost": True, "digest": True, "provenance": {"device_name"}})
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return self.model_copy(update={"digest": hashlib.sha256(canonical.encode()).hexdigest()})

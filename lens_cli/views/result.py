@@ -89,5 +89,5 @@ def describe_cost(result: SelectionResult) -> str:
     return (
         f"{cost.pairs:,} pairs{found}, {cost.tokens:,} tokens and "
         f"{cost.permutations_judged:,} permutations{eliminated} "
-        f"in {describe_seconds(cost.seconds)}, by {origin.model} ({origin.dtype}, {origin.device}, seed {origin.seed})"
+        f"in {describe_seconds(cost.seconds)}, by {origin.model} ({origin.dtype}, {origin.device_name or origin.device}, seed {origin.seed})"
     )
