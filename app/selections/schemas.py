@@ -217,13 +217,16 @@ class EventOut(Outgoing):
     at: datetime = Field(description="Time of the event.")
     type: str = Field(
         description="Kind of event. status, phase: the status or the phase changed. classifier: the classifier was "
-        "stored. checkpoint-damaged, checkpoint-foreign: a worker dropped the checkpoint and started afresh.",
+        "stored. checkpoint-damaged, checkpoint-foreign: a worker dropped the checkpoint and started afresh. "
+        "checkpoint-elsewhere: a worker with another device left the selection to a worker that can resume it. "
+        "worker-unfit: an attempt ended by a fault of its worker.",
         examples=["status"],
     )
     data: dict[str, Any] = Field(
         description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head`, "
         "`accuracy` (on the test rows) and `use` (what the verdict recommends). checkpoint-damaged, "
-        "checkpoint-foreign: `detail`.",
+        "checkpoint-foreign, checkpoint-elsewhere: `detail`. worker-unfit: `code` (what is wrong with the worker) and "
+        "`attempt`.",
         examples=[{"from": "queued", "to": "running", "attempt": 1}],
     )
 
