@@ -64,8 +64,12 @@ _HURRIED_PATIENCE_SECONDS = 3.0
 _log = logging.getLogger(__name__)
 
 
-def execute_selection(selection_id: str, settings: Settings) -> None:
-    """Claim a selection and run it; return quietly if it is running already or finished."""
+def execute_selection(selection_id: str, settings: Settings) -> bool:
+    """Claim a selection and run it. Returns False if it is running already or finished.
+
+    Raises:
+        WorkerFault: see `Attempt.run`.
+    """
     database = create_database(settings, pool_size=2)  # the run and its heartbeat
     try:
         claim = commit_with_patience(
@@ -75,8 +79,9 @@ def execute_selection(selection_id: str, settings: Settings) -> None:
         )
         if claim is None:
             _log.info("%s was not claimed: already running or finished", selection_id)
-            return
+            return False
         Attempt(database, claim, settings).run()
+        return True
     finally:
         database.dispose()
 

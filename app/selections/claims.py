@@ -159,8 +159,8 @@ def fail(session: Session, claim: Claim, problem: dict[str, Any]) -> bool:
 def give_up(session: Session, claim: Claim, code: str, settings: Settings) -> bool:
     """Return the selection to the queue because this worker is unfit, with its checkpoint, and count a crash.
 
-    After the last crash that the settings allow, the selection fails (`worker-unfit`). A selection with a cancel request
-    is cancelled instead. Returns False if the claim is lost.
+    After the last crash that the settings allow, the selection fails (`worker-unfit`). A selection with a cancel
+    request is cancelled instead. Returns False if the claim is lost.
 
     Args:
         code: what is wrong with the worker; clients see it.
@@ -195,7 +195,8 @@ def count_passes(session: Session, claim: Claim) -> int:
 def release(session: Session, claim: Claim, wait_seconds: float = 0.0) -> bool:
     """Return the selection to the queue, for example at a shutdown, without counting a crash.
 
-    The next attempt begins after `wait_seconds` at the earliest. A selection with a cancel request is cancelled instead. Returns False if the claim is lost.
+    The next attempt begins after `wait_seconds` at the earliest. A selection with a cancel request is cancelled
+    instead. Returns False if the claim is lost.
     """
     if _touched(
         session,

@@ -4,7 +4,7 @@ import errno
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
@@ -56,7 +56,7 @@ class CardScorer(TableScorer):
 class LivingScorer(TableScorer):
     """Counts the copies of a model that were loaded, and how many of them existed at once."""
 
-    living: "weakref.WeakSet[LivingScorer]" = weakref.WeakSet()
+    living: "ClassVar[weakref.WeakSet[LivingScorer]]" = weakref.WeakSet()
     loaded = 0
     most_at_once = 0
 
