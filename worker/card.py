@@ -34,7 +34,7 @@ def read_card(index: int, dtype: str) -> Device:
         raise CardAbsent(_explain_absence([str(warning.message) for warning in caught]))
     count = torch.cuda.device_count()
     if index >= count:
-        raise CardAbsent(f"torch sees {count} here, from cuda:0 to cuda:{count - 1}")
+        raise CardAbsent(f"torch sees cards up to cuda:{count - 1} here")
     device = torch.device("cuda", index)
     properties: Any = torch.cuda.get_device_properties(device)
     free_bytes, total_bytes = torch.cuda.mem_get_info(device)
@@ -64,7 +64,7 @@ def _explain_absence(warned: list[str]) -> str:
     import torch
 
     if torch.version.cuda is None:
-        return "this torch is a build without CUDA; install the CUDA build"
+        return "this torch is a build without CUDA"
     reason = f": {warned[-1].strip().splitlines()[0]}" if warned else ""
     return f"torch sees no CUDA card here{reason}"
 

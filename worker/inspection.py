@@ -97,7 +97,8 @@ def find_device(settings: Settings, read: ReadCard = read_card) -> Device:
     except CardAbsent as absence:
         if kind != "auto":
             raise UnfitWorker(
-                f"LENS_DEVICE is {settings.device}, and {absence}; mend that, or set LENS_DEVICE to auto or cpu"
+                f"LENS_DEVICE is {settings.device}, and {absence}; give the worker its card, or set LENS_DEVICE to "
+                "another device (auto, cpu)"
             ) from absence
         _log.warning("LENS_DEVICE is auto, and %s: this worker computes on the processor", absence)
         return _processor("cpu", settings)

@@ -67,7 +67,8 @@ async def is_alive() -> Health:
 def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
     """Readiness: Postgres and Redis answer, and the database schema matches this release.
 
-    The answer also tells on what each worker computes. Otherwise the answer is 503, and its `errors` name each failed check.
+    The answer also tells on what each worker computes. If a check fails, the answer is 503, and its `errors` name each
+    failed check.
     """
     checks = run_checks(services)
     failed = {name: fault for name, fault in checks.items() if fault is not None}

@@ -4,7 +4,7 @@ import errno
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar, NoReturn
+from typing import NoReturn
 
 from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
@@ -45,6 +45,9 @@ def late() -> TableScorer:
     return _raising(JobTimeoutException("too long"))
 
 
+_living = weakref.WeakSet[TableScorer]()
+
+
 class CardScorer(TableScorer):
     """A TableScorer that says it computes on a card. Its numbers are those of a TableScorer."""
 
@@ -56,15 +59,14 @@ class CardScorer(TableScorer):
 class LivingScorer(TableScorer):
     """Counts the copies of a model that were loaded, and how many of them existed at once."""
 
-    living: "ClassVar[weakref.WeakSet[LivingScorer]]" = weakref.WeakSet()
     loaded = 0
     most_at_once = 0
 
     def __init__(self) -> None:
         super().__init__()
-        LivingScorer.living.add(self)
+        _living.add(self)
         LivingScorer.loaded += 1
-        LivingScorer.most_at_once = max(LivingScorer.most_at_once, len(LivingScorer.living))
+        LivingScorer.most_at_once = max(LivingScorer.most_at_once, len(_living))
 
 
 def living() -> TableScorer:
