@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from app.settings import Settings
@@ -68,12 +68,18 @@ def _lock(path: Path, kind: int) -> int:
 
 
 def _open(path: Path) -> int:
-    """Open without creating first: Linux forbids to create over the file of another user in a public folder."""
-    try:
-        return os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
+    """Open the file, and create it only where there is none.
+
+    In a public folder Linux forbids to create over the file of another user.
+    """
+    while True:
+        with suppress(FileNotFoundError):
+            return os.open(path, os.O_RDONLY)
         path.parent.mkdir(parents=True, exist_ok=True)
-    return os.open(path, os.O_RDONLY | os.O_CREAT, 0o644)
+        with suppress(FileExistsError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL)
+            os.fchmod(descriptor, 0o644)  # whatever the umask: workers of other users read it too
+            return descriptor
 
 
 def _is_at(path: Path, descriptor: int) -> bool:

@@ -1,6 +1,7 @@
 """The lock of a card, in one process; tests/e2e/test_worker_devices.py has two."""
 
 import os
+import stat
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -34,6 +35,18 @@ def test_processor_is_not_held(settings: Settings) -> None:
     with holding_card(processor, settings), holding_card(processor, settings):
         assert settings.lock_dir is not None
         assert not settings.lock_dir.exists()
+
+
+def test_lock_can_be_seen_by_workers_of_other_users(settings: Settings) -> None:
+    assert settings.lock_dir is not None
+    before = os.umask(0o077)
+    try:
+        with holding_card(H200, settings):
+            [file] = settings.lock_dir.iterdir()
+    finally:
+        os.umask(before)
+
+    assert stat.S_IMODE(file.stat().st_mode) == 0o644
 
 
 def test_deleted_file_of_a_lock_is_made_again(settings: Settings) -> None:
