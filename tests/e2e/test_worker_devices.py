@@ -31,6 +31,11 @@ def devices_of(lens: Stack) -> list[dict[str, Any]]:
     return devices
 
 
+def faults_of(lens: Stack, selection_id: str) -> list[str]:
+    events = lens.client.get(f"/selections/{selection_id}/events").json()["items"]
+    return [event["data"]["code"] for event in events if event["type"] == "worker-unfit"]
+
+
 def test_a_worker_without_its_card_does_not_start(lens: Stack) -> None:
     worker = lens.start_worker(LENS_DEVICE="cuda:99")
 
@@ -118,6 +123,38 @@ def test_an_unfit_worker_stops_and_its_selections_are_run_by_a_sound_one(lens: S
 
     assert [selection["status"] for selection in selections] == [Status.SUCCEEDED] * 4
     lens.check_invariants()
+
+
+def test_a_worker_that_loses_its_model_fails_no_selection(lens: Stack) -> None:
+    elsewhere = lens.model_dir.with_name("unmounted")
+    worker = lens.start_worker()
+    until(lambda: devices_of(lens), "the worker starts")
+    lens.model_dir.rename(elsewhere)
+    try:
+        ids = [lens.submit(model="tiny") for _ in range(2)]
+        assert worker.wait(START_SECONDS) == 1
+        refusal = refusal_of(lens.start_worker())
+    finally:
+        elsewhere.rename(lens.model_dir)
+    lens.start_worker()
+    selections = [lens.wait_until_done(id_) for id_ in ids]
+
+    assert refusal.startswith("model 'tiny' of LENS_ALLOWED_MODELS cannot be used here: ")
+    assert [selection["status"] for selection in selections] == [Status.SUCCEEDED] * 2
+    assert {code for id_ in ids for code in faults_of(lens, id_)} == {"unknown-model"}
+    lens.check_invariants()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a card")
+def test_a_worker_that_loses_its_card_does_not_go_on_on_the_processor(lens: Stack) -> None:
+    worker = start_on_card(lens, LENS_DEVICE="auto")
+    ids = [lens.submit(model="tiny") for _ in range(2)]
+
+    assert worker.wait(START_SECONDS) == 1
+
+    assert [lens.get(id_)["status"] for id_ in ids] == [Status.QUEUED] * 2
+    assert {code for id_ in ids for code in faults_of(lens, id_)} == {"model-not-loaded"}
+    assert "torch sees no CUDA device here" in worker.log()
 
 
 def test_faults_of_a_worker_that_are_not_in_a_row_do_not_stop_it(lens: Stack) -> None:
