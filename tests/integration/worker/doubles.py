@@ -51,6 +51,8 @@ _living = weakref.WeakSet[TableScorer]()
 class CardScorer(TableScorer):
     """A TableScorer that says it computes on a card. Its numbers are those of a TableScorer."""
 
+    surroundings = ("cuda 13.0", "card NVIDIA H200")
+
     @property
     def identity(self) -> ScorerIdentity:
         return replace(super().identity, device="cuda")

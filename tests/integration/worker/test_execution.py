@@ -89,6 +89,18 @@ def test_a_run_that_completes_stores_the_classifier_of_its_result(selections: Se
     ]
 
 
+@pytest.mark.parametrize(("double", "name"), [("on_card", "NVIDIA H200"), ("sound", None)])
+def test_a_result_names_the_card_that_computed_it(
+    selections: Selections, settings: Settings, double: str, name: str | None
+) -> None:
+    selection_id = selections.queued()
+
+    run_with(settings, double, selection_id)
+
+    result = selections.client.get(f"/selections/{selection_id}/support-examples").json()
+    assert result["provenance"]["device_name"] == name
+
+
 def test_a_run_of_the_papers_settings_stores_its_single_prompt(selections: Selections, settings: Settings) -> None:
     paper = {
         "search": {"objective": "accuracy"},
