@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from pydantic import ValidationError
 from redis import Redis
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
@@ -19,8 +20,10 @@ from rq import Queue
 from rq.command import send_stop_job_command
 from rq.exceptions import DuplicateJobError, InvalidJobOperation, NoSuchJobError
 from rq.job import Job, JobStatus
+from rq.worker_registration import get_keys
 
 from app.settings import Settings
+from app.worker_device import REDIS_FIELD, WorkerDevice
 
 RUN_SELECTION = "worker.jobs.run_selection"
 """Name of the job function. The API process never imports the worker."""
@@ -140,6 +143,19 @@ class JobQueue:
         """
         self._redis.ping()
 
+    def list_devices(self) -> list[WorkerDevice]:
+        """The device of each worker that is registered, by name. A worker that died may be listed for some minutes.
+
+        Raises:
+            RedisError: Redis does not answer.
+        """
+        with self._redis.pipeline(transaction=False) as pipeline:
+            for key in get_keys(queue=self._queue):
+                pipeline.hget(key, REDIS_FIELD)
+            found = pipeline.execute()
+        devices = [device for text in found if (device := _parse_device(text)) is not None]
+        return sorted(devices, key=lambda device: (device.name, device.device))
+
     def close(self) -> None:
         self._redis.close()
 
@@ -155,6 +171,14 @@ class JobQueue:
             _log.warning(
                 "Redis does not answer; the job of %s stays as it is (%s)", doorbell.selection_id, type(error).__name__
             )
+
+
+def _parse_device(text: bytes | None) -> WorkerDevice | None:
+    """None for a worker that has expired, or of a release that registers its device in another form."""
+    try:
+        return None if text is None else WorkerDevice.model_validate_json(text)
+    except ValidationError:
+        return None
 
 
 def _aware(stamp: datetime) -> datetime:

@@ -19,6 +19,7 @@
     ├── CheckpointError
     │   ├── CheckpointDamaged
     │   └── CheckpointForeign
+    │       └── CheckpointElsewhere
     └── NothingSelected         the run was stopped before any examples were chosen
 
 Every error carries a stable `code` that the service repeats to its clients.
@@ -231,9 +232,15 @@ class CheckpointDamaged(CheckpointError):
 
 
 class CheckpointForeign(CheckpointError):
-    """The checkpoint belongs to other data, options, model or engine version."""
+    """The checkpoint belongs to other data, options, model or engine version, or another build cannot read it."""
 
     code = "checkpoint-foreign"
+
+
+class CheckpointElsewhere(CheckpointForeign):
+    """The checkpoint belongs to this run on another device, or in another number format. It is of use there."""
+
+    code = "checkpoint-elsewhere"
 
 
 class NothingSelected(LensError):

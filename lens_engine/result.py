@@ -204,6 +204,9 @@ class Provenance(Record):
     revision: str = Field(description="Revision of the model's files: a SHA-256, or a commit of the Hugging Face hub.")
     dtype: str = Field(description="Precision of the model: float32, bfloat16 or float16.")
     device: str = Field(description="Device on which the model ran.")
+    device_name: str | None = Field(
+        None, description="Name of the card on which the model ran; null on a processor.", examples=["NVIDIA H200"]
+    )
     executor: str = Field(description="How the model was given the prompts: packed, cached or plain.")
     executor_note: str | None = Field(
         None,
@@ -259,7 +262,7 @@ class Spending(Record):
     )
 
 
-_NOT_DIGESTED: dict[str, Any] = {"cost": True, "digest": True, "provenance": {"executor_note"}}
+_NOT_DIGESTED: dict[str, Any] = {"cost": True, "digest": True, "provenance": {"device_name", "executor_note"}}
 
 
 class SelectionResult(Record):
@@ -304,7 +307,8 @@ class SelectionResult(Record):
     provenance: Provenance = Field(description="Everything needed to repeat the run.")
     digest: str = Field(
         "",
-        description="SHA-256 of the result without `cost` and `provenance.executor_note` (and without `selection_id`).",
+        description="SHA-256 of the result without `cost`, `provenance.device_name` and `provenance.executor_note` "
+        "(and without `selection_id`).",
     )
 
     @property
@@ -319,10 +323,10 @@ class SelectionResult(Record):
         return self.recommended or own
 
     def with_digest(self) -> "SelectionResult":
-        """Return a copy with `digest`: the SHA-256 of the canonical JSON without `cost`, `digest` and `executor_note`.
+        """Return a copy with `digest`: the SHA-256 of the canonical JSON without `cost`, `digest` and two notes.
 
-        A resumed run gives the same digest as an uninterrupted one. The note decides nothing: a run that asks for the
-        executor by name has none, and the same digest.
+        The notes are the name of the card and why a faster executor was refused. A resumed run gives the same digest as an uninterrupted one, on a card of another name too. A run that asks for
+        the executor by name has no note on it, and the same digest.
         """
         content = self.model_dump(mode="json", exclude=_NOT_DIGESTED)
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -1,19 +1,46 @@
 """`python -m worker`: a process that runs selections, one at a time."""
 
 import logging
+import os
+from collections.abc import Callable
 
 from app.settings import Settings
+from worker.card_lock import holding_card
+from worker.device import Device, UnfitWorker
+from worker.inspection import inspect
 from worker.process import create_worker
 from worker.startup import sweep_once
 
+EXIT_FAILED = 1
+EXIT_UNFIT = 2
 
-def main() -> int:
+_log = logging.getLogger(__name__)
+
+
+def main(look: Callable[[Settings], Device] = inspect) -> int:
+    """Run selections until a signal, and return the exit code.
+
+    Args:
+        look: checks the models and the device; raises UnfitWorker.
+    """
     settings = Settings()
     logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    try:
+        device = look(settings)
+        with holding_card(device, settings):
+            return _work(settings, device)
+    except UnfitWorker as refusal:
+        _log.critical("the worker does not start: %s", refusal)
+        return EXIT_UNFIT
+
+
+def _work(settings: Settings, device: Device) -> int:
+    # Work-horses read the settings anew. With "auto" one that cannot see the card would compute on the processor.
+    os.environ["LENS_DEVICE"] = device.torch_name
     sweep_once(settings)
-    worker = create_worker(settings)
+    worker = create_worker(settings, device)
     worker.work(with_scheduler=False)
-    return 0 if worker.was_asked_to_stop else 1
+    return 0 if worker.was_asked_to_stop else EXIT_FAILED
 
 
 if __name__ == "__main__":

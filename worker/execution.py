@@ -6,6 +6,8 @@ attempt. What ends a run, and what becomes of the selection:
     a result                        succeeded, or cancelled with a partial result
     stopped before a permutation    cancelled
     InvalidInput, ModelError        failed at once: another attempt would meet it again
+    WorkerFault                     given up and charged; queued again, or failed (worker-unfit) at the last attempt
+    checkpoint of another device    queued again for a worker that fits, not charged; at last computed anew
     the job's time limit            failed (timeout)
     shutdown of the worker          queued again, the attempt not charged
     another attempt took over       nothing is written
@@ -13,6 +15,7 @@ attempt. What ends a run, and what becomes of the selection:
     anything else                   the lease is given up; the sweep decides about another attempt
 """
 
+import gc
 import logging
 from collections.abc import Callable
 from functools import partial
@@ -26,8 +29,17 @@ from app.database import Database, create_database
 from app.selections import claims
 from app.selections.claims import Claim
 from app.selections.repository import Submission, load_submission
+from app.selections.rescue import backoff_seconds
 from app.settings import Settings
-from lens_engine.errors import CheckpointError, InvalidInput, ModelError, NothingSelected
+from lens_engine.errors import (
+    CheckpointElsewhere,
+    CheckpointError,
+    CheckpointForeign,
+    InvalidInput,
+    ModelError,
+    NothingSelected,
+)
+from lens_engine.language_model.open_model import LanguageModel
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
@@ -35,8 +47,9 @@ from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import StopReason
 from worker.checkpoints import PostgresCheckpointStore
 from worker.failures import describe_failure, describe_timeout
+from worker.faults import WorkerFault, blaming_worker, blaming_worker_for_everything
 from worker.heartbeat import Heartbeat, Rhythm
-from worker.model_loading import load_model
+from worker.model_loading import find_reference, load_model
 from worker.persistence import POSTGRES_AWAY, commit_with_patience
 from worker.progress import RunMonitor
 
@@ -51,8 +64,12 @@ _HURRIED_PATIENCE_SECONDS = 3.0
 _log = logging.getLogger(__name__)
 
 
-def execute_selection(selection_id: str, settings: Settings) -> None:
-    """Claim a selection and run it; return quietly if it is running already or finished."""
+def execute_selection(selection_id: str, settings: Settings) -> bool:
+    """Claim a selection and run it. Returns False if it is running already or finished.
+
+    Raises:
+        WorkerFault: see `Attempt.run`.
+    """
     database = create_database(settings, pool_size=2)  # the run and its heartbeat
     try:
         claim = commit_with_patience(
@@ -62,8 +79,9 @@ def execute_selection(selection_id: str, settings: Settings) -> None:
         )
         if claim is None:
             _log.info("%s was not claimed: already running or finished", selection_id)
-            return
+            return False
         Attempt(database, claim, settings).run()
+        return True
     finally:
         database.dispose()
 
@@ -79,7 +97,11 @@ class Attempt:
         self._heartbeat = Heartbeat(database, claim, self._monitor, Rhythm.of(settings))
 
     def run(self) -> None:
-        """Compute and persist. On any error, give the lease up at once, so that another worker can take over."""
+        """Compute and persist. On any error, give the lease up at once, so that another worker can take over.
+
+        Raises:
+            WorkerFault: the fault is this worker's; the selection is queued again, unless it was its last attempt.
+        """
         self._log("attempt %d begins", self._claim.attempt)
         ended = False
         try:
@@ -89,6 +111,11 @@ class Attempt:
             self._heartbeat.stop()
             ended = self._hurry(claims.release)
             self._log("released for a shutdown" if ended else "not released: the lease will run out")
+        except WorkerFault as fault:
+            self._log("given up, because this worker is unfit: %s", fault, level=logging.ERROR)
+            self._heartbeat.stop()
+            ended = self._hurry(partial(claims.give_up, code=fault.code, settings=self._settings))
+            raise
         finally:
             self._heartbeat.stop()
             if not ended:
@@ -100,6 +127,8 @@ class Attempt:
             result = self._select()
         except NothingSelected as error:
             return self._nothing_selected(error)
+        except CheckpointElsewhere as error:
+            return self._pass_on(error)
         except JobTimeoutException:
             return partial(claims.fail, problem=describe_timeout(self._settings, self._instance))
         except (InvalidInput, ModelError, MemoryError) as error:
@@ -114,38 +143,92 @@ class Attempt:
 
     def _select(self) -> SelectionResult:
         submission = self._transact(lambda session: load_submission(session, self._claim.selection_id))
-        try:
-            return self._compute(submission, self._find_checkpoint())
-        except CheckpointError as error:
-            self._start_afresh(error)
-            return self._compute(submission, None)
+        find_reference(self._settings, submission.spec.model)
+        checkpoint = self._find_checkpoint()
+        model = self._load(submission, checkpoint)
+        if checkpoint is not None:
+            try:
+                return self._compute(submission, model, checkpoint)
+            except CheckpointError as error:
+                self._start_afresh(error)
+            # Outside of the except block, whose error keeps the frames of the run and thereby its model alive.
+            if self._settings.dtype != checkpoint.dtype:
+                del model  # it has the checkpoint's number format, and two models may not fit on the device
+                gc.collect()
+                model = self._load(submission, None)
+        return self._compute(submission, model, None)
 
-    def _compute(self, submission: Submission, checkpoint: Checkpoint | None) -> SelectionResult:
-        model = load_model(self._settings, submission.spec.model, checkpoint.dtype if checkpoint else None)
-        return select_support_examples(
-            Problem(submission.spec.task, submission.examples, submission.test),
-            model.scorer,
-            submission.spec.config,
-            listener=self._monitor,
-            checkpoints=PostgresCheckpointStore(self._monitor, checkpoint),
-            fine_tuner=model.fine_tuner,
-        )
+    def _load(self, submission: Submission, checkpoint: Checkpoint | None) -> LanguageModel:
+        with blaming_worker_for_everything():
+            return load_model(self._settings, submission.spec.model, checkpoint.dtype if checkpoint else None)
+
+    def _compute(self, submission: Submission, model: LanguageModel, checkpoint: Checkpoint | None) -> SelectionResult:
+        with blaming_worker(is_device_shared=self._settings.share_device):
+            return select_support_examples(
+                Problem(submission.spec.task, submission.examples, submission.test),
+                model.scorer,
+                submission.spec.config,
+                listener=self._monitor,
+                checkpoints=PostgresCheckpointStore(self._monitor, checkpoint),
+                fine_tuner=model.fine_tuner,
+            )
 
     def _find_checkpoint(self) -> Checkpoint | None:
-        """What an earlier attempt left. Raises CheckpointDamaged."""
+        """What an earlier attempt left, unless it has to be dropped.
+
+        Raises:
+            CheckpointElsewhere: a worker with another device can resume from it; see `_start_afresh`.
+        """
         data = self._transact(lambda session: claims.load_checkpoint(session, self._claim))
         if data is None:
             return None
-        checkpoint = Checkpoint.from_bytes(data)
+        try:
+            checkpoint = Checkpoint.from_bytes(data)
+            self._check_device(checkpoint)
+        except CheckpointError as error:
+            self._start_afresh(error)
+            return None
         self._log("resumes after step %d of %s", checkpoint.step, checkpoint.phase)
         return checkpoint
 
+    def _check_device(self, checkpoint: Checkpoint) -> None:
+        """Compare the kinds of device before a model is loaded. The engine compares the rest.
+
+        Raises:
+            CheckpointElsewhere: the checkpoint is of another kind of device.
+        """
+        own, _, _ = self._settings.device.partition(":")
+        if checkpoint.device and own not in ("auto", checkpoint.device):
+            raise CheckpointElsewhere(
+                f"the checkpoint was computed on {checkpoint.device} in {checkpoint.dtype}, "
+                f"and this worker computes on {own}"
+            )
+
+    def _pass_on(self, error: CheckpointElsewhere) -> Ending:
+        """Leave the selection to a worker that can resume from its checkpoint."""
+        self._log("left to another worker: %s", error)
+        seconds = backoff_seconds(self._count_passes() + 1, self._settings)
+        return partial(claims.pass_on, detail=str(error), wait_seconds=seconds)
+
+    def _count_passes(self) -> int:
+        return self._transact(lambda session: claims.count_passes(session, self._claim))
+
     def _start_afresh(self, error: CheckpointError) -> None:
+        """Forget the checkpoint, and report that.
+
+        Raises:
+            CheckpointElsewhere: `error` itself, if the selection can still wait for a worker that fits. It waits as
+                often as `max_attempts` says.
+        """
+        if isinstance(error, CheckpointElsewhere) and self._count_passes() < self._settings.max_attempts:
+            raise error
         self._log("starts afresh: %s", error)
+        # The code of a checkpoint that is kept for another device counts the waits, and this one is dropped.
+        code = CheckpointForeign.code if isinstance(error, CheckpointForeign) else error.code
 
         def forget(session: Session) -> None:
             claims.drop_checkpoint(session, self._claim)
-            claims.record_event(session, self._claim, error.code, {"detail": str(error)})
+            claims.record_event(session, self._claim, code, {"detail": str(error)})
 
         self._transact(forget)
 
@@ -172,8 +255,9 @@ class Attempt:
     def _instance(self) -> str:
         return f"/selections/{self._claim.selection_id}"
 
-    def _log(self, message: str, *values: object) -> None:
-        _log.info(
+    def _log(self, message: str, *values: object, level: int = logging.INFO) -> None:
+        _log.log(
+            level,
             f"%s: {message}",
             self._claim.selection_id,
             *values,

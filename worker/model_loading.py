@@ -11,6 +11,18 @@ TESTING_PREFIX = "testing:"
 """`testing:package.module:function` names a function that makes a scorer, where the settings allow it."""
 
 
+def find_reference(settings: Settings, name: str) -> str:
+    """The model that the settings allow under `name`.
+
+    Raises:
+        UnknownModel: the settings no longer allow this name.
+    """
+    reference = settings.allowed_models.get(name)
+    if reference is None:
+        raise UnknownModel(f"model {name!r} is no longer one of {', '.join(sorted(settings.allowed_models))}")
+    return reference
+
+
 def load_model(settings: Settings, name: str, dtype: str | None) -> LanguageModel:
     """Load the model that the settings allow under `name`, on their device.
 
@@ -21,9 +33,7 @@ def load_model(settings: Settings, name: str, dtype: str | None) -> LanguageMode
         UnknownModel: the settings no longer allow this name.
         ModelError: the model cannot be loaded, or its files are unsafe.
     """
-    reference = settings.allowed_models.get(name)
-    if reference is None:
-        raise UnknownModel(f"model {name!r} is no longer one of {', '.join(sorted(settings.allowed_models))}")
+    reference = find_reference(settings, name)
     if reference.startswith(TESTING_PREFIX):
         return LanguageModel(_make_double(reference), fine_tuner=None)
     return open_model(

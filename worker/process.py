@@ -1,11 +1,13 @@
 """The worker process: a parent that waits for jobs, and a forked work-horse for each job.
 
 The parent never imports torch, so every work-horse starts clean and returns all its memory at exit.
-Three things differ from plain RQ: the work-horse dies with its parent, a shutdown reaches the job at
-once, and the worker runs no job except selections.
+Four things differ from plain RQ: the work-horse dies with its parent, a shutdown reaches the job at
+once, the worker runs no job except selections, and a worker that is unfit stops.
 """
 
 import ctypes
+import logging
+import mmap
 import os
 import signal
 import sys
@@ -15,14 +17,25 @@ from redis import Redis
 from redis.backoff import ExponentialWithJitterBackoff
 from redis.retry import Retry
 from rq import Queue
+from rq.exceptions import StopRequested
+from rq.executions import Execution
 from rq.job import Job
 from rq.worker import HerokuWorker
 
 from app.queue import RUN_SELECTION, SERIALIZER
 from app.settings import Settings
+from app.worker_device import REDIS_FIELD
 from worker.crash import CrashHandler
+from worker.device import Device
+from worker.faults import WorkerFault
 
 _PR_SET_PDEATHSIG = 1
+
+FAULTS_TO_STOP = 2
+"""Number of jobs in a row that end by a fault of the worker, after which the worker stops."""
+
+_UNKNOWN, _FIT, _UNFIT = range(3)
+_log = logging.getLogger(__name__)
 
 
 class ForbiddenJobError(Exception):
@@ -35,6 +48,11 @@ class SelectionJob(Job):
     Anyone who can write to Redis can enqueue any dotted name, callback or webhook. A JSON serializer
     does not prevent this, so this class refuses other functions and drops callbacks and webhooks.
     """
+
+    has_run = False  #: whether the selection was claimed, and did not end by a fault; known in the work-horse
+
+    def perform(self) -> Any:
+        self.has_run = bool(super().perform())
 
     @property
     def func(self) -> Any:
@@ -62,6 +80,46 @@ class SelectionWorker(HerokuWorker):
     imminent_shutdown_delay = 0
     job_class = SelectionJob
 
+    def __init__(self, *args: Any, device: Device | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._device = device
+        self._verdict = mmap.mmap(-1, 1)  # memory that a forked work-horse shares with its parent
+        self._faults_in_a_row = 0
+
+    def serialize(self) -> dict[str, Any]:
+        """The worker's hash in Redis, with the device."""
+        device = {} if self._device is None else {REDIS_FIELD: self._device.register().model_dump_json()}
+        return {**super().serialize(), **device}
+
+    def execute_job(self, job: Job, queue: Queue) -> None:
+        """
+        Raises:
+            StopRequested: this worker met its own fault too often in a row. Another worker may be sound, and a worker
+                that fails within seconds would take every selection before a sound one can.
+        """
+        self._verdict[0] = _UNKNOWN
+        super().execute_job(job, queue)
+        if self._verdict[0] == _FIT:
+            self._faults_in_a_row = 0
+        elif self._verdict[0] == _UNFIT:
+            self._faults_in_a_row += 1
+        if self._faults_in_a_row >= FAULTS_TO_STOP:
+            _log.critical(
+                "%d selections in a row met a fault of this worker (see above); the worker stops", self._faults_in_a_row
+            )
+            raise StopRequested
+
+    def perform_job(self, job: Job, queue: Queue, execution: Execution) -> bool:
+        is_done = bool(super().perform_job(job, queue, execution))
+        if isinstance(job, SelectionJob) and job.has_run:
+            self._verdict[0] = _FIT
+        return is_done
+
+    def handle_exception(self, job: Job, *exc_info: Any) -> None:
+        if isinstance(exc_info[1], WorkerFault):
+            self._verdict[0] = _UNFIT
+        super().handle_exception(job, *exc_info)
+
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         die_with_parent(self.pid)
         super().main_work_horse(job, queue)
@@ -72,7 +130,7 @@ class SelectionWorker(HerokuWorker):
         return self._shutdown_requested_date is not None
 
 
-def create_worker(settings: Settings) -> SelectionWorker:
+def create_worker(settings: Settings, device: Device | None = None) -> SelectionWorker:
     """Create a worker on the queue of selections.
 
     With exactly one queue, RQ moves a job's id atomically, so a crash between taking and starting a
@@ -89,6 +147,7 @@ def create_worker(settings: Settings) -> SelectionWorker:
         job_monitoring_interval=15,
         log_job_description=False,
         work_horse_killed_handler=CrashHandler(settings),
+        device=device,
     )
 
 

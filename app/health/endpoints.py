@@ -7,10 +7,11 @@ from pydantic import BaseModel, Field
 
 from app.dependencies import ServicesDep
 from app.errors import Unavailable
-from app.health.readiness import run_checks
+from app.health.readiness import find_workers, run_checks
 from app.selections.openapi import refusals
 from app.web.error_handlers import problem_response
 from app.web.problems import ErrorItem
+from app.worker_device import WorkerDevice
 
 router = APIRouter()
 
@@ -25,7 +26,16 @@ class Readiness(BaseModel):
     """Checks of a ready service by name."""
 
     status: Literal["ready"] = Field("ready", description="Always ready; otherwise the answer is 503.")
-    checks: dict[str, Literal["ok"]] = Field(description="Result of each check, by name.")
+    checks: dict[str, Literal["ok"]] = Field(
+        description="Result of each check, by name.",
+        examples=[{"database": "ok", "migrations": "ok", "redis": "ok"}],
+    )
+    workers: list[WorkerDevice] = Field(
+        description="Device of each registered worker. For information: the service is ready without workers too.",
+        examples=[
+            [{"device": "cuda:0", "name": "NVIDIA H200", "memory_bytes": 150_109_880_320, "number_format": "bfloat16"}]
+        ],
+    )
 
 
 class ModelOut(BaseModel):
@@ -57,7 +67,8 @@ async def is_alive() -> Health:
 def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
     """Readiness: Postgres and Redis answer, and the database schema matches this release.
 
-    Otherwise the answer is 503, and its `errors` name each failed check.
+    The answer also tells on what each worker computes. If a check fails, the answer is 503, and its `errors` name each
+    failed check.
     """
     checks = run_checks(services)
     failed = {name: fault for name, fault in checks.items() if fault is not None}
@@ -67,7 +78,7 @@ def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
         ]
         refusal = Unavailable(f"not ready: {', '.join(failed)}", errors=errors)
         return problem_response(request.scope, refusal, services.settings)
-    return Readiness(checks=dict.fromkeys(checks, "ok"))
+    return Readiness(checks=dict.fromkeys(checks, "ok"), workers=find_workers(services))
 
 
 @router.get(

@@ -5,12 +5,21 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.schema import current_revision, head_revision
 from app.selections.service import Services
+from app.worker_device import WorkerDevice
 
 
 def run_checks(services: Services) -> dict[str, str | None]:
     """Run every check. Returns the fault of each part by name, or None for a part without a fault."""
     database, migrations = _check_database(services)
     return {"database": database, "migrations": migrations, "redis": _check_redis(services)}
+
+
+def find_workers(services: Services) -> list[WorkerDevice]:
+    """The devices of the registered workers; information, not a check. Empty if Redis does not answer."""
+    try:
+        return services.queue.list_devices()
+    except RedisError:
+        return []
 
 
 def _check_database(services: Services) -> tuple[str | None, str | None]:

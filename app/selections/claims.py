@@ -8,6 +8,7 @@ from the database's clock. Each function fits in one short transaction, and the 
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from enum import Enum, auto
+from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, Update, and_, delete, func, insert, literal, select, update
@@ -15,13 +16,19 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
 from app.models import Event, Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
+from app.selections.rescue import describe_fault, rescue
 from app.selections.spec import SPEC_VERSION
-from app.selections.states import LEASED, Status
+from app.selections.states import LEASED, TERMINAL, Status
+from app.settings import Settings
 from lens_engine.classifier.artefact import Classifier
+from lens_engine.errors import CheckpointElsewhere
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult, Verdict
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import StopReason
+
+WORKER_UNFIT = "worker-unfit"
+"""The event of an attempt that ended by a fault of its worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +156,47 @@ def fail(session: Session, claim: Claim, problem: dict[str, Any]) -> bool:
     return True
 
 
-def release(session: Session, claim: Claim) -> bool:
-    """Return the selection to the queue at a shutdown, without counting a crash.
+def give_up(session: Session, claim: Claim, code: str, settings: Settings) -> bool:
+    """Return the selection to the queue because this worker is unfit, with its checkpoint, and count a crash.
 
-    A selection with a cancel request is cancelled instead. Returns False if the claim is lost.
+    After the last crash that the settings allow, the selection fails (`worker-unfit`). A selection with a cancel
+    request is cancelled instead. Returns False if the claim is lost.
+
+    Args:
+        code: what is wrong with the worker; clients see it.
+    """
+    selection = session.scalar(select(Selection).where(_is_held(claim)).with_for_update())
+    if selection is None:
+        return False
+    record_event(session, claim, WORKER_UNFIT, {"code": code, "attempt": claim.attempt})
+    status = rescue(selection, settings, partial(describe_fault, code=code))
+    session.flush()
+    if status in TERMINAL:
+        _delete_checkpoint(session, claim)
+    return True
+
+
+def pass_on(session: Session, claim: Claim, detail: str, wait_seconds: float) -> bool:
+    """Return the selection to the queue because its checkpoint belongs to another device, without counting a crash.
+
+    The selection waits `wait_seconds`. Otherwise as `release`.
+    """
+    record_event(session, claim, CheckpointElsewhere.code, {"detail": detail})
+    return release(session, claim, wait_seconds)
+
+
+def count_passes(session: Session, claim: Claim) -> int:
+    """How often the selection was passed on to another device."""
+    passes = select(func.count()).select_from(Event)
+    passes = passes.where(Event.selection_id == claim.selection_id, Event.type == CheckpointElsewhere.code)
+    return session.scalars(passes).one()
+
+
+def release(session: Session, claim: Claim, wait_seconds: float = 0.0) -> bool:
+    """Return the selection to the queue, for example at a shutdown, without counting a crash.
+
+    The next attempt begins after `wait_seconds` at the earliest. A selection with a cancel request is cancelled
+    instead. Returns False if the claim is lost.
     """
     if _touched(
         session,
@@ -165,7 +209,7 @@ def release(session: Session, claim: Claim) -> bool:
     back = _fenced(claim).where(Selection.status == Status.RUNNING)
     return _touched(
         session,
-        back.values(status=Status.QUEUED, lease_until=None, queued_at=func.now(), not_before=func.now()),
+        back.values(status=Status.QUEUED, lease_until=None, queued_at=func.now(), not_before=_from_now(wait_seconds)),
     )
 
 

@@ -193,7 +193,10 @@ class SelectionOut(Outgoing):
         "was spent. cancelled: the selection was cancelled."
     )
     error: dict[str, Any] | None = Field(description="Problem (RFC 9457) of a failed selection.")
-    digest: str | None = Field(description="SHA-256 of the result without `cost`; equal runs have equal digests.")
+    digest: str | None = Field(
+        description="SHA-256 of the result without its cost, the name of the card and the note on the executor; equal runs "
+        "have equal digests."
+    )
     created_at: datetime = Field(description="Time of the submission.")
     queued_at: datetime = Field(description="Time at which the selection last began to wait for a worker.")
     started_at: datetime | None = Field(description="Time at which a worker first took the selection.")
@@ -217,13 +220,16 @@ class EventOut(Outgoing):
     at: datetime = Field(description="Time of the event.")
     type: str = Field(
         description="Kind of event. status, phase: the status or the phase changed. classifier: the classifier was "
-        "stored. checkpoint-damaged, checkpoint-foreign: a worker dropped the checkpoint and started afresh.",
+        "stored. checkpoint-damaged, checkpoint-foreign: a worker dropped the checkpoint and started afresh. "
+        "checkpoint-elsewhere: a worker with another device left the selection to a worker that can resume it. "
+        "worker-unfit: an attempt ended by a fault of its worker.",
         examples=["status"],
     )
     data: dict[str, Any] = Field(
         description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head`, "
         "`accuracy` (on the test rows) and `use` (what the verdict recommends). checkpoint-damaged, "
-        "checkpoint-foreign: `detail`.",
+        "checkpoint-foreign, checkpoint-elsewhere: `detail`. worker-unfit: `code` (what is wrong with the worker) and "
+        "`attempt`.",
         examples=[{"from": "queued", "to": "running", "attempt": 1}],
     )
 

@@ -17,13 +17,11 @@ from sqlalchemy.orm import Session
 from app.database import Database
 from app.models import IdempotencyKey, Selection, StoredCheckpoint
 from app.queue import Doorbell, JobQueue
+from app.selections.rescue import describe_crash, rescue
 from app.selections.states import LEASED, Status
 from app.settings import Settings
-from app.web.problems import problem
-from lens_engine.types import StopReason
 
 _LOCK_KEY = 0x6C656E73_01  # "lens", 1
-_LONGEST_BACKOFF_SECONDS = 3600.0
 _log = logging.getLogger(__name__)
 
 
@@ -45,13 +43,6 @@ class _Found:
     overdue: list[Doorbell]
 
 
-def decide_rescue(status: Status, crashes: int, max_attempts: int) -> Status:
-    """Return the next status of a selection whose holder died. `crashes` includes this crash."""
-    if status is Status.CANCELLING:
-        return Status.CANCELLED
-    return Status.FAILED if crashes >= max_attempts else Status.QUEUED
-
-
 def sweep(database: Database, queue: JobQueue, settings: Settings) -> SweepReport:
     """Take over expired leases, then enqueue queued selections without a live job."""
     with database.session_scope() as session:
@@ -71,7 +62,7 @@ def sweep(database: Database, queue: JobQueue, settings: Settings) -> SweepRepor
 
 def _inspect(session: Session, settings: Settings) -> _Found:
     dead = _dead(session)
-    outcomes = [_rescue(selection, settings) for selection in dead]
+    outcomes = [rescue(selection, settings, describe_crash) for selection in dead]
     session.flush()
     ended = [selection.id for selection in dead if selection.status != Status.QUEUED]
     session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id.in_(ended)))
@@ -82,36 +73,6 @@ def _inspect(session: Session, settings: Settings) -> _Found:
 def _dead(session: Session) -> list[Selection]:
     query = select(Selection).where(_is_leased(), Selection.lease_until < func.clock_timestamp())
     return list(session.scalars(query.with_for_update(skip_locked=True)))
-
-
-def _rescue(selection: Selection, settings: Settings) -> Status:
-    """Update a selection whose holder died. The next claim, not this function, increments `attempt`."""
-    selection.crashes += 1
-    target = decide_rescue(Status(selection.status), selection.crashes, settings.max_attempts)
-    now: Any = func.now()
-    selection.status = target
-    selection.lease_until = None
-    if target is Status.QUEUED:
-        selection.queued_at = now
-        selection.not_before = now + timedelta(seconds=backoff_seconds(selection.crashes, settings))
-    elif target is Status.FAILED:
-        selection.failed_at = now
-        selection.error = _worker_crashed(selection, settings)
-    else:
-        selection.cancelled_at = now
-        selection.stop_reason = StopReason.CANCELLED
-        selection.partial = False
-    return target
-
-
-def backoff_seconds(crashes: int, settings: Settings) -> float:
-    """Wait before the next attempt (seconds): doubles with each crash, up to one hour."""
-    return min(settings.retry_backoff_seconds * 2.0 ** min(crashes - 1, 20), _LONGEST_BACKOFF_SECONDS)
-
-
-def _worker_crashed(selection: Selection, settings: Settings) -> dict[str, Any]:
-    detail = f"the worker died {selection.crashes} times during this selection; there will be no further attempt"
-    return problem("worker-crashed", detail, settings=settings, instance=f"/selections/{selection.id}")
 
 
 def _queued(session: Session, settings: Settings) -> list[Doorbell]:

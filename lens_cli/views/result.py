@@ -84,10 +84,11 @@ def describe_ranking_rows(result: SelectionResult) -> str:
 
 def describe_cost(result: SelectionResult) -> str:
     cost, origin = result.cost, result.provenance
+    device = origin.device_name or origin.device
     found = f" ({cost.pairs_from_cache:,} from the pair cache)" if cost.pairs_from_cache else ""
     eliminated = f" ({cost.permutations_dropped:,} of them in part)" if cost.permutations_dropped else ""
     return (
         f"{cost.pairs:,} pairs{found}, {cost.tokens:,} tokens and "
         f"{cost.permutations_judged:,} permutations{eliminated} "
-        f"in {describe_seconds(cost.seconds)}, by {origin.model} ({origin.dtype}, {origin.device}, seed {origin.seed})"
+        f"in {describe_seconds(cost.seconds)}, by {origin.model} ({origin.dtype}, {device}, seed {origin.seed})"
     )

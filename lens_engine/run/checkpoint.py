@@ -7,6 +7,7 @@ A checkpoint holds no state of random generators: each step derives its own gene
 import hashlib
 import io
 import json
+import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,17 +16,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lens_engine.disk.replace_file import replace_file
-from lens_engine.errors import CheckpointDamaged
+from lens_engine.errors import CheckpointDamaged, CheckpointForeign
 from lens_engine.types import Phase
 
 _DIGEST_BYTES = hashlib.sha256().digest_size
+
+UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, EOFError, zipfile.BadZipFile)
+"""What reading the intact checkpoint of another build may raise; a ValidationError of pydantic is a ValueError.
+
+Not every Exception: a worker's time limit and shutdown are exceptions too, and may come at any line.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """The state after `step` steps of `phase`.
 
-    `fingerprint` identifies the run. `dtype` is the number format of the scores; a resumed run must use the same.
+    `fingerprint` identifies the run and where it computes: device, number format and executor. `run` identifies the
+    run alone. `dtype` is the number format of the scores and `device` the kind of device ("cpu", "cuda"); a resumed
+    run must use the same. `run` and `device` are "" in a checkpoint of a build that did not store them.
     """
 
     fingerprint: str
@@ -34,6 +43,8 @@ class Checkpoint:
     dtype: str
     values: dict[str, Any] = field(default_factory=dict)  #: JSON values
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    run: str = ""
+    device: str = ""
 
     def to_bytes(self) -> bytes:
         """The SHA-256 of an .npz archive without pickles, followed by the archive."""
@@ -43,6 +54,8 @@ class Checkpoint:
             "step": self.step,
             "dtype": self.dtype,
             "values": self.values,
+            "run": self.run,
+            "device": self.device,
         }
         encoded = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
         buffer = io.BytesIO()
@@ -58,10 +71,18 @@ class Checkpoint:
 
         Raises:
             CheckpointDamaged: the bytes are incomplete or changed.
+            CheckpointForeign: the bytes are intact, and another build wrote them in a form unknown here.
         """
         digest, body = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
         if hashlib.sha256(body).digest() != digest:
             raise CheckpointDamaged("the checkpoint's bytes do not match their digest; start the run afresh")
+        try:
+            return cls._parse(body)
+        except UNREADABLE as error:
+            raise CheckpointForeign("another build wrote the checkpoint, and this one cannot read it") from error
+
+    @classmethod
+    def _parse(cls, body: bytes) -> "Checkpoint":
         with np.load(io.BytesIO(body), allow_pickle=False) as archive:
             header = json.loads(archive["header"].tobytes())
             arrays = {name[len("array_") :]: archive[name] for name in archive.files if name != "header"}
@@ -72,6 +93,8 @@ class Checkpoint:
             dtype=header["dtype"],
             values=header["values"],
             arrays=arrays,
+            run=header.get("run", ""),
+            device=header.get("device", ""),
         )
 
 

@@ -10,6 +10,7 @@ from lens_engine.judging.score import measure_lead, rank_key
 from lens_engine.methods.base import Findings
 from lens_engine.result import Lead, Provenance, SelectionResult, Spending, SupportExample
 from lens_engine.rows.problem import digest_examples
+from lens_engine.run.device_name import find_device_name
 from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.split_counts import count_splits
 from lens_engine.run.state import Evaluation, RunState
@@ -163,6 +164,7 @@ def _provenance(ending: Ending) -> Provenance:
         revision=identity.revision,
         dtype=identity.dtype,
         device=identity.device,
+        device_name=find_device_name(ending.prepared.meter.scorer),
         executor=identity.executor,
         executor_note=identity.executor_note,
         seed=config.seed,

@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Any
 
 from lens_engine import __version__
-from lens_engine.errors import CheckpointForeign, InvalidConfig
+from lens_engine.errors import CheckpointElsewhere, CheckpointForeign, InvalidConfig
 from lens_engine.metering.meter import Meter, Stopped
 from lens_engine.methods.base import Method, Run
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import digest_examples
-from lens_engine.run.checkpoint import CheckpointStore
+from lens_engine.run.checkpoint import UNREADABLE, Checkpoint, CheckpointStore
 from lens_engine.run.evaluation import Evaluator, reserve_for_classifier
 from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.result_builder import Ending, build_result
@@ -28,7 +28,9 @@ class Session:
 
     Raises:
         InvalidConfig: the budget cannot pay for a first result, or `Method.check` failed.
-        CheckpointForeign: the checkpoint belongs to other data, options, model or engine version.
+        CheckpointForeign: the checkpoint belongs to other data, options, model or engine version, or another build
+            cannot read it.
+        CheckpointElsewhere: the checkpoint belongs to this run on another device or in another number format.
         CheckpointDamaged: the checkpoint's bytes do not match their digest.
     """
 
@@ -41,13 +43,9 @@ class Session:
         _check_budget(self.run, self.method)
         self.state = RunState(self.method.start())
         checkpoint = self.store.load()
-        if checkpoint is None:
-            return
-        if checkpoint.fingerprint != self._fingerprint:
-            raise CheckpointForeign("the checkpoint belongs to other data, options, model or engine version")
-        self.state = RunState.from_checkpoint(self.method, checkpoint)
-        self.meter.resume(self.state.spent, self.state.seconds, self.state.pairs_from_cache)
-        self._show_best()
+        if checkpoint is not None:
+            self._check_origin(checkpoint)
+            self._restore(checkpoint)
 
     @property
     def run(self) -> Run:
@@ -106,6 +104,26 @@ class Session:
             raise RuntimeError("call choose() first")
         return self.state.chosen
 
+    def _check_origin(self, checkpoint: Checkpoint) -> None:
+        if checkpoint.fingerprint == self._fingerprint:
+            return
+        if checkpoint.run != self._run_fingerprint:
+            raise CheckpointForeign("the checkpoint belongs to other data, options, model or engine version")
+        identity = self.meter.scorer.identity
+        raise CheckpointElsewhere(
+            f"the checkpoint was computed on {checkpoint.device} in {checkpoint.dtype}, and this run computes on "
+            f"{identity.device} in {identity.dtype}, or with another executor; resume it where it was computed, or "
+            "start the run afresh"
+        )
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        try:
+            self.state = RunState.from_checkpoint(self.method, checkpoint)
+            self.meter.resume(self.state.spent, self.state.seconds, self.state.pairs_from_cache)
+            self._show_best()
+        except UNREADABLE as error:
+            raise CheckpointForeign("another build wrote the checkpoint, and this one cannot read it") from error
+
     def _save_evaluation(self, evaluation: Evaluation, step: int) -> None:
         self.meter.step = step
         self._advance(replace(self.state, evaluation=evaluation))
@@ -114,8 +132,9 @@ class Session:
         meter = self.meter
         self.state = replace(state, spent=meter.spent, seconds=meter.seconds, pairs_from_cache=meter.pairs_from_cache)
         self._show_best()
-        dtype = meter.scorer.identity.dtype
-        self.store.save(self.state.to_checkpoint(self.method, self._fingerprint, dtype, meter.phase, meter.step))
+        identity = meter.scorer.identity
+        packed = self.state.to_checkpoint(self.method, self._fingerprint, identity.dtype, meter.phase, meter.step)
+        self.store.save(replace(packed, run=self._run_fingerprint, device=identity.device))
 
     def _show_best(self) -> None:
         scores = self.method.findings(self.state.method).scores
@@ -125,6 +144,12 @@ class Session:
     @cached_property
     def _fingerprint(self) -> str:
         """SHA-256 of everything that a checkpoint and a run must share. The budget may change between attempts."""
+        identity = self.meter.scorer.identity
+        return _digest([self._run_fingerprint, identity.dtype, identity.device, identity.executor])
+
+    @cached_property
+    def _run_fingerprint(self) -> str:
+        """As `_fingerprint`, without the place: device, number format and executor."""
         problem, identity = self.prepared.problem, self.meter.scorer.identity
         content = {
             "lens": __version__,
@@ -134,9 +159,13 @@ class Session:
             "words": list(problem.task.verbalizer.words.items()),
             "separator": problem.task.separator,
             "config": self.run.config.model_dump(mode="json", exclude={"budget"}),
-            "model": [identity.model, identity.revision, identity.dtype, identity.device, identity.executor],
+            "model": [identity.model, identity.revision],
         }
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return _digest(content)
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _check_budget(run: Run, method: Method[Any]) -> None:

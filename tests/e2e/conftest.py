@@ -13,6 +13,7 @@ from app.database import create_database
 from app.embedded import EmbeddedServers
 from app.schema import upgrade_schema
 from app.settings import Settings
+from lens_engine.testing import tiny_causal_lm
 from tests.e2e.processes import Process
 from tests.e2e.scorers import HOLD_VARIABLE
 from tests.e2e.stack import Stack, environment_of
@@ -36,13 +37,16 @@ def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) 
         "allowed_models": {
             "held": "testing:tests.e2e.scorers:held",
             "poison": "testing:tests.e2e.scorers:poisonous",
+            "broken": "testing:tests.e2e.scorers:broken",
             "tiny": str(folder / "tiny"),
         },
         "cache_dir": str(folder / "cache"),
+        "lock_dir": str(folder / "locks"),
         "device": "cpu",
         "dtype": "float32",
         "default_model": "held",
     }
+    tiny_causal_lm("gpt2").save(folder / "tiny")  # a worker does not start without every model
     environment = {**environment_of(values), HOLD_VARIABLE: str(folder / "hold")}
     settings = Settings.model_validate(values)
     upgrade_schema(settings)

@@ -7,7 +7,9 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import NoReturn
 
+from lens_engine.errors import UnreadableModel
 from lens_engine.testing import TableScorer
 
 HOLD_VARIABLE = "LENS_E2E_HOLD"
@@ -22,6 +24,11 @@ def held() -> TableScorer:
             time.sleep(0.01)
 
     return TableScorer(before_call=wait)
+
+
+def broken() -> NoReturn:
+    """Cannot be loaded on this machine."""
+    raise UnreadableModel("model 'broken' cannot be loaded: model.safetensors is damaged or cut off; download it again")
 
 
 def poisonous() -> TableScorer:

@@ -1,5 +1,6 @@
 """The whole service as its users and its operators see it: HTTP in front, Postgres and Redis behind."""
 
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from lens_engine.scoring.base import LabelScorer
 from lens_engine.testing import TableScorer
 from tests.e2e.processes import Worker
 from tests.e2e.waiting import until
+
+_numbers = itertools.count()
 
 OPTIONS: dict[str, Any] = overlay_options(
     SINGLE_PROMPT,
@@ -106,9 +109,9 @@ class Stack:
 
     # What an operator does.
 
-    def start_worker(self, **environment: str) -> Worker:
-        log_path = self.log_dir / f"worker-{len(self.workers)}.log"
-        worker = Worker("worker", ["-m", "worker"], {**self.environment, **environment}, log_path)
+    def start_worker(self, module: str = "worker", **environment: str) -> Worker:
+        log_path = self.log_dir / f"worker-{next(_numbers)}.log"
+        worker = Worker("worker", ["-m", module], {**self.environment, **environment}, log_path)
         self.workers.append(worker)
         return worker
 

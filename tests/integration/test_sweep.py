@@ -13,8 +13,9 @@ from app.database import Database
 from app.models import IdempotencyKey, Selection
 from app.queue import Doorbell, JobQueue
 from app.selections import claims
+from app.selections.rescue import decide_rescue
 from app.selections.states import Status
-from app.selections.sweep import SweepReport, decide_rescue, sweep
+from app.selections.sweep import SweepReport, sweep
 from app.settings import Settings
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase

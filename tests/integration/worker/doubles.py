@@ -1,10 +1,16 @@
 """Scorers that end a run in every way it can end."""
 
+import errno
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
 from typing import NoReturn
 
 from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 
+from lens_engine.errors import InvalidConfig, NonFiniteScore, OutOfMemory, UnreadableModel
+from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.testing import TableScorer
 
 LATE = 5
@@ -39,8 +45,83 @@ def late() -> TableScorer:
     return _raising(JobTimeoutException("too long"))
 
 
+_living = weakref.WeakSet[TableScorer]()
+
+
+class CardScorer(TableScorer):
+    """A TableScorer that says it computes on a card. Its numbers are those of a TableScorer."""
+
+    surroundings = ("cuda 13.0", "card NVIDIA H200")
+
+    @property
+    def identity(self) -> ScorerIdentity:
+        return replace(super().identity, device="cuda")
+
+
+class LivingScorer(TableScorer):
+    """Counts the copies of a model that were loaded, and how many of them existed at once."""
+
+    loaded = 0
+    most_at_once = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        _living.add(self)
+        LivingScorer.loaded += 1
+        LivingScorer.most_at_once = max(LivingScorer.most_at_once, len(_living))
+
+
+def living() -> TableScorer:
+    return LivingScorer()
+
+
+def on_card() -> TableScorer:
+    return CardScorer()
+
+
+def interrupted_on_card() -> TableScorer:
+    shutdown = ShutDownImminentException("shut down imminent", {})  # type: ignore[no-untyped-call]
+    return CardScorer(before_call=_failing_late(shutdown))
+
+
+def unreadable() -> TableScorer:
+    raise UnreadableModel("model 'x' cannot be loaded: model.safetensors is damaged or cut off; download it again")
+
+
+def without_room() -> TableScorer:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def without_card() -> TableScorer:
+    raise InvalidConfig("device 'cuda:0': torch sees no CUDA device here; use auto or cpu", field="device")
+
+
+def out_of_card_memory() -> TableScorer:
+    raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+
+def losing_its_card() -> TableScorer:
+    return _raising(RuntimeError("CUDA error: an illegal memory access was encountered"))
+
+
+def losing_its_model() -> TableScorer:
+    return _raising(UnreadableModel("model 'x' cannot be loaded: config.json is missing"))
+
+
+def overflowing() -> TableScorer:
+    return _raising(OutOfMemory("cuda has too little memory"))
+
+
+def unsteady_on_card() -> TableScorer:
+    return _raising(NonFiniteScore("the model gave nan"))
+
+
 def _raising(error: BaseException) -> TableScorer:
+    return TableScorer(before_call=_failing_late(error))
+
+
+def _failing_late(error: BaseException) -> Callable[[int], None]:
     def fail() -> NoReturn:
         raise error
 
-    return TableScorer(before_call=lambda call: fail() if call == LATE else None)
+    return lambda call: fail() if call == LATE else None

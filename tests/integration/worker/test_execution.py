@@ -1,13 +1,17 @@
 """How a run ends, and what becomes of its selection."""
 
 import logging
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 
 from app.database import Database
+from app.models import StoredCheckpoint
 from app.selections import claims
+from app.selections.claims import Claim
 from app.settings import Settings
 from lens_engine.classifier.artefact import Classifier
 from lens_engine.result import SelectionResult
@@ -16,7 +20,9 @@ from lens_engine.testing import TableScorer
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections
 from tests.integration.samples import SMALL_OPTIONS
+from tests.integration.worker.doubles import LivingScorer
 from worker.execution import Attempt, execute_selection
+from worker.faults import WorkerFault
 
 
 def with_double(settings: Settings, double: str) -> Settings:
@@ -31,6 +37,22 @@ def run_with(settings: Settings, double: str, selection_id: str) -> None:
 def read(database: Database, statement: str, **values: object) -> Any:
     with database.session_scope() as session:
         return session.execute(text(statement), values).scalar()
+
+
+def events_of(selections: Selections, selection_id: str, type_: str) -> list[dict[str, Any]]:
+    events = selections.client.get(f"/selections/{selection_id}/events").json()["items"]
+    return [event["data"] for event in events if event["type"] == type_]
+
+
+def end_the_wait(database: Database) -> None:
+    with database.session_scope() as session:
+        session.execute(text("UPDATE selections SET not_before = now()"))
+
+
+def change_checkpoint(database: Database, selection_id: str, **changes: Any) -> None:
+    with database.session_scope() as session:
+        stored = session.get_one(StoredCheckpoint, selection_id)
+        stored.data = replace(Checkpoint.from_bytes(stored.data), **changes).to_bytes()
 
 
 def test_a_run_that_completes_succeeds(selections: Selections, settings: Settings) -> None:
@@ -65,6 +87,18 @@ def test_a_run_that_completes_stores_the_classifier_of_its_result(selections: Se
             "use": result["verdict"]["use"],
         }
     ]
+
+
+@pytest.mark.parametrize(("double", "name"), [("on_card", "NVIDIA H200"), ("sound", None)])
+def test_a_result_names_the_card_that_computed_it(
+    selections: Selections, settings: Settings, double: str, name: str | None
+) -> None:
+    selection_id = selections.queued()
+
+    run_with(settings, double, selection_id)
+
+    result = selections.client.get(f"/selections/{selection_id}/support-examples").json()
+    assert result["provenance"]["device_name"] == name
 
 
 def test_a_run_of_the_papers_settings_stores_its_single_prompt(selections: Selections, settings: Settings) -> None:
@@ -129,6 +163,103 @@ def test_a_model_that_is_no_longer_allowed_fails_the_selection(selections: Selec
     execute_selection(selection_id, settings.model_copy(update={"allowed_models": {"other": "other"}}))
 
     assert selections.client.get(f"/selections/{selection_id}").json()["error"]["type"].endswith("/unknown-model")
+
+
+@pytest.mark.parametrize(
+    ("double", "code"),
+    [
+        ("unreadable", "unreadable-model"),
+        ("without_room", "model-not-loaded"),
+        ("without_card", "model-not-loaded"),
+        ("out_of_card_memory", "model-not-loaded"),
+        ("losing_its_card", "device-failed"),
+        ("losing_its_model", "unreadable-model"),
+    ],
+)
+def test_a_fault_of_the_worker_leaves_the_selection_to_another(
+    selections: Selections, settings: Settings, database: Database, double: str, code: str
+) -> None:
+    selection_id = selections.queued()
+
+    with pytest.raises(WorkerFault):
+        run_with(settings, double, selection_id)
+
+    selection = selections.client.get(f"/selections/{selection_id}").json()
+    assert (selection["status"], selection["error"]) == ("queued", None)
+    assert read(database, "SELECT crashes FROM selections WHERE id = :id", id=selection_id) == 1
+    assert read(database, "SELECT not_before > now() FROM selections WHERE id = :id", id=selection_id)
+    assert events_of(selections, selection_id, "worker-unfit") == [{"code": code, "attempt": 1}]
+
+
+def test_a_selection_that_lost_its_card_resumes_from_its_checkpoint(
+    selections: Selections, settings: Settings, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    lost_id, other_id = selections.queued(), selections.queued()
+    with pytest.raises(WorkerFault):
+        run_with(settings, "losing_its_card", lost_id)
+    end_the_wait(database)
+
+    with caplog.at_level(logging.INFO, "worker.execution"):
+        run_with(settings, "sound", lost_id)
+    run_with(settings, "sound", other_id)
+
+    lost, other = (selections.client.get(f"/selections/{id_}").json() for id_ in (lost_id, other_id))
+    assert (lost["status"], lost["attempt"]) == ("succeeded", 2)
+    assert lost["digest"] == other["digest"]
+    assert f"{lost_id}: resumes after step" in caplog.text
+
+
+def test_a_selection_that_only_meets_unfit_workers_fails_after_its_last_attempt(
+    selections: Selections, settings: Settings, database: Database
+) -> None:
+    selection_id = selections.queued()
+    for _ in range(settings.max_attempts):
+        with pytest.raises(WorkerFault):
+            run_with(settings, "losing_its_card", selection_id)
+        end_the_wait(database)
+
+    selection = selections.client.get(f"/selections/{selection_id}").json()
+    assert (selection["status"], selection["attempt"]) == ("failed", 3)
+    assert selection["error"]["type"].endswith("/problems/worker-unfit")
+    assert "device-failed" in selection["error"]["detail"]
+    assert "illegal memory access" not in selection["error"]["detail"]
+    assert read(database, "SELECT count(*) FROM checkpoints WHERE selection_id = :id", id=selection_id) == 0
+
+
+def test_a_cancelled_selection_of_an_unfit_worker_is_cancelled(
+    selections: Selections, settings: Settings, database: Database
+) -> None:
+    claim = selections.cancelling()
+
+    with database.session_scope() as session:
+        assert claims.give_up(session, claim, "device-failed", settings)
+
+    assert selections.status_of(claim.selection_id) == "cancelled"
+
+
+def test_an_unfit_worker_that_lost_its_claim_changes_nothing(
+    selections: Selections, settings: Settings, database: Database
+) -> None:
+    successor = selections.running()
+    zombie = Claim(successor.selection_id, successor.attempt - 1)
+
+    with database.session_scope() as session:
+        assert not claims.give_up(session, zombie, "device-failed", settings)
+
+    assert selections.status_of(successor.selection_id) == "running"
+    assert events_of(selections, successor.selection_id, "worker-unfit") == []
+
+
+@pytest.mark.parametrize(("is_shared", "status"), [(False, "failed"), (True, "queued")])
+def test_lack_of_memory_on_a_shared_card_is_not_the_selection_s(
+    selections: Selections, settings: Settings, is_shared: bool, status: str
+) -> None:
+    selection_id = selections.queued()
+
+    with pytest.raises(WorkerFault) if is_shared else nullcontext():
+        run_with(settings.model_copy(update={"share_device": is_shared}), "overflowing", selection_id)
+
+    assert selections.status_of(selection_id) == status
 
 
 def test_a_fault_of_ours_gives_the_lease_up_and_is_not_hidden(
@@ -205,6 +336,104 @@ def test_a_checkpoint_of_another_run_is_dropped_and_reported(
 
     assert selections.status_of(selection_id) == "succeeded"
     assert read(database, "SELECT count(*) FROM events WHERE type = 'checkpoint-foreign'") == 1
+
+
+def test_a_checkpoint_that_this_build_cannot_restore_is_dropped_and_reported(
+    selections: Selections, settings: Settings, database: Database
+) -> None:
+    selection_id = selections.queued()
+    run_with(settings, "interrupted", selection_id)
+    change_checkpoint(database, selection_id, values={})
+
+    run_with(settings, "sound", selection_id)
+
+    assert selections.status_of(selection_id) == "succeeded"
+    assert len(events_of(selections, selection_id, "checkpoint-foreign")) == 1
+
+
+def test_a_foreign_checkpoint_never_has_two_models_loaded(
+    selections: Selections, settings: Settings, database: Database
+) -> None:
+    selection_id = _released_with_checkpoint(selections, database)
+    LivingScorer.loaded = LivingScorer.most_at_once = 0
+
+    run_with(settings.model_copy(update={"dtype": "auto"}), "living", selection_id)
+
+    assert selections.status_of(selection_id) == "succeeded"
+    assert (LivingScorer.loaded, LivingScorer.most_at_once) == (2, 1)
+
+
+def test_a_foreign_checkpoint_of_the_right_number_format_loads_the_model_once(
+    selections: Selections, settings: Settings, database: Database
+) -> None:
+    selection_id = _released_with_checkpoint(selections, database)
+    LivingScorer.loaded = 0
+
+    run_with(settings.model_copy(update={"dtype": "float32"}), "living", selection_id)
+
+    assert selections.status_of(selection_id) == "succeeded"
+    assert LivingScorer.loaded == 1
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_a_checkpoint_of_a_card_waits_for_a_worker_with_a_card(
+    selections: Selections, settings: Settings, database: Database, device: str
+) -> None:
+    selection_id, other_id = selections.queued(), selections.queued()
+    run_with(settings, "interrupted_on_card", selection_id)
+    step = read(database, "SELECT step FROM checkpoints WHERE selection_id = :id", id=selection_id)
+
+    run_with(settings.model_copy(update={"device": device}), "sound", selection_id)
+
+    assert selections.status_of(selection_id) == "queued"
+    assert read(database, "SELECT step FROM checkpoints WHERE selection_id = :id", id=selection_id) == step
+    assert read(database, "SELECT crashes FROM selections WHERE id = :id", id=selection_id) == 0
+    assert read(database, "SELECT not_before > now() FROM selections WHERE id = :id", id=selection_id)
+    [event] = events_of(selections, selection_id, "checkpoint-elsewhere")
+    assert "computed on cuda in float32" in event["detail"]
+
+    end_the_wait(database)
+    run_with(settings, "on_card", selection_id)
+    run_with(settings, "on_card", other_id)
+
+    resumed, undisturbed = (selections.client.get(f"/selections/{id_}").json() for id_ in (selection_id, other_id))
+    assert (resumed["status"], resumed["attempt"]) == ("succeeded", 3)
+    assert resumed["digest"] == undisturbed["digest"]
+
+
+def test_a_worker_on_a_processor_loads_no_model_for_the_checkpoint_of_a_card(
+    selections: Selections, settings: Settings
+) -> None:
+    selection_id = selections.queued()
+    run_with(settings, "interrupted_on_card", selection_id)
+    LivingScorer.loaded = 0
+
+    run_with(settings.model_copy(update={"device": "cpu"}), "living", selection_id)
+
+    assert LivingScorer.loaded == 0
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_a_checkpoint_that_no_worker_takes_is_computed_anew(
+    selections: Selections, settings: Settings, database: Database, device: str
+) -> None:
+    selection_id, other_id = selections.queued(), selections.queued()
+    run_with(settings, "interrupted_on_card", selection_id)
+    on_processor = settings.model_copy(update={"device": device})
+
+    for _ in range(settings.max_attempts):
+        run_with(on_processor, "sound", selection_id)
+        assert selections.status_of(selection_id) == "queued"
+        end_the_wait(database)
+    run_with(on_processor, "sound", selection_id)
+    run_with(on_processor, "sound", other_id)
+
+    anew, undisturbed = (selections.client.get(f"/selections/{id_}").json() for id_ in (selection_id, other_id))
+    assert anew["status"] == "succeeded"
+    assert anew["digest"] == undisturbed["digest"]
+    assert len(events_of(selections, selection_id, "checkpoint-elsewhere")) == settings.max_attempts
+    [dropped] = events_of(selections, selection_id, "checkpoint-foreign")
+    assert "computed on cuda in float32" in dropped["detail"]
 
 
 def _released_with_checkpoint(selections: Selections, database: Database) -> str:

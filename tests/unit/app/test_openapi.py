@@ -11,10 +11,11 @@ import openapi_spec_validator
 import pytest
 
 from app.main import create_app
+from app.selections.claims import WORKER_UNFIT
 from app.selections.openapi import EXAMPLE_CLASSIFIER
 from app.settings import Settings
 from lens_engine.classifier.artefact import Classifier
-from lens_engine.errors import CheckpointDamaged, CheckpointForeign
+from lens_engine.errors import CheckpointDamaged, CheckpointElsewhere, CheckpointForeign
 from lens_engine.testing import TableScorer
 
 
@@ -175,7 +176,8 @@ def test_kinds_of_prompts_are_declared_with_their_default(document: dict[str, An
 
 def test_kinds_of_events_are_all_described(document: dict[str, Any]) -> None:
     properties = document["components"]["schemas"]["EventOut"]["properties"]
-    for kind in ("status", "phase", "classifier", CheckpointDamaged.code, CheckpointForeign.code):
+    of_checkpoints = (CheckpointDamaged.code, CheckpointForeign.code, CheckpointElsewhere.code)
+    for kind in ("status", "phase", "classifier", *of_checkpoints, WORKER_UNFIT):
         assert kind in properties["type"]["description"]
 
 

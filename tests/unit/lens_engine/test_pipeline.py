@@ -1,6 +1,7 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import (
     CheckpointDamaged,
+    CheckpointElsewhere,
     CheckpointForeign,
     InvalidConfig,
     NothingSelected,
@@ -20,11 +22,36 @@ from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem, digest_examples
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.scoring.base import ScorerIdentity
+from lens_engine.scoring.cache.scorer import remember_pairs
 from lens_engine.testing import TableScorer
-from lens_engine.types import Example, Phase, StopReason
+from lens_engine.types import Example, LabelLogProbs, Phase, StopReason
 
 Make = Callable[..., Any]
 STEPS = ["confirmation", "test", "zero_shot", "random_and_validation", "random", "order"]
+
+
+class PlacedScorer:
+    """A scorer that says it computes elsewhere."""
+
+    def __init__(self, scorer: TableScorer, *, surroundings: tuple[str, ...] = (), **place: str) -> None:
+        self._scorer = scorer
+        self._place = place
+        self.surroundings = surroundings
+
+    @property
+    def identity(self) -> ScorerIdentity:
+        return replace(self._scorer.identity, **self._place)
+
+    @property
+    def max_prompt_tokens(self) -> int:
+        return self._scorer.max_prompt_tokens
+
+    def count_tokens(self, segments: Sequence[str]) -> list[int]:
+        return self._scorer.count_tokens(segments)
+
+    def score(self, *asked: Any) -> LabelLogProbs:
+        return self._scorer.score(*asked)
 
 
 @pytest.fixture(scope="module")
@@ -188,8 +215,92 @@ def test_checkpoint_of_other_options_is_foreign(
 def test_checkpoint_of_another_model_is_foreign(
     saved: list[bytes], select: Callable[..., SelectionResult], make_store: Make, make_planted_scorer: Make
 ) -> None:
-    with pytest.raises(CheckpointForeign):
+    with pytest.raises(CheckpointForeign) as caught:
         select(scorer=make_planted_scorer(name="another"), checkpoints=make_store(saved[2]))
+
+    assert type(caught.value) is CheckpointForeign
+
+
+@pytest.mark.parametrize("place", [{"device": "cuda"}, {"dtype": "bfloat16"}, {"executor": "packed"}])
+def test_checkpoint_of_another_device_or_number_format_is_elsewhere(
+    place: dict[str, str],
+    saved: list[bytes],
+    select: Callable[..., SelectionResult],
+    make_store: Make,
+    make_planted_scorer: Make,
+) -> None:
+    scorer = PlacedScorer(make_planted_scorer(), **place)
+
+    with pytest.raises(CheckpointElsewhere, match="computed on cpu in float32"):
+        select(scorer=scorer, checkpoints=make_store(saved[2]))
+
+
+def test_checkpoint_of_other_options_on_another_device_is_foreign(
+    saved: list[bytes], select: Callable[..., SelectionResult], make_store: Make, make_planted_scorer: Make
+) -> None:
+    with pytest.raises(CheckpointForeign) as caught:
+        select(scorer=PlacedScorer(make_planted_scorer(), device="cuda"), checkpoints=make_store(saved[2]), seed=1)
+
+    assert type(caught.value) is CheckpointForeign
+
+
+def test_checkpoint_names_its_device(saved: list[bytes]) -> None:
+    checkpoint = Checkpoint.from_bytes(saved[2])
+
+    assert (checkpoint.device, checkpoint.dtype, len(checkpoint.run)) == ("cpu", "float32", 64)
+
+
+@pytest.mark.parametrize("lost", ["spent", "method", "evaluation", "chosen"])
+def test_checkpoint_that_lacks_a_value_is_foreign(
+    lost: str, saved: list[bytes], select: Callable[..., SelectionResult], make_store: Make
+) -> None:
+    checkpoint = Checkpoint.from_bytes(saved[2])
+    values = {name: value for name, value in checkpoint.values.items() if name != lost}
+
+    with pytest.raises(CheckpointForeign, match="this one cannot read"):
+        select(checkpoints=make_store(replace(checkpoint, values=values).to_bytes()))
+
+
+@pytest.mark.parametrize("evaluation", [{"unheard_of": 1}, {"done": 7}, None])
+def test_checkpoint_with_a_value_of_another_form_is_foreign(
+    evaluation: object, saved: list[bytes], select: Callable[..., SelectionResult], make_store: Make
+) -> None:
+    checkpoint = Checkpoint.from_bytes(saved[2])
+    values = {**checkpoint.values, "evaluation": evaluation}
+
+    with pytest.raises(CheckpointForeign, match="this one cannot read"):
+        select(checkpoints=make_store(replace(checkpoint, values=values).to_bytes()))
+
+
+def test_result_names_the_card(select: Callable[..., SelectionResult], make_planted_scorer: Make) -> None:
+    scorer = PlacedScorer(make_planted_scorer(), device="cuda", surroundings=("cuda 13.0", "card NVIDIA H200"))
+
+    result = select(scorer=scorer)
+
+    assert (result.provenance.device, result.provenance.device_name) == ("cuda", "NVIDIA H200")
+
+
+def test_card_is_named_through_the_pair_cache(
+    select: Callable[..., SelectionResult], make_planted_scorer: Make, tmp_path: Path
+) -> None:
+    scorer = PlacedScorer(make_planted_scorer(), device="cuda", surroundings=("card NVIDIA H200",))
+
+    assert select(scorer=remember_pairs(scorer, cache_dir=tmp_path)).provenance.device_name == "NVIDIA H200"
+
+
+def test_digest_leaves_the_name_of_the_card_out(
+    select: Callable[..., SelectionResult], make_planted_scorer: Make
+) -> None:
+    digests = {
+        select(scorer=PlacedScorer(make_planted_scorer(), device="cuda", surroundings=(f"card {name}",))).digest
+        for name in ("NVIDIA H100", "NVIDIA H200")
+    }
+
+    assert len(digests) == 1
+
+
+def test_processor_has_no_name_in_the_result(whole: SelectionResult) -> None:
+    assert (whole.provenance.device, whole.provenance.device_name) == ("cpu", None)
 
 
 def test_checkpoint_of_other_data_is_foreign(

@@ -1,3 +1,6 @@
+import hashlib
+import io
+import json
 from pathlib import Path
 
 import numpy as np
@@ -5,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lens_engine.errors import CheckpointDamaged
+from lens_engine.errors import CheckpointDamaged, CheckpointForeign
 from lens_engine.run.checkpoint import Checkpoint, FileCheckpointStore, MemoryCheckpointStore
 from lens_engine.types import Phase
 
@@ -70,6 +73,34 @@ def test_any_torn_end_is_noticed(length: int) -> None:
 def test_foreign_bytes_are_noticed() -> None:
     with pytest.raises(CheckpointDamaged):
         Checkpoint.from_bytes(b"PK\x03\x04" + bytes(500))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"phase": "unheard of"}, {"dtype": None}, {"step": None}],
+    ids=["unknown phase", "no dtype", "no step"],
+)
+def test_intact_bytes_of_another_build_are_foreign(change: dict[str, object]) -> None:
+    header = {"fingerprint": "print", "phase": "search", "step": 1, "dtype": "float32", "values": {}, **change}
+    kept = {name: value for name, value in header.items() if value is not None}
+
+    with pytest.raises(CheckpointForeign, match="this one cannot read"):
+        Checkpoint.from_bytes(sealed(kept))
+
+
+def test_checkpoint_of_a_build_without_devices_is_read() -> None:
+    header = {"fingerprint": "print", "phase": "search", "step": 1, "dtype": "float32", "values": {}}
+
+    found = Checkpoint.from_bytes(sealed(header))
+
+    assert (found.run, found.device) == ("", "")
+
+
+def sealed(header: object) -> bytes:
+    """An intact archive with this header, as another build may have written it."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8))
+    return hashlib.sha256(buffer.getvalue()).digest() + buffer.getvalue()
 
 
 def test_memory_keeps_the_newest() -> None:

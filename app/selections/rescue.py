@@ -1,0 +1,68 @@
+"""What becomes of a selection whose run ended without its fault: its worker died, or the worker was unfit."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import func
+
+from app.models import Selection
+from app.selections.states import Status
+from app.settings import Settings
+from app.web.problems import problem
+from lens_engine.types import StopReason
+
+_LONGEST_BACKOFF_SECONDS = 3600.0
+
+Describe = Callable[[Selection, Settings], dict[str, Any]]
+"""The problem (RFC 9457) of a selection that gets no further attempt."""
+
+
+def rescue(selection: Selection, settings: Settings, describe: Describe) -> Status:
+    """Charge the selection with one crash, and queue it again, fail it or cancel it. Returns its new status.
+
+    The row must be locked. The next claim, not this function, increments `attempt`.
+    """
+    selection.crashes += 1
+    target = decide_rescue(Status(selection.status), selection.crashes, settings.max_attempts)
+    now: Any = func.now()
+    selection.status = target
+    selection.lease_until = None
+    if target is Status.QUEUED:
+        selection.queued_at = now
+        selection.not_before = now + timedelta(seconds=backoff_seconds(selection.crashes, settings))
+    elif target is Status.FAILED:
+        selection.failed_at = now
+        selection.error = describe(selection, settings)
+    else:
+        selection.cancelled_at = now
+        selection.stop_reason = StopReason.CANCELLED
+        selection.partial = False
+    return target
+
+
+def decide_rescue(status: Status, crashes: int, max_attempts: int) -> Status:
+    """Return the next status of a selection whose holder died. `crashes` includes this crash."""
+    if status is Status.CANCELLING:
+        return Status.CANCELLED
+    return Status.FAILED if crashes >= max_attempts else Status.QUEUED
+
+
+def backoff_seconds(crashes: int, settings: Settings) -> float:
+    """Wait before the next attempt (seconds): doubles with each crash, up to one hour."""
+    return min(settings.retry_backoff_seconds * 2.0 ** min(crashes - 1, 20), _LONGEST_BACKOFF_SECONDS)
+
+
+def describe_crash(selection: Selection, settings: Settings) -> dict[str, Any]:
+    """The problem of a selection whose worker died too often."""
+    detail = f"the worker died {selection.crashes} times during this selection; there will be no further attempt"
+    return problem("worker-crashed", detail, settings=settings, instance=f"/selections/{selection.id}")
+
+
+def describe_fault(selection: Selection, settings: Settings, code: str) -> dict[str, Any]:
+    """The problem of a selection whose last attempt met an unfit worker. `code` says what was wrong with the worker."""
+    detail = (
+        f"{selection.crashes} attempts ended without a result; the last one ended because its worker is unfit "
+        f"({code}), not because of this selection; submit it again when the operator has mended the workers"
+    )
+    return problem("worker-unfit", detail, settings=settings, instance=f"/selections/{selection.id}")

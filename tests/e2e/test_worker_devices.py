@@ -1,0 +1,173 @@
+"""What a real worker checks before it starts, one worker on a card, and a worker that is unfit."""
+
+import json
+from typing import Any
+
+import pytest
+import torch
+
+from app.selections.states import Status
+from tests.e2e.processes import Worker, is_gone
+from tests.e2e.stack import Stack
+from tests.e2e.test_crashes import IN_THE_SEARCH
+from tests.e2e.waiting import until
+from tests.e2e.worker_on_a_card import UUID_VARIABLE
+
+START_SECONDS = 60
+
+
+def start_on_card(lens: Stack, card: str = "GPU-1", **environment: str) -> Worker:
+    return lens.start_worker("tests.e2e.worker_on_a_card", **{UUID_VARIABLE: card}, **environment)
+
+
+def refusal_of(worker: Worker) -> str:
+    """The last line of the log of a worker that does not start."""
+    assert worker.wait(START_SECONDS) == 2, worker.log()
+    return worker.log().splitlines()[-1].partition("the worker does not start: ")[2]
+
+
+def devices_of(lens: Stack) -> list[dict[str, Any]]:
+    devices: list[dict[str, Any]] = lens.client.get("/readyz").json()["workers"]
+    return devices
+
+
+def faults_of(lens: Stack, selection_id: str) -> list[str]:
+    events = lens.client.get(f"/selections/{selection_id}/events").json()["items"]
+    return [event["data"]["code"] for event in events if event["type"] == "worker-unfit"]
+
+
+def test_a_worker_without_its_card_does_not_start(lens: Stack) -> None:
+    worker = lens.start_worker(LENS_DEVICE="cuda:99")
+
+    refusal = refusal_of(worker)
+
+    assert refusal.startswith("LENS_DEVICE is cuda:99, and ")
+    assert refusal.endswith("or set LENS_DEVICE to another device (auto, cpu)")
+
+
+def test_a_worker_with_a_damaged_model_does_not_start(lens: Stack) -> None:
+    weights = lens.model_dir.parent / "damaged" / "model.safetensors"
+    weights.parent.mkdir(exist_ok=True)
+    for file in lens.model_dir.iterdir():
+        (weights.parent / file.name).write_bytes(file.read_bytes())
+    weights.write_bytes(weights.read_bytes()[:-1])
+    models = {"held": "testing:tests.e2e.scorers:held", "ours": str(weights.parent)}
+
+    refusal = refusal_of(lens.start_worker(LENS_ALLOWED_MODELS=json.dumps(models)))
+
+    assert refusal.startswith("model 'ours' of LENS_ALLOWED_MODELS cannot be used here: ")
+    assert "damaged or cut off" in refusal
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a card")
+def test_a_worker_that_finds_no_card_says_that_it_computes_on_the_processor(lens: Stack) -> None:
+    worker = lens.start_worker(LENS_DEVICE="auto")
+    until(lambda: devices_of(lens), "the worker registers")
+
+    assert "LENS_DEVICE is auto, and " in worker.log()
+    assert "this worker computes on the processor" in worker.log()
+    assert devices_of(lens)[0]["device"] == "cpu"
+
+
+def test_readiness_shows_the_card_of_a_worker(lens: Stack) -> None:
+    assert devices_of(lens) == []
+    worker = start_on_card(lens)
+    until(lambda: devices_of(lens), "the worker registers")
+
+    assert devices_of(lens) == [
+        {"device": "cuda:0", "name": "NVIDIA H200", "memory_bytes": 150_109_880_320, "number_format": "bfloat16"}
+    ]
+    assert worker.terminate(10) == 0
+    assert devices_of(lens) == []
+
+
+def test_a_second_worker_on_a_card_does_not_start_until_the_first_is_dead(lens: Stack) -> None:
+    lens.hold_from(IN_THE_SEARCH)
+    first = start_on_card(lens)
+    lens.submit()
+    horse = first.wait_for_horse()
+
+    refusal = refusal_of(start_on_card(lens))
+    on_another_card = start_on_card(lens, "GPU-2")
+    until(lambda: len(devices_of(lens)) == 2, "a worker on another card starts")
+    first.kill()
+    until(lambda: is_gone(horse), "the work-horse, which holds the card too, dies with its parent", seconds=5)
+    lens.let_go()
+    successor = start_on_card(lens)
+    until(lambda: _is_registered(lens, successor), "a worker takes the card of the dead one")
+
+    assert refusal.startswith("another worker computes on NVIDIA H200 (cuda:0, GPU-1); ")
+    assert refusal.endswith("or set LENS_SHARE_DEVICE=1 for every worker of this card")
+    assert (on_another_card.exit_status, successor.exit_status) == (None, None)
+
+
+def test_workers_share_a_card_only_if_all_of_them_say_so(lens: Stack) -> None:
+    for count in (1, 2):
+        start_on_card(lens, LENS_SHARE_DEVICE="1")
+        until(lambda count=count: len(devices_of(lens)) == count, "a sharing worker starts")
+
+    assert "another worker computes on NVIDIA H200" in refusal_of(start_on_card(lens))
+
+
+def test_an_unfit_worker_stops_and_its_selections_are_run_by_a_sound_one(lens: Stack) -> None:
+    unfit = lens.start_worker()
+    ids = [lens.submit(model="broken") for _ in range(4)]
+
+    assert unfit.wait(START_SECONDS) == 1
+    assert [lens.get(id_)["status"] for id_ in ids] == [Status.QUEUED] * 4
+    assert sum(lens.crashes(id_) for id_ in ids) == 2
+    assert "2 selections in a row met a fault of this worker" in unfit.log()
+    mended = {**lens.settings.allowed_models, "broken": lens.settings.allowed_models["held"]}
+    lens.start_worker(LENS_ALLOWED_MODELS=json.dumps(mended))
+    selections = [lens.wait_until_done(id_) for id_ in ids]
+
+    assert [selection["status"] for selection in selections] == [Status.SUCCEEDED] * 4
+    lens.check_invariants()
+
+
+def test_a_worker_that_loses_its_model_fails_no_selection(lens: Stack) -> None:
+    elsewhere = lens.model_dir.with_name("unmounted")
+    worker = lens.start_worker()
+    until(lambda: devices_of(lens), "the worker starts")
+    lens.model_dir.rename(elsewhere)
+    try:
+        ids = [lens.submit(model="tiny") for _ in range(2)]
+        assert worker.wait(START_SECONDS) == 1
+        refusal = refusal_of(lens.start_worker())
+    finally:
+        elsewhere.rename(lens.model_dir)
+    lens.start_worker()
+    selections = [lens.wait_until_done(id_) for id_ in ids]
+
+    assert refusal.startswith("model 'tiny' of LENS_ALLOWED_MODELS cannot be used here: ")
+    assert [selection["status"] for selection in selections] == [Status.SUCCEEDED] * 2
+    assert {code for id_ in ids for code in faults_of(lens, id_)} == {"unknown-model"}
+    lens.check_invariants()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a card")
+def test_a_worker_that_loses_its_card_does_not_go_on_on_the_processor(lens: Stack) -> None:
+    worker = start_on_card(lens, LENS_DEVICE="auto")
+    ids = [lens.submit(model="tiny") for _ in range(2)]
+
+    assert worker.wait(START_SECONDS) == 1
+
+    assert [lens.get(id_)["status"] for id_ in ids] == [Status.QUEUED] * 2
+    assert {code for id_ in ids for code in faults_of(lens, id_)} == {"model-not-loaded"}
+    assert "torch sees no CUDA device here" in worker.log()
+
+
+def test_faults_of_a_worker_that_are_not_in_a_row_do_not_stop_it(lens: Stack) -> None:
+    worker = lens.start_worker(LENS_RETRY_BACKOFF_SECONDS="3600")
+    for _ in range(2):
+        broken_id = lens.submit(model="broken")
+        until(lambda id_=broken_id: lens.crashes(id_) == 1, "the worker meets its fault")
+        assert lens.wait_until_done(lens.submit())["status"] == Status.SUCCEEDED
+
+    assert worker.exit_status is None
+    lens.client.post(f"/selections/{broken_id}/cancel")
+
+
+def _is_registered(lens: Stack, worker: Worker) -> bool:
+    pids = {int(lens.redis.hget(key, "pid") or 0) for key in lens.redis.smembers("rq:workers")}
+    return worker.pid in pids

@@ -1,0 +1,58 @@
+"""The look at a real card, where there is one, and what can be read without it."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from worker.card import CardAbsent, read_card, read_driver_version
+
+HAS_CARD = torch.cuda.is_available()
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        (
+            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\nGCC version:",
+            "535.183.01",
+        ),
+        ("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.124  Release Build\n", "570.124"),
+        ("nothing of the kind", None),
+    ],
+)
+def test_version_of_the_driver_is_read(text: str, version: str | None, tmp_path: Path) -> None:
+    file = tmp_path / "version"
+    file.write_text(text)
+
+    assert read_driver_version(file) == version
+
+
+def test_machine_without_a_driver_has_no_version(tmp_path: Path) -> None:
+    assert read_driver_version(tmp_path / "version") is None
+
+
+@pytest.mark.skipif(HAS_CARD, reason="this machine has a card")
+def test_machine_without_a_card_says_why() -> None:
+    with pytest.raises(CardAbsent, match=r"^(this torch is a build without CUDA|torch sees no CUDA card here)"):
+        read_card(0, "auto")
+
+
+@pytest.mark.skipif(not HAS_CARD, reason="needs a CUDA card")
+def test_card_is_read_whole() -> None:
+    device = read_card(0, "auto")
+
+    assert device.torch_name == "cuda:0"
+    assert device.name == torch.cuda.get_device_name(0)
+    assert device.capability == torch.cuda.get_device_capability(0)
+    assert device.is_card
+    assert device.free_bytes is not None
+    assert device.total_bytes is not None
+    assert 0 < device.free_bytes <= device.total_bytes
+    assert device.number_format in {"float32", "bfloat16", "float16"}
+
+
+@pytest.mark.skipif(not HAS_CARD, reason="needs a CUDA card")
+def test_card_beyond_the_last_is_absent() -> None:
+    with pytest.raises(CardAbsent, match="torch sees cards up to cuda:"):
+        read_card(torch.cuda.device_count(), "auto")

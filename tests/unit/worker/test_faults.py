@@ -1,0 +1,100 @@
+"""Whose fault an error is."""
+
+import errno
+
+import pytest
+import torch
+from rq.exceptions import ShutDownImminentException
+from rq.timeouts import JobTimeoutException
+
+from lens_engine.errors import (
+    InvalidConfig,
+    InvalidDataset,
+    LensError,
+    ModelError,
+    NonFiniteScore,
+    OutOfMemory,
+    UnknownModel,
+    UnsafeModel,
+)
+from worker.faults import WorkerFault, blaming_worker, blaming_worker_for_everything
+
+
+def caused_by(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (torch.AcceleratorError("CUDA error: unspecified launch failure"), "device-failed"),
+        (RuntimeError("CUDA error: device-side assert triggered"), "device-failed"),
+        (RuntimeError("CUDA driver error: unknown error"), "device-failed"),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx`"), "device-failed"),
+        (RuntimeError("cuDNN error: CUDNN_STATUS_INTERNAL_ERROR"), "device-failed"),
+        (OSError(errno.EIO, "Input/output error"), "device-failed"),
+        (UnknownModel("gone"), "unknown-model"),
+        (UnsafeModel("pickles"), "unsafe-model"),
+        (InvalidConfig("torch sees no CUDA device here", field="device"), "device-failed"),
+        (caused_by(ModelError("cannot be loaded"), OSError(errno.ENOSPC, "full")), "model-error"),
+    ],
+)
+def test_fault_of_the_machine_is_the_worker_s(error: Exception, code: str) -> None:
+    with pytest.raises(WorkerFault) as caught, blaming_worker(is_device_shared=False):
+        raise error
+
+    assert caught.value.code == code
+    assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidDataset("no rows", field="dataset"),
+        InvalidConfig("max_pairs is 1", field="options.budget.max_pairs"),
+        NonFiniteScore("NaN"),
+        ModelError("training diverged"),
+        caused_by(OutOfMemory("too little memory"), torch.OutOfMemoryError("CUDA out of memory")),
+        RuntimeError("a fault of ours"),
+        JobTimeoutException("too long"),
+        ShutDownImminentException("shut down imminent", {}),  # type: ignore[no-untyped-call]
+    ],
+)
+def test_other_errors_pass(error: Exception) -> None:
+    with pytest.raises(type(error)) as caught, blaming_worker(is_device_shared=False):
+        raise error
+
+    assert caught.value is error
+
+
+def test_lack_of_memory_on_a_shared_device_is_the_worker_s() -> None:
+    with pytest.raises(WorkerFault) as caught, blaming_worker(is_device_shared=True):
+        raise OutOfMemory("too little memory")
+
+    assert caught.value.code == "out-of-memory"
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("CUDA out of memory"), ImportError("no torch")])
+def test_every_error_of_loading_is_the_worker_s(error: Exception) -> None:
+    with pytest.raises(WorkerFault) as caught, blaming_worker_for_everything():
+        raise error
+
+    assert caught.value.code == "model-not-loaded"
+
+
+@pytest.mark.parametrize("kind", [JobTimeoutException, ShutDownImminentException])
+def test_stop_during_loading_is_nobody_s_fault(kind: type[Exception]) -> None:
+    error = kind("now", {}) if kind is ShutDownImminentException else kind("now")
+
+    with pytest.raises(kind), blaming_worker_for_everything():
+        raise error
+
+
+def test_fault_names_the_error_it_came_from() -> None:
+    error: LensError = UnknownModel("there is no file './x.gguf'")
+
+    with pytest.raises(WorkerFault) as caught, blaming_worker_for_everything():
+        raise error
+
+    assert str(caught.value) == "UnknownModel: there is no file './x.gguf'"

@@ -1,0 +1,202 @@
+"""What a worker checks before it takes work, with described cards: there need not be one."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.settings import Settings
+from lens_engine.testing import tiny_causal_lm
+from worker.card import CardAbsent
+from worker.device import Device, UnfitWorker
+from worker.inspection import ReadCard, check_room, find_device, weigh_models
+
+GIB = 1 << 30
+H200 = Device(
+    torch_name="cuda:0",
+    name="NVIDIA H200",
+    uuid="GPU-1",
+    capability=(9, 0),
+    driver="570.124.06",
+    total_bytes=140 * GIB,
+    free_bytes=139 * GIB,
+    number_format="bfloat16",
+)
+
+
+def make(**values: object) -> Settings:
+    return Settings.model_validate(values)
+
+
+def machine_with(*cards: Device) -> ReadCard:
+    def read(index: int, dtype: str) -> Device:
+        if index >= len(cards):
+            raise CardAbsent("torch sees no CUDA card here")
+        return cards[index] if dtype == "auto" else replace(cards[index], number_format=dtype)
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"), [("auto", "cuda:0"), ("cuda", "cuda:0"), ("cuda:0", "cuda:0"), ("cuda:1", "cuda:1")]
+)
+def test_card_that_is_asked_for_is_found(asked: str, found: str) -> None:
+    cards = machine_with(H200, replace(H200, torch_name="cuda:1", uuid="GPU-2"))
+
+    assert find_device(make(device=asked), cards).torch_name == found
+
+
+def test_number_format_of_the_settings_is_tried_on_the_card() -> None:
+    assert find_device(make(dtype="float16"), machine_with(H200)).number_format == "float16"
+
+
+@pytest.mark.parametrize("asked", ["cuda", "cuda:1"])
+def test_card_that_is_not_there_is_refused(asked: str) -> None:
+    with pytest.raises(UnfitWorker, match=f"LENS_DEVICE is {asked}, and torch sees no CUDA card here; give the worker"):
+        find_device(make(device=asked), machine_with())
+
+
+def test_auto_without_a_card_is_the_processor_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    device = find_device(make(), machine_with())
+
+    assert (device.torch_name, device.is_card, device.number_format) == ("cpu", False, None)
+    assert device.name
+    assert "LENS_DEVICE is auto, and torch sees no CUDA card here: this worker computes on the processor" in caplog.text
+
+
+@pytest.mark.parametrize("asked", ["auto", "cuda:0"])
+def test_card_that_does_not_compute_is_refused_even_by_auto(asked: str) -> None:
+    def read(_index: int, _dtype: str) -> Device:
+        raise RuntimeError("CUDA error: no kernel image is available for execution on the device\nCompile with ...")
+
+    with pytest.raises(UnfitWorker, match=r"card 0 does not compute: CUDA error: no kernel image .* on the device$"):
+        find_device(make(device=asked), read)
+
+
+def test_processor_is_not_looked_at_through_torch() -> None:
+    def read(_index: int, _dtype: str) -> Device:
+        raise AssertionError("no card was asked for")
+
+    assert find_device(make(device="cpu", dtype="float32"), read).number_format == "float32"
+
+
+@pytest.mark.parametrize(("capability", "is_warned"), [((7, 5), True), ((8, 0), False), ((9, 0), False)])
+def test_card_without_bfloat16_is_named_in_the_log(
+    capability: tuple[int, int], is_warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    find_device(make(dtype="bfloat16"), machine_with(replace(H200, capability=capability)))
+
+    assert ("has no units for bfloat16" in caplog.text) == is_warned
+
+
+def test_device_is_described_with_all_that_is_known() -> None:
+    assert str(H200) == (
+        "NVIDIA H200 (cuda:0, compute capability 9.0, driver 570.124.06, 139.0 GiB of 140.0 GiB free, bfloat16)"
+    )
+    assert str(Device("cpu", "A processor")) == "A processor (cpu)"
+
+
+@pytest.mark.parametrize("least", [0, 139 * GIB])
+def test_model_that_fits_is_accepted(least: int) -> None:
+    check_room(H200, {"ours": least}, make())
+
+
+def test_model_larger_than_the_card_is_refused() -> None:
+    with pytest.raises(UnfitWorker, match=r"weights of model 'ours' take at least 141\.0 GiB, and NVIDIA H200 has 140"):
+        check_room(H200, {"small": 1, "ours": 141 * GIB}, make(share_device=True))
+
+
+def test_model_larger_than_the_free_memory_is_refused_on_a_card_of_its_own() -> None:
+    held = replace(H200, free_bytes=10 * GIB)
+
+    with pytest.raises(UnfitWorker, match=r"and 10\.0 GiB of NVIDIA H200 are free; end the other process"):
+        check_room(held, {"ours": 11 * GIB}, make())
+    check_room(held, {"ours": 11 * GIB}, make(share_device=True))  # the other worker may end its run
+
+
+def test_processor_has_room() -> None:
+    check_room(Device("cpu", "A processor"), {"ours": 1 << 60}, make())
+
+
+@pytest.mark.parametrize(("dtype", "num_bytes"), [("float32", 4), ("bfloat16", 2), ("auto", 2)])
+def test_weights_of_a_model_are_counted_in_the_number_format(dtype: str, num_bytes: int, tmp_path: Path) -> None:
+    tiny = tiny_causal_lm("llama")
+    folder = tiny.save(tmp_path / "weights")
+    settings = make(allowed_models={"ours": str(folder)}, default_model="ours", dtype=dtype, cache_dir=tmp_path / "c")
+
+    stored = {name: weights.numel() for name, weights in tiny.model.state_dict().items()}
+    tied = stored["lm_head.weight"] if tiny.model.config.tie_word_embeddings else 0
+    assert weigh_models(settings) == {"ours": num_bytes * (sum(stored.values()) - tied)}
+
+
+def test_models_of_tests_are_not_looked_for() -> None:
+    models = {"double": "testing:lens_engine.testing:TableScorer"}
+
+    assert weigh_models(make(allowed_models=models, default_model="double", allow_testing_models=True)) == {}
+
+
+def _remove_folder(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+
+
+def _cut_weights(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4])
+
+
+def _remove_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (_remove_folder, "is not a folder with a config.json"),
+        (_cut_weights, "damaged or cut off"),
+        (_remove_tokenizer, "no tokenizer"),
+    ],
+)
+def test_every_model_is_checked_and_named(spoil: Callable[[Path], None], reason: str, tmp_path: Path) -> None:
+    good, bad = (tiny_causal_lm("gpt2").save(tmp_path / name) for name in ("good", "bad"))
+    spoil(bad)
+    settings = make(
+        allowed_models={"good": str(good), "ours": str(bad)}, default_model="good", cache_dir=tmp_path / "c"
+    )
+
+    with pytest.raises(UnfitWorker, match=f"model 'ours' of LENS_ALLOWED_MODELS cannot be used here: .*{reason}"):
+        weigh_models(settings)
+
+
+LOOKS = """
+import os, signal, time, sys
+from worker.device import UnfitWorker
+from worker.inspection import in_child
+
+def refuse(): raise UnfitWorker("a reason")
+def die(): os.kill(os.getpid(), signal.SIGSEGV)
+def hang(): time.sleep(600)
+def look(): import torch; return torch.__name__
+
+for act, seconds in ((look, None), (refuse, None), (die, None), (hang, 0.2)):
+    try:
+        print(in_child(act, "the look", seconds=seconds))
+    except UnfitWorker as refusal:
+        print(refusal)
+print("torch" in sys.modules)
+"""
+
+
+def test_look_in_a_child_gives_a_value_or_one_sentence_and_leaves_the_parent_without_torch() -> None:
+    # In a process of its own: Python 3.12 warns of a fork in a process with threads, as pytest's is.
+    done = subprocess.run([sys.executable, "-c", LOOKS], capture_output=True, text=True, timeout=120, check=True)
+
+    assert done.stdout.splitlines() == [
+        "torch",
+        "a reason",
+        "the look died with exit code -11; the log says more",
+        "the look did not end within 0 s; restart the machine or its driver",
+        "False",
+    ]

@@ -1,0 +1,87 @@
+"""Which errors are the worker's and not the selection's.
+
+A selection fails at once by an error that any worker would meet. An error of this machine, of its device or of its
+files says nothing about the selection: another worker may run it.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rq.exceptions import ShutDownImminentException
+from rq.timeouts import JobTimeoutException
+
+from lens_engine.errors import InvalidConfig, ModelError, OutOfMemory, UnknownModel, UnreadableModel, UnsafeModel
+
+_OF_MODEL_FILES = (UnknownModel, UnsafeModel, UnreadableModel)
+_OF_CARD = re.compile(
+    r"\bCUDA (driver )?error|CUDA-capable device|CUBLAS_STATUS|CUDNN_STATUS|cuDNN error|CUSOLVER_STATUS"
+)
+"""Messages of torch about a card that failed. Lack of memory ("CUDA out of memory") is not among them."""
+
+_LOADING_CODE = "model-not-loaded"
+_DEVICE_CODE = "device-failed"
+
+
+class WorkerFault(Exception):
+    """This worker cannot run the selection, and another worker may. `code` is stable, and clients see it."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@contextmanager
+def blaming_worker_for_everything() -> Iterator[None]:
+    """Turn every error of the block into a `WorkerFault`: of loading a model, which does not depend on the selection.
+
+    Raises:
+        ShutDownImminentException, JobTimeoutException: they come from outside of the block.
+    """
+    try:
+        yield
+    except (ShutDownImminentException, JobTimeoutException):
+        raise
+    except Exception as error:
+        raise _blame(error, _LOADING_CODE) from error
+
+
+@contextmanager
+def blaming_worker(*, is_device_shared: bool) -> Iterator[None]:
+    """Turn errors of this machine into a `WorkerFault`; others pass.
+
+    Args:
+        is_device_shared: whether other processes use the device's memory, so that another attempt may find enough.
+    """
+    try:
+        yield
+    except Exception as error:
+        if is_device_shared and isinstance(error, OutOfMemory):
+            raise _blame(error, error.code) from error
+        if not any(_is_of_machine(link) for link in _chain(error)):
+            raise
+        raise _blame(error, _DEVICE_CODE) from error
+
+
+def _blame(error: Exception, code: str) -> WorkerFault:
+    own = error.code if isinstance(error, ModelError) else code
+    return WorkerFault(f"{type(error).__name__}: {error}", own)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    link: BaseException | None = error
+    while link is not None:
+        yield link
+        link = link.__cause__
+
+
+def _is_of_machine(error: BaseException) -> bool:
+    if isinstance(error, (*_OF_MODEL_FILES, OSError)):
+        return True
+    if isinstance(error, InvalidConfig):
+        return error.field == "device"  # LENS_DEVICE; an option of the client begins with "options."
+    if not isinstance(error, RuntimeError):
+        return False
+    # By name, because this module must not import torch: a fault is also judged where no model was loaded.
+    is_of_accelerator = any(kind.__name__ == "AcceleratorError" for kind in type(error).__mro__)
+    return is_of_accelerator or _OF_CARD.search(str(error)) is not None

@@ -1,0 +1,224 @@
+"""What a worker looks at before it takes work: its models and its device.
+
+The look happens in short-lived child processes, because the parent must import neither torch nor start CUDA: its
+work-horses are forks.
+"""
+
+import json
+import logging
+import math
+import multiprocessing
+import os
+import platform
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib.util import find_spec
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, TypeVar
+
+from app.settings import Settings
+from lens_engine.errors import LensError
+from lens_engine.language_model.loading.choices import DTYPES
+from lens_engine.language_model.loading.file_check import check_files
+from lens_engine.language_model.loading.model_files import ModelSource, resolve_model
+from worker.card import CardAbsent, read_card
+from worker.device import Device, UnfitWorker, in_gib
+from worker.model_loading import TESTING_PREFIX
+from worker.process import die_with_parent
+
+ReadCard = Callable[[int, str], Device]
+"""As `read_card`: index and number format to a card."""
+
+LOOK_SECONDS = 300.0
+"""Time limit of the look at a device. Importing torch takes seconds, and a driver that hangs takes for ever."""
+
+_CPU_INFO = Path("/proc/cpuinfo")
+_FIRST_BFLOAT16 = (8, 0)  # compute capability (Ampere)
+_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "auto": 2}
+_LENGTH_BYTES = 8
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+def inspect(settings: Settings, read: ReadCard = read_card) -> Device:
+    """Check the allowed models and the device of a worker. Returns the device.
+
+    Raises:
+        UnfitWorker: a model cannot be found or read, the device is not there or does not compute, or the card is too
+            small for a model.
+    """
+    weights = in_child(partial(weigh_models, settings), "the look at the models", seconds=None)
+    is_processor = settings.device == "cpu"  # then there is nothing that torch would have to tell
+    device = (
+        find_device(settings, read)
+        if is_processor
+        else in_child(
+            partial(find_device, settings, read), f"the look at the device {settings.device!r}", seconds=LOOK_SECONDS
+        )
+    )
+    check_room(device, weights, settings)
+    _log.info("computes on %s", device)
+    return device
+
+
+def weigh_models(settings: Settings) -> dict[str, int]:
+    """The least memory that the weights of each allowed model take (bytes), after a check of its files.
+
+    Raises:
+        UnfitWorker: a model cannot be found, is unsafe, or has damaged files.
+    """
+    models = {
+        name: reference
+        for name, reference in settings.allowed_models.items()
+        if not reference.startswith(TESTING_PREFIX)
+    }
+    missing = [package for package in ("torch", "transformers") if models and find_spec(package) is None]
+    if missing:
+        raise UnfitWorker(f"{missing[0]} is not installed; run: pip install 'lens-icl[service,model]'")
+    return {name: _weigh(name, reference, settings) for name, reference in models.items()}
+
+
+def find_device(settings: Settings, read: ReadCard = read_card) -> Device:
+    """The device that `settings.device` names.
+
+    Raises:
+        UnfitWorker: it is not there, or does not compute.
+    """
+    kind, _, number = settings.device.partition(":")
+    if kind == "cpu":
+        return _processor("cpu", settings)
+    if kind == "mps":
+        return _metal(settings)
+    try:
+        device = read(int(number or 0), settings.dtype)
+    except CardAbsent as absence:
+        if kind != "auto":
+            raise UnfitWorker(
+                f"LENS_DEVICE is {settings.device}, and {absence}; give the worker its card, or set LENS_DEVICE to "
+                "another device (auto, cpu)"
+            ) from absence
+        _log.warning("LENS_DEVICE is auto, and %s: this worker computes on the processor", absence)
+        return _processor("cpu", settings)
+    except (RuntimeError, ImportError) as error:
+        raise UnfitWorker(f"card {int(number or 0)} does not compute: {_first_line(error)}") from error
+    if device.number_format == "bfloat16" and device.capability is not None and device.capability < _FIRST_BFLOAT16:
+        _log.warning("%s has no units for bfloat16, so LENS_DTYPE=float16 is faster", device)
+    return device
+
+
+def check_room(device: Device, weights: Mapping[str, int], settings: Settings) -> None:
+    """Compare the weights of the models with the memory of the card.
+
+    Args:
+        weights: the least memory of each model (bytes).
+
+    Raises:
+        UnfitWorker: the weights of a model alone do not fit.
+    """
+    if device.total_bytes is None or device.free_bytes is None:
+        return
+    for name, least in weights.items():
+        if least > device.total_bytes:
+            raise UnfitWorker(
+                f"the weights of model {name!r} take at least {in_gib(least)}, and {device.name} has "
+                f"{in_gib(device.total_bytes)}; take the model out of LENS_ALLOWED_MODELS, or use a larger card"
+            )
+        if least > device.free_bytes and not settings.share_device:
+            raise UnfitWorker(
+                f"the weights of model {name!r} take at least {in_gib(least)}, and {in_gib(device.free_bytes)} of "
+                f"{device.name} are free; end the other process on the card (nvidia-smi shows it)"
+            )
+
+
+def in_child(look: Callable[[], T], what: str, *, seconds: float | None) -> T:
+    """The value of `look`, computed in a child process that ends at once.
+
+    Args:
+        what: the look, in words, for the error.
+        seconds: time limit; None for none.
+
+    Raises:
+        UnfitWorker: `look` raised it, or the child died or did not answer in time.
+    """
+    context = multiprocessing.get_context("fork")  # as a work-horse, and without a second start of Python
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_answer, args=(look, sender, os.getpid()), name="inspection", daemon=True)
+    child.start()
+    sender.close()
+    try:
+        if not receiver.poll(seconds):
+            raise UnfitWorker(f"{what} did not end within {seconds:.0f} s; restart the machine or its driver")
+        answer = receiver.recv()
+    except EOFError:
+        child.join()
+        raise UnfitWorker(f"{what} died with exit code {child.exitcode}; the log says more") from None
+    finally:
+        child.kill()
+        child.join()
+        receiver.close()
+    if isinstance(answer, UnfitWorker):
+        raise answer
+    found: T = answer
+    return found
+
+
+def _answer(look: Callable[[], object], sender: Connection, parent_id: int) -> None:
+    die_with_parent(parent_id)
+    try:
+        answer: object = look()
+    except UnfitWorker as refusal:
+        answer = UnfitWorker(str(refusal))
+    sender.send(answer)
+    sender.close()
+
+
+def _weigh(name: str, reference: str, settings: Settings) -> int:
+    try:
+        source = resolve_model(reference, settings.cache_dir)
+        check_files(source)
+        return _least_bytes(source, settings.dtype)
+    except (LensError, OSError) as error:
+        raise UnfitWorker(f"model {name!r} of LENS_ALLOWED_MODELS cannot be used here: {_first_line(error)}") from error
+
+
+def _least_bytes(source: ModelSource, dtype: str) -> int:
+    """The size of the weights in the number format. A GGUF file is smaller than its weights, which are dequantised."""
+    if source.is_gguf:
+        return source.path.stat().st_size
+    return _BYTES[dtype] * sum(_count_weights(file) for file in source.path.glob("*.safetensors"))
+
+
+def _count_weights(file: Path) -> int:
+    with file.open("rb") as stream:
+        header_bytes = int.from_bytes(stream.read(_LENGTH_BYTES), "little")
+        header: dict[str, Any] = json.loads(stream.read(header_bytes))
+    return sum(math.prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")
+
+
+def _processor(torch_name: str, settings: Settings) -> Device:
+    number_format = settings.dtype if settings.dtype in DTYPES else None
+    return Device(torch_name=torch_name, name=_processor_name(), number_format=number_format)
+
+
+def _metal(settings: Settings) -> Device:
+    import torch
+
+    if not torch.backends.mps.is_available():
+        raise UnfitWorker("LENS_DEVICE is mps, and torch sees no Metal device here; set LENS_DEVICE to auto or cpu")
+    return _processor("mps", settings)
+
+
+def _processor_name() -> str:
+    try:
+        lines = _CPU_INFO.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
