@@ -325,8 +325,9 @@ class SelectionResult(Record):
     def with_digest(self) -> "SelectionResult":
         """Return a copy with `digest`: the SHA-256 of the canonical JSON without `cost`, `digest` and two notes.
 
-        The notes are the name of the card and why a faster executor was refused. A resumed run gives the same digest as an uninterrupted one, on a card of another name too. A run that asks for
-        the executor by name has no note on it, and the same digest.
+        The notes are the name of the card and why a faster executor was refused. A resumed run gives the same digest as
+        an uninterrupted one, on a card of another name too. A run that asks for the executor by name has no note on it,
+        and the same digest.
         """
         content = self.model_dump(mode="json", exclude=_NOT_DIGESTED)
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
