@@ -4,9 +4,7 @@ The look happens in short-lived child processes, because the parent must import 
 work-horses are forks.
 """
 
-import json
 import logging
-import math
 import multiprocessing
 import os
 import platform
@@ -15,12 +13,12 @@ from functools import partial
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from app.settings import Settings
 from lens_engine.errors import LensError
 from lens_engine.language_model.loading.choices import DTYPES
-from lens_engine.language_model.loading.file_check import check_files
+from lens_engine.language_model.loading.file_check import check_files, count_weights
 from lens_engine.language_model.loading.model_files import ModelSource, resolve_model
 from worker.card import CardAbsent, read_card
 from worker.device import Device, UnfitWorker, in_gib
@@ -36,7 +34,6 @@ LOOK_SECONDS = 300.0
 _CPU_INFO = Path("/proc/cpuinfo")
 _FIRST_BFLOAT16 = (8, 0)  # compute capability (Ampere)
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "auto": 2}
-_LENGTH_BYTES = 8
 
 _log = logging.getLogger(__name__)
 
@@ -188,14 +185,7 @@ def _least_bytes(source: ModelSource, dtype: str) -> int:
     """The size of the weights in the number format. A GGUF file is smaller than its weights, which are dequantised."""
     if source.is_gguf:
         return source.path.stat().st_size
-    return _BYTES[dtype] * sum(_count_weights(file) for file in source.path.glob("*.safetensors"))
-
-
-def _count_weights(file: Path) -> int:
-    with file.open("rb") as stream:
-        header_bytes = int.from_bytes(stream.read(_LENGTH_BYTES), "little")
-        header: dict[str, Any] = json.loads(stream.read(header_bytes))
-    return sum(math.prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")
+    return _BYTES[dtype] * count_weights(source.path)
 
 
 def _processor(torch_name: str, settings: Settings) -> Device:
