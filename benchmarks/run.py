@@ -61,7 +61,7 @@ def _compare(options: argparse.Namespace) -> Iterator[ComparisonRecord]:
     for record in _compare_on_model(options, begun, device, dtype):
         yield record
     if FALLBACK_WORKLOAD.key in options.workloads:
-        fallback = Bench(find_model(FALLBACK_MODEL, device), dtype, _effort(options), _say)
+        fallback = Bench(find_model(FALLBACK_MODEL, device, options.tokenizer), dtype, _effort(options), _say)
         yield _with_workload(record, fallback.run(FALLBACK_WORKLOAD, build_work(FALLBACK_WORKLOAD)))
 
 
@@ -85,7 +85,7 @@ def _compare_on_model(
 ) -> Iterator[ComparisonRecord]:
     """Everything on the main model. The model is freed when this ends."""
     works = {spec: _work(spec, options.data) for spec in WORKLOADS if spec.key in options.workloads}
-    bench = Bench(find_model(options.model, device), dtype, _effort(options), _say)
+    bench = Bench(find_model(options.model, device, options.tokenizer), dtype, _effort(options), _say)
     for spec, work in works.items():
         record = _with_workload(record, bench.run(spec, work))
         yield record

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     torch.set_num_threads(options.threads)
     machine = describe_machine(device)  # before the search, which would add to the load
     dtype = read_dtype(options.dtype, device)
-    loaded = find_model(options.model, device).load(dtype)
+    loaded = find_model(options.model, device, options.tokenizer).load(dtype)
     scorer = scorer_from_model(loaded.model, loaded.tokenizer, name=options.model)
     problem = _problem(options.candidates, options.data)
     config = paper_settings(options.candidates, options.iterations)

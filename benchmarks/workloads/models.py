@@ -13,12 +13,11 @@ from transformers.pytorch_utils import Conv1D
 from transformers.utils import logging as transformers_logging
 
 from benchmarks.report.records import count_processors
+from benchmarks.workloads.tokenizer import BUNDLED, find_tokenizer
 from lens_engine.language_model.loading.load import prepare_model
-from lens_engine.language_model.loading.model_files import list_bundled_models
 from lens_engine.language_model.loading.number_format import rank_dtypes
 from lens_engine.scoring.tokenization import SegmentTokenizer
 
-BUNDLED = list_bundled_models()[0].name
 RANDOM = "random:"
 """Prefix of a reference to a random model."""
 
@@ -109,13 +108,15 @@ class ModelFamily:
         return LoadedModel(model, self.tokenizer, SegmentTokenizer(self.tokenizer.backend_tokenizer))
 
 
-def find_model(reference: str, device: torch.device) -> ModelFamily:
+def find_model(reference: str, device: torch.device, tokenizer: Path | None = None) -> ModelFamily:
     """The model of a reference as `lens select --model` takes it, or of "random:" and one of `SHAPES`.
 
-    A random model has the tokenizer of the bundled one.
+    Args:
+        tokenizer: folder with the tokenizer of a random model; see `find_tokenizer`. Other models have their own.
 
     Raises:
         ValueError: there is no such shape.
+        OSError: the folder has no tokenizer.
         UnknownModel, UnsafeModel, ModelError: see `resolve_model`.
     """
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -125,8 +126,7 @@ def find_model(reference: str, device: torch.device) -> ModelFamily:
     shape = reference.removeprefix(RANDOM)
     if shape not in _SHAPES:
         raise ValueError(f"model {reference!r}: there is no shape {shape!r}; known are {', '.join(SHAPES)}")
-    tokenizer = AutoTokenizer.from_pretrained(prepare_model(BUNDLED))
-    return ModelFamily(reference, tokenizer, lambda dtype: random_model(_SHAPES[shape], dtype), device)
+    return ModelFamily(reference, find_tokenizer(tokenizer), lambda dtype: random_model(_SHAPES[shape], dtype), device)
 
 
 def read_dtype(name: str, device: torch.device) -> torch.dtype:
@@ -143,12 +143,19 @@ def random_shape(name: str, **changes: object) -> dict[str, Any]:
 
 
 def random_model(shape: Mapping[str, Any], dtype: torch.dtype) -> Any:
-    """A model of this configuration with the same weights each time, up to rounding to `dtype`."""
+    """A model of this configuration with the same weights each time, up to rounding to `dtype`.
+
+    As in a model loaded in 16 bits, only the weights are in `dtype`. The frequencies of rotary positions stay in
+    float32: rounding them would change the angles of far positions.
+    """
     config = AutoConfig.for_model(**shape)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
-    return model.to(dtype)
+        model: Any = AutoModelForCausalLM.from_config(config, dtype=torch.float32)  # type: ignore[no-untyped-call]
+    for weights in model.parameters():
+        weights.data = weights.data.to(dtype)
+    model.config.dtype = dtype
+    return model
 
 
 def _load(folder: Any, dtype: torch.dtype) -> Any:
@@ -158,6 +165,11 @@ def _load(folder: Any, dtype: torch.dtype) -> Any:
 def add_model_options(parser: ArgumentParser) -> None:
     """The options of a command that measures a model on texts: model, device, number format, threads, rows."""
     parser.add_argument("--model", default=BUNDLED, help="model reference, or random:SHAPE (default: %(default)s)")
+    parser.add_argument(
+        "--tokenizer",
+        type=Path,
+        help="folder with the tokenizer of a random:SHAPE model (default: the bundled model's, or a small one)",
+    )
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: %(default)s)")
     parser.add_argument("--dtype", default="auto", choices=["auto", "float32", "bfloat16", "float16"])
     parser.add_argument(
