@@ -30,8 +30,8 @@ _QUICK = ("W1-14", "W2")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parse(arguments)
-    sys.stdout.write(show_comparison(write_as_it_grows(_compare(options), options.output)))
+    options = parse_options(arguments)
+    sys.stdout.write(show_comparison(write_as_it_grows(compare(options), options.output)))
     return 0
 
 
@@ -52,7 +52,7 @@ def write_as_it_grows(records: Iterable[ComparisonRecord], output: Path) -> Comp
     return latest
 
 
-def _compare(options: argparse.Namespace) -> Iterator[ComparisonRecord]:
+def compare(options: argparse.Namespace) -> Iterator[ComparisonRecord]:
     """The record so far: after each workload, and after profiles and agreement of the main model."""
     torch.set_num_threads(options.threads)
     device = torch.device(options.device)
@@ -111,7 +111,7 @@ def _work(spec: WorkloadSpec, data: Path | None) -> Work:
     return build_work(spec, data=read_examples(data, corpus_task("reviews")))
 
 
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     keys = tuple(spec.key for spec in (*WORKLOADS, FALLBACK_WORKLOAD))
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Compare scoring engines.")
     add_model_options(parser)

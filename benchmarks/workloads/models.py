@@ -143,15 +143,19 @@ def random_shape(name: str, **changes: object) -> dict[str, Any]:
 
 
 def random_model(shape: Mapping[str, Any], dtype: torch.dtype) -> Any:
-    """A model of this configuration with the same weights each time, up to rounding to `dtype`.
-
-    As in a model loaded in 16 bits, only the weights are in `dtype`. The frequencies of rotary positions stay in
-    float32: rounding them would change the angles of far positions.
-    """
+    """A model of this configuration with the same weights each time, up to rounding to `dtype`."""
     config = AutoConfig.for_model(**shape)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model: Any = AutoModelForCausalLM.from_config(config, dtype=torch.float32)  # type: ignore[no-untyped-call]
+    return round_weights(model, dtype)
+
+
+def round_weights(model: Any, dtype: torch.dtype) -> Any:
+    """The same model with its weights in `dtype`, as if it had been loaded in `dtype`.
+
+    The frequencies of rotary positions stay in float32: rounding them would change the angles of far positions.
+    """
     for weights in model.parameters():
         weights.data = weights.data.to(dtype)
     model.config.dtype = dtype
