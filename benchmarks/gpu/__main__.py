@@ -5,11 +5,13 @@ Exit codes: 0 every step ran; 1 a step failed or ran out of time; 2 packages are
 
 import argparse
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from benchmarks.gpu.needs import list_missing
-from benchmarks.gpu.runner import SHAPE, Setting, StepRecord, run_steps
+from benchmarks.gpu.runner import SHAPE, Setting, Step, StepRecord, choose_context, run_steps
 
 LIMIT_SECONDS = 480.0
 _STEP_FAILED, _NEEDS_MISSING, _NO_CARD = 1, 2, 3
@@ -18,14 +20,14 @@ _STEP_FAILED, _NEEDS_MISSING, _NO_CARD = 1, 2, 3
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse(arguments)
     required, for_a_part = list_missing(sys.version_info[:3])
-    for line in for_a_part:
-        sys.stderr.write(f"missing: {line}\n")
     if required:
         sys.stderr.write(_describe_missing(required))
         return _NEEDS_MISSING
     if not options.rehearse and not _has_card():
         sys.stderr.write("torch sees no CUDA card here. To try the steps on a processor: --rehearse\n")
         return _NO_CARD
+    for line in for_a_part:
+        sys.stderr.write(f"missing: {line}\n")
     return _run(options)
 
 
@@ -33,19 +35,31 @@ def _run(options: argparse.Namespace) -> int:
     from benchmarks.gpu.plan import STEPS, rehearse
     from benchmarks.gpu.summary import show_targets
 
-    setting = Setting(options.device, options.model, options.tokenizer)
-    setting = rehearse(setting) if options.rehearse else setting
+    known = [step.name for step in STEPS]
+    if unknown := set(options.steps or known) - set(known):
+        raise SystemExit(f"there is no step {', '.join(sorted(unknown))}; the steps are {', '.join(known)}")
     chosen = [step for step in STEPS if options.steps is None or step.name in options.steps]
-    records: list[StepRecord] = []
+    records = []
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    with options.output.open("w", encoding="utf-8") as file:
-        for record in run_steps(chosen, setting, options.seconds):
+    with TemporaryDirectory() as folder, options.output.open("w", encoding="utf-8") as file:
+        setting = Setting(options.device, options.model, options.tokenizer)
+        setting = rehearse(setting, Path(folder)) if options.rehearse else setting
+        for record in _run_all(chosen, setting, time.monotonic() + options.seconds):
             records.append(record)
             for stream in (file, sys.stdout):
                 stream.write(record.to_json() + "\n")
                 stream.flush()
     sys.stdout.write(show_targets(records))
     return 0 if all(record.outcome == "done" for record in records) else _STEP_FAILED
+
+
+def _run_all(steps: Sequence[Step], setting: Setting, ends: float) -> Iterator[StepRecord]:
+    """The first step, which tells how processes can be started, then the others."""
+    from benchmarks.gpu.plan import START
+
+    context, record = choose_context(START, setting)
+    yield record
+    yield from run_steps(steps, setting, ends - time.monotonic(), context)
 
 
 def _has_card() -> bool:

@@ -67,32 +67,42 @@ def run_steps(
     steps: Sequence[Step],
     setting: Setting,
     limit: float,
-    *,
-    context: BaseContext | None = None,
+    context: BaseContext,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[StepRecord]:
-    """Run every step; each is given its own seconds and what earlier steps left of theirs.
+    """Run every step; each is given its own seconds and what earlier steps left of theirs, as long as there is time.
 
     Args:
         limit: seconds for all steps together.
-        context: how processes are started; None forks them from a process that has imported torch.
+        context: how processes are started; see `choose_context`.
     """
-    context = context or _importing_context()
     ends = clock() + limit
     for index, step in enumerate(steps):
+        left = max(ends - clock(), 0.0)
         kept = sum(later.seconds for later in steps[index + 1 :])
-        yield _run_step(step, setting, max(ends - clock() - kept, 0.0), context, clock)
+        yield run_step(step, setting, max(left - kept, min(step.seconds, left)), context, clock)
 
 
-def _importing_context() -> BaseContext:
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["benchmarks.gpu.plan"])
-    return context
+def choose_context(first: Step, setting: Setting) -> tuple[BaseContext, StepRecord]:
+    """How processes are started, and what became of the step `first`, which tells.
+
+    Forks of a process that has imported torch save seconds for each step. If the first step fails there, each process
+    is started from nothing.
+    """
+    forking = get_context("forkserver")
+    forking.set_forkserver_preload(["benchmarks.gpu.plan"])
+    record = run_step(first, setting, first.seconds, forking)
+    return (forking if record.outcome == "done" else get_context("spawn")), record
 
 
-def _run_step(
-    step: Step, setting: Setting, seconds: float, context: BaseContext, clock: Callable[[], float]
+def run_step(
+    step: Step,
+    setting: Setting,
+    seconds: float,
+    context: BaseContext,
+    clock: Callable[[], float] = time.monotonic,
 ) -> StepRecord:
+    """Run a step in a process of its own, and end the process after `seconds`."""
     started = clock()
     findings: list[Finding] = []
     ours, theirs = context.Pipe(duplex=False)

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,10 @@ _SHAPES: dict[str, dict[str, Any]] = {
         "initializer_range": 0.3,  # large enough for a prompt's beginning to matter to its end
     },
 }
+_SHAPES["mini"] = _SHAPES["tiny"] | {"vocab_size": 1200}  # as many as `train_tokenizer` gives, for a fast head
 SHAPES = tuple(_SHAPES)
+
+_CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +130,7 @@ def find_model(reference: str, device: torch.device, tokenizer: Path | None = No
     shape = reference.removeprefix(RANDOM)
     if shape not in _SHAPES:
         raise ValueError(f"model {reference!r}: there is no shape {shape!r}; known are {', '.join(SHAPES)}")
-    return ModelFamily(reference, find_tokenizer(tokenizer), lambda dtype: random_model(_SHAPES[shape], dtype), device)
+    return ModelFamily(reference, find_tokenizer(tokenizer), partial(_draw_model, shape, device), device)
 
 
 def read_dtype(name: str, device: torch.device) -> torch.dtype:
@@ -142,13 +146,21 @@ def random_shape(name: str, **changes: object) -> dict[str, Any]:
     return {**_SHAPES[name], **changes}
 
 
-def random_model(shape: Mapping[str, Any], dtype: torch.dtype) -> Any:
-    """A model of this configuration with the same weights each time, up to rounding to `dtype`."""
+def random_model(shape: Mapping[str, Any], dtype: torch.dtype, device: torch.device = _CPU) -> Any:
+    """A model of this configuration with the same weights each time, up to rounding to `dtype`.
+
+    The weights are drawn on the device, because a processor needs many seconds for the shape of GPT-2 Large. So each
+    kind of device has weights of its own.
+    """
     config = AutoConfig.for_model(**shape)
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng([device] if device.type == "cuda" else []), device:
         torch.manual_seed(0)
         model: Any = AutoModelForCausalLM.from_config(config, dtype=torch.float32)  # type: ignore[no-untyped-call]
     return round_weights(model, dtype)
+
+
+def _draw_model(shape: str, device: torch.device, dtype: torch.dtype) -> Any:
+    return random_model(_SHAPES[shape], dtype, device)
 
 
 def round_weights(model: Any, dtype: torch.dtype) -> Any:

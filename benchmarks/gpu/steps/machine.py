@@ -21,6 +21,11 @@ _IN_A_ROW = 10
 _NVIDIA_SMI = "--query-gpu=name,driver_version,memory.total,clocks.sm,clocks.mem,power.limit,temperature.gpu"
 
 
+def touch_device(setting: Setting) -> Iterator[Finding]:
+    """Step start: a process finds the device and computes on it."""
+    yield {"sum": float(torch.ones(8, device=setting.device).sum())}
+
+
 def read_machine(setting: Setting) -> Iterator[Finding]:
     device = torch.device(setting.device)
     yield {"versions": list_versions()}

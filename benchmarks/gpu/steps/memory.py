@@ -1,4 +1,4 @@
-"""Step memory: a card that runs out of memory halves its forwards, gives the same scores, and frees what it took."""
+"""Step memory: scoring on a card that runs out of memory halves its forwards, and frees what it took."""
 
 import gc
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from benchmarks.workloads.models import LoadedModel, find_model
 from benchmarks.workloads.work import WORKLOADS, Work, build_work
 from lens_engine.language_model.loading.load import CausalLMScorer, scorer_from_model
 
-_SPARE_BYTES = 1 << 30
+_SPARE_BYTES = 1 << 29
 """Memory beside the weights that torch may use in the second run."""
 _REHEARSED_TOKENS = 600
 """Forwards of more tokens fail in a rehearsal, since a processor's memory cannot be limited."""
@@ -24,7 +24,7 @@ def check_memory(setting: Setting) -> Iterator[Finding]:
     device = torch.device(setting.device)
     dtype = torch.float16 if device.type == "cuda" else torch.float32
     loaded = find_model(setting.model, device, setting.tokenizer).load(dtype)
-    work = build_work(WORKLOADS[2]).part(2 if setting.is_rehearsal else 8, 4 if setting.is_rehearsal else 100)
+    work = build_work(WORKLOADS[0]).part(8, 8) if setting.is_rehearsal else build_work(WORKLOADS[2]).part(16, 100)
     scorer = scorer_from_model(loaded.model, loaded.tokenizer)
     yield score_in_little_memory(scorer, loaded, work)
 
@@ -54,7 +54,7 @@ def bytes_in_use(device: torch.device) -> int | None:
 
 @contextmanager
 def little_memory(model: Any, device: torch.device) -> Iterator[None]:
-    """A context in which torch may use about a gibibyte beside the weights; on a processor, large forwards fail."""
+    """A context in which torch may use half a gibibyte beside the weights; on a processor, large forwards fail."""
     if device.type != "cuda":
         handle = model.register_forward_pre_hook(_refuse_large, with_kwargs=True)
         try:

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.gpu.runner import Setting, Step, StepRecord, run_steps
 
+SPAWN = multiprocessing.get_context("spawn")
 SETTING = Setting(device="cpu", is_rehearsal=True)
 
 
@@ -18,7 +19,7 @@ def records() -> dict[str, StepRecord]:
     runs = (gpu_steps.fail, gpu_steps.die, gpu_steps.hang, gpu_steps.succeed)
     steps = [Step(run.__name__, run, seconds=0.0 if run is gpu_steps.hang else 5.0) for run in runs]
     # The hanging step has what the steps before it left.
-    found = run_steps(steps, SETTING, limit=15.0, context=multiprocessing.get_context("spawn"))
+    found = run_steps(steps, SETTING, limit=15.0, context=SPAWN)
     return {record.step: record for record in found}
 
 
@@ -62,7 +63,7 @@ def test_record_is_one_line_of_json() -> None:
 
 
 def test_step_without_time_is_out_of_time() -> None:
-    (record,) = run_steps([Step("succeed", gpu_steps.succeed, 1.0)], SETTING, limit=0.0)
+    (record,) = run_steps([Step("succeed", gpu_steps.succeed, 1.0)], SETTING, 0.0, SPAWN)
 
     assert record.outcome == "out of time"
 
