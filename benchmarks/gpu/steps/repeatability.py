@@ -11,7 +11,7 @@ import torch
 from benchmarks.gpu.runner import Finding, Setting
 from benchmarks.gpu.steps.exactness import small_gpt2
 from benchmarks.measuring.agreement import compare_selections, select_among_few
-from benchmarks.workloads.models import LoadedModel, round_weights
+from benchmarks.workloads.models import LoadedModel, find_model, round_weights
 from benchmarks.workloads.texts import corpus_task, generate_examples
 from benchmarks.workloads.tokenizer import train_tokenizer
 from benchmarks.workloads.work import WORKLOADS, build_work
@@ -68,7 +68,8 @@ def _fine_tune(setting: Setting) -> Evidence:
 
 
 def _load(setting: Setting, dtype: torch.dtype) -> LoadedModel:
-    tiny = tiny_causal_lm("llama", max_position_embeddings=2048)
-    model, tokenizer = (tiny.model, tiny.tokenizer) if setting.is_rehearsal else (small_gpt2(), train_tokenizer())
+    if setting.is_rehearsal:
+        return find_model(setting.model, torch.device(setting.device), setting.tokenizer).load(dtype)
+    model, tokenizer = small_gpt2(), train_tokenizer()
     rounded = round_weights(model, dtype).to(setting.device).eval().requires_grad_(False)
     return LoadedModel(rounded, tokenizer, SegmentTokenizer(tokenizer.backend_tokenizer))
