@@ -18,6 +18,7 @@ _STEP_FAILED, _NEEDS_MISSING, _NO_CARD = 1, 2, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    began = time.monotonic()
     options = _parse(arguments)
     required, for_a_part = list_missing(sys.version_info[:3])
     if required:
@@ -28,10 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _NO_CARD
     for line in for_a_part:
         sys.stderr.write(f"missing: {line}\n")
-    return _run(options)
+    return _run(options, began + options.seconds)
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace, ends: float) -> int:
     from benchmarks.gpu.plan import STEPS, rehearse
     from benchmarks.gpu.summary import show_targets
 
@@ -44,7 +45,7 @@ def _run(options: argparse.Namespace) -> int:
     with TemporaryDirectory() as folder, options.output.open("w", encoding="utf-8") as file:
         setting = Setting(options.device, options.model, options.tokenizer)
         setting = rehearse(setting, Path(folder)) if options.rehearse else setting
-        for record in _run_all(chosen, setting, time.monotonic() + options.seconds):
+        for record in _run_all(chosen, setting, ends):
             records.append(record)
             for stream in (file, sys.stdout):
                 stream.write(record.to_json() + "\n")
