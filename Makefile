@@ -55,6 +55,14 @@ bench-studies: $(BENCH_INSTALLED) ## number formats, growth with the candidates,
 	$(BIN)/python -m benchmarks.studies.memory
 	$(BIN)/python -m benchmarks.studies.precision
 
+# Needs no virtual environment: make gpu PYTHON=python3 takes the packages of the machine.
+GPU_PYTHON = $(if $(filter command environment,$(firstword $(origin PYTHON))),$(PYTHON),$(or $(wildcard $(BIN)/python),$(PYTHON)))
+GPU_OPTIONS ?=
+
+.PHONY: gpu
+gpu: ## check and measure a CUDA card in eight minutes: build/gpu.jsonl; PYTHON=python3 for a machine without .venv
+	@$(GPU_PYTHON) -m benchmarks.gpu $(GPU_OPTIONS)
+
 .PHONY: format
 format: $(INSTALLED) ## format the code and mend what the linter can
 	$(BIN)/ruff format .

@@ -18,6 +18,7 @@ from benchmarks.report.records import EngineRun, ProfileRow, WorkloadRun
 from benchmarks.workloads.models import LoadedModel, ModelFamily
 from benchmarks.workloads.work import Work, WorkloadSpec, part_of_pairs
 from lens_engine.errors import ModelError
+from lens_engine.scoring.executors import ExecutorName
 
 Say = Callable[[str], None]
 
@@ -42,9 +43,9 @@ class Bench:
         self._family, self._effort, self._say = family, effort, say
         self.float32 = family.load(torch.float32)
         self.loaded = self.float32 if dtype == torch.float32 else family.load(dtype)
-        self._exact = {engine.name: engine for engine in _lens_engines(self.float32, say)}
-        # A wrong mask differs from rounding only in float32.
-        self._lens = [LensEngine.over(self.loaded, executor) for executor in EXECUTORS if executor in self._exact]
+        self._exact = {engine.name: engine for engine in _lens_engines(self.float32, EXECUTORS, say)}
+        # A wrong mask differs from rounding only in float32. In 16 bits an executor may use another kernel.
+        self._lens = list(_lens_engines(self.loaded, [name for name in EXECUTORS if name in self._exact], say))
 
     def run(self, spec: WorkloadSpec, work: Work) -> WorkloadRun:
         self._say(f"{spec.key}: {spec.title}, {self._family.name}")
@@ -105,10 +106,10 @@ class Bench:
         return self._exact[engine.name]
 
 
-def _lens_engines(loaded: LoadedModel, say: Say) -> Iterator[LensEngine]:
-    """Our executors, without those that are wrong for this model."""
-    for executor in EXECUTORS:
+def _lens_engines(loaded: LoadedModel, executors: Sequence[ExecutorName], say: Say) -> Iterator[LensEngine]:
+    """Our executors, without those that are wrong for this model in this number format."""
+    for executor in executors:
         try:
             yield LensEngine.over(loaded, executor)
         except ModelError as error:
-            say(f"  {error}")
+            say(f"  {loaded.dtype}: {error}")

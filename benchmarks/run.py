@@ -30,8 +30,8 @@ _QUICK = ("W1-14", "W2")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parse(arguments)
-    sys.stdout.write(show_comparison(write_as_it_grows(_compare(options), options.output)))
+    options = parse_options(arguments)
+    sys.stdout.write(show_comparison(write_as_it_grows(compare(options), options.output)))
     return 0
 
 
@@ -52,7 +52,7 @@ def write_as_it_grows(records: Iterable[ComparisonRecord], output: Path) -> Comp
     return latest
 
 
-def _compare(options: argparse.Namespace) -> Iterator[ComparisonRecord]:
+def compare(options: argparse.Namespace) -> Iterator[ComparisonRecord]:
     """The record so far: after each workload, and after profiles and agreement of the main model."""
     torch.set_num_threads(options.threads)
     device = torch.device(options.device)
@@ -61,7 +61,7 @@ def _compare(options: argparse.Namespace) -> Iterator[ComparisonRecord]:
     for record in _compare_on_model(options, begun, device, dtype):
         yield record
     if FALLBACK_WORKLOAD.key in options.workloads:
-        fallback = Bench(find_model(FALLBACK_MODEL, device), dtype, _effort(options), _say)
+        fallback = Bench(find_model(FALLBACK_MODEL, device, options.tokenizer), dtype, _effort(options), _say)
         yield _with_workload(record, fallback.run(FALLBACK_WORKLOAD, build_work(FALLBACK_WORKLOAD)))
 
 
@@ -85,7 +85,7 @@ def _compare_on_model(
 ) -> Iterator[ComparisonRecord]:
     """Everything on the main model. The model is freed when this ends."""
     works = {spec: _work(spec, options.data) for spec in WORKLOADS if spec.key in options.workloads}
-    bench = Bench(find_model(options.model, device), dtype, _effort(options), _say)
+    bench = Bench(find_model(options.model, device, options.tokenizer), dtype, _effort(options), _say)
     for spec, work in works.items():
         record = _with_workload(record, bench.run(spec, work))
         yield record
@@ -111,7 +111,7 @@ def _work(spec: WorkloadSpec, data: Path | None) -> Work:
     return build_work(spec, data=read_examples(data, corpus_task("reviews")))
 
 
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     keys = tuple(spec.key for spec in (*WORKLOADS, FALLBACK_WORKLOAD))
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Compare scoring engines.")
     add_model_options(parser)

@@ -1,33 +1,50 @@
 """Real servers for the tests that need them: one Postgres and one Redis for the whole run.
 
-The database is built once by the real migrations and emptied before each test.
+The database is built once by the real migrations and emptied before each test. The packages of the service
+are imported by the fixtures that need them, so tests of the engine run on a machine without these packages.
 """
 
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from redis import Redis
-from sqlalchemy import create_engine, make_url, pool, text
 
-from app.embedded import EmbeddedServers, embedded_servers
-from app.models import Base
-from app.schema import upgrade_schema
-from app.settings import Settings
+if TYPE_CHECKING:
+    from app.embedded import EmbeddedServers
+    from app.settings import Settings
 
 _numbers = itertools.count()
 
 
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """Without pytest-timeout, accept its setting: an unknown setting is an error."""
+    if not pluginmanager.hasplugin("timeout"):
+        parser.addini("timeout", "timeout of a test (seconds); needs pytest-timeout")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("gpu") is not None:
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("needs a CUDA card, and torch sees none")
+
+
 @pytest.fixture(scope="session")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServers]:
+def servers(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[EmbeddedServers]":
+    from app.embedded import embedded_servers
+
     with embedded_servers(tmp_path_factory.mktemp("servers"), durable=False) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def migrated(servers: EmbeddedServers) -> Settings:
+def migrated(servers: "EmbeddedServers") -> "Settings":
     """Settings of a database at the newest migration, the same for the whole run."""
+    from app.schema import upgrade_schema
+
     settings = make_settings(servers, "lens_tests")
     _run(servers, "CREATE DATABASE lens_tests")
     upgrade_schema(settings)
@@ -35,8 +52,12 @@ def migrated(servers: EmbeddedServers) -> Settings:
 
 
 @pytest.fixture
-def settings(migrated: Settings, tmp_path: Path) -> Settings:
+def settings(migrated: "Settings", tmp_path: Path) -> "Settings":
     """Settings of a migrated database with empty tables, and of an empty Redis."""
+    from redis import Redis
+
+    from app.models import Base
+
     with Redis.from_url(migrated.redis_url) as redis:
         redis.flushall()
     tables = ", ".join(table.name for table in Base.metadata.sorted_tables)
@@ -45,7 +66,7 @@ def settings(migrated: Settings, tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def empty_database(servers: EmbeddedServers) -> Iterator[Settings]:
+def empty_database(servers: "EmbeddedServers") -> "Iterator[Settings]":
     """Settings of a database without tables."""
     name = f"lens_empty_{next(_numbers)}"
     _run(servers, f"CREATE DATABASE {name}")
@@ -53,17 +74,23 @@ def empty_database(servers: EmbeddedServers) -> Iterator[Settings]:
     _run(servers, f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def make_settings(servers: EmbeddedServers, database: str, **changes: object) -> Settings:
+def make_settings(servers: "EmbeddedServers", database: str, **changes: object) -> "Settings":
+    from sqlalchemy import make_url
+
+    from app.settings import Settings
+
     url = make_url(servers.database_url).set(database=database).render_as_string(hide_password=False)
     values: dict[str, object] = {"database_url": url, "redis_url": servers.redis_url, **changes}
     return Settings.model_validate(values)
 
 
-def _run(servers: EmbeddedServers, statement: str) -> None:
+def _run(servers: "EmbeddedServers", statement: str) -> None:
     _run_at(servers.database_url, statement)
 
 
 def _run_at(database_url: str, statement: str) -> None:
+    from sqlalchemy import create_engine, pool, text
+
     engine = create_engine(database_url, poolclass=pool.NullPool, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(text(statement))

@@ -7,7 +7,6 @@ import numpy as np
 from benchmarks.report.records import SelectionAgreement
 from benchmarks.workloads.models import LoadedModel
 from benchmarks.workloads.texts import make_problem
-from lens_engine.config import SelectionConfig
 from lens_engine.language_model.loading.load import scorer_from_model
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import SINGLE_PROMPT, overlay_options, resolve_config
@@ -34,9 +33,8 @@ def largest_delta(label_log_probs: LabelLogProbs, expected: LabelLogProbs) -> fl
 
 def compare_selections(loaded: LoadedModel, executors: Sequence[ExecutorName]) -> SelectionAgreement:
     """Run one small selection with each executor: do the same candidates survive, does the same permutation win?"""
-    config = resolve_config("quick", overlay_options(SINGLE_PROMPT, _SMALL))
     found = [
-        _select(scorer_from_model(loaded.model, loaded.tokenizer, executor=executor), config) for executor in executors
+        select_among_few(scorer_from_model(loaded.model, loaded.tokenizer, executor=executor)) for executor in executors
     ]
     return SelectionAgreement(
         executors=tuple(executors),
@@ -46,8 +44,9 @@ def compare_selections(loaded: LoadedModel, executors: Sequence[ExecutorName]) -
     )
 
 
-def _select(scorer: LabelScorer, config: SelectionConfig) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Rows of the survivors of stage 1, and of the permutation chosen."""
+def select_among_few(scorer: LabelScorer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Run one small selection; returns the rows of the survivors of stage 1, and of the permutation chosen."""
+    config = resolve_config("quick", overlay_options(SINGLE_PROMPT, _SMALL))
     checkpoints = MemoryCheckpointStore()
     problem = make_problem("reviews", 160)
     result = select_support_examples(problem, scorer, config, checkpoints=checkpoints, progress=False)

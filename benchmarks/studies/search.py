@@ -35,16 +35,24 @@ _OTHER_ROWS = 1000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parse(arguments)
+    options = parse_options(arguments)
+    record = time_search(options)
+    record.write(options.output)
+    sys.stdout.write(show_search(record))
+    return 0
+
+
+def time_search(options: argparse.Namespace) -> SearchRecord:
+    """Load the model and run one search, with the options of the command."""
     device = torch.device(options.device)
     torch.set_num_threads(options.threads)
     machine = describe_machine(device)  # before the search, which would add to the load
     dtype = read_dtype(options.dtype, device)
-    loaded = find_model(options.model, device).load(dtype)
+    loaded = find_model(options.model, device, options.tokenizer).load(dtype)
     scorer = scorer_from_model(loaded.model, loaded.tokenizer, name=options.model)
     problem = _problem(options.candidates, options.data)
     config = paper_settings(options.candidates, options.iterations)
-    record = SearchRecord(
+    return SearchRecord(
         machine=machine,
         model=options.model,
         device=device.type,
@@ -53,9 +61,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         config=config.model_dump(mode="json"),
         run=_search(problem, scorer, config),
     )
-    record.write(options.output)
-    sys.stdout.write(show_search(record))
-    return 0
 
 
 def paper_settings(candidates: int, iterations: int = 10) -> SelectionConfig:
@@ -127,7 +132,7 @@ def _problem(candidates: int, data: Path | None) -> Problem:
     return Problem(task, examples, test)
 
 
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.studies.search", description="Time one whole search.")
     add_model_options(parser)
     parser.add_argument("--candidates", type=int, default=512, help="N, number of candidates (default: %(default)s)")

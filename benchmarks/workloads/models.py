@@ -3,6 +3,7 @@
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,11 @@ from transformers.pytorch_utils import Conv1D
 from transformers.utils import logging as transformers_logging
 
 from benchmarks.report.records import count_processors
+from benchmarks.workloads.tokenizer import BUNDLED, find_tokenizer
 from lens_engine.language_model.loading.load import prepare_model
-from lens_engine.language_model.loading.model_files import list_bundled_models
 from lens_engine.language_model.loading.number_format import rank_dtypes
 from lens_engine.scoring.tokenization import SegmentTokenizer
 
-BUNDLED = list_bundled_models()[0].name
 RANDOM = "random:"
 """Prefix of a reference to a random model."""
 
@@ -58,7 +58,10 @@ _SHAPES: dict[str, dict[str, Any]] = {
         "initializer_range": 0.3,  # large enough for a prompt's beginning to matter to its end
     },
 }
+_SHAPES["mini"] = _SHAPES["tiny"] | {"vocab_size": 1200}  # as many as `train_tokenizer` gives, for a fast head
 SHAPES = tuple(_SHAPES)
+
+_CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +112,15 @@ class ModelFamily:
         return LoadedModel(model, self.tokenizer, SegmentTokenizer(self.tokenizer.backend_tokenizer))
 
 
-def find_model(reference: str, device: torch.device) -> ModelFamily:
+def find_model(reference: str, device: torch.device, tokenizer: Path | None = None) -> ModelFamily:
     """The model of a reference as `lens select --model` takes it, or of "random:" and one of `SHAPES`.
 
-    A random model has the tokenizer of the bundled one.
+    Args:
+        tokenizer: folder with the tokenizer of a random model; see `find_tokenizer`. Other models have their own.
 
     Raises:
         ValueError: there is no such shape.
+        OSError: the folder has no tokenizer.
         UnknownModel, UnsafeModel, ModelError: see `resolve_model`.
     """
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -125,8 +130,7 @@ def find_model(reference: str, device: torch.device) -> ModelFamily:
     shape = reference.removeprefix(RANDOM)
     if shape not in _SHAPES:
         raise ValueError(f"model {reference!r}: there is no shape {shape!r}; known are {', '.join(SHAPES)}")
-    tokenizer = AutoTokenizer.from_pretrained(prepare_model(BUNDLED))
-    return ModelFamily(reference, tokenizer, lambda dtype: random_model(_SHAPES[shape], dtype), device)
+    return ModelFamily(reference, find_tokenizer(tokenizer), partial(_draw_model, shape, device), device)
 
 
 def read_dtype(name: str, device: torch.device) -> torch.dtype:
@@ -142,13 +146,32 @@ def random_shape(name: str, **changes: object) -> dict[str, Any]:
     return {**_SHAPES[name], **changes}
 
 
-def random_model(shape: Mapping[str, Any], dtype: torch.dtype) -> Any:
-    """A model of this configuration with the same weights each time, up to rounding to `dtype`."""
+def random_model(shape: Mapping[str, Any], dtype: torch.dtype, device: torch.device = _CPU) -> Any:
+    """A model of this configuration with the same weights each time, up to rounding to `dtype`.
+
+    The weights are drawn on the device, because a processor needs many seconds for the shape of GPT-2 Large. So each
+    kind of device has weights of its own.
+    """
     config = AutoConfig.for_model(**shape)
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng([device] if device.type == "cuda" else []), device:
         torch.manual_seed(0)
-        model: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
-    return model.to(dtype)
+        model: Any = AutoModelForCausalLM.from_config(config, dtype=torch.float32)  # type: ignore[no-untyped-call]
+    return round_weights(model, dtype)
+
+
+def _draw_model(shape: str, device: torch.device, dtype: torch.dtype) -> Any:
+    return random_model(_SHAPES[shape], dtype, device)
+
+
+def round_weights(model: Any, dtype: torch.dtype) -> Any:
+    """The same model with its weights in `dtype`, as if it had been loaded in `dtype`.
+
+    The frequencies of rotary positions stay in float32: rounding them would change the angles of far positions.
+    """
+    for weights in model.parameters():
+        weights.data = weights.data.to(dtype)
+    model.config.dtype = dtype
+    return model
 
 
 def _load(folder: Any, dtype: torch.dtype) -> Any:
@@ -158,6 +181,11 @@ def _load(folder: Any, dtype: torch.dtype) -> Any:
 def add_model_options(parser: ArgumentParser) -> None:
     """The options of a command that measures a model on texts: model, device, number format, threads, rows."""
     parser.add_argument("--model", default=BUNDLED, help="model reference, or random:SHAPE (default: %(default)s)")
+    parser.add_argument(
+        "--tokenizer",
+        type=Path,
+        help="folder with the tokenizer of a random:SHAPE model (default: the bundled model's, or a small one)",
+    )
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: %(default)s)")
     parser.add_argument("--dtype", default="auto", choices=["auto", "float32", "bfloat16", "float16"])
     parser.add_argument(
