@@ -17,6 +17,7 @@ from benchmarks.report.records import count_processors
 from benchmarks.workloads.tokenizer import BUNDLED, find_tokenizer
 from lens_engine.language_model.loading.load import prepare_model
 from lens_engine.language_model.loading.number_format import rank_dtypes
+from lens_engine.scoring.activations import fuse_activations
 from lens_engine.scoring.tokenization import SegmentTokenizer
 
 RANDOM = "random:"
@@ -109,6 +110,7 @@ class ModelFamily:
 
     def load(self, dtype: torch.dtype) -> LoadedModel:
         model = self.make(dtype).to(self.device).eval().requires_grad_(False)
+        fuse_activations(model)  # as loading does
         return LoadedModel(model, self.tokenizer, SegmentTokenizer(self.tokenizer.backend_tokenizer))
 
 
