@@ -3,6 +3,7 @@
 from typing import Any
 
 from app.errors import title_of
+from app.selections.spec import SpecRefused
 from app.settings import Settings
 from app.web.problems import ErrorItem, point, problem
 from lens_engine.errors import InvalidInput, LensError
@@ -15,6 +16,13 @@ def describe_failure(error: LensError | MemoryError, settings: Settings, instanc
         return problem("out-of-memory", detail, settings=settings, instance=instance)
     errors = [_locate(error)] if isinstance(error, InvalidInput) else []
     return problem(error.code, str(error), settings=settings, title=title_of(error), instance=instance, errors=errors)
+
+
+def describe_refused_spec(error: SpecRefused, settings: Settings, instance: str) -> dict[str, Any]:
+    """Describe a stored spec that this release and later ones refuse."""
+    return problem(
+        error.code, str(error), settings=settings, title=title_of(error), instance=instance, errors=error.errors
+    )
 
 
 def describe_timeout(settings: Settings, instance: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response, status
+from starlette.responses import JSONResponse
 
 from app.dependencies import OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
 from app.errors import InvalidCursor
@@ -39,6 +40,7 @@ _IMMUTABLE = {"Cache-Control": "private, max-age=31536000, immutable"}
 @router.post(
     "",
     status_code=status.HTTP_202_ACCEPTED,
+    response_model=SelectionOut,
     response_description="The queued selection. `Location` is its address.",
     responses=openapi.refusals(
         *(400, 401, 413, 415, 422, 503),
@@ -46,16 +48,16 @@ _IMMUTABLE = {"Cache-Control": "private, max-age=31536000, immutable"}
     ),
     openapi_extra=openapi.SUBMISSION_BODY,
 )
-def submit_selection(
-    submission: SubmissionDep, services: ServicesDep, owner: OwnerDep, key: KeyDep, response: Response
-) -> SelectionOut:
+def submit_selection(submission: SubmissionDep, services: ServicesDep, owner: OwnerDep, key: KeyDep) -> Response:
     """Submit a dataset and a task. A worker then searches for the support examples."""
     accepted = service.submit(services, owner, submission, key)
-    response.headers["Location"] = f"/selections/{accepted.selection.id}"
-    response.headers["Retry-After"] = str(services.settings.retry_after_seconds)
+    headers = {
+        "Location": f"/selections/{accepted.answer['id']}",
+        "Retry-After": str(services.settings.retry_after_seconds),
+    }
     if accepted.is_replayed:
-        response.headers["Idempotent-Replayed"] = "true"
-    return accepted.selection
+        headers["Idempotent-Replayed"] = "true"
+    return JSONResponse(accepted.answer, status.HTTP_202_ACCEPTED, headers)
 
 
 @router.get("", response_description="One page of selections.", responses=openapi.refusals(400, 401, 503))

@@ -20,7 +20,7 @@ from app.schema import alembic_config, current_revision, downgrade_schema, head_
 from app.selections.schemas import SelectionOut, SupportExamplesOut
 from app.selections.spec import StoredSpec
 from app.settings import Settings
-from lens_engine.config import LabelOptions, PresetName
+from lens_engine.config import LabelOptions, PresetName, SelectionConfig
 from lens_engine.presets import overlay_options, resolve_config
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections
@@ -275,9 +275,10 @@ def test_stored_answer_of_before_can_be_replayed(before_classifiers: tuple[Setti
             {"answer": json.dumps(answer)},
         )
     upgrade_schema(settings)
-    shown = SelectionOut.model_validate(read(database, "SELECT answer FROM idempotency_keys")).spec
-    assert (shown.config.search.objective, shown.config.classifier.head) == ("accuracy", "argmax")
-    assert list(shown.verbalizer) == ["b", "a"]
+    shown = read(database, "SELECT answer FROM idempotency_keys")["spec"]
+    config = SelectionConfig.model_validate(shown["config"])
+    assert (config.search.objective, config.classifier.head) == ("accuracy", "argmax")
+    assert list(shown["verbalizer"]) == ["b", "a"]
     downgrade_schema(settings, "0003")
     assert read(database, "SELECT answer FROM idempotency_keys") == answer
 

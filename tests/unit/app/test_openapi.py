@@ -13,6 +13,7 @@ import pytest
 from app.main import create_app
 from app.selections.claims import WORKER_UNFIT
 from app.selections.openapi import EXAMPLE_CLASSIFIER
+from app.selections.spec import SpecOfNewerRelease
 from app.settings import Settings
 from lens_engine.classifier.artefact import Classifier
 from lens_engine.errors import CheckpointDamaged, CheckpointElsewhere, CheckpointForeign
@@ -177,7 +178,7 @@ def test_kinds_of_prompts_are_declared_with_their_default(document: dict[str, An
 def test_kinds_of_events_are_all_described(document: dict[str, Any]) -> None:
     properties = document["components"]["schemas"]["EventOut"]["properties"]
     of_checkpoints = (CheckpointDamaged.code, CheckpointForeign.code, CheckpointElsewhere.code)
-    for kind in ("status", "phase", "classifier", *of_checkpoints, WORKER_UNFIT):
+    for kind in ("status", "phase", "classifier", *of_checkpoints, SpecOfNewerRelease.code, WORKER_UNFIT):
         assert kind in properties["type"]["description"]
 
 
