@@ -10,7 +10,8 @@ attempt. What ends a run, and what becomes of the selection:
     checkpoint of another device    queued again for a worker that fits, not charged; at last computed anew
     a spec of a newer release       queued again for a worker of that release, not charged
     a spec that no release can run  failed (spec-refused)
-    the job's time limit            failed (timeout)
+    the time limit draws near       succeeded with the best so far, a partial result
+    the job's time limit            failed (timeout): a step did not end in the reserve
     shutdown of the worker          queued again, the attempt not charged
     another attempt took over       nothing is written
     the heartbeat ended by an error nothing is written, and the lease is given up
@@ -19,6 +20,7 @@ attempt. What ends a run, and what becomes of the selection:
 
 import gc
 import logging
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
@@ -63,6 +65,7 @@ T = TypeVar("T")
 
 _PATIENCE_SECONDS = 600.0
 _HURRIED_PATIENCE_SECONDS = 3.0
+_RESERVE_SECONDS, _RESERVE_SHARE = 600.0, 0.1
 
 _log = logging.getLogger(__name__)
 
@@ -73,6 +76,7 @@ def execute_selection(selection_id: str, settings: Settings) -> bool:
     Raises:
         WorkerFault: see `Attempt.run`.
     """
+    started = time.monotonic()  # RQ counts the time limit from about here
     database = create_database(settings, pool_size=2)  # the run and its heartbeat
     try:
         claim = commit_with_patience(
@@ -83,7 +87,7 @@ def execute_selection(selection_id: str, settings: Settings) -> bool:
         if claim is None:
             _report_unclaimed(database, selection_id)
             return False
-        Attempt(database, claim, settings).run()
+        Attempt(database, claim, settings, started).run()
         return True
     finally:
         database.dispose()
@@ -107,13 +111,21 @@ def _report_unclaimed(database: Database, selection_id: str) -> None:
     )
 
 
+def _seconds_to_compute(settings: Settings) -> float:
+    """The time limit of the job without a reserve, in which the run judges its last rows and writes its result."""
+    limit = float(settings.job_timeout_seconds)
+    return limit - min(_RESERVE_SECONDS, _RESERVE_SHARE * limit)
+
+
 class Attempt:
     """One attempt at a selection, by the process that claimed it."""
 
-    def __init__(self, database: Database, claim: Claim, settings: Settings) -> None:
+    def __init__(self, database: Database, claim: Claim, settings: Settings, started: float | None = None) -> None:
+        """`started`: value of `time.monotonic()` at which the job began; None for now."""
         self._database = database
         self._claim = claim
         self._settings = settings
+        self._deadline = (time.monotonic() if started is None else started) + _seconds_to_compute(settings)
         self._monitor = RunMonitor()
         self._heartbeat = Heartbeat(database, claim, self._monitor, Rhythm.of(settings))
 
@@ -195,6 +207,7 @@ class Attempt:
                 listener=self._monitor,
                 checkpoints=PostgresCheckpointStore(self._monitor, checkpoint),
                 fine_tuner=model.fine_tuner,
+                deadline=self._deadline,
             )
 
     def _find_checkpoint(self) -> Checkpoint | None:

@@ -26,8 +26,11 @@ def describe_refused_spec(error: SpecRefused, settings: Settings, instance: str)
 
 
 def describe_timeout(settings: Settings, instance: str) -> dict[str, Any]:
-    """Describe a run that exceeded its time limit."""
-    detail = "the run exceeded its time limit; set the budget max_seconds to stop earlier and keep the best so far"
+    """Describe a run that did not end before its time limit."""
+    detail = (
+        f"the run did not end within the service's time limit of {settings.job_timeout_seconds} s; set a smaller "
+        "budget max_seconds, or fewer test rows (splits.test), to end earlier with the best so far"
+    )
     return problem("timeout", detail, settings=settings, instance=instance)
 
 

@@ -52,7 +52,7 @@ def submit(services: Services, owner_id: str, submission: RawSubmission, key: st
         answer = present(_store(session, owner_id, valid)).model_dump(mode="json")
         if request is not None:
             idempotency.keep_answer(session, request, answer)
-    services.queue.enqueue(Doorbell(answer["id"], 1, valid.spec.config.budget.max_seconds))
+    services.queue.enqueue(Doorbell(answer["id"], 1))
     return Accepted(answer)
 
 
