@@ -1,7 +1,7 @@
 """ETag and If-None-Match: a client that has the current response gets 304 without a body."""
 
 import hashlib
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Header
 from pydantic import BaseModel
@@ -11,8 +11,6 @@ KnownEtag = Annotated[
     str | None,
     Header(alias="If-None-Match", description="`ETag` of an earlier answer; an unchanged answer is then 304."),
 ]
-NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "The answer with this `ETag` is still current."}}
-"""OpenAPI entry of a route that answers with an ETag."""
 
 
 def answer_with_etag(if_none_match: str | None, body: BaseModel, headers: dict[str, str]) -> Response:

@@ -188,3 +188,22 @@ def test_names_of_columns_are_described(document: dict[str, Any], media_type: st
     for name, column in (("text_column", "text"), ("label_column", "label")):
         assert f"the default is `{column}`" in body["properties"][name]["description"]
         assert name not in body["required"]
+
+
+PUBLIC = {"GET /healthz", "GET /readyz"}
+
+
+def test_routes_with_a_key_name_its_scheme(document: dict[str, Any]) -> None:
+    scheme = document["components"]["securitySchemes"]["ApiKey"]
+    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+    for name, operation in operations(document):
+        is_public = name in PUBLIC
+        assert operation.get("security", []) == ([] if is_public else [{"ApiKey": []}]), name
+        assert ("401" in operation["responses"]) is not is_public, name
+
+
+def test_refusals_name_the_headers_that_they_send(document: dict[str, Any]) -> None:
+    for name, operation in operations(document):
+        for status, header in (("401", "WWW-Authenticate"), ("503", "Retry-After")):
+            if status in operation["responses"]:
+                assert list(operation["responses"][status]["headers"]) == [header], (name, status)
