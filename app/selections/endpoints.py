@@ -10,7 +10,7 @@ from app.errors import InvalidCursor
 from app.ids import encode_cursor
 from app.selections import openapi, repository, service
 from app.selections.form import KeyDep, SubmissionDep
-from app.selections.presentation import present, present_label_words
+from app.selections.presentation import present, present_label_words, present_result
 from app.selections.schemas import (
     EventOut,
     EventPage,
@@ -135,8 +135,7 @@ def get_support_examples(
 ) -> Response:
     """Return the support examples in order, and how good they are."""
     report = service.get_report(services, session, owner, selection_id)
-    result = SupportExamplesOut.model_validate({**report.result, "selection_id": selection_id})
-    return answer_with_etag(if_none_match, result, _IMMUTABLE)
+    return answer_with_etag(if_none_match, present_result(report), _IMMUTABLE)
 
 
 @router.get(

@@ -6,8 +6,10 @@ Another release may have stored a row. So the spec and the progress are shown as
 from functools import cache
 from typing import Any
 
-from app.models import Selection
-from app.selections.schemas import ProgressOut, SelectionOut, SpecOut
+from pydantic import ValidationError
+
+from app.models import Report, Selection
+from app.selections.schemas import ProgressOut, SelectionOut, SpecOut, SupportExamplesOut
 from app.selections.spec import read_task
 from app.selections.states import TERMINAL, Status
 from lens_engine.classifier.artefact import LabelWord, TaskRecord
@@ -42,6 +44,15 @@ def present_progress(selection: Selection) -> dict[str, Any] | None:
         totals = {name: progress[done] for name, done in _DONE.items() if done in progress}
         return {**progress, **totals, "eta_seconds": 0.0}
     return {**progress, "eta_seconds": None} if selection.status in TERMINAL else progress
+
+
+def present_result(report: Report) -> SupportExamplesOut | dict[str, Any]:
+    """Build the API's view of a result. One that this release cannot read is shown as it is stored."""
+    stored = {**report.result, "selection_id": report.selection_id}
+    try:
+        return SupportExamplesOut.model_validate(stored)
+    except ValidationError:
+        return stored
 
 
 def present_label_words(selection: Selection) -> tuple[LabelWord, ...]:

@@ -14,7 +14,7 @@ from sqlalchemy import text, update
 from starlette.testclient import TestClient
 
 from app.database import Database, create_database
-from app.models import Selection
+from app.models import Report, Selection
 from app.queue import JobQueue
 from app.schema import upgrade_schema
 from app.selections.spec import SPEC_VERSION, StoredSpec
@@ -152,6 +152,19 @@ def test_row_of_another_release_spoils_no_read(selections: Selections, database:
     rendered = selections.client.post(f"{path}/render", json={"input": "x"}).json()
     assert rendered["prompt"].endswith("x It was")
     assert selections.client.get(path, headers={"If-None-Match": "*"}).status_code == 304
+
+
+def test_result_of_a_newer_release_is_shown_as_it_is_stored(selections: Selections, database: Database) -> None:
+    selection_id = selections.succeeded()
+    path = f"/selections/{selection_id}/support-examples"
+    with database.session_scope() as session:
+        stored = session.get_one(Report, selection_id)
+        stored.result = {**stored.result, "outlook": {"tomorrow": "bright"}}
+        expected = {**stored.result, "selection_id": selection_id}
+    response = selections.client.get(path)
+    assert (response.status_code, response.json()) == (200, expected)
+    known = {"If-None-Match": response.headers["etag"]}
+    assert selections.client.get(path, headers=known).status_code == 304
 
 
 def test_shown_options_have_the_order_of_the_documentation(selections: Selections) -> None:
