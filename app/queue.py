@@ -30,18 +30,16 @@ RUN_SELECTION = "worker.jobs.run_selection"
 
 SERIALIZER = "json"
 _FAILURE_TTL_SECONDS = 7 * 86_400
-_TIMEOUT_MARGIN_SECONDS = 600
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Doorbell:
-    """A queued selection, the number of its next attempt, and its budget `max_seconds`, if any."""
+    """A queued selection, and the number of its next attempt."""
 
     selection_id: str
     attempt: int
-    max_seconds: float | None = None
 
     @property
     def job_id(self) -> str:
@@ -92,16 +90,11 @@ class JobQueue:
             args=(doorbell.selection_id,),
             job_id=doorbell.job_id,
             unique=True,
-            timeout=self._timeout(doorbell),
+            timeout=self._settings.job_timeout_seconds,
             result_ttl=0,
             failure_ttl=_FAILURE_TTL_SECONDS,
             description=doorbell.selection_id,
         )
-
-    def _timeout(self, doorbell: Doorbell) -> int:
-        if doorbell.max_seconds is None:
-            return self._settings.job_timeout_seconds
-        return int(doorbell.max_seconds) + _TIMEOUT_MARGIN_SECONDS
 
     def enqueue_lost(self, doorbells: Iterable[Doorbell]) -> int:
         """Enqueue selections that have no live job, and return their number.

@@ -85,7 +85,19 @@ class Settings(BaseSettings):
         5.0, ge=0, le=3600, description="Wait after the first crash; doubles with each crash up to one hour (seconds)."
     )
     job_timeout_seconds: int = Field(
-        86_400, ge=1, le=31_536_000, description="Time limit of a run without a budget of `max_seconds` (seconds)."
+        86_400,
+        ge=1,
+        le=31_536_000,
+        description="Time after which a run is killed (seconds). The search ends before that with the best so far.",
+    )
+    max_seconds: float | None = Field(
+        None,
+        gt=0,
+        le=31_536_000,
+        description="Maximum and default of the option `budget.max_seconds` (seconds); null for no maximum.",
+    )
+    max_pairs: int | None = Field(
+        None, ge=1, description="Maximum and default of the option `budget.max_pairs`; null for no maximum."
     )
 
     # Clients. A JSON object from the SHA-256 of an API key (hex) to the owner.

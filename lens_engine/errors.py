@@ -248,8 +248,13 @@ class NothingSelected(LensError):
 
     code = "nothing-selected"
 
-    def __init__(self, stop_reason: str) -> None:
-        if stop_reason == "budget":
+    def __init__(self, stop_reason: str, *, at_deadline: bool = False) -> None:
+        if stop_reason == "budget" and at_deadline:
+            message = (
+                "the operator's time limit for a run ended before any examples were chosen; lower "
+                "filtering.candidates or splits.test, or ask the operator to raise the limit"
+            )
+        elif stop_reason == "budget":
             message = "the budget ended before any examples were chosen; raise budget.max_pairs or budget.max_seconds"
         else:
             message = "stopped before any examples were chosen"

@@ -23,6 +23,7 @@ def select_support_examples(
     checkpoints: CheckpointStore | None = None,
     fine_tuner: FineTuner | None = None,
     progress: bool = True,
+    deadline: float | None = None,
 ) -> SelectionResult:
     """Find the support examples of a task: the ordered demonstrations that make `scorer` classify best.
 
@@ -43,6 +44,8 @@ def select_support_examples(
         checkpoints: keeps the newest checkpoint; None keeps it in memory.
         fine_tuner: needed by the coreset methods; see `open_model`.
         progress: whether a bar is shown if stderr is a terminal and there is no listener.
+        deadline: value of `time.monotonic()` at which whoever runs this ends the process. The run ends before with the
+            best permutation so far, as by the budget of seconds, and a warning says so. None for no deadline.
 
     Raises:
         InvalidDataset, InvalidVerbalizer, ClassTooSmall: labels and label words do not match, or the examples cannot
@@ -57,7 +60,7 @@ def select_support_examples(
         NothingSelected: the run was stopped before any examples were chosen.
     """
     with hearing(listener, progress=progress) as heard:
-        prepared = prepare_run(problem, scorer, config or resolve_config(), heard, fine_tuner)
+        prepared = prepare_run(problem, scorer, config or resolve_config(), heard, fine_tuner, deadline)
         session = Session(prepared, checkpoints or MemoryCheckpointStore())
         reason = session.choose()
         if reason is not StopReason.CANCELLED:

@@ -8,7 +8,10 @@ attempt. What ends a run, and what becomes of the selection:
     InvalidInput, ModelError        failed at once: another attempt would meet it again
     WorkerFault                     given up and charged; queued again, or failed (worker-unfit) at the last attempt
     checkpoint of another device    queued again for a worker that fits, not charged; at last computed anew
-    the job's time limit            failed (timeout)
+    a spec of a newer release       queued again for a worker of that release, not charged
+    a spec that no release can run  failed (spec-refused)
+    the time limit draws near       succeeded with the best so far, a partial result
+    the job's time limit            failed (timeout): a step did not end in the reserve
     shutdown of the worker          queued again, the attempt not charged
     another attempt took over       nothing is written
     the heartbeat ended by an error nothing is written, and the lease is given up
@@ -17,6 +20,7 @@ attempt. What ends a run, and what becomes of the selection:
 
 import gc
 import logging
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
@@ -30,6 +34,7 @@ from app.selections import claims
 from app.selections.claims import Claim
 from app.selections.repository import Submission, load_submission
 from app.selections.rescue import backoff_seconds
+from app.selections.spec import SPEC_VERSION, SpecOfNewerRelease, SpecRefused
 from app.settings import Settings
 from lens_engine.errors import (
     CheckpointElsewhere,
@@ -46,7 +51,7 @@ from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import StopReason
 from worker.checkpoints import PostgresCheckpointStore
-from worker.failures import describe_failure, describe_timeout
+from worker.failures import describe_failure, describe_refused_spec, describe_timeout
 from worker.faults import WorkerFault, blaming_worker, blaming_worker_for_everything
 from worker.heartbeat import Heartbeat, Rhythm
 from worker.model_loading import find_reference, load_model
@@ -60,6 +65,7 @@ T = TypeVar("T")
 
 _PATIENCE_SECONDS = 600.0
 _HURRIED_PATIENCE_SECONDS = 3.0
+_RESERVE_SECONDS, _RESERVE_SHARE = 600.0, 0.1
 
 _log = logging.getLogger(__name__)
 
@@ -70,6 +76,7 @@ def execute_selection(selection_id: str, settings: Settings) -> bool:
     Raises:
         WorkerFault: see `Attempt.run`.
     """
+    started = time.monotonic()  # RQ counts the time limit from about here
     database = create_database(settings, pool_size=2)  # the run and its heartbeat
     try:
         claim = commit_with_patience(
@@ -78,21 +85,47 @@ def execute_selection(selection_id: str, settings: Settings) -> bool:
             _PATIENCE_SECONDS,
         )
         if claim is None:
-            _log.info("%s was not claimed: already running or finished", selection_id)
+            _report_unclaimed(database, selection_id)
             return False
-        Attempt(database, claim, settings).run()
+        Attempt(database, claim, settings, started).run()
         return True
     finally:
         database.dispose()
 
 
+def _report_unclaimed(database: Database, selection_id: str) -> None:
+    """Log why a selection was not claimed. One with a newer spec is left to a worker of that release."""
+    version = commit_with_patience(
+        database, lambda session: claims.postpone_newer(session, selection_id), _PATIENCE_SECONDS
+    )
+    if version is None:
+        _log.info("%s was not claimed: already running or finished", selection_id)
+        return
+    _log.warning(
+        "%s was left to a worker of a newer release: its spec has version %d, and this release runs specs up to "
+        "version %d",
+        selection_id,
+        version,
+        SPEC_VERSION,
+        extra={"action": "spec-newer", "selection_id": selection_id},
+    )
+
+
+def _seconds_to_compute(settings: Settings) -> float:
+    """The time limit of the job without a reserve, in which the run judges its last rows and writes its result."""
+    limit = float(settings.job_timeout_seconds)
+    return limit - min(_RESERVE_SECONDS, _RESERVE_SHARE * limit)
+
+
 class Attempt:
     """One attempt at a selection, by the process that claimed it."""
 
-    def __init__(self, database: Database, claim: Claim, settings: Settings) -> None:
+    def __init__(self, database: Database, claim: Claim, settings: Settings, started: float | None = None) -> None:
+        """`started`: value of `time.monotonic()` at which the job began; None for now."""
         self._database = database
         self._claim = claim
         self._settings = settings
+        self._deadline = (time.monotonic() if started is None else started) + _seconds_to_compute(settings)
         self._monitor = RunMonitor()
         self._heartbeat = Heartbeat(database, claim, self._monitor, Rhythm.of(settings))
 
@@ -127,8 +160,11 @@ class Attempt:
             result = self._select()
         except NothingSelected as error:
             return self._nothing_selected(error)
-        except CheckpointElsewhere as error:
+        except (CheckpointElsewhere, SpecOfNewerRelease) as error:
             return self._pass_on(error)
+        except SpecRefused as error:
+            self._log("failed: %s", error)
+            return partial(claims.fail, problem=describe_refused_spec(error, self._settings, self._instance))
         except JobTimeoutException:
             return partial(claims.fail, problem=describe_timeout(self._settings, self._instance))
         except (InvalidInput, ModelError, MemoryError) as error:
@@ -171,6 +207,7 @@ class Attempt:
                 listener=self._monitor,
                 checkpoints=PostgresCheckpointStore(self._monitor, checkpoint),
                 fine_tuner=model.fine_tuner,
+                deadline=self._deadline,
             )
 
     def _find_checkpoint(self) -> Checkpoint | None:
@@ -204,14 +241,14 @@ class Attempt:
                 f"and this worker computes on {own}"
             )
 
-    def _pass_on(self, error: CheckpointElsewhere) -> Ending:
-        """Leave the selection to a worker that can resume from its checkpoint."""
+    def _pass_on(self, error: CheckpointElsewhere | SpecOfNewerRelease) -> Ending:
+        """Leave the selection to a worker that can resume from its checkpoint, or that knows its options."""
         self._log("left to another worker: %s", error)
-        seconds = backoff_seconds(self._count_passes() + 1, self._settings)
-        return partial(claims.pass_on, detail=str(error), wait_seconds=seconds)
+        seconds = backoff_seconds(self._count_passes(error.code) + 1, self._settings)
+        return partial(claims.pass_on, code=error.code, detail=str(error), wait_seconds=seconds)
 
-    def _count_passes(self) -> int:
-        return self._transact(lambda session: claims.count_passes(session, self._claim))
+    def _count_passes(self, code: str) -> int:
+        return self._transact(lambda session: claims.count_passes(session, self._claim, code))
 
     def _start_afresh(self, error: CheckpointError) -> None:
         """Forget the checkpoint, and report that.
@@ -220,7 +257,7 @@ class Attempt:
             CheckpointElsewhere: `error` itself, if the selection can still wait for a worker that fits. It waits as
                 often as `max_attempts` says.
         """
-        if isinstance(error, CheckpointElsewhere) and self._count_passes() < self._settings.max_attempts:
+        if isinstance(error, CheckpointElsewhere) and self._count_passes(error.code) < self._settings.max_attempts:
             raise error
         self._log("starts afresh: %s", error)
         # The code of a checkpoint that is kept for another device counts the waits, and this one is dropped.

@@ -3,6 +3,7 @@
 from typing import Any
 
 from app.errors import title_of
+from app.selections.spec import SpecRefused
 from app.settings import Settings
 from app.web.problems import ErrorItem, point, problem
 from lens_engine.errors import InvalidInput, LensError
@@ -17,9 +18,19 @@ def describe_failure(error: LensError | MemoryError, settings: Settings, instanc
     return problem(error.code, str(error), settings=settings, title=title_of(error), instance=instance, errors=errors)
 
 
+def describe_refused_spec(error: SpecRefused, settings: Settings, instance: str) -> dict[str, Any]:
+    """Describe a stored spec that this release and later ones refuse."""
+    return problem(
+        error.code, str(error), settings=settings, title=title_of(error), instance=instance, errors=error.errors
+    )
+
+
 def describe_timeout(settings: Settings, instance: str) -> dict[str, Any]:
-    """Describe a run that exceeded its time limit."""
-    detail = "the run exceeded its time limit; set the budget max_seconds to stop earlier and keep the best so far"
+    """Describe a run that did not end before its time limit."""
+    detail = (
+        f"the run did not end within the service's time limit of {settings.job_timeout_seconds} s; set a smaller "
+        "budget max_seconds, or fewer test rows (splits.test), to end earlier with the best so far"
+    )
     return problem("timeout", detail, settings=settings, instance=instance)
 
 

@@ -4,8 +4,9 @@ import logging
 
 from sqlalchemy.exc import ProgrammingError
 
-from app.database import create_database
+from app.database import Database, create_database
 from app.queue import JobQueue
+from app.schema import current_revision, head_revision, is_behind
 from app.selections.sweep import sweep
 from app.settings import Settings
 from worker.persistence import POSTGRES_AWAY
@@ -19,10 +20,11 @@ def sweep_once(settings: Settings) -> None:
     """Sweep once, so that selections of a dead worker continue, and close every connection before the first fork.
 
     Raises:
-        SystemExit: the database schema does not match this release.
+        SystemExit: the database schema is older than this release, or lacks a table or a column.
     """
     database, queue = create_database(settings, pool_size=1), JobQueue(settings)
     try:
+        _check_schema(database)
         sweep(database, queue, settings)
     except ProgrammingError as error:
         if getattr(error.orig, "sqlstate", None) not in _NO_SUCH_THING:
@@ -33,3 +35,14 @@ def sweep_once(settings: Settings) -> None:
     finally:
         queue.close()
         database.dispose()
+
+
+def _check_schema(database: Database) -> None:
+    """A newer schema is fine: it is migrated before the workers of the release before have ended."""
+    with database.session_scope() as session:
+        if is_behind(session.connection()):
+            found = current_revision(session.connection()) or "none"
+            raise SystemExit(
+                f"the database schema is at revision {found}, and this release needs {head_revision()}; "
+                "run `lens migrate`"
+            )

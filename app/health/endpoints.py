@@ -9,6 +9,7 @@ from app.dependencies import ServicesDep
 from app.errors import Unavailable
 from app.health.readiness import find_workers, run_checks
 from app.selections.openapi import refusals
+from app.web.authentication import API_KEY
 from app.web.error_handlers import problem_response
 from app.web.problems import ErrorItem
 from app.worker_device import WorkerDevice
@@ -86,6 +87,7 @@ def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
     tags=["models"],
     response_description="All models that the service offers.",
     responses=refusals(401),
+    dependencies=[API_KEY],
 )
 def list_models(services: ServicesDep) -> ModelList:
     """Models that a spec can name."""

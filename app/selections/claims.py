@@ -21,7 +21,6 @@ from app.selections.spec import SPEC_VERSION
 from app.selections.states import LEASED, TERMINAL, Status
 from app.settings import Settings
 from lens_engine.classifier.artefact import Classifier
-from lens_engine.errors import CheckpointElsewhere
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult, Verdict
 from lens_engine.run.checkpoint import Checkpoint
@@ -29,6 +28,9 @@ from lens_engine.types import StopReason
 
 WORKER_UNFIT = "worker-unfit"
 """The event of an attempt that ended by a fault of its worker."""
+
+_FIRST_WAIT = timedelta(seconds=15)
+_LONGEST_WAIT = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,22 @@ def claim_selection(session: Session, selection_id: str, lease_seconds: float) -
         .returning(Selection.attempt)
     )
     return None if attempt is None else Claim(selection_id, attempt)
+
+
+def postpone_newer(session: Session, selection_id: str) -> int | None:
+    """Let a queued selection with a newer spec wait, so that this release is not offered it at every sweep.
+
+    It waits as long as it has waited before, so the waits double, up to ten minutes. Returns the version of its spec;
+    None if it is not queued or not newer.
+    """
+    waited = func.now() - Selection.queued_at
+    wait = func.least(func.greatest(waited, _FIRST_WAIT), _LONGEST_WAIT)
+    return session.scalar(
+        update(Selection)
+        .where(Selection.id == selection_id, Selection.status == Status.QUEUED, Selection.spec_version > SPEC_VERSION)
+        .values(not_before=func.now() + wait)
+        .returning(Selection.spec_version)
+    )
 
 
 def renew_lease(session: Session, claim: Claim, lease_seconds: float) -> Lease:
@@ -176,19 +194,22 @@ def give_up(session: Session, claim: Claim, code: str, settings: Settings) -> bo
     return True
 
 
-def pass_on(session: Session, claim: Claim, detail: str, wait_seconds: float) -> bool:
-    """Return the selection to the queue because its checkpoint belongs to another device, without counting a crash.
+def pass_on(session: Session, claim: Claim, code: str, detail: str, wait_seconds: float) -> bool:
+    """Return the selection to the queue because another worker can run it, without counting a crash.
 
     The selection waits `wait_seconds`. Otherwise as `release`.
+
+    Args:
+        code: type of the event: the checkpoint belongs to another device, or the spec to a newer release.
     """
-    record_event(session, claim, CheckpointElsewhere.code, {"detail": detail})
+    record_event(session, claim, code, {"detail": detail})
     return release(session, claim, wait_seconds)
 
 
-def count_passes(session: Session, claim: Claim) -> int:
-    """How often the selection was passed on to another device."""
+def count_passes(session: Session, claim: Claim, code: str) -> int:
+    """How often the selection was passed on for this reason; see `pass_on`."""
     passes = select(func.count()).select_from(Event)
-    passes = passes.where(Event.selection_id == claim.selection_id, Event.type == CheckpointElsewhere.code)
+    passes = passes.where(Event.selection_id == claim.selection_id, Event.type == code)
     return session.scalars(passes).one()
 
 

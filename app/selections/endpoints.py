@@ -3,13 +3,14 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response, status
+from starlette.responses import JSONResponse
 
 from app.dependencies import OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
 from app.errors import InvalidCursor
 from app.ids import encode_cursor
 from app.selections import openapi, repository, service
 from app.selections.form import KeyDep, SubmissionDep
-from app.selections.presentation import present, present_label_words
+from app.selections.presentation import present, present_label_words, present_result
 from app.selections.schemas import (
     EventOut,
     EventPage,
@@ -23,13 +24,14 @@ from app.selections.schemas import (
     SupportExamplesOut,
 )
 from app.selections.states import TERMINAL, Status
-from app.web.etag import NOT_MODIFIED, KnownEtag, answer_with_etag
+from app.web.authentication import API_KEY
+from app.web.etag import KnownEtag, answer_with_etag
 from app.web.request_body import json_body
 from lens_engine.classifier.artefact import Classifier
 
 RenderBodyDep = Annotated[RenderBody, Depends(json_body(RenderBody))]
 
-router = APIRouter(prefix="/selections", tags=["selections"])
+router = APIRouter(prefix="/selections", tags=["selections"], dependencies=[API_KEY])
 
 _NO_RESULT = "The selection has no result yet, or it ended without one."
 _NO_CLASSIFIER = f"{_NO_RESULT} Or the result has no classifier; `detail` says how to get one."
@@ -39,23 +41,28 @@ _IMMUTABLE = {"Cache-Control": "private, max-age=31536000, immutable"}
 @router.post(
     "",
     status_code=status.HTTP_202_ACCEPTED,
+    response_model=SelectionOut,
     response_description="The queued selection. `Location` is its address.",
-    responses=openapi.refusals(
-        *(400, 401, 413, 415, 422, 503),
-        conflict="Another request with this Idempotency-Key is still being answered.",
-    ),
+    responses={
+        202: openapi.sends("Location", "Retry-After", "Idempotent-Replayed"),
+        **openapi.refusals(
+            *(400, 401, 413, 415, 422, 503),
+            conflict="Another request with this Idempotency-Key is still being answered.",
+            is_conflict_brief=True,
+        ),
+    },
     openapi_extra=openapi.SUBMISSION_BODY,
 )
-def submit_selection(
-    submission: SubmissionDep, services: ServicesDep, owner: OwnerDep, key: KeyDep, response: Response
-) -> SelectionOut:
+def submit_selection(submission: SubmissionDep, services: ServicesDep, owner: OwnerDep, key: KeyDep) -> Response:
     """Submit a dataset and a task. A worker then searches for the support examples."""
     accepted = service.submit(services, owner, submission, key)
-    response.headers["Location"] = f"/selections/{accepted.selection.id}"
-    response.headers["Retry-After"] = str(services.settings.retry_after_seconds)
+    headers = {
+        "Location": f"/selections/{accepted.answer['id']}",
+        "Retry-After": str(services.settings.retry_after_seconds),
+    }
     if accepted.is_replayed:
-        response.headers["Idempotent-Replayed"] = "true"
-    return accepted.selection
+        headers["Idempotent-Replayed"] = "true"
+    return JSONResponse(accepted.answer, status.HTTP_202_ACCEPTED, headers)
 
 
 @router.get("", response_description="One page of selections.", responses=openapi.refusals(400, 401, 503))
@@ -76,7 +83,11 @@ def list_selections(
     "/{selection_id}",
     response_model=SelectionOut,
     response_description="The selection. Until it has ended, `Retry-After` says when to ask again.",
-    responses=NOT_MODIFIED | openapi.refusals(401, 404, 503),
+    responses={
+        200: openapi.sends("ETag", "Retry-After"),
+        **openapi.not_modified("Retry-After"),
+        **openapi.refusals(401, 404, 503),
+    },
 )
 def get_selection(
     selection_id: SelectionIdDep,
@@ -109,7 +120,11 @@ def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerD
     "/{selection_id}/support-examples",
     response_model=SupportExamplesOut,
     response_description="The result of the selection. It never changes.",
-    responses=NOT_MODIFIED | openapi.refusals(401, 404, 503, conflict=_NO_RESULT),
+    responses={
+        200: openapi.sends("ETag"),
+        **openapi.not_modified(),
+        **openapi.refusals(401, 404, 503, conflict=_NO_RESULT, is_conflict_brief=True),
+    },
 )
 def get_support_examples(
     selection_id: SelectionIdDep,
@@ -120,15 +135,18 @@ def get_support_examples(
 ) -> Response:
     """Return the support examples in order, and how good they are."""
     report = service.get_report(services, session, owner, selection_id)
-    result = SupportExamplesOut.model_validate({**report.result, "selection_id": selection_id})
-    return answer_with_etag(if_none_match, result, _IMMUTABLE)
+    return answer_with_etag(if_none_match, present_result(report), _IMMUTABLE)
 
 
 @router.get(
     "/{selection_id}/classifier",
     response_model=Classifier,
     response_description="The classifier of the selection. It never changes.",
-    responses=openapi.CLASSIFIER | NOT_MODIFIED | openapi.refusals(401, 404, 503, conflict=_NO_CLASSIFIER),
+    responses={
+        200: {**openapi.CLASSIFIER, **openapi.sends("ETag")},
+        **openapi.not_modified(),
+        **openapi.refusals(401, 404, 503, conflict=_NO_CLASSIFIER, is_conflict_brief=True),
+    },
 )
 def get_classifier(
     selection_id: SelectionIdDep,
@@ -150,7 +168,7 @@ def get_classifier(
     "/{selection_id}/render",
     response_description="best: one prompt for `input`, or a list of prompts for `inputs`. all: a list of prompts for "
     "`input`, or a list of such lists for `inputs`.",
-    responses=openapi.refusals(*(400, 401, 404, 413, 415, 422, 503), conflict=_NO_CLASSIFIER),
+    responses=openapi.refusals(*(400, 401, 404, 413, 415, 422, 503), conflict=_NO_CLASSIFIER, is_conflict_brief=True),
     openapi_extra=openapi.RENDER_BODY,
 )
 def render_prompt(

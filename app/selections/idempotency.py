@@ -2,13 +2,13 @@
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
 from app.errors import BadRequest, IdempotencyInFlight, IdempotencyMismatch
 from app.models import IdempotencyKey
-from app.selections.schemas import SelectionOut
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
@@ -33,8 +33,8 @@ def check_key(key: str) -> str:
     return key
 
 
-def find_answer(session: Session, request: RequestKey) -> SelectionOut | None:
-    """Return the stored answer to this request, if any.
+def find_answer(session: Session, request: RequestKey) -> dict[str, Any] | None:
+    """Return the stored answer to this request, if any, as it was sent: another release may have sent it.
 
     Raises:
         IdempotencyMismatch: the key was used with a different body.
@@ -44,7 +44,7 @@ def find_answer(session: Session, request: RequestKey) -> SelectionOut | None:
         return None
     if found.body_sha256 != request.body_sha256:
         raise IdempotencyMismatch("this Idempotency-Key was used with a different body; use a new key")
-    return SelectionOut.model_validate(found.answer)
+    return found.answer
 
 
 def hold_key(session: Session, request: RequestKey) -> None:
@@ -61,14 +61,14 @@ def hold_key(session: Session, request: RequestKey) -> None:
         )
 
 
-def keep_answer(session: Session, request: RequestKey, answer: SelectionOut) -> None:
+def keep_answer(session: Session, request: RequestKey, answer: dict[str, Any]) -> None:
     """Store the answer to a request under its key."""
     session.execute(
         insert(IdempotencyKey).values(
             owner_id=request.owner_id,
             key=request.key,
             body_sha256=request.body_sha256,
-            selection_id=answer.id,
-            answer=answer.model_dump(mode="json"),
+            selection_id=answer["id"],
+            answer=answer,
         )
     )

@@ -69,8 +69,34 @@ EXAMPLE_CLASSIFIER: dict[str, Any] = {
         "ece": 0.093,
     },
 }
-CLASSIFIER: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {"example": EXAMPLE_CLASSIFIER}}}}
-"""OpenAPI entry of the route that answers with a classifier."""
+CLASSIFIER: dict[str, Any] = {"content": {"application/json": {"example": EXAMPLE_CLASSIFIER}}}
+"""Part of the OpenAPI response that is a classifier."""
+
+
+_HEADERS: dict[str, dict[str, Any]] = {
+    "ETag": {"description": "Version of the answer, for `If-None-Match`.", "schema": {"type": "string"}},
+    "Idempotent-Replayed": {
+        "description": "Present if an earlier request with this Idempotency-Key got the same answer.",
+        "schema": {"type": "string", "enum": ["true"]},
+    },
+    "Location": {"description": "Path of the selection.", "schema": {"type": "string", "format": "uri-reference"}},
+    "Retry-After": {
+        "description": "Time after which to send the next request (seconds).",
+        "schema": {"type": "integer", "minimum": 1},
+    },
+    "WWW-Authenticate": {"description": "Always `Bearer`.", "schema": {"type": "string"}},
+}
+_HEADERS_OF_REFUSALS = {401: ("WWW-Authenticate",), 503: ("Retry-After",)}
+
+
+def sends(*names: str) -> dict[str, Any]:
+    """The part of an OpenAPI response that names its headers."""
+    return {"headers": {name: _HEADERS[name] for name in names}}
+
+
+def not_modified(*headers: str) -> dict[int | str, dict[str, Any]]:
+    """Build the OpenAPI entry of a route that answers with an ETag. `headers` are others that the answer 304 has."""
+    return {304: {"description": "The answer with this `ETag` is still current.", **sends("ETag", *headers)}}
 
 
 class ErrorItemOut(BaseModel):
@@ -92,8 +118,12 @@ class Problem(BaseModel):
     errors: list[ErrorItemOut] = Field(description="Every error found, each with its place; may be empty.")
 
 
-def refusals(*statuses: int, conflict: str | None = None) -> dict[int | str, dict[str, Any]]:
+def refusals(
+    *statuses: int, conflict: str | None = None, is_conflict_brief: bool = False
+) -> dict[int | str, dict[str, Any]]:
     """Build the OpenAPI entries for the error responses of a route. `conflict` says what 409 means there.
+
+    A brief conflict ends by itself, and `Retry-After` says when to send the request again.
 
     The entry `default` also keeps FastAPI from declaring its own 422, which the error handlers replace.
     """
@@ -102,7 +132,11 @@ def refusals(*statuses: int, conflict: str | None = None) -> dict[int | str, dic
     if conflict is not None:
         descriptions[409] = conflict
     entries: dict[int | str, str] = {**dict(sorted(descriptions.items())), "default": "Any other error."}
-    return {status: {"description": text, "content": content} for status, text in entries.items()}
+    named = {**_HEADERS_OF_REFUSALS, **({409: ("Retry-After",)} if is_conflict_brief else {})}
+    return {
+        status: {"description": text, "content": content, **(sends(*named[status]) if status in named else {})}
+        for status, text in entries.items()
+    }
 
 
 def _inlined(model: type[BaseModel]) -> dict[str, Any]:

@@ -1,52 +1,79 @@
-"""Turns database rows into wire types."""
+"""Turns database rows into wire types.
 
-from app.models import Selection
-from app.selections.schemas import ProgressOut, SelectionOut, SpecOut
-from app.selections.spec import StoredSpec
+Another release may have stored a row. So the spec and the progress are shown as they are stored, and are not validated.
+"""
+
+from functools import cache
+from typing import Any
+
+from pydantic import ValidationError
+
+from app.models import Report, Selection
+from app.selections.schemas import ProgressOut, SelectionOut, SpecOut, SupportExamplesOut
+from app.selections.spec import read_task
 from app.selections.states import TERMINAL, Status
 from lens_engine.classifier.artefact import LabelWord, TaskRecord
+from lens_engine.config import SelectionConfig
 
 _COPIED = (
     *("id", "name", "status", "dataset_id", "test_dataset_id", "warnings", "attempt"),
     *("partial", "stop_reason", "error", "digest", "created_at", "queued_at", "started_at"),
     *("cancel_requested_at", "cancelled_at", "succeeded_at", "failed_at"),
 )
+_DONE = {"step": "steps", "pairs_total": "pairs_done", "tokens_total": "tokens_done"}
+"""What each figure of the progress is after a success."""
 
 
 def present(selection: Selection) -> SelectionOut:
     """Build the API's view of a selection."""
-    return SelectionOut(
-        spec=present_spec(StoredSpec.model_validate(selection.spec)),
-        progress=present_progress(selection),
-        **{name: getattr(selection, name) for name in _COPIED},
+    values = {name: getattr(selection, name) for name in _COPIED}
+    return SelectionOut.model_validate(
+        {**values, "spec": present_spec(selection.spec), "progress": present_progress(selection)}
     )
 
 
-def present_progress(selection: Selection) -> ProgressOut | None:
+def present_progress(selection: Selection) -> dict[str, Any] | None:
     """Build the API's view of the progress. A run seldom needs all pairs of its plan: what was scored is the total.
 
     A stopped run keeps its place, and has no time left.
     """
     if selection.progress is None:
         return None
-    progress = ProgressOut.model_validate(selection.progress)
-    status = Status(selection.status)
-    if status is Status.SUCCEEDED:
-        totals = {"step": progress.steps, "pairs_total": progress.pairs_done, "tokens_total": progress.tokens_done}
-        return progress.model_copy(update={**totals, "eta_seconds": 0.0})
-    return progress.model_copy(update={"eta_seconds": None}) if status in TERMINAL else progress
+    progress = _in_order(selection.progress, dict.fromkeys(ProgressOut.model_fields))
+    if selection.status == Status.SUCCEEDED:
+        totals = {name: progress[done] for name, done in _DONE.items() if done in progress}
+        return {**progress, **totals, "eta_seconds": 0.0}
+    return {**progress, "eta_seconds": None} if selection.status in TERMINAL else progress
+
+
+def present_result(report: Report) -> SupportExamplesOut | dict[str, Any]:
+    """Build the API's view of a result. One that this release cannot read is shown as it is stored."""
+    stored = {**report.result, "selection_id": report.selection_id}
+    try:
+        return SupportExamplesOut.model_validate(stored)
+    except ValidationError:
+        return stored
 
 
 def present_label_words(selection: Selection) -> tuple[LabelWord, ...]:
-    return TaskRecord.of(StoredSpec.model_validate(selection.spec).task).label_words
+    return TaskRecord.of(read_task(selection.spec)).label_words
 
 
-def present_spec(spec: StoredSpec) -> SpecOut:
-    return SpecOut(
-        template=spec.template,
-        verbalizer=dict(spec.verbalizer),
-        separator=spec.separator,
-        model=spec.model,
-        preset=spec.preset,
-        config=spec.config,
-    )
+def present_spec(stored: dict[str, Any]) -> dict[str, Any]:
+    """Build the API's view of a stored spec: the verbalizer is an object."""
+    return _in_order({**stored, "verbalizer": dict(stored["verbalizer"])}, _order_of_a_spec())
+
+
+@cache
+def _order_of_a_spec() -> dict[str, Any]:
+    return {**dict.fromkeys(SpecOut.model_fields), "config": SelectionConfig().model_dump()}
+
+
+def _in_order(stored: dict[str, Any], pattern: dict[str, Any]) -> dict[str, Any]:
+    """Give the keys the order of the pattern, which JSONB loses. Keys that the pattern lacks come last."""
+    names = [*(name for name in pattern if name in stored), *(name for name in stored if name not in pattern)]
+    return {name: _order_value(stored[name], pattern.get(name)) for name in names}
+
+
+def _order_value(value: Any, pattern: Any) -> Any:
+    return _in_order(value, pattern) if isinstance(value, dict) and isinstance(pattern, dict) else value

@@ -49,12 +49,14 @@ def load_submission(session: Session, selection_id: str) -> Submission:
 
     Raises:
         NoResultFound: the selection was deleted.
+        SpecOfNewerRelease, SpecRefused: this release cannot run the spec; see `StoredSpec.read`.
     """
     selection = session.execute(select(Selection).where(Selection.id == selection_id)).scalar_one()
+    spec = StoredSpec.read(selection.spec, selection.spec_version)
     rows = load_rows(session, selection.dataset_id)
     test = None if selection.test_dataset_id is None else load_rows(session, selection.test_dataset_id)
     return Submission(
-        spec=StoredSpec.model_validate(selection.spec),
+        spec=spec,
         examples=rows.examples,
         test=None if test is None else test.examples,
     )

@@ -1,9 +1,19 @@
 """Wire types of selections. Requests and responses have separate types."""
 
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    StringConstraints,
+    WrapValidator,
+    field_validator,
+    model_validator,
+)
 
 from app.selections.states import Status
 from app.web.validation import Incoming
@@ -40,6 +50,12 @@ def _refuse_blank(text: str) -> str:
 
 
 Input = Annotated[str, StringConstraints(max_length=100_000), AfterValidator(_refuse_blank)]
+
+
+T = TypeVar("T")
+# Without annotations on the functions, pydantic documents the type that they pass by.
+AsStored = Annotated[T, WrapValidator(lambda value, _: value), PlainSerializer(lambda value: value)]
+"""JSON that is shown as it is stored. The type documents what this release stores; other releases may differ."""
 
 
 class Outgoing(BaseModel):
@@ -160,14 +176,17 @@ class ProgressOut(Outgoing):
 
 
 class SpecOut(Outgoing):
-    """The spec with every option resolved."""
+    """The spec with every option resolved, as the release that took the submission stored it."""
 
     template: str = Field(description="Prompt with one `{text}` followed by one `{label}`.")
     verbalizer: dict[str, str] = Field(description="Label word of each label.")
     separator: str = Field(description="Text that ends each demonstration.")
     model: str = Field(description="Name of the model.")
     preset: PresetName = Field(description="Preset to which `options` were applied.")
-    config: SelectionConfig = Field(description="Value of every option: the preset, overridden by `options`.")
+    config: SelectionConfig = Field(
+        description="Value of every option: the preset, overridden by `options`. A selection of another release may "
+        "have other options."
+    )
 
 
 class SelectionOut(Outgoing):
@@ -176,7 +195,7 @@ class SelectionOut(Outgoing):
     id: str = Field(description="Id of the selection.")
     name: str | None = Field(description="Display name.")
     status: Status = Field(description="Status of the selection.")
-    spec: SpecOut = Field(description="The spec with every option resolved.")
+    spec: AsStored[SpecOut] = Field(description="The spec with every option resolved.")
     dataset_id: str = Field(description="Id of the dataset; a later submission can name it instead of sending rows.")
     test_dataset_id: str | None = Field(description="Id of the test rows; null if they are held out of the dataset.")
     warnings: list[str] = Field(
@@ -185,7 +204,7 @@ class SelectionOut(Outgoing):
         "or `test:`, one about the spec with `spec:`.",
         examples=[["dataset: 2 blank rows were skipped and are not counted in row numbers"]],
     )
-    progress: ProgressOut | None = Field(description="Progress of the run; null before the first report.")
+    progress: AsStored[ProgressOut | None] = Field(description="Progress of the run; null before the first report.")
     attempt: int = Field(description="Number of times a worker started or resumed the selection.")
     partial: bool | None = Field(description="True if the run was stopped and the result is the best found until then.")
     stop_reason: StopReason | None = Field(
@@ -222,14 +241,15 @@ class EventOut(Outgoing):
         description="Kind of event. status, phase: the status or the phase changed. classifier: the classifier was "
         "stored. checkpoint-damaged, checkpoint-foreign: a worker dropped the checkpoint and started afresh. "
         "checkpoint-elsewhere: a worker with another device left the selection to a worker that can resume it. "
+        "spec-newer: a worker of an older release left the selection to a worker that knows its options. "
         "worker-unfit: an attempt ended by a fault of its worker.",
         examples=["status"],
     )
     data: dict[str, Any] = Field(
         description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head`, "
         "`accuracy` (on the test rows) and `use` (what the verdict recommends). checkpoint-damaged, "
-        "checkpoint-foreign, checkpoint-elsewhere: `detail`. worker-unfit: `code` (what is wrong with the worker) and "
-        "`attempt`.",
+        "checkpoint-foreign, checkpoint-elsewhere, spec-newer: `detail`. worker-unfit: `code` (what is wrong with the "
+        "worker) and `attempt`.",
         examples=[{"from": "queued", "to": "running", "attempt": 1}],
     )
 

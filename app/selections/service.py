@@ -1,6 +1,7 @@
 """Decisions about selections. SQL is in the repositories, HTTP in the endpoints."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -12,7 +13,7 @@ from app.queue import Doorbell, JobQueue
 from app.selections import idempotency, repository
 from app.selections.presentation import present
 from app.selections.schemas import PromptText, RenderedPrompt, SelectionOut, TokenCounts
-from app.selections.spec import StoredSpec
+from app.selections.spec import read_task
 from app.selections.states import TERMINAL, Status
 from app.selections.submissions import KnownDataset, RawSubmission, Source, ValidSubmission
 from app.settings import Settings
@@ -31,9 +32,9 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The answer to a submission. `is_replayed`: an earlier request got the same answer."""
+    """The answer to a submission as JSON: a `SelectionOut`. `is_replayed`: an earlier request got the same answer."""
 
-    selection: SelectionOut
+    answer: dict[str, Any]
     is_replayed: bool = False
 
 
@@ -48,11 +49,11 @@ def submit(services: Services, owner_id: str, submission: RawSubmission, key: st
             idempotency.hold_key(session, request)
             if (answer := idempotency.find_answer(session, request)) is not None:
                 return Accepted(answer, is_replayed=True)
-        selection = present(_store(session, owner_id, valid))
+        answer = present(_store(session, owner_id, valid)).model_dump(mode="json")
         if request is not None:
-            idempotency.keep_answer(session, request, selection)
-    services.queue.enqueue(Doorbell(selection.id, 1, valid.spec.config.budget.max_seconds))
-    return Accepted(selection)
+            idempotency.keep_answer(session, request, answer)
+    services.queue.enqueue(Doorbell(answer["id"], 1))
+    return Accepted(answer)
 
 
 def get(session: Session, owner_id: str, selection_id: str) -> Selection:
@@ -107,7 +108,7 @@ def get_classifier(services: Services, session: Session, owner_id: str, selectio
 
 def render(session: Session, owner_id: str, selection_id: str, inputs: list[str]) -> list[RenderedPrompt]:
     """Build the prompts for these inputs from the support examples of a finished selection."""
-    task = StoredSpec.model_validate(get(session, owner_id, selection_id).spec).task
+    task = read_task(get(session, owner_id, selection_id).spec)
     stored = repository.list_support_examples(session, selection_id)
     demonstrations = [Example(example.row, example.text, example.label) for example in stored]
     tokens = TokenCounts(demonstrations=sum(example.tokens for example in stored))
@@ -152,7 +153,7 @@ def delete(session: Session, owner_id: str, selection_id: str) -> None:
     delete_unused_datasets(session, owner_id, datasets)
 
 
-def _find_answer(services: Services, request: idempotency.RequestKey) -> SelectionOut | None:
+def _find_answer(services: Services, request: idempotency.RequestKey) -> dict[str, Any] | None:
     with services.database.session_scope() as session:
         return idempotency.find_answer(session, request)
 

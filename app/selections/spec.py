@@ -2,8 +2,9 @@
 
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from app.web.problems import ErrorItem, point
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.presets import overlay_options
 from lens_engine.task.template import Task, Template, Verbalizer
@@ -12,6 +13,8 @@ SPEC_VERSION = 4
 """Version of the stored spec. It grows when older workers cannot run the spec; they do not claim newer ones.
 
 Version 4 has the options `labels`, which older workers refuse as unknown. A spec without them means their defaults.
+
+A change of the options in `lens_engine/config.py` that an older worker refuses needs the next version.
 """
 
 _BEFORE_CLASSIFIERS: dict[str, dict[str, Any]] = {
@@ -20,6 +23,22 @@ _BEFORE_CLASSIFIERS: dict[str, dict[str, Any]] = {
     "report": {"random_ensemble": False, "random_prompts": False, "long_prompt": False, "bag_of_words": False},
 }
 """What a spec of version 2 means in the options that it does not name."""
+
+
+class SpecOfNewerRelease(Exception):
+    """The spec has options that this release does not know."""
+
+    code = "spec-newer"
+
+
+class SpecRefused(Exception):
+    """No worker of this release or of a later one can run the stored spec."""
+
+    code = "spec-refused"
+
+    def __init__(self, detail: str, errors: list[ErrorItem]) -> None:
+        super().__init__(detail)
+        self.errors = errors
 
 
 class StoredSpec(BaseModel):
@@ -48,6 +67,35 @@ class StoredSpec(BaseModel):
         return Task(Template(self.template), Verbalizer(dict(self.verbalizer)), self.separator)
 
     @classmethod
+    def read(cls, stored: dict[str, Any], version: int) -> Self:
+        """Read a stored spec to run it. What only shows a spec shows the stored JSON and does not call this.
+
+        Args:
+            version: the version that is stored with the spec.
+
+        Raises:
+            SpecOfNewerRelease: the spec has options that this release does not know, and is not older.
+            SpecRefused: this release refuses the options of the spec.
+        """
+        try:
+            return cls.model_validate(stored)
+        except ValidationError as error:
+            faults = error.errors(include_url=False, include_input=False, include_context=False)
+            errors = [_describe_fault(fault["loc"], fault["msg"]) for fault in faults]
+            found = "; ".join(item["detail"] for item in errors)
+            # A release that took an option away raised the version, so an unknown option of this version is new.
+            is_unknown = any(fault["type"] == "extra_forbidden" for fault in faults)
+            if version > SPEC_VERSION or (version == SPEC_VERSION and is_unknown):
+                raise SpecOfNewerRelease(
+                    f"the spec has version {version}, and this release runs specs up to version {SPEC_VERSION}: {found}"
+                ) from error
+            raise SpecRefused(
+                f"the spec has version {version}, and this release refuses it: {found}; submit a new selection with "
+                "options of this release",
+                errors,
+            ) from error
+
+    @classmethod
     def of(cls, model: str, task: Task, preset: PresetName, config: SelectionConfig) -> Self:
         return cls(
             model=model,
@@ -57,3 +105,14 @@ class StoredSpec(BaseModel):
             preset=preset,
             config=config,
         )
+
+
+def read_task(stored: dict[str, Any]) -> Task:
+    """The task of a stored spec of any version, whatever its options are."""
+    return Task(Template(stored["template"]), Verbalizer(dict(stored["verbalizer"])), stored["separator"])
+
+
+def _describe_fault(location: tuple[int | str, ...], message: str) -> ErrorItem:
+    root, *rest = location
+    place = ["options" if root == "config" else root, *rest]
+    return {"detail": f"{'.'.join(map(str, place))}: {message}", "pointer": point("spec", *place)}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, TypeVar
 
 from app.errors import UnknownModelName
+from app.selections.ceilings import bound_budget, list_excesses
 from app.selections.refusals import as_problem, invalid_inputs
 from app.selections.schemas import SelectionSpec, SubmissionBody
 from app.selections.spec import StoredSpec
@@ -65,6 +66,7 @@ class CheckedSpec:
     preset: PresetName
     config: SelectionConfig
     name: str | None
+    warnings: tuple[str, ...] = ()  #: limits of the service that the config has by default
 
     def submit(
         self, dataset: Source, test: Source | None, columns: Mapping[str, str], *, is_inline: bool
@@ -77,7 +79,7 @@ class CheckedSpec:
         with invalid_inputs(inline=is_inline, columns=columns):
             task = self.task.complete(dataset.examples)
         stored = StoredSpec.of(self.model, task, self.preset, self.config)
-        warnings = tuple(f"spec: {default}" for default in self.task.list_defaults(task))
+        warnings = tuple(f"spec: {default}" for default in (*self.task.list_defaults(task), *self.warnings))
         return check_fit(ValidSubmission(stored, self.name, dataset, test, is_inline, columns, warnings))
 
 
@@ -175,9 +177,13 @@ def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
     template = None if (pattern := spec.template) is None else _collect(found, lambda: Template(pattern))
     verbalizer = None if (words := spec.verbalizer) is None else _collect(found, lambda: Verbalizer(words))
     config = _collect(found, lambda: resolve_config(spec.preset, spec.options))
+    if config is not None:
+        found += list_excesses(config.budget, settings)
     if found or config is None:
         raise as_problem(found, inline=False)
-    return CheckedSpec(model, TaskRequest(template, verbalizer, spec.separator), spec.preset, config, spec.name)
+    bounded, warnings = bound_budget(config, settings)
+    task = TaskRequest(template, verbalizer, spec.separator)
+    return CheckedSpec(model, task, spec.preset, bounded, spec.name, warnings)
 
 
 def check_fit(submission: ValidSubmission) -> ValidSubmission:

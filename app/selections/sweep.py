@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from redis.exceptions import RedisError
-from sqlalchemy import ColumnElement, Float, delete, func, or_, select
+from sqlalchemy import ColumnElement, delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.database import Database
@@ -77,15 +77,12 @@ def _dead(session: Session) -> list[Selection]:
 
 def _queued(session: Session, settings: Settings) -> list[Doorbell]:
     """Selections that wait for a worker. A new one is first left to the request that created it."""
-    max_seconds = Selection.spec["config"]["budget"]["max_seconds"].astext.cast(Float)
-    query = select(Selection.id, Selection.attempt, max_seconds).where(
+    query = select(Selection.id, Selection.attempt).where(
         Selection.status == Status.QUEUED,
         Selection.not_before <= func.now(),
         or_(Selection.attempt > 0, Selection.queued_at < _ago(settings.doorbell_grace_seconds)),
     )
-    return [
-        Doorbell(id_, attempt + 1, seconds) for id_, attempt, seconds in session.execute(query.order_by(Selection.id))
-    ]
+    return [Doorbell(id_, attempt + 1) for id_, attempt in session.execute(query.order_by(Selection.id))]
 
 
 def _overdue(session: Session, settings: Settings) -> list[Doorbell]:

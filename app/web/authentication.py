@@ -7,6 +7,8 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 
+from fastapi import Depends
+from fastapi.security import HTTPBearer
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -16,6 +18,14 @@ from app.web.documentation import ASSETS, PUBLIC_PATHS
 from app.web.error_handlers import problem_response
 
 LOCAL_OWNER = "local"
+API_KEY = Depends(
+    HTTPBearer(
+        scheme_name="ApiKey",
+        description="API key of an owner. A service without API keys needs none.",
+        auto_error=False,
+    )
+)
+"""Names the key of a route in the OpenAPI document. The middleware below asks for the key."""
 _PUBLIC_PATHS = PUBLIC_PATHS | {"/healthz", "/readyz"}
 
 

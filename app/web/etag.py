@@ -5,19 +5,17 @@ from typing import Annotated, Any
 
 from fastapi import Header
 from pydantic import BaseModel
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 KnownEtag = Annotated[
     str | None,
     Header(alias="If-None-Match", description="`ETag` of an earlier answer; an unchanged answer is then 304."),
 ]
-NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "The answer with this `ETag` is still current."}}
-"""OpenAPI entry of a route that answers with an ETag."""
 
 
-def answer_with_etag(if_none_match: str | None, body: BaseModel, headers: dict[str, str]) -> Response:
+def answer_with_etag(if_none_match: str | None, body: BaseModel | dict[str, Any], headers: dict[str, str]) -> Response:
     """Return the body as JSON with a strong ETag, or 304 if the client has this body."""
-    content = body.model_dump_json().encode()
+    content = body.model_dump_json().encode() if isinstance(body, BaseModel) else JSONResponse(body).body
     etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
     headers = {"ETag": etag, **headers}
     if _matches(if_none_match or "", etag):

@@ -50,11 +50,13 @@ def migrate() -> None:
     """Update the database schema. Repeated and simultaneous runs are safe."""
     from sqlalchemy.exc import OperationalError
 
-    from app.schema import upgrade_schema
+    from app.schema import SchemaBusy, upgrade_schema
 
     settings = read_settings()
     try:
         upgrade_schema(settings)
+    except SchemaBusy as error:
+        raise Refusal(str(error), details=("where: LENS_DATABASE_URL",)) from error
     except OperationalError as error:
         raise Refusal(f"the database does not answer: {error.orig}", details=("where: LENS_DATABASE_URL",)) from error
     Console().print("The schema is up to date.")

@@ -55,7 +55,9 @@ class Meter:
     steps: int = 1
     best_validation_accuracy: float | None = None
     pairs_from_cache: int = 0  #: part of `spent`; includes earlier attempts
+    deadline: float | None = None  #: value of `clock`; ends the run as a budget does, and is no option of the run
     clock: Callable[[], float] = time.monotonic
+    met_deadline: bool = field(init=False, default=False)  #: whether work was left out for the deadline alone
     _ignores_budget: bool = field(init=False, default=False)
     _unpaired: int = field(init=False, default=0)  #: tokens spent on other work than pairs, in this attempt
     _started: float = field(init=False)
@@ -199,24 +201,33 @@ class Meter:
         return asked
 
     def _covers_chunk(self, cost: Cost) -> bool:
-        """As `affords`, but ignores the pace in the first half of the time budget: the first chunks are slow."""
-        limit = self.budget.max_seconds
-        is_early = limit is None or self.seconds < limit / 2
-        return self.affords(cost) or (is_early and self._covers_pairs(cost))
+        """As `affords`, but ignores the pace in the first half of a time limit: the first chunks are slow."""
+        return self._ignores_budget or (self._covers_pairs(cost) and self._covers_seconds(cost, is_chunk=True))
 
     def _covers_pairs(self, cost: Cost) -> bool:
         limit = self.budget.max_pairs
         return limit is None or self.spent.pairs + cost.pairs + self.reserve.pairs <= limit
 
-    def _covers_seconds(self, cost: Cost) -> bool:
+    def _covers_seconds(self, cost: Cost, *, is_chunk: bool = False) -> bool:
         limit, pace = self.budget.max_seconds, self.tokens_per_second
         needed = (cost.tokens + self.reserve.tokens) / pace if pace else 0.0
-        return limit is None or self.seconds + needed <= limit
+        if limit is not None and not _fits(self.seconds, needed, limit, is_chunk=is_chunk):
+            return False
+        if self.deadline is None:
+            return True
+        now = self.clock()
+        fits = _fits(now - self._started, needed, self.deadline - self._started, is_chunk=is_chunk)
+        self.met_deadline |= not fits
+        return fits
 
     def _seconds_left(self, seconds: float) -> float:
-        """Cut to what the budget of seconds leaves."""
-        limit = self.budget.max_seconds
-        return seconds if limit is None else min(seconds, max(limit - self.seconds, 0.0))
+        """Cut to what the budget of seconds and the deadline leave."""
+        limits = [seconds]
+        if self.budget.max_seconds is not None:
+            limits.append(self.budget.max_seconds - self.seconds)
+        if self.deadline is not None:
+            limits.append(self.deadline - self.clock())
+        return max(min(limits), 0.0)
 
     def _count(self, cost: Cost) -> None:
         self.spent = self.spent + cost
@@ -247,6 +258,11 @@ class Meter:
                 best_validation_accuracy=self.best_validation_accuracy,
             )
         )
+
+
+def _fits(elapsed: float, needed: float, limit: float, *, is_chunk: bool) -> bool:
+    """Whether work of `needed` seconds fits a limit. A chunk in the first half of the limit always does."""
+    return elapsed + needed <= limit or (is_chunk and elapsed < limit / 2)
 
 
 def _runs(costs: Sequence[int], most: int) -> Iterator[slice]:

@@ -40,8 +40,12 @@ def prepare_run(
     config: SelectionConfig,
     listener: SelectionListener | None = None,
     fine_tuner: FineTuner | None = None,
+    deadline: float | None = None,
 ) -> PreparedRun:
     """Cut the splits, fit them to the model's context, and price the run.
+
+    Args:
+        deadline: as in `select_support_examples`.
 
     Raises:
         InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
@@ -59,6 +63,7 @@ def prepare_run(
         budget=config.budget,
         planned=sum(price_run(run, method).values(), Cost()),
         reserve=prices.testing(method.num_demonstrations) + reserve_for_classifier(run, method),
+        deadline=deadline,
     )
     return PreparedRun(problem, fitted, run, method, meter)
 

@@ -138,6 +138,11 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
         warnings.append(f"{fitted.trimmed} texts were trimmed to fit the model's context")
     warnings += ending.findings.warnings
     warnings += _noisy_lead(lead, ending.identity.dtype)
+    if ending.prepared.meter.met_deadline and ending.reason is StopReason.BUDGET:
+        warnings.append(
+            "the operator's time limit for a run, not the selection's own budget, ended this run: the result is the "
+            "best found until then"
+        )
     if ending.state.evaluation.is_fit_short:
         warnings.append("the budget did not cover the classifier's fit rows: it was fitted on rows scored before")
     if skipped:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from lens_engine import __version__
-from lens_engine.errors import CheckpointElsewhere, CheckpointForeign, InvalidConfig
+from lens_engine.errors import CheckpointElsewhere, CheckpointForeign, InvalidConfig, NothingSelected
 from lens_engine.metering.meter import Meter, Stopped
 from lens_engine.methods.base import Method, Run
 from lens_engine.result import SelectionResult
@@ -78,7 +78,7 @@ class Session:
             reason = stopped.reason
         chosen = self.method.choice(self.state.method)
         if chosen is None:
-            chosen = self.method.fallback(self.state.method, reason)
+            chosen = self._fall_back(reason)
         self.state = replace(self.state, chosen=chosen, ended=reason)
         return reason
 
@@ -103,6 +103,12 @@ class Session:
         if self.state.chosen is None:
             raise RuntimeError("call choose() first")
         return self.state.chosen
+
+    def _fall_back(self, reason: StopReason) -> Permutation:
+        try:
+            return self.method.fallback(self.state.method, reason)
+        except NothingSelected as error:
+            raise NothingSelected(error.stop_reason, at_deadline=self.meter.met_deadline) from error
 
     def _check_origin(self, checkpoint: Checkpoint) -> None:
         if checkpoint.fingerprint == self._fingerprint:

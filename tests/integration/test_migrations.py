@@ -1,9 +1,11 @@
 """The migrations: up, down, up, no drift, and many at once."""
 
+import ast
 import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,11 +18,19 @@ from sqlalchemy.orm import Session
 
 from app.database import Database, create_database
 from app.models import Base
-from app.schema import alembic_config, current_revision, downgrade_schema, head_revision, upgrade_schema
+from app.schema import (
+    LockPatience,
+    SchemaBusy,
+    alembic_config,
+    current_revision,
+    downgrade_schema,
+    head_revision,
+    upgrade_schema,
+)
 from app.selections.schemas import SelectionOut, SupportExamplesOut
 from app.selections.spec import StoredSpec
 from app.settings import Settings
-from lens_engine.config import LabelOptions, PresetName
+from lens_engine.config import LabelOptions, PresetName, SelectionConfig
 from lens_engine.presets import overlay_options, resolve_config
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections
@@ -150,6 +160,52 @@ def test_several_upgrades_at_once_all_succeed(empty_database: Settings) -> None:
     assert revision_of(empty_database) == head_revision()
 
 
+@pytest.fixture
+def locked_table(empty_database: Settings) -> Iterator[tuple[Settings, Session]]:
+    """A database at the first revision, and a session that holds a lock on selections, as pg_dump does."""
+    upgrade_schema(empty_database, "0001")
+    database = create_database(empty_database, pool_size=1)
+    with database.session_scope() as session:
+        session.execute(text("LOCK TABLE selections IN ACCESS SHARE MODE"))
+        yield empty_database, session
+    database.dispose()
+
+
+def test_migration_waits_for_another_session_to_end(locked_table: tuple[Settings, Session]) -> None:
+    settings, session = locked_table
+    release = threading.Timer(3.0, session.commit)  # after the first try of 2 s
+    release.start()
+    upgrade_schema(settings, patience=LockPatience(tries=10, pause_seconds=0.5))
+    release.join()
+    assert revision_of(settings) == head_revision()
+
+
+def test_migration_gives_up_after_its_last_try_and_says_why(locked_table: tuple[Settings, Session]) -> None:
+    settings, _ = locked_table
+    with pytest.raises(SchemaBusy, match="2 tries did not get it; wait until the session ends"):
+        upgrade_schema(settings, patience=LockPatience(tries=2, pause_seconds=0.1))
+    assert revision_of(settings) == "0001"
+
+
+def test_new_checks_are_not_validated_under_an_exclusive_lock() -> None:
+    """From 0006 on: a CHECK on a table of an earlier migration is added NOT VALID."""
+    assert validating_checks("op.create_check_constraint('ck', 'selections', 'x')") == 1
+    assert validating_checks("op.create_check_constraint('ck', 'selections', 'x', postgresql_not_valid=True)") == 0
+    later = [path for path in (_ROOT / "migrations" / "versions").glob("0*.py") if path.name[:4] > "0005"]
+    assert {path.name: validating_checks(path.read_text()) for path in later} == {path.name: 0 for path in later}
+
+
+def validating_checks(source: str) -> int:
+    """Number of calls that add a CHECK and read the whole table for it."""
+    return sum(
+        not any(keyword.arg == "postgresql_not_valid" for keyword in call.keywords)
+        for call in ast.walk(ast.parse(source))
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "create_check_constraint"
+    )
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -275,9 +331,10 @@ def test_stored_answer_of_before_can_be_replayed(before_classifiers: tuple[Setti
             {"answer": json.dumps(answer)},
         )
     upgrade_schema(settings)
-    shown = SelectionOut.model_validate(read(database, "SELECT answer FROM idempotency_keys")).spec
-    assert (shown.config.search.objective, shown.config.classifier.head) == ("accuracy", "argmax")
-    assert list(shown.verbalizer) == ["b", "a"]
+    shown = read(database, "SELECT answer FROM idempotency_keys")["spec"]
+    config = SelectionConfig.model_validate(shown["config"])
+    assert (config.search.objective, config.classifier.head) == ("accuracy", "argmax")
+    assert list(shown["verbalizer"]) == ["b", "a"]
     downgrade_schema(settings, "0003")
     assert read(database, "SELECT answer FROM idempotency_keys") == answer
 

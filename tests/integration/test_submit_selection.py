@@ -241,12 +241,54 @@ def test_selection_is_enqueued_under_its_first_attempt(client: TestClient, setti
     assert job[b"failure_ttl"] == b"604800"
 
 
-def test_budget_of_seconds_becomes_the_time_limit_of_the_job(client: TestClient, settings: Settings) -> None:
-    submission = make_submission()
-    submission["spec"]["options"] = {**submission["spec"]["options"], "budget": {"max_seconds": 90}}
-    selection_id = client.post("/selections", json=submission).json()["id"]
+@pytest.mark.parametrize("max_seconds", [90, 31_536_000])
+def test_budget_of_seconds_does_not_move_the_time_limit_of_the_job(
+    client: TestClient, settings: Settings, max_seconds: int
+) -> None:
+    selection_id = client.post("/selections", json=with_budget(max_seconds=max_seconds)).json()["id"]
     with Redis.from_url(settings.redis_url) as redis:
-        assert redis.hget(f"rq:job:{selection_id}-1", "timeout") == b"690"
+        assert redis.hget(f"rq:job:{selection_id}-1", "timeout") == b"86400"
+
+
+def with_budget(**budget: float) -> dict[str, Any]:
+    return make_submission(options={**SMALL_OPTIONS, "budget": budget})
+
+
+@pytest.mark.parametrize(
+    ("budget", "pointers"),
+    [
+        ({"max_seconds": 3600.5}, ["/spec/options/budget/max_seconds"]),
+        ({"max_pairs": 50_001}, ["/spec/options/budget/max_pairs"]),
+        (
+            {"max_seconds": 7200, "max_pairs": 10**9},
+            ["/spec/options/budget/max_seconds", "/spec/options/budget/max_pairs"],
+        ),
+    ],
+)
+def test_budget_above_the_ceiling_of_the_service_is_refused_by_name(
+    make_client: Callable[..., TestClient], budget: dict[str, float], pointers: list[str]
+) -> None:
+    client = make_client(max_seconds=3600, max_pairs=50_000)
+    problem = problem_of(client.post("/selections", json=with_budget(**budget)), 422, "invalid-options")
+    assert pointers_of(problem) == pointers
+    ceilings = {"max_seconds": "at most 3,600", "max_pairs": "at most 50,000"}
+    for error in problem["errors"]:
+        assert ceilings[error["pointer"].rpartition("/")[2]] in error["detail"]
+
+
+def test_budget_without_limits_gets_the_ceilings_of_the_service(make_client: Callable[..., TestClient]) -> None:
+    client = make_client(max_seconds=3600, max_pairs=50_000)
+    accepted = client.post("/selections", json=with_budget(max_pairs=100)).json()
+    assert accepted["spec"]["config"]["budget"] == {"max_pairs": 100, "max_seconds": 3600.0}
+    [warning] = [text for text in accepted["warnings"] if "budget" in text]
+    assert warning.startswith("spec: the budget max_seconds was set to 3,600 seconds")
+
+
+def test_budget_at_the_ceiling_is_taken_without_a_word(make_client: Callable[..., TestClient]) -> None:
+    client = make_client(max_seconds=3600, max_pairs=50_000)
+    accepted = client.post("/selections", json=with_budget(max_seconds=3600, max_pairs=50_000)).json()
+    assert accepted["spec"]["config"]["budget"] == {"max_pairs": 50_000, "max_seconds": 3600.0}
+    assert [text for text in accepted["warnings"] if "budget" in text] == []
 
 
 def test_example_of_the_documentation_is_accepted(client: TestClient) -> None:

@@ -1,6 +1,7 @@
 """Scorers that end a run in every way it can end."""
 
 import errno
+import time
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
@@ -39,6 +40,11 @@ def hungry() -> TableScorer:
 
 def interrupted() -> TableScorer:
     return _raising(ShutDownImminentException("shut down imminent", {}))  # type: ignore[no-untyped-call]
+
+
+def slow() -> TableScorer:
+    """Takes a quarter of a second for each call."""
+    return TableScorer(before_call=lambda _: time.sleep(0.25))
 
 
 def late() -> TableScorer:

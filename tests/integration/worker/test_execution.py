@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from rq.timeouts import JobTimeoutException, UnixSignalDeathPenalty
 from sqlalchemy import text
 
 from app.database import Database
@@ -155,6 +156,36 @@ def test_an_error_that_would_come_again_fails_the_selection_at_once(
     assert selection["error"]["type"].endswith(f"/problems/{code}")
     pointers = [error["pointer"] for error in selection["error"]["errors"]]
     assert [found.startswith(pointer or "") for found in pointers] == ([True] if pointer else [])
+
+
+def test_a_run_without_a_budget_ends_before_the_time_limit_with_the_best_so_far(
+    selections: Selections, settings: Settings
+) -> None:
+    selection_id = selections.queued()
+    limited = settings.model_copy(update={"job_timeout_seconds": 4})
+
+    with UnixSignalDeathPenalty(4, JobTimeoutException):
+        run_with(limited, "slow", selection_id)
+
+    selection = selections.client.get(f"/selections/{selection_id}").json()
+    assert (selection["status"], selection["partial"], selection["stop_reason"]) == ("succeeded", True, "budget")
+    result = selections.client.get(f"/selections/{selection_id}/support-examples").json()
+    assert len(result["examples"]) == 2
+    assert result["test"]["n"] == 8
+    assert any(warning.startswith("the operator's time limit for a run") for warning in result["warnings"])
+    assert result["provenance"]["config"]["budget"] == {"max_pairs": None, "max_seconds": None}
+
+
+def test_a_run_with_too_little_time_for_a_first_choice_says_whose_limit_it_was(
+    selections: Selections, settings: Settings
+) -> None:
+    selection_id = selections.queued()
+
+    run_with(settings.model_copy(update={"job_timeout_seconds": 0}), "sound", selection_id)
+
+    error = selections.client.get(f"/selections/{selection_id}").json()["error"]
+    assert error["type"].endswith("/problems/nothing-selected")
+    assert error["detail"].startswith("the operator's time limit for a run ended before any examples were chosen")
 
 
 def test_a_model_that_is_no_longer_allowed_fails_the_selection(selections: Selections, settings: Settings) -> None:

@@ -1,7 +1,10 @@
 """What a worker does at its start."""
 
 import pytest
+from sqlalchemy import text
 
+from app.database import create_database
+from app.schema import head_revision, upgrade_schema
 from app.settings import Settings
 from worker.startup import sweep_once
 
@@ -9,6 +12,23 @@ from worker.startup import sweep_once
 def test_worker_without_schema_names_the_command(empty_database: Settings) -> None:
     with pytest.raises(SystemExit, match="run `lens migrate`"):
         sweep_once(empty_database)
+
+
+def test_worker_does_not_start_on_an_older_schema(empty_database: Settings) -> None:
+    upgrade_schema(empty_database, "0004")
+    with pytest.raises(
+        SystemExit, match=f"is at revision 0004, and this release needs {head_revision()}; run `lens migrate`"
+    ):
+        sweep_once(empty_database)
+
+
+def test_worker_starts_on_the_schema_of_a_newer_release(empty_database: Settings) -> None:
+    upgrade_schema(empty_database)
+    database = create_database(empty_database, pool_size=1)
+    with database.session_scope() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    database.dispose()
+    sweep_once(empty_database)
 
 
 def test_worker_starts_on_a_migrated_database(settings: Settings) -> None:

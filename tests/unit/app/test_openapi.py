@@ -13,6 +13,7 @@ import pytest
 from app.main import create_app
 from app.selections.claims import WORKER_UNFIT
 from app.selections.openapi import EXAMPLE_CLASSIFIER
+from app.selections.spec import SpecOfNewerRelease
 from app.settings import Settings
 from lens_engine.classifier.artefact import Classifier
 from lens_engine.errors import CheckpointDamaged, CheckpointElsewhere, CheckpointForeign
@@ -177,7 +178,7 @@ def test_kinds_of_prompts_are_declared_with_their_default(document: dict[str, An
 def test_kinds_of_events_are_all_described(document: dict[str, Any]) -> None:
     properties = document["components"]["schemas"]["EventOut"]["properties"]
     of_checkpoints = (CheckpointDamaged.code, CheckpointForeign.code, CheckpointElsewhere.code)
-    for kind in ("status", "phase", "classifier", *of_checkpoints, WORKER_UNFIT):
+    for kind in ("status", "phase", "classifier", *of_checkpoints, SpecOfNewerRelease.code, WORKER_UNFIT):
         assert kind in properties["type"]["description"]
 
 
@@ -187,3 +188,22 @@ def test_names_of_columns_are_described(document: dict[str, Any], media_type: st
     for name, column in (("text_column", "text"), ("label_column", "label")):
         assert f"the default is `{column}`" in body["properties"][name]["description"]
         assert name not in body["required"]
+
+
+PUBLIC = {"GET /healthz", "GET /readyz"}
+
+
+def test_routes_with_a_key_name_its_scheme(document: dict[str, Any]) -> None:
+    scheme = document["components"]["securitySchemes"]["ApiKey"]
+    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+    for name, operation in operations(document):
+        is_public = name in PUBLIC
+        assert operation.get("security", []) == ([] if is_public else [{"ApiKey": []}]), name
+        assert ("401" in operation["responses"]) is not is_public, name
+
+
+def test_refusals_name_the_headers_that_they_send(document: dict[str, Any]) -> None:
+    for name, operation in operations(document):
+        for status, header in (("401", "WWW-Authenticate"), ("503", "Retry-After")):
+            if status in operation["responses"]:
+                assert list(operation["responses"][status]["headers"]) == [header], (name, status)

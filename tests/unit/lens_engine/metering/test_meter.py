@@ -188,6 +188,47 @@ def test_time_budget_stops_between_chunks(make_meter: MakeMeter) -> None:
     assert (scorer.num_calls, meter.seconds) == (2, 4.0)
 
 
+def test_deadline_stops_between_chunks_as_a_budget_of_seconds_does(make_meter: MakeMeter) -> None:
+    clock = Clock()
+    scorer = TableScorer(before_call=clock.advance(2.0), max_prompt_tokens=100_000)
+    meter = make_meter(scorer, budget=BudgetOptions(max_seconds=100.0), deadline=clock() + 5.0, clock=clock)
+
+    with pytest.raises(Stopped) as stopped:
+        meter.score(make_prefixes([8000] * 5), make_queries([10]))
+
+    assert stopped.value.reason is StopReason.BUDGET
+    assert (scorer.num_calls, meter.seconds, meter.met_deadline) == (2, 4.0, True)
+
+
+def test_budget_that_ends_first_is_not_blamed_on_the_deadline(make_meter: MakeMeter) -> None:
+    clock = Clock()
+    scorer = TableScorer(before_call=clock.advance(2.0), max_prompt_tokens=100_000)
+    meter = make_meter(scorer, budget=BudgetOptions(max_seconds=5.0), deadline=clock() + 100.0, clock=clock)
+
+    with pytest.raises(Stopped):
+        meter.score(make_prefixes([8000] * 5), make_queries([10]))
+
+    assert not meter.met_deadline
+
+
+def test_seconds_of_earlier_attempts_do_not_bring_the_deadline_closer(make_meter: MakeMeter) -> None:
+    clock = Clock()
+    meter = make_meter(deadline=clock() + 10.0, clock=clock)
+
+    meter.resume(Cost(1, 1), seconds=11.0)
+
+    assert meter.affords(Cost())
+
+
+def test_test_rows_are_judged_beyond_the_deadline(make_meter: MakeMeter) -> None:
+    clock = Clock()
+    meter = make_meter(deadline=clock() - 1.0, clock=clock)
+
+    assert not meter.affords(Cost(1, 1))
+    with meter.beyond_budget():
+        assert meter.score([()], make_queries([10])).shape == (1, 1, 2)
+
+
 def test_slow_first_chunks_do_not_end_a_run_early(make_meter: MakeMeter) -> None:
     clock = Clock()
     scorer = TableScorer(before_call=clock.advance(1.0), max_prompt_tokens=100_000)

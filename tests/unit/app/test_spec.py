@@ -1,0 +1,36 @@
+"""The version of the stored spec follows the options."""
+
+import hashlib
+import json
+from typing import Any
+
+from app.selections.spec import SPEC_VERSION
+from lens_engine.config import SelectionConfig
+
+PINNED = (4, "be6c9f47e56327bf")
+"""SPEC_VERSION, and the digest of the options that a spec of this version may hold."""
+
+
+def test_options_change_only_with_the_version_of_the_spec() -> None:
+    schema = json.dumps(_without_prose(SelectionConfig.model_json_schema()), sort_keys=True)
+    found = (SPEC_VERSION, hashlib.sha256(schema.encode()).hexdigest()[:16])
+    assert found == PINNED, (
+        "The options of a selection have changed. A worker of the release before may refuse or misread such a spec. "
+        "Raise SPEC_VERSION in app/selections/spec.py and say there what is new; let `StoredSpec` give older specs "
+        "the meaning that they had; add a migration whose downgrade takes the new options out, as 0005 does; store a "
+        "spec of the new version in tests/integration/golden. Then write the new pair into PINNED here. If "
+        "SPEC_VERSION was raised since the last release already, write only the new digest."
+    )
+
+
+def _without_prose(node: Any) -> Any:
+    """The schema without titles and descriptions, which no worker reads."""
+    if isinstance(node, list):
+        return [_without_prose(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        name: _without_prose(item)
+        for name, item in node.items()
+        if not (name in {"title", "description"} and isinstance(item, str))
+    }
