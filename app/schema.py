@@ -1,5 +1,7 @@
 """The database schema: migrate it and report its revision."""
 
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -22,9 +24,24 @@ def downgrade_schema(settings: Settings, revision: str) -> None:
     command.downgrade(alembic_config(settings), revision)
 
 
+@dataclass(frozen=True, slots=True)
+class Revisions:
+    """The migrations of this release."""
+
+    head: str | None  #: the newest; None without any migration
+    known: frozenset[str]
+
+
+@cache
+def own_revisions() -> Revisions:
+    """Read the migrations of this release. Reading takes milliseconds, and they cannot change while a process runs."""
+    scripts = ScriptDirectory.from_config(_bare_config())
+    return Revisions(scripts.get_current_head(), frozenset(script.revision for script in scripts.walk_revisions()))
+
+
 def head_revision() -> str | None:
     """Newest revision of this release."""
-    return ScriptDirectory.from_config(_bare_config()).get_current_head()
+    return own_revisions().head
 
 
 def current_revision(connection: Connection) -> str | None:
