@@ -40,7 +40,7 @@ class SweepReport:
 class _Found:
     outcomes: list[Status]
     doorbells: list[Doorbell]
-    overdue: list[Doorbell]
+    dead: list[Doorbell]  #: attempts whose work-horses must not live on
 
 
 def sweep(database: Database, queue: JobQueue, settings: Settings) -> SweepReport:
@@ -67,7 +67,9 @@ def _inspect(session: Session, settings: Settings) -> _Found:
     ended = [selection.id for selection in dead if selection.status != Status.QUEUED]
     session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id.in_(ended)))
     _forget_old_keys(session, settings)
-    return _Found(outcomes, _queued(session, settings), _overdue(session, settings))
+    rescued = [Doorbell(selection.id, selection.attempt) for selection in dead]
+    forgotten = _forgotten(session, settings)
+    return _Found(outcomes, _queued(session, settings), rescued + forgotten + _overdue(session, settings))
 
 
 def _dead(session: Session) -> list[Selection]:
@@ -96,14 +98,22 @@ def _overdue(session: Session, settings: Settings) -> list[Doorbell]:
     return [Doorbell(id_, attempt) for id_, attempt in session.execute(query)]
 
 
+def _forgotten(session: Session, settings: Settings) -> list[Doorbell]:
+    """Attempts before the next one of selections that wait. The command that should have stopped them may be lost."""
+    query = select(Selection.id, Selection.attempt).where(
+        Selection.status == Status.QUEUED, Selection.attempt > 0, Selection.queued_at < _ago(settings.lease_seconds)
+    )
+    return [Doorbell(id_, attempt) for id_, attempt in session.execute(query)]
+
+
 def _forget_old_keys(session: Session, settings: Settings) -> None:
     session.execute(delete(IdempotencyKey).where(IdempotencyKey.created_at < _ago(settings.idempotency_hours * 3600)))
 
 
 def _ring(queue: JobQueue, found: _Found) -> int:
-    for doorbell in found.overdue:
-        queue.stop(doorbell)
     try:
+        if found.dead:
+            queue.stop(found.dead)
         return queue.enqueue_lost(found.doorbells) if found.doorbells else 0
     except RedisError as error:
         _log.warning("Redis does not answer; the next sweep will enqueue (%s)", type(error).__name__)

@@ -4,6 +4,7 @@ import json
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import pytest
 from redis import Redis
@@ -23,6 +24,7 @@ from tests.integration.conftest import Selections
 from tests.integration.samples import make_submission
 
 QUEUE = "rq:queue:lens"
+STAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
 def age(database: Database, column: str, seconds: float) -> None:
@@ -197,7 +199,7 @@ def test_selection_in_backoff_is_not_enqueued(
 
 
 @pytest.mark.parametrize(
-    ("status", "heartbeat_age", "enqueued"),
+    ("status", "job_age", "enqueued"),
     [("started", 0, 0), ("started", 300, 1), ("queued", 0, 0), ("queued", 300, 1), ("failed", 0, 1), ("stopped", 0, 1)],
 )
 def test_job_that_left_the_queue_has_as_long_as_a_lease_to_claim(
@@ -206,18 +208,21 @@ def test_job_that_left_the_queue_has_as_long_as_a_lease_to_claim(
     queue: JobQueue,
     settings: Settings,
     status: str,
-    heartbeat_age: int,
+    job_age: int,
     enqueued: int,
 ) -> None:
     job_key = f"rq:job:{selections.queued()}-1"
     age(database, "queued_at", 11)
     with database.session_scope() as session:
-        stamp = session.scalar(select(func.now() - func.make_interval(0, 0, 0, 0, 0, 0, heartbeat_age)))
+        stamp = session.scalar(select(func.now() - func.make_interval(0, 0, 0, 0, 0, 0, job_age)))
     assert stamp is not None
     with redis_of(settings) as redis:
         redis.delete(QUEUE)
-        stamps = dict.fromkeys(("enqueued_at", "last_heartbeat"), stamp.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
-        redis.hset(job_key, mapping={"status": status, **stamps})
+        parent_is_alive = datetime.now(UTC).strftime(STAMP)
+        redis.hset(
+            job_key,
+            mapping={"status": status, "enqueued_at": stamp.strftime(STAMP), "last_heartbeat": parent_is_alive},
+        )
         assert sweep(database, queue, settings).enqueued == enqueued
         assert redis.llen(QUEUE) == enqueued
 
@@ -278,7 +283,7 @@ def test_second_ring_of_one_attempt_is_swallowed(queue: JobQueue, settings: Sett
 
 def test_withdrawing_or_stopping_a_job_that_is_not_there_is_quiet(queue: JobQueue, settings: Settings) -> None:
     queue.withdraw(Doorbell("sel_1", 1))
-    queue.stop(Doorbell("sel_1", 1))
+    assert queue.stop([Doorbell("sel_1", 1)]) == set()
     with redis_of(settings) as redis:
         assert redis.keys("*") == []
 
