@@ -48,6 +48,11 @@ class Doorbell:
     def job_id(self) -> str:
         return f"{self.selection_id}-{self.attempt}"
 
+    @property
+    def previous(self) -> "Doorbell":
+        """The attempt before this one."""
+        return Doorbell(self.selection_id, self.attempt - 1)
+
     @classmethod
     def from_job_id(cls, job_id: str) -> "Doorbell":
         """Parse a `job_id`.
@@ -104,11 +109,12 @@ class JobQueue:
             return self._settings.job_timeout_seconds
         return int(doorbell.max_seconds) + _TIMEOUT_MARGIN_SECONDS
 
-    def enqueue_lost(self, doorbells: Iterable[Doorbell]) -> int:
+    def enqueue_lost(self, doorbells: Iterable[Doorbell], *, stop_late: bool = True) -> int:
         """Enqueue selections that have no live job, and return their number.
 
-        A job that a work-horse took and did not claim within a lease is stopped. Once its worker has stopped it, or
-        after a second lease, it is enqueued again.
+        Args:
+            stop_late: a job that a work-horse took and did not claim within a lease is stopped, and is enqueued once
+                its worker has stopped it or after a second lease; otherwise it is enqueued at once.
 
         Raises:
             RedisError: Redis does not answer.
@@ -117,7 +123,7 @@ class JobQueue:
         suspects = [doorbell for doorbell in doorbells if doorbell.job_id not in waiting]
         jobs = Job.fetch_many([doorbell.job_id for doorbell in suspects], self._redis, serializer=SERIALIZER)
         gone = [(doorbell, job) for doorbell, job in zip(suspects, jobs, strict=True) if not self._is_in_time(job, 1)]
-        stopped = self.stop(doorbell for doorbell, job in gone if job is not None)
+        stopped = self.stop(doorbell for doorbell, job in gone if job is not None) if stop_late else set()
         lost = [
             (doorbell, job) for doorbell, job in gone if doorbell not in stopped or not self._is_in_time(job, leases=2)
         ]

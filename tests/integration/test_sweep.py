@@ -9,22 +9,38 @@ from datetime import UTC, datetime
 import pytest
 from redis import Redis
 from sqlalchemy import func, select, text, update
+from sqlalchemy.exc import OperationalError
 
-from app.database import Database
+from app.database import Database, create_database
 from app.models import IdempotencyKey, Selection
 from app.queue import Doorbell, JobQueue
 from app.selections import claims
 from app.selections.rescue import decide_rescue
 from app.selections.states import Status
-from app.selections.sweep import SweepReport, sweep
+from app.selections.sweep import OutageMemory, SweepReport, sweep
 from app.settings import Settings
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_submission
+from tests.outages import absent
 
 QUEUE = "rq:queue:lens"
 STAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
+
+
+@pytest.fixture
+def queue(settings: Settings) -> Iterator[JobQueue]:
+    """A queue that allows a job sixty seconds to claim."""
+    made = JobQueue(settings.model_copy(update={"lease_seconds": 60.0}))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """A lease shorter than the time for which Postgres has run. Otherwise the sweep waits for living workers."""
+    return settings.model_copy(update={"lease_seconds": 0.01, "lease_renew_seconds": 0.005})
 
 
 def age(database: Database, column: str, seconds: float) -> None:
@@ -150,6 +166,96 @@ def test_rescue_keeps_the_checkpoint(
     assert sweep(database, queue, settings).rescued == 1
     with database.session_scope() as session:
         assert claims.load_checkpoint(session, claim) is not None
+
+
+def test_broken_row_keeps_no_other_from_its_rescue(
+    selections: Selections,
+    database: Database,
+    queue: JobQueue,
+    settings: Settings,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    made = [selections.running(lease_seconds=-1).selection_id for _ in range(3)]
+    with database.session_scope() as session:  # the crash to count is out of the range of the column
+        session.execute(update(Selection).where(Selection.id == made[1]).values(crashes=2**31 - 1))
+    assert sweep(database, queue, settings).rescued == 2
+    assert [selections.status_of(id_) for id_ in made] == ["queued", "running", "queued"]
+    assert f"{made[1]} cannot be rescued (DataError, SQLSTATE 22003)" in caplog.text
+
+
+def test_unreadable_budget_keeps_no_other_from_being_enqueued(
+    selections: Selections,
+    database: Database,
+    queue: JobQueue,
+    settings: Settings,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    made = [selections.queued() for _ in range(3)]
+    age(database, "queued_at", 11)
+    with database.session_scope() as session:
+        budget = "jsonb_set(spec, '{config,budget,max_seconds}', CAST(:value AS jsonb))"
+        for id_, value in ((made[0], '"soon"'), (made[1], "1e400")):
+            session.execute(text(f"UPDATE selections SET spec = {budget} WHERE id = :id"), {"id": id_, "value": value})
+    with redis_of(settings) as redis:
+        redis.flushall()
+        assert sweep(database, queue, settings) == SweepReport(enqueued=3)
+        assert redis.lrange(QUEUE, 0, -1) == [f"{id_}-1".encode() for id_ in made]
+    for id_ in made[:2]:
+        assert f"the spec of {id_} has no readable budget" in caplog.text
+
+
+def test_any_number_of_dead_leases_is_rescued_and_enqueued(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    selections.running(lease_seconds=-1)
+    columns = "owner_id, dataset_id, spec, spec_version, status, attempt, lease_until"
+    with database.session_scope() as session:
+        copies = "FROM selections, generate_series(1, 450) AS number"
+        session.execute(
+            text(f"INSERT INTO selections (id, {columns}) SELECT 'sel_copy_' || number, {columns} {copies}")
+        )
+    assert sweep(database, queue, settings).rescued == 451
+    age(database, "not_before", 0)
+    assert sweep(database, queue, settings).enqueued == 451
+
+
+def test_leases_are_spared_until_a_lease_after_an_outage(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    claim = selections.running(lease_seconds=-1)
+    seconds = 0.0
+    outages = OutageMemory(lambda: seconds)
+    with absent(settings), pytest.raises(OperationalError):
+        sweep(database, queue, settings, outages)
+    assert sweep(database, queue, settings, outages) == SweepReport()
+    assert selections.status_of(claim.selection_id) == "running"
+    seconds += settings.lease_seconds
+    assert sweep(database, queue, settings, outages).rescued == 1
+
+
+def test_leases_are_spared_until_a_lease_after_a_start_of_postgres(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    claim = selections.running(lease_seconds=-1)
+    longer_than_postgres_runs = settings.model_copy(update={"lease_seconds": 1e6})
+    assert sweep(database, queue, longer_than_postgres_runs) == SweepReport()
+    assert selections.status_of(claim.selection_id) == "running"
+    assert sweep(database, queue, settings).rescued == 1
+
+
+def test_slow_statement_is_no_outage_and_delays_no_rescue(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    outages = OutageMemory(lambda: 0.0)
+    hurried = create_database(settings.model_copy(update={"statement_timeout_seconds": 0.5}), pool_size=1)
+    with database.session_scope() as session:
+        for _ in range(2):
+            claim = selections.running(lease_seconds=-1)
+            session.execute(text("LOCK TABLE idempotency_keys"))
+            with pytest.raises(OperationalError, match="statement timeout"):
+                sweep(hurried, queue, settings, outages)
+            assert selections.status_of(claim.selection_id) == "queued"
+    hurried.dispose()
 
 
 def test_selections_that_redis_lost_are_enqueued_again(
