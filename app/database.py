@@ -4,10 +4,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import InterfaceError, OperationalError, TimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.settings import Settings
+
+POSTGRES_AWAY = (OperationalError, InterfaceError, TimeoutError)
+"""Errors after which a retry can succeed: Postgres is down, restarts, failed over, or lacks connections or space."""
+
+_OUTAGES = {"25006", "25P03"}
+"""SQLSTATE: a server that has become a standby and only reads; a session that was idle in its transaction for too long.
+psycopg does not count them among the operational errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +51,16 @@ def create_database(settings: Settings, *, pool_size: int | None = None) -> Data
         hide_parameters=True,
         connect_args=_connect_args(settings),
     )
+    event.listen(engine, "handle_error", _report_outage)
     return Database(engine, sessionmaker(engine, expire_on_commit=False))
+
+
+def _report_outage(context: ExceptionContext) -> OperationalError | None:
+    """Make an outage of another name an OperationalError, and have the next transaction connect anew."""
+    if getattr(context.original_exception, "sqlstate", None) not in _OUTAGES:
+        return None
+    context.is_disconnect = True
+    return OperationalError(context.statement, None, context.original_exception, connection_invalidated=True)
 
 
 def _connect_args(settings: Settings) -> dict[str, str | int]:

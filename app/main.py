@@ -13,7 +13,7 @@ from app.health.endpoints import router as health_router
 from app.queue import JobQueue
 from app.selections.endpoints import router as selections_router
 from app.selections.service import Services
-from app.selections.sweep import sweep
+from app.selections.sweep import OutageMemory, sweep
 from app.settings import Settings
 from app.web.authentication import AuthenticationMiddleware
 from app.web.body_limit import BodyLimitMiddleware
@@ -89,14 +89,15 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 async def sweep_until(stopping: asyncio.Event, services: Services) -> None:
     """Sweep at every interval. Never raises, because only the sweep retries crashed selections."""
+    outages = OutageMemory()
     while not stopping.is_set():
         try:
-            await asyncio.to_thread(sweep, services.database, services.queue, services.settings)
+            await asyncio.to_thread(sweep, services.database, services.queue, services.settings, outages)
         except SQLAlchemyError as error:
             _log.warning(
                 "the sweep could not reach the database; the next sweep tries again (%s)", type(error).__name__
             )
-        except Exception:  # noqa: BLE001 - one bad row must not end all retries
+        except Exception:  # noqa: BLE001 - nothing may end all retries
             _log.exception("the sweep failed; the next sweep tries again", extra={"action": "sweep-failed"})
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopping.wait(), services.settings.sweep_interval_seconds)

@@ -17,8 +17,9 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 from rq import Queue
-from rq.command import send_stop_job_command
+from rq.command import send_stop_execution_command
 from rq.exceptions import DuplicateJobError, InvalidJobOperation, NoSuchJobError
+from rq.executions import ExecutionRegistry
 from rq.job import Job, JobStatus
 from rq.worker_registration import get_keys
 
@@ -44,6 +45,11 @@ class Doorbell:
     @property
     def job_id(self) -> str:
         return f"{self.selection_id}-{self.attempt}"
+
+    @property
+    def previous(self) -> "Doorbell":
+        """The attempt before this one."""
+        return Doorbell(self.selection_id, self.attempt - 1)
 
     @classmethod
     def from_job_id(cls, job_id: str) -> "Doorbell":
@@ -96,8 +102,12 @@ class JobQueue:
             description=doorbell.selection_id,
         )
 
-    def enqueue_lost(self, doorbells: Iterable[Doorbell]) -> int:
+    def enqueue_lost(self, doorbells: Iterable[Doorbell], *, stop_late: bool = True) -> int:
         """Enqueue selections that have no live job, and return their number.
+
+        Args:
+            stop_late: a job that a work-horse took and did not claim within a lease is stopped, and is enqueued once
+                its worker has stopped it or after a second lease; otherwise it is enqueued at once.
 
         Raises:
             RedisError: Redis does not answer.
@@ -105,28 +115,65 @@ class JobQueue:
         waiting = set(self._queue.get_job_ids())
         suspects = [doorbell for doorbell in doorbells if doorbell.job_id not in waiting]
         jobs = Job.fetch_many([doorbell.job_id for doorbell in suspects], self._redis, serializer=SERIALIZER)
-        lost = [(doorbell, job) for doorbell, job in zip(suspects, jobs, strict=True) if not self._is_live(job)]
+        gone = [(doorbell, job) for doorbell, job in zip(suspects, jobs, strict=True) if not self._is_in_time(job, 1)]
+        stopped = self.stop(doorbell for doorbell, job in gone if job is not None) if stop_late else set()
+        lost = [
+            (doorbell, job) for doorbell, job in gone if doorbell not in stopped or not self._is_in_time(job, leases=2)
+        ]
         for doorbell, job in lost:
             if job is not None:
                 job.delete()
             self.enqueue(doorbell)
         return len(lost)
 
-    def _is_live(self, job: Job | None) -> bool:
-        """Whether a job that left the queue can still claim its selection."""
+    def _is_in_time(self, job: Job | None, leases: int) -> bool:
+        """Whether a job that left the queue may still claim its selection, `leases` after it was taken.
+
+        `last_heartbeat` is no sign of life, because RQ's parent process renews it while its work-horse hangs.
+        """
         if job is None or job.get_status(refresh=False) not in {JobStatus.QUEUED, JobStatus.STARTED}:
             return False
-        signs = [stamp for stamp in (job.enqueued_at, job.started_at, job.last_heartbeat) if stamp is not None]
-        patience = timedelta(seconds=self._settings.lease_seconds)
+        signs = [stamp for stamp in (job.enqueued_at, job.started_at) if stamp is not None]
+        patience = timedelta(seconds=leases * self._settings.lease_seconds)
         return bool(signs) and max(_aware(stamp) for stamp in signs) > datetime.now(UTC) - patience
 
     def withdraw(self, doorbell: Doorbell) -> None:
         """Delete the job of a selection that was cancelled in the queue (best effort)."""
         self._attempt(lambda: self._fetch(doorbell).delete(), doorbell)
 
-    def stop(self, doorbell: Doorbell) -> None:
-        """Tell the worker to kill a job that ignores its cancel request (best effort)."""
-        self._attempt(lambda: send_stop_job_command(self._redis, doorbell.job_id, serializer=SERIALIZER), doorbell)
+    def stop(self, doorbells: Iterable[Doorbell]) -> set[Doorbell]:
+        """Tell the workers that run these jobs to kill their work-horses. Returns the jobs that a worker runs.
+
+        The parent process in RQ kills, so this ends a work-horse that hangs. A command may be lost; repeat it.
+
+        Raises:
+            RedisError: Redis does not answer.
+        """
+        asked = list(doorbells)
+        with self._redis.pipeline(transaction=False) as pipeline:
+            for doorbell in asked:
+                pipeline.zrange(ExecutionRegistry(doorbell.job_id, self._redis).key, 0, -1)
+            found = pipeline.execute()
+        return {
+            doorbell
+            for doorbell, executions in zip(asked, found, strict=True)
+            for execution in executions
+            if self._stop(doorbell, execution.decode())
+        }
+
+    def _stop(self, doorbell: Doorbell, execution_id: str) -> bool:
+        """By the execution, because a job has the name of its worker only after the work-horse has begun."""
+        try:
+            send_stop_execution_command(self._redis, doorbell.job_id, execution_id)
+        except InvalidJobOperation:
+            return False  # it has ended meanwhile, or its worker died
+        _log.warning(
+            "the worker of %s was told to kill attempt %d",
+            doorbell.selection_id,
+            doorbell.attempt,
+            extra={"action": "stop-job", "selection_id": doorbell.selection_id, "attempt": doorbell.attempt},
+        )
+        return True
 
     def ping(self) -> None:
         """Check that Redis answers.

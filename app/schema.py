@@ -3,6 +3,7 @@
 import logging
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -63,9 +64,24 @@ def downgrade_schema(settings: Settings, revision: str) -> None:
     command.downgrade(alembic_config(settings), revision)
 
 
+@dataclass(frozen=True, slots=True)
+class Revisions:
+    """The migrations of this release."""
+
+    head: str | None  #: the newest; None without any migration
+    known: frozenset[str]
+
+
+@cache
+def own_revisions() -> Revisions:
+    """Read the migrations of this release. Reading takes milliseconds, and they cannot change while a process runs."""
+    scripts = ScriptDirectory.from_config(_bare_config())
+    return Revisions(scripts.get_current_head(), frozenset(script.revision for script in scripts.walk_revisions()))
+
+
 def head_revision() -> str | None:
     """Newest revision of this release."""
-    return ScriptDirectory.from_config(_bare_config()).get_current_head()
+    return own_revisions().head
 
 
 def current_revision(connection: Connection) -> str | None:
@@ -75,9 +91,8 @@ def current_revision(connection: Connection) -> str | None:
 
 def is_behind(connection: Connection) -> bool:
     """Whether the schema is older than this release needs. A revision that this release does not know is newer."""
-    found = current_revision(connection)
-    older = {script.revision for script in ScriptDirectory.from_config(_bare_config()).walk_revisions()}
-    return found is None or found in older - {head_revision()}
+    found, own = current_revision(connection), own_revisions()
+    return found is None or found in own.known - {own.head}
 
 
 def alembic_config(settings: Settings) -> Config:

@@ -29,7 +29,7 @@ from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 from sqlalchemy.orm import Session
 
-from app.database import Database, create_database
+from app.database import POSTGRES_AWAY, Database, create_database
 from app.selections import claims
 from app.selections.claims import Claim
 from app.selections.repository import Submission, load_submission
@@ -55,7 +55,7 @@ from worker.failures import describe_failure, describe_refused_spec, describe_ti
 from worker.faults import WorkerFault, blaming_worker, blaming_worker_for_everything
 from worker.heartbeat import Heartbeat, Rhythm
 from worker.model_loading import find_reference, load_model
-from worker.persistence import POSTGRES_AWAY, commit_with_patience
+from worker.persistence import commit_with_patience
 from worker.progress import RunMonitor
 
 Ending = Callable[[Session, Claim], bool]

@@ -7,10 +7,9 @@ import threading
 import time
 from dataclasses import dataclass
 
-from app.database import Database
+from app.database import POSTGRES_AWAY, Database
 from app.selections.claims import Claim, Lease, renew_lease, save_checkpoint, save_progress
 from app.settings import Settings
-from worker.persistence import POSTGRES_AWAY
 from worker.progress import News, RunMonitor
 
 _log = logging.getLogger(__name__)
@@ -37,6 +36,7 @@ class Rhythm:
             stall=settings.stall_seconds,
             stop_grace=settings.stop_grace_seconds,
             look=min(1.0, settings.lease_renew_seconds),
+            longest_pause=min(5.0, settings.lease_renew_seconds),  # after an outage, the sweep waits for one lease
         )
 
 

@@ -5,13 +5,9 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from sqlalchemy.exc import InterfaceError, OperationalError, TimeoutError
 from sqlalchemy.orm import Session
 
-from app.database import Database
-
-POSTGRES_AWAY = (OperationalError, InterfaceError, TimeoutError)
-"""Errors of an outage (down, restarting, no free connection, disk full), after which a retry can succeed."""
+from app.database import POSTGRES_AWAY, Database
 
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0

@@ -124,6 +124,23 @@ class SelectionWorker(HerokuWorker):
         die_with_parent(self.pid)
         super().main_work_horse(job, queue)
 
+    def kill_horse(self, sig: signal.Signals = signal.SIGKILL) -> None:
+        """Kill the work-horse, and nothing else.
+
+        RQ kills a process group. That of a work-horse which hangs right after the fork, or which was not forked yet,
+        is the group of this process.
+        """
+        if not self.horse_pid:
+            return
+        try:
+            group = os.getpgid(self.horse_pid)
+            if group == os.getpgrp():
+                os.kill(self.horse_pid, sig)
+                return
+        except ProcessLookupError:
+            return
+        super().kill_horse(sig)
+
     @property
     def was_asked_to_stop(self) -> bool:
         """Whether a signal ended the work loop. Otherwise an error did, which RQ only logs."""

@@ -4,12 +4,11 @@ import logging
 
 from sqlalchemy.exc import ProgrammingError
 
-from app.database import Database, create_database
+from app.database import POSTGRES_AWAY, Database, create_database
 from app.queue import JobQueue
 from app.schema import current_revision, head_revision, is_behind
 from app.selections.sweep import sweep
 from app.settings import Settings
-from worker.persistence import POSTGRES_AWAY
 
 _NO_SUCH_THING = {"42P01", "42703"}  # SQLSTATE: unknown table, unknown column
 

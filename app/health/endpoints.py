@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 from app.dependencies import ServicesDep
 from app.errors import Unavailable
+from app.health.draining import DRAINING
 from app.health.readiness import find_workers, run_checks
 from app.selections.openapi import refusals
 from app.web.authentication import API_KEY
@@ -26,9 +27,11 @@ class Health(BaseModel):
 class Readiness(BaseModel):
     """Checks of a ready service by name."""
 
-    status: Literal["ready"] = Field("ready", description="Always ready; otherwise the answer is 503.")
-    checks: dict[str, Literal["ok"]] = Field(
-        description="Result of each check, by name.",
+    status: Literal["ready", "degraded"] = Field(
+        description="`degraded` if a check found a fault that does not keep the service from answering requests."
+    )
+    checks: dict[str, str] = Field(
+        description="Result of each check, by name: `ok`, or what is wrong.",
         examples=[{"database": "ok", "migrations": "ok", "redis": "ok"}],
     )
     workers: list[WorkerDevice] = Field(
@@ -62,24 +65,32 @@ async def is_alive() -> Health:
     "/readyz",
     tags=["health"],
     response_model=Readiness,
-    response_description="Every check passed.",
+    response_description="The service answers requests.",
     responses=refusals(503),
 )
 def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
-    """Readiness: Postgres and Redis answer, and the database schema matches this release.
+    """Readiness: Postgres answers, and the database schema is that of this release or newer.
 
-    The answer also tells on what each worker computes. If a check fails, the answer is 503, and its `errors` name each
-    failed check.
+    Without Redis the answer is 200 and `degraded`: submissions are stored and run later. The answer also tells on what
+    each worker computes. Otherwise the answer is 503, and its `errors` name each failed check. A process that was asked
+    to stop answers 503 too, and serves all other routes until it stops.
     """
+    if getattr(request.state, DRAINING, False):
+        return problem_response(request.scope, Unavailable("not ready: this process stops"), services.settings)
     checks = run_checks(services)
-    failed = {name: fault for name, fault in checks.items() if fault is not None}
-    if failed:
+    fatal = {name: check.fault for name, check in checks.items() if check.is_fatal}
+    if fatal:
         errors: list[ErrorItem] = [
-            {"detail": f"{name}: {fault}", "pointer": f"/checks/{name}"} for name, fault in failed.items()
+            {"detail": f"{name}: {fault}", "pointer": f"/checks/{name}"} for name, fault in fatal.items()
         ]
-        refusal = Unavailable(f"not ready: {', '.join(failed)}", errors=errors)
+        refusal = Unavailable(f"not ready: {', '.join(fatal)}", errors=errors)
         return problem_response(request.scope, refusal, services.settings)
-    return Readiness(checks=dict.fromkeys(checks, "ok"), workers=find_workers(services))
+    is_degraded = any(check.fault for check in checks.values())
+    return Readiness(
+        status="degraded" if is_degraded else "ready",
+        checks={name: check.fault or "ok" for name, check in checks.items()},
+        workers=find_workers(services),
+    )
 
 
 @router.get(

@@ -1,15 +1,28 @@
 """The checks of /readyz. A fault never contains an address."""
 
+from dataclasses import dataclass
+
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.schema import current_revision, head_revision
+from app.schema import current_revision, own_revisions
 from app.selections.service import Services
 from app.worker_device import WorkerDevice
 
 
-def run_checks(services: Services) -> dict[str, str | None]:
-    """Run every check. Returns the fault of each part by name, or None for a part without a fault."""
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What one check found. `fault` is None if the part is as it should be."""
+
+    fault: str | None = None
+    is_fatal: bool = False  #: whether the process cannot serve requests
+
+
+def run_checks(services: Services) -> dict[str, Check]:
+    """Run every check, by the name of the part.
+
+    Only Postgres is needed to serve requests. Without Redis, a submission is stored and runs later.
+    """
     database, migrations = _check_database(services)
     return {"database": database, "migrations": migrations, "redis": _check_redis(services)}
 
@@ -22,19 +35,32 @@ def find_workers(services: Services) -> list[WorkerDevice]:
         return []
 
 
-def _check_database(services: Services) -> tuple[str | None, str | None]:
+def _check_database(services: Services) -> tuple[Check, Check]:
     try:
         with services.database.session_scope() as session:
             found = current_revision(session.connection())
     except SQLAlchemyError:
-        return "does not answer", "unknown"
-    head = head_revision()
-    return None, None if found == head else f"the schema is at revision {found}; this release needs {head}"
+        return Check("does not answer", is_fatal=True), Check("unknown", is_fatal=True)
+    return Check(), _check_revision(found)
 
 
-def _check_redis(services: Services) -> str | None:
+def _check_revision(found: str | None) -> Check:
+    """Compare the revision of the database with this release.
+
+    The migration comes before the new processes. A revision that this release does not know is therefore newer, and
+    the processes of this release serve until they are replaced.
+    """
+    own = own_revisions()
+    if found == own.head:
+        return Check()
+    if found is None or found in own.known:
+        return Check(f"the schema is at revision {found}; this release needs {own.head}", is_fatal=True)
+    return Check(f"the schema is at revision {found}, newer than {own.head} of this release: an upgrade is under way")
+
+
+def _check_redis(services: Services) -> Check:
     try:
         services.queue.ping()
     except RedisError:
-        return "does not answer"
-    return None
+        return Check("does not answer; submissions are stored and run later")
+    return Check()

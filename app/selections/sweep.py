@@ -2,16 +2,24 @@
 
 Only the sweep retries selections. The API sweeps every few seconds, and a worker sweeps once at its
 start. An advisory lock admits one sweep at a time. Rows that a worker is writing are left to the next
-sweep.
+sweep. One row that cannot be read or written keeps no other from its rescue.
+
+After an outage of Postgres, living workers need time to renew their leases, which ran out meanwhile.
+For as long as a lease, the sweep then takes nothing over.
 """
 
 import logging
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from redis.exceptions import RedisError
-from sqlalchemy import ColumnElement, delete, func, or_, select
+from sqlalchemy import ColumnElement, and_, delete, func, or_, select
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from app.database import Database
@@ -22,6 +30,7 @@ from app.selections.states import LEASED, Status
 from app.settings import Settings
 
 _LOCK_KEY = 0x6C656E73_01  # "lens", 1
+_PAGE_ROWS = 200
 _log = logging.getLogger(__name__)
 
 
@@ -36,79 +45,189 @@ class SweepReport:
     skipped: bool = False
 
 
+class OutageMemory:
+    """When this process last found Postgres away."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._noted_at = -math.inf
+
+    def note(self, error: DBAPIError) -> None:
+        """Remember an error if it is an outage. A statement that the server refused or cut off is none."""
+        is_answered = getattr(error.orig, "sqlstate", None) is not None
+        if error.connection_invalidated or not is_answered:
+            self._noted_at = self._clock()
+
+    def is_recent(self, seconds: float) -> bool:
+        """Whether an outage was noted in the last `seconds`."""
+        return self._clock() - self._noted_at < seconds
+
+
 @dataclass(frozen=True, slots=True)
-class _Found:
-    outcomes: list[Status]
-    doorbells: list[Doorbell]
-    overdue: list[Doorbell]
+class _Rescued:
+    """What became of one selection, and the attempt that lost it."""
+
+    status: Status
+    attempt: Doorbell
 
 
-def sweep(database: Database, queue: JobQueue, settings: Settings) -> SweepReport:
-    """Take over expired leases, then enqueue queued selections without a live job."""
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A queued selection. `is_old`: it has waited for longer than a lease."""
+
+    doorbell: Doorbell
+    is_old: bool
+
+
+def sweep(database: Database, queue: JobQueue, settings: Settings, outages: OutageMemory | None = None) -> SweepReport:
+    """Take over expired leases, then enqueue queued selections without a live job.
+
+    Args:
+        outages: remembers from one sweep to the next whether Postgres was away; None if this process sweeps once.
+    """
+    outages = outages or OutageMemory()
+    try:
+        return _sweep(database, queue, settings, outages)
+    except DBAPIError as error:
+        outages.note(error)
+        raise
+
+
+def _sweep(database: Database, queue: JobQueue, settings: Settings, outages: OutageMemory) -> SweepReport:
     with database.session_scope() as session:
-        if not session.scalar(select(func.pg_try_advisory_xact_lock(_LOCK_KEY))):
+        if not _lock(session):
             return SweepReport(skipped=True)
-        found = _inspect(session, settings)
+        has_settled = _has_run_for_a_lease(session, settings) and not outages.is_recent(settings.lease_seconds)
+    rescued = _rescue_all(database, settings) if has_settled else []
+    statuses = Counter(outcome.status for outcome in rescued)
     report = SweepReport(
-        rescued=found.outcomes.count(Status.QUEUED),
-        failed=found.outcomes.count(Status.FAILED),
-        cancelled=found.outcomes.count(Status.CANCELLED),
-        enqueued=_ring(queue, found),
+        rescued=statuses[Status.QUEUED],
+        failed=statuses[Status.FAILED],
+        cancelled=statuses[Status.CANCELLED],
+        enqueued=_ring(database, queue, settings, [outcome.attempt for outcome in rescued], has_settled=has_settled),
     )
+    with database.session_scope() as session:
+        _forget_old_keys(session, settings)
     if report != SweepReport():
         _log.info("sweep: %s", report, extra={"action": "sweep"})
     return report
 
 
-def _inspect(session: Session, settings: Settings) -> _Found:
-    dead = _dead(session)
-    outcomes = [rescue(selection, settings, describe_crash) for selection in dead]
+def _lock(session: Session) -> bool:
+    """Keep other processes from sweeping until the transaction ends. Returns False if one does."""
+    return bool(session.scalar(select(func.pg_try_advisory_xact_lock(_LOCK_KEY))))
+
+
+def _has_run_for_a_lease(session: Session, settings: Settings) -> bool:
+    """Whether Postgres started long enough ago for every living worker to have renewed its lease."""
+    lease = timedelta(seconds=settings.lease_seconds)
+    return bool(session.scalar(select(func.pg_postmaster_start_time() < func.clock_timestamp() - lease)))
+
+
+def _rescue_all(database: Database, settings: Settings) -> list[_Rescued]:
+    """Take over the expired leases, a page in each transaction. Stops when another process begins to sweep."""
+    rescued: list[_Rescued] = []
+    last = ""
+    while True:
+        with database.session_scope() as session:
+            page = _find_dead(session, after=last) if _lock(session) else []
+            rescued += [outcome for id_ in page if (outcome := _try_rescue(session, id_, settings)) is not None]
+        if len(page) < _PAGE_ROWS:
+            return rescued
+        last = page[-1]
+
+
+def _find_dead(session: Session, after: str) -> list[str]:
+    """Ids of selections whose lease ran out, in order."""
+    query = select(Selection.id).where(_is_dead(), Selection.id > after)
+    return list(session.scalars(query.order_by(Selection.id).limit(_PAGE_ROWS)))
+
+
+def _try_rescue(session: Session, selection_id: str, settings: Settings) -> _Rescued | None:
+    """Rescue one selection. Returns None if its holder is alive or writing, or if the row is broken."""
+    try:
+        with session.begin_nested():
+            return _rescue(session, selection_id, settings)
+    except Exception as error:
+        if isinstance(error, DBAPIError) and error.connection_invalidated:
+            raise
+        # The message is not logged, because Postgres repeats the row in it.
+        _log.error(
+            "%s cannot be rescued (%s, SQLSTATE %s); the next sweep tries again",
+            selection_id,
+            type(error).__name__,
+            getattr(getattr(error, "orig", None), "sqlstate", None),
+            extra={"action": "rescue-failed", "selection_id": selection_id},
+        )
+        return None
+
+
+def _rescue(session: Session, selection_id: str, settings: Settings) -> _Rescued | None:
+    query = select(Selection).where(Selection.id == selection_id, _is_dead())
+    selection = session.scalar(query.with_for_update(skip_locked=True))
+    if selection is None:
+        return None
+    status = rescue(selection, settings, describe_crash)
     session.flush()
-    ended = [selection.id for selection in dead if selection.status != Status.QUEUED]
-    session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id.in_(ended)))
-    _forget_old_keys(session, settings)
-    return _Found(outcomes, _queued(session, settings), _overdue(session, settings))
+    if status is not Status.QUEUED:
+        session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id == selection_id))
+    return _Rescued(status, Doorbell(selection_id, selection.attempt))
 
 
-def _dead(session: Session) -> list[Selection]:
-    query = select(Selection).where(_is_leased(), Selection.lease_until < func.clock_timestamp())
-    return list(session.scalars(query.with_for_update(skip_locked=True)))
+def _ring(database: Database, queue: JobQueue, settings: Settings, dead: list[Doorbell], *, has_settled: bool) -> int:
+    """Stop attempts that must not live on, and enqueue what waits. Returns the number of enqueued selections."""
+    waiting = list(_find_waiting(database, settings))
+    with database.session_scope() as session:
+        overdue = _find_overdue(session, settings)
+    # Repeated, because the command to stop an attempt may be lost.
+    forgotten = [entry.doorbell.previous for entry in waiting if entry.is_old and entry.doorbell.attempt > 1]
+    try:
+        if unwanted := dead + forgotten + overdue:
+            queue.stop(unwanted)
+        # Right after an outage, a late work-horse is about to claim its selection.
+        return queue.enqueue_lost([entry.doorbell for entry in waiting], stop_late=has_settled) if waiting else 0
+    except RedisError as error:
+        _log.warning("Redis does not answer; the next sweep will enqueue (%s)", type(error).__name__)
+        return 0
 
 
-def _queued(session: Session, settings: Settings) -> list[Doorbell]:
-    """Selections that wait for a worker. A new one is first left to the request that created it."""
-    query = select(Selection.id, Selection.attempt).where(
+def _find_waiting(database: Database, settings: Settings) -> Iterator[_Waiting]:
+    """Selections that wait for a worker, a page in each transaction.
+
+    A new selection is first left to the request that created it.
+    """
+    is_old = and_(Selection.attempt > 0, Selection.queued_at < _ago(settings.lease_seconds))
+    query = select(Selection.id, Selection.attempt, is_old).where(
         Selection.status == Status.QUEUED,
         Selection.not_before <= func.now(),
         or_(Selection.attempt > 0, Selection.queued_at < _ago(settings.doorbell_grace_seconds)),
     )
-    return [Doorbell(id_, attempt + 1) for id_, attempt in session.execute(query.order_by(Selection.id))]
+    last = ""
+    while True:
+        with database.session_scope() as session:
+            page = session.execute(query.where(Selection.id > last).order_by(Selection.id).limit(_PAGE_ROWS)).all()
+        for id_, attempt, has_waited in page:
+            yield _Waiting(Doorbell(id_, attempt + 1), has_waited)
+        if len(page) < _PAGE_ROWS:
+            return
+        last = page[-1][0]
 
 
-def _overdue(session: Session, settings: Settings) -> list[Doorbell]:
+def _find_overdue(session: Session, settings: Settings) -> list[Doorbell]:
     """Runs that have ignored their cancel request for too long."""
     query = select(Selection.id, Selection.attempt).where(
         Selection.status == Status.CANCELLING, Selection.cancel_requested_at < _ago(settings.stop_grace_seconds)
     )
-    return [Doorbell(id_, attempt) for id_, attempt in session.execute(query)]
+    return [Doorbell(id_, attempt) for id_, attempt in session.execute(query.limit(_PAGE_ROWS))]
 
 
 def _forget_old_keys(session: Session, settings: Settings) -> None:
     session.execute(delete(IdempotencyKey).where(IdempotencyKey.created_at < _ago(settings.idempotency_hours * 3600)))
 
 
-def _ring(queue: JobQueue, found: _Found) -> int:
-    for doorbell in found.overdue:
-        queue.stop(doorbell)
-    try:
-        return queue.enqueue_lost(found.doorbells) if found.doorbells else 0
-    except RedisError as error:
-        _log.warning("Redis does not answer; the next sweep will enqueue (%s)", type(error).__name__)
-        return 0
-
-
-def _is_leased() -> ColumnElement[bool]:
-    return Selection.status.in_([status.value for status in LEASED])
+def _is_dead() -> ColumnElement[bool]:
+    is_leased = Selection.status.in_([status.value for status in LEASED])
+    return and_(is_leased, Selection.lease_until < func.clock_timestamp())
 
 
 def _ago(seconds: float) -> ColumnElement[Any]:

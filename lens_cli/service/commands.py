@@ -1,5 +1,6 @@
 """`lens serve`, `lens worker` and `lens migrate`: the service's processes, one command each."""
 
+import contextlib
 import os
 import sys
 from typing import Annotated
@@ -11,6 +12,7 @@ from lens_cli.refusals import Refusal, read_settings
 
 KEEP_ALIVE_SECONDS = 75
 """Longer than the pause between two polls of a client. Uvicorn's default of 5 s cuts off polls."""
+DRAIN_SECONDS = 5.0
 GRACEFUL_SHUTDOWN_SECONDS = 20
 MAX_CONNECTIONS = 2500
 """Further requests get 503 at once, so that the accepted ones stay fast."""
@@ -22,12 +24,21 @@ def serve(
     max_connections: Annotated[
         int, typer.Option(min=1, help="Maximum number of connections; further ones get 503.")
     ] = MAX_CONNECTIONS,
+    drain_seconds: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            help="Time between SIGTERM and the stop (seconds). /readyz answers 503 in it, and all requests are served.",
+        ),
+    ] = DRAIN_SECONDS,
 ) -> None:
     """Serve the HTTP API. LENS_DATABASE_URL and LENS_REDIS_URL name Postgres and Redis."""
     import uvicorn
 
+    from app.health.draining import DrainingServer
+
     settings = read_settings()
-    uvicorn.run(
+    config = uvicorn.Config(
         "app.main:create_app",
         factory=True,
         host=host,
@@ -38,6 +49,11 @@ def serve(
         limit_concurrency=max_connections,
         server_header=False,
     )
+    server = DrainingServer(config, drain_seconds)
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises the signal again after it has stopped
+        server.run()
+    if not server.started:
+        raise typer.Exit(1)
 
 
 def work() -> None:

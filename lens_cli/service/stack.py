@@ -121,7 +121,10 @@ def _migrate(servers: EmbeddedServers) -> None:
 def _api(spec: StackSpec, environment: Mapping[str, str]) -> ChildSpec:
     return ChildSpec(
         name="the API",
-        command=[sys.executable, "-m", "lens_cli", "serve", "--host", spec.host, "--port", str(spec.port)],
+        command=[
+            *(sys.executable, "-m", "lens_cli", "serve"),
+            *("--host", spec.host, "--port", str(spec.port), "--drain-seconds", "0"),  # no balancer looks at it
+        ],
         log_path=spec.data_dir / "api.log",
         death_signal=_DEATH_SIGNAL,
         stop_signals=((signal.SIGTERM, _API_STOP_SECONDS),),

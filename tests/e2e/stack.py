@@ -51,6 +51,18 @@ EXAMPLES = [
 ]
 
 
+def make_submission(**spec: Any) -> dict[str, Any]:
+    """The body of a POST."""
+    values = {
+        "template": "{text} It was {label}.",
+        "verbalizer": {"good": "great", "bad": "terrible"},
+        "preset": "quick",
+        "options": OPTIONS,
+        "model": "held",
+    }
+    return {"spec": {**values, **spec}, "examples": EXAMPLES}
+
+
 @dataclass
 class Stack:
     """A running API over its own servers, and the means to look behind it."""
@@ -69,18 +81,7 @@ class Stack:
 
     def submit(self, model: str = "held", **spec: Any) -> str:
         """POST a selection; its id."""
-        body = {
-            "spec": {
-                "template": "{text} It was {label}.",
-                "verbalizer": {"good": "great", "bad": "terrible"},
-                "preset": "quick",
-                "options": OPTIONS,
-                "model": model,
-                **spec,
-            },
-            "examples": EXAMPLES,
-        }
-        response = self.client.post("/selections", json=body)
+        response = self.client.post("/selections", json=make_submission(model=model, **spec))
         assert response.status_code == 202, response.text
         return str(response.json()["id"])
 

@@ -1,15 +1,59 @@
 """Asked to stop: by the owner of a selection, by a deployment, by the clock."""
 
+import contextlib
+import http.client
+import json
+import signal
+from collections.abc import Iterator
+
+import httpx
+import pytest
 from rq import Worker as RqWorker
 
 from app.queue import Doorbell, JobQueue
 from app.selections.states import Status
-from tests.e2e.processes import is_gone
-from tests.e2e.stack import Stack
+from lens_cli.service.stack import find_free_port
+from tests.e2e.processes import Process, is_gone
+from tests.e2e.stack import Stack, make_submission
 from tests.e2e.test_crashes import IN_THE_SEARCH
 from tests.e2e.waiting import until
 
 DRAIN_SECONDS = 10
+
+
+@pytest.fixture
+def port() -> int:
+    return find_free_port()
+
+
+@pytest.fixture
+def second_api(lens: Stack, port: int) -> Iterator[Process]:
+    """An API process of the test's own, which drains for two seconds."""
+    arguments = ["-m", "lens_cli", "serve", "--port", str(port), "--drain-seconds", "2"]
+    api = Process("second API", arguments, lens.environment, lens.log_dir / f"api-{port}.log")
+    until(lambda: api.exit_status is not None or _status(port, "/readyz") == 200, "the second API answers")
+    yield api
+    api.stop()
+
+
+def test_an_api_says_that_it_stops_and_finishes_what_it_began(second_api: Process, port: int) -> None:
+    body = json.dumps(make_submission()).encode()
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as upload:
+        upload.putrequest("POST", "/selections")
+        upload.putheader("Content-Type", "application/json")
+        upload.putheader("Content-Length", str(len(body)))
+        upload.endheaders(body[:100])
+
+        second_api.send(signal.SIGTERM)
+        until(lambda: _status(port, "/readyz") == 503, "a balancer sees that it stops", seconds=2)
+        assert _status(port, "/selections") == 200
+        until(lambda: _status(port, "/readyz") is None, "it takes no further connection", seconds=5)
+        upload.send(body[100:])
+        answer = upload.getresponse()
+        selection = json.loads(answer.read())
+
+    assert (answer.status, selection["status"]) == (202, Status.QUEUED)
+    assert second_api.wait(DRAIN_SECONDS) in (0, -signal.SIGTERM)
 
 
 def test_a_deployment_releases_the_selection_without_charging_an_attempt(lens: Stack) -> None:
@@ -112,3 +156,11 @@ def _wait_until_heard(lens: Stack, selection_id: str) -> None:
 
 def _states(lens: Stack) -> list[str]:
     return [worker.get_state() for worker in RqWorker.all(connection=lens.redis)]
+
+
+def _status(port: int, path: str) -> int | None:
+    """None if the process takes no connection."""
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}{path}", timeout=5).status_code
+    except httpx.TransportError:
+        return None

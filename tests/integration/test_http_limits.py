@@ -13,8 +13,9 @@ import pytest
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from app.database import Database
+from app.database import Database, create_database
 from app.main import create_app
+from app.schema import own_revisions, upgrade_schema
 from app.settings import Settings
 from tests.integration.samples import make_csv, make_submission, problem_of
 
@@ -237,10 +238,44 @@ def test_health_and_readiness_are_ok(client: TestClient) -> None:
     )
 
 
-def test_not_ready_without_redis(make_client: Callable[..., TestClient], tmp_path: Path) -> None:
+def test_ready_without_redis_and_says_so(make_client: Callable[..., TestClient], tmp_path: Path) -> None:
     response = make_client(redis_url=f"unix://{tmp_path}/nothing.sock").get("/readyz")
-    body = problem_of(response, 503, "unavailable")
-    assert [error["pointer"] for error in body["errors"]] == ["/checks/redis"]
+    assert (response.status_code, response.json()["status"]) == (200, "degraded")
+    checks = response.json()["checks"]
+    assert (checks["database"], checks["migrations"]) == ("ok", "ok")
+    assert checks["redis"].startswith("does not answer")
+
+
+def test_ready_after_the_migration_of_a_newer_release(
+    make_client: Callable[..., TestClient], empty_database: Settings
+) -> None:
+    upgrade_schema(empty_database)
+    client = make_client(database_url=empty_database.database_url)
+    write_revision(empty_database, "9999")
+    response = client.get("/readyz")
+    assert (response.status_code, response.json()["status"]) == (200, "degraded")
+    assert "at revision 9999, newer than" in response.json()["checks"]["migrations"]
+
+
+def test_not_ready_before_the_migration_of_this_release(
+    make_client: Callable[..., TestClient], empty_database: Settings
+) -> None:
+    upgrade_schema(empty_database, "0004")
+    client = make_client(database_url=empty_database.database_url)
+    body = problem_of(client.get("/readyz"), 503, "unavailable")
+    assert [error["pointer"] for error in body["errors"]] == ["/checks/migrations"]
+
+
+def test_migrations_are_read_once() -> None:
+    assert own_revisions() is own_revisions()
+
+
+def write_revision(settings: Settings, revision: str) -> None:
+    """Make the schema that of another release."""
+    database = create_database(settings, pool_size=1)
+    with database.session_scope() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
+    database.dispose()
 
 
 def test_not_ready_without_database(make_client: Callable[..., TestClient], tmp_path: Path) -> None:

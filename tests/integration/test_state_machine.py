@@ -22,6 +22,12 @@ from tests.integration.conftest import Selections
 from tests.integration.samples import make_result, make_submission
 
 
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """A lease shorter than the time for which Postgres has run. Otherwise the sweep waits for living workers."""
+    return settings.model_copy(update={"lease_seconds": 0.01, "lease_renew_seconds": 0.005})
+
+
 def history(database: Database, selection_id: str) -> list[Status]:
     query = select(Event.data["to"].astext).where(Event.selection_id == selection_id, Event.type == "status")
     with database.session_scope() as session:

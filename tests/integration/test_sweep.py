@@ -4,25 +4,43 @@ import json
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import pytest
 from redis import Redis
 from sqlalchemy import func, select, text, update
+from sqlalchemy.exc import OperationalError
 
-from app.database import Database
+from app.database import Database, create_database
 from app.models import IdempotencyKey, Selection
 from app.queue import Doorbell, JobQueue
 from app.selections import claims
 from app.selections.rescue import decide_rescue
 from app.selections.states import Status
-from app.selections.sweep import SweepReport, sweep
+from app.selections.sweep import OutageMemory, SweepReport, sweep
 from app.settings import Settings
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_submission
+from tests.outages import absent
 
 QUEUE = "rq:queue:lens"
+STAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
+
+
+@pytest.fixture
+def queue(settings: Settings) -> Iterator[JobQueue]:
+    """A queue that allows a job sixty seconds to claim."""
+    made = JobQueue(settings.model_copy(update={"lease_seconds": 60.0}))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """A lease shorter than the time for which Postgres has run. Otherwise the sweep waits for living workers."""
+    return settings.model_copy(update={"lease_seconds": 0.01, "lease_renew_seconds": 0.005})
 
 
 def age(database: Database, column: str, seconds: float) -> None:
@@ -150,6 +168,75 @@ def test_rescue_keeps_the_checkpoint(
         assert claims.load_checkpoint(session, claim) is not None
 
 
+def test_broken_row_keeps_no_other_from_its_rescue(
+    selections: Selections,
+    database: Database,
+    queue: JobQueue,
+    settings: Settings,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    made = [selections.running(lease_seconds=-1).selection_id for _ in range(3)]
+    with database.session_scope() as session:  # the crash to count is out of the range of the column
+        session.execute(update(Selection).where(Selection.id == made[1]).values(crashes=2**31 - 1))
+    assert sweep(database, queue, settings).rescued == 2
+    assert [selections.status_of(id_) for id_ in made] == ["queued", "running", "queued"]
+    assert f"{made[1]} cannot be rescued (DataError, SQLSTATE 22003)" in caplog.text
+
+
+def test_any_number_of_dead_leases_is_rescued_and_enqueued(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    selections.running(lease_seconds=-1)
+    columns = "owner_id, dataset_id, spec, spec_version, status, attempt, lease_until"
+    with database.session_scope() as session:
+        copies = "FROM selections, generate_series(1, 450) AS number"
+        session.execute(
+            text(f"INSERT INTO selections (id, {columns}) SELECT 'sel_copy_' || number, {columns} {copies}")
+        )
+    assert sweep(database, queue, settings).rescued == 451
+    age(database, "not_before", 0)
+    assert sweep(database, queue, settings).enqueued == 451
+
+
+def test_leases_are_spared_until_a_lease_after_an_outage(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    claim = selections.running(lease_seconds=-1)
+    seconds = 0.0
+    outages = OutageMemory(lambda: seconds)
+    with absent(settings), pytest.raises(OperationalError):
+        sweep(database, queue, settings, outages)
+    assert sweep(database, queue, settings, outages) == SweepReport()
+    assert selections.status_of(claim.selection_id) == "running"
+    seconds += settings.lease_seconds
+    assert sweep(database, queue, settings, outages).rescued == 1
+
+
+def test_leases_are_spared_until_a_lease_after_a_start_of_postgres(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    claim = selections.running(lease_seconds=-1)
+    longer_than_postgres_runs = settings.model_copy(update={"lease_seconds": 1e6})
+    assert sweep(database, queue, longer_than_postgres_runs) == SweepReport()
+    assert selections.status_of(claim.selection_id) == "running"
+    assert sweep(database, queue, settings).rescued == 1
+
+
+def test_slow_statement_is_no_outage_and_delays_no_rescue(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    outages = OutageMemory(lambda: 0.0)
+    hurried = create_database(settings.model_copy(update={"statement_timeout_seconds": 0.5}), pool_size=1)
+    with database.session_scope() as session:
+        for _ in range(2):
+            claim = selections.running(lease_seconds=-1)
+            session.execute(text("LOCK TABLE idempotency_keys"))
+            with pytest.raises(OperationalError, match="statement timeout"):
+                sweep(hurried, queue, settings, outages)
+            assert selections.status_of(claim.selection_id) == "queued"
+    hurried.dispose()
+
+
 def test_selections_that_redis_lost_are_enqueued_again(
     selections: Selections, database: Database, queue: JobQueue, settings: Settings
 ) -> None:
@@ -197,7 +284,7 @@ def test_selection_in_backoff_is_not_enqueued(
 
 
 @pytest.mark.parametrize(
-    ("status", "heartbeat_age", "enqueued"),
+    ("status", "job_age", "enqueued"),
     [("started", 0, 0), ("started", 300, 1), ("queued", 0, 0), ("queued", 300, 1), ("failed", 0, 1), ("stopped", 0, 1)],
 )
 def test_job_that_left_the_queue_has_as_long_as_a_lease_to_claim(
@@ -206,18 +293,21 @@ def test_job_that_left_the_queue_has_as_long_as_a_lease_to_claim(
     queue: JobQueue,
     settings: Settings,
     status: str,
-    heartbeat_age: int,
+    job_age: int,
     enqueued: int,
 ) -> None:
     job_key = f"rq:job:{selections.queued()}-1"
     age(database, "queued_at", 11)
     with database.session_scope() as session:
-        stamp = session.scalar(select(func.now() - func.make_interval(0, 0, 0, 0, 0, 0, heartbeat_age)))
+        stamp = session.scalar(select(func.now() - func.make_interval(0, 0, 0, 0, 0, 0, job_age)))
     assert stamp is not None
     with redis_of(settings) as redis:
         redis.delete(QUEUE)
-        stamps = dict.fromkeys(("enqueued_at", "last_heartbeat"), stamp.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
-        redis.hset(job_key, mapping={"status": status, **stamps})
+        parent_is_alive = datetime.now(UTC).strftime(STAMP)
+        redis.hset(
+            job_key,
+            mapping={"status": status, "enqueued_at": stamp.strftime(STAMP), "last_heartbeat": parent_is_alive},
+        )
         assert sweep(database, queue, settings).enqueued == enqueued
         assert redis.llen(QUEUE) == enqueued
 
@@ -278,7 +368,7 @@ def test_second_ring_of_one_attempt_is_swallowed(queue: JobQueue, settings: Sett
 
 def test_withdrawing_or_stopping_a_job_that_is_not_there_is_quiet(queue: JobQueue, settings: Settings) -> None:
     queue.withdraw(Doorbell("sel_1", 1))
-    queue.stop(Doorbell("sel_1", 1))
+    assert queue.stop([Doorbell("sel_1", 1)]) == set()
     with redis_of(settings) as redis:
         assert redis.keys("*") == []
 

@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, make_url, pool, text
+from sqlalchemy import text
 
 from app.database import Database
 from app.selections import claims
@@ -16,6 +16,7 @@ from lens_engine.metering.progress import Progress
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections
+from tests.outages import absent, read_only
 from worker.heartbeat import Heartbeat, Rhythm
 from worker.progress import RunMonitor
 
@@ -123,34 +124,21 @@ def test_run_taken_over_stops_and_writes_nothing(selections: Selections, databas
     assert selections.client.get(f"/selections/{stale.selection_id}").json()["progress"] is None
 
 
+@pytest.mark.parametrize("outage", [absent, read_only])
 def test_outage_of_postgres_only_delays_writes(
-    selections: Selections, database: Database, settings: Settings, caplog: pytest.LogCaptureFixture
+    selections: Selections,
+    database: Database,
+    settings: Settings,
+    caplog: pytest.LogCaptureFixture,
+    outage: Callable[[Settings], AbstractContextManager[None]],
 ) -> None:
     claim = selections.running()
 
     with beating(database, claim) as monitor:
-        with absent(settings):
+        with outage(settings):
             monitor.on_checkpoint(CHECKPOINT)
             until(lambda: "Postgres does not answer" in caplog.text, "a write has failed")
             assert monitor.stop_requested() is None
         until(lambda: not monitor.read_news(), "the write has been made up for")
 
     assert checkpoints(database, claim) == 1
-
-
-@contextmanager
-def absent(settings: Settings) -> Iterator[None]:
-    """A database that refuses connections and has cut those it had."""
-    url = make_url(settings.database_url)
-    engine = create_engine(url.set(database="postgres"), poolclass=pool.NullPool, isolation_level="AUTOCOMMIT")
-
-    def run(statement: str) -> None:
-        with engine.connect() as connection:
-            connection.execute(text(statement), {"name": url.database})
-
-    run(f"ALTER DATABASE {url.database} ALLOW_CONNECTIONS false")
-    try:
-        run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name")
-        yield
-    finally:
-        run(f"ALTER DATABASE {url.database} ALLOW_CONNECTIONS true")

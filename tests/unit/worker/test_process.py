@@ -102,3 +102,23 @@ def test_work_horse_dies_with_its_killed_parent() -> None:
 def test_work_horse_of_a_dead_parent_exits() -> None:
     script = "from worker.process import die_with_parent; die_with_parent(1 << 30); raise SystemExit(0)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 1
+
+
+KILLER = """
+import os, signal, subprocess, sys
+from redis import Redis
+from worker.process import SelectionWorker
+
+worker = SelectionWorker(["lens"], connection=Redis(unix_socket_path="/nonexistent"), prepare_for_work=False)
+worker.kill_horse()  # there is none
+horse = subprocess.Popen(["sleep", "600"], start_new_session={new_group})
+worker._horse_pid = horse.pid
+worker.kill_horse()
+raise SystemExit(0 if horse.wait(10) == -signal.SIGKILL else 1)
+"""
+
+
+@pytest.mark.parametrize("new_group", [True, False], ids=["of a group of its own", "right after the fork"])
+def test_kill_ends_the_work_horse_and_not_the_worker(new_group: bool) -> None:
+    script = KILLER.format(new_group=new_group)
+    assert subprocess.run([sys.executable, "-c", script], check=False, start_new_session=True).returncode == 0
