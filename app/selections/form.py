@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Annotated
 
 from fastapi import Depends, Header, Request
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
@@ -11,13 +12,14 @@ from app.errors import BadRequest, Unprocessable
 from app.selections.idempotency import check_key
 from app.selections.schemas import MAX_COLUMN_CHARACTERS
 from app.selections.submissions import FormSubmission, JsonSubmission, RawSubmission
-from app.web.problems import point
+from app.web.problems import ErrorItem, point
 from app.web.request_body import JSON, check_media_type
 
 _FORM = "multipart/form-data"
 _MAX_SPEC_BYTES = 2**20
 _COLUMNS = ("text_column", "label_column")
 _PARTS = frozenset({"dataset", "test", "spec", *_COLUMNS})
+_CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
 
 
 async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
@@ -42,12 +44,27 @@ async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
 
 
 class _WholeFormParser(MultiPartParser):
-    """Refuses an incomplete form. Starlette would drop the incomplete file and continue."""
+    """Reads a form in UTF-8, and refuses an incomplete form.
+
+    Starlette would drop the incomplete file and continue. It would decode parts by the codec that the client names, and
+    some codecs of Python take quadratic time or raise errors that Starlette does not expect.
+
+    Raises:
+        BadRequest: the form has another charset, holds bytes that are not UTF-8, or is incomplete.
+    """
 
     def __init__(self, request: Request) -> None:
+        _check_charset(request)
         chunks = self._read_to_the_end(request)
         super().__init__(request.headers, chunks, max_files=3, max_fields=5, max_part_size=_MAX_SPEC_BYTES)
         self._has_ended = False
+
+    def on_part_end(self) -> None:
+        part = self._current_part
+        if part.file is None:
+            self.items.append((part.field_name, _decode(part.field_name, part.data)))
+        else:
+            super().on_part_end()
 
     def on_end(self) -> None:
         self._has_ended = True
@@ -57,6 +74,25 @@ class _WholeFormParser(MultiPartParser):
             yield chunk
         if not self._has_ended:
             raise BadRequest("the form ends before its last boundary; send the complete form")
+
+
+def _check_charset(request: Request) -> None:
+    _, parameters = parse_options_header(request.headers["Content-Type"])
+    charset = parameters.get(b"charset", b"utf-8").decode("latin-1").strip().lower()
+    if charset not in _CHARSETS:
+        raise BadRequest(
+            "the charset of a form must be UTF-8; write the parts in UTF-8, and leave `charset` out of the header "
+            "Content-Type or set it to utf-8"
+        )
+
+
+def _decode(name: str, data: bytearray) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        detail = f"the part is not UTF-8 (byte {error.start}); write it in UTF-8"
+        errors: list[ErrorItem] = [{"detail": detail, "pointer": point(name)}] if name in _PARTS else []
+        raise BadRequest(detail, errors=errors) from error
 
 
 async def _parse_form(request: Request) -> FormData:
