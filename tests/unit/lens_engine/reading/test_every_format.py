@@ -73,6 +73,8 @@ def test_odd_texts_stay_as_written(uploads: Uploads, written_as: str) -> None:
         (("a \x00 text", "good"), "text", "NUL"),
         (("a text", "go\x00od"), "label", "NUL"),
         (("x" * 20_001, "good"), "text", "20,000 characters"),
+        (("a" + "\u0301" * 31, "good"), "text", "more than 30 combining marks"),
+        (("a text", "o\u0323" + "\u0301" * 30), "label", "more than 30 combining marks"),
         (("a text", "x" * 201), "label", "200 characters"),
     ],
 )
