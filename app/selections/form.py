@@ -1,6 +1,7 @@
 """Reads the body of POST /selections, JSON or multipart, without validating its content."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 from fastapi import Depends, Header, Request
@@ -9,8 +10,10 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from app.errors import BadRequest, Unprocessable
+from app.selections.admission import Admission
 from app.selections.idempotency import check_key
 from app.selections.schemas import MAX_COLUMN_CHARACTERS
+from app.selections.service import Services
 from app.selections.submissions import FormSubmission, JsonSubmission, RawSubmission
 from app.web.problems import ErrorItem, point
 from app.web.request_body import JSON, check_media_type
@@ -23,9 +26,10 @@ _CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
 
 
 async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
-    """Read a submission. Files are spooled to disk and deleted after the response.
+    """Read a submission, and wait for a place to work on it. Files are spooled to disk and deleted at the end.
 
     Raises:
+        Busy: too many submissions are read or wait.
         UnsupportedMediaType: the body is neither JSON nor a form, or it is compressed.
         BadRequest: the form is malformed or incomplete.
         Unprocessable: a part of the form is missing, repeated or unknown.
@@ -33,14 +37,26 @@ async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
     media_type = check_media_type(
         request, JSON, _FORM, send=f"a form ({_FORM}: dataset, spec and optionally test) or {JSON}"
     )
-    if media_type == JSON:
-        yield JsonSubmission(await request.body())
-    else:
-        form = await _parse_form(request)
-        try:
-            yield await _read_form(form)
-        finally:
-            await form.close()
+    admission: Admission = request.app.state.admission
+    with admission.admit():
+        reading = _read_json(request) if media_type == JSON else _read_files(request)
+        async with reading as submission, admission.take_place():
+            yield submission
+
+
+@asynccontextmanager
+async def _read_json(request: Request) -> AsyncIterator[JsonSubmission]:
+    services: Services = request.app.state.services
+    yield JsonSubmission(await request.body(), services.settings.max_rows)
+
+
+@asynccontextmanager
+async def _read_files(request: Request) -> AsyncIterator[FormSubmission]:
+    form = await _parse_form(request)
+    try:
+        yield await _read_form(form)
+    finally:
+        await form.close()
 
 
 class _WholeFormParser(MultiPartParser):
@@ -157,5 +173,7 @@ def read_key(
     return None if idempotency_key is None else check_key(idempotency_key)
 
 
-SubmissionDep = Annotated[RawSubmission, Depends(read_submission)]
+SubmissionDep = Annotated[RawSubmission, Depends(read_submission, scope="function")]
+"""Ends before the response is sent, so that a client that reads slowly holds no place."""
+
 KeyDep = Annotated[str | None, Depends(read_key)]

@@ -7,15 +7,16 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, Any, TypeVar
 
-from app.errors import UnknownModelName
+from app.errors import ContentTooLarge, UnknownModelName
 from app.selections.refusals import as_problem, invalid_inputs
 from app.selections.schemas import SelectionSpec, SubmissionBody
 from app.selections.spec import StoredSpec
 from app.settings import Settings
-from app.web.strict_json import parse_json
+from app.web.strict_json import count_containers, parse_json
 from app.web.validation import read_model
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import Faults, InvalidInput
@@ -27,6 +28,8 @@ from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Template, Verbalizer
 from lens_engine.types import Example
 
+_MAX_OTHER_CONTAINERS = 1000
+"""Largest number of objects and lists of a JSON body besides two for each row."""
 _Built = TypeVar("_Built")
 
 
@@ -81,25 +84,44 @@ class CheckedSpec:
         return check_fit(ValidSubmission(stored, self.name, dataset, test, is_inline, columns, warnings))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JsonSubmission:
-    """A JSON body as received."""
+    """A JSON body as received. `max_rows` bounds what is built of it."""
 
     raw: bytes
+    max_rows: int
+
+    @cached_property
+    def _parsed(self) -> Any:
+        """The value of the JSON, parsed once.
+
+        Raises:
+            BadRequest, Unprocessable: as `parse_json`.
+            ContentTooLarge: the body has far more objects and lists than a dataset and its test rows can have.
+        """
+        # A small object takes 24 times its JSON in memory, so the objects are counted before they are built.
+        most = 2 * self.max_rows + _MAX_OTHER_CONTAINERS
+        if count_containers(self.raw) > most:
+            raise ContentTooLarge(
+                f"the JSON has more than {most:,} objects and lists; send a larger dataset as a file, in a form "
+                "(multipart/form-data)"
+            )
+        return parse_json(self.raw)
 
     def digest(self) -> str:
         """SHA-256 of the canonical JSON."""
-        canonical = json.dumps(parse_json(self.raw), sort_keys=True, separators=(",", ":"))
+        canonical = json.dumps(self._parsed, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def validate(self, settings: Settings, find_dataset: FindDataset) -> ValidSubmission:
         """Parse and check the spec and the rows.
 
         Raises:
+            BadRequest, ContentTooLarge: the body is not JSON, or has too many objects.
             Unprocessable: the body has another form, or names an unknown model or dataset.
             RefusedInput: the engine or the parser refuses the spec or the rows.
         """
-        body = read_model(SubmissionBody, parse_json(self.raw))
+        body = read_model(SubmissionBody, self._parsed)
         spec = check_spec(body.spec, settings)
         limits = parsing_limits(settings)
         faults = Faults()
@@ -121,7 +143,7 @@ class JsonSubmission:
         return spec.submit(dataset, test, body.columns, is_inline=body.examples is not None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FormSubmission:
     """A multipart body: the spec as JSON, one or two spooled files, and the names of their columns."""
 
@@ -130,9 +152,14 @@ class FormSubmission:
     test: IO[bytes] | None
     columns: Mapping[str, str] = field(default_factory=dict)  #: `text_column` and `label_column`, if given
 
+    @cached_property
+    def _spec(self) -> Any:
+        """The value of the spec's JSON, parsed once. Raises the same errors as `parse_json`."""
+        return parse_json(self.raw_spec, "spec")
+
     def digest(self) -> str:
         """SHA-256 of the canonical spec, the bytes of the files and the names of the columns."""
-        spec = json.dumps(parse_json(self.raw_spec, "spec"), sort_keys=True, separators=(",", ":"))
+        spec = json.dumps(self._spec, sort_keys=True, separators=(",", ":"))
         parts = [hashlib.sha256(spec.encode()).hexdigest()]
         parts += [_file_digest(file) for file in (self.dataset, self.test) if file is not None]
         if self.columns:
@@ -141,7 +168,7 @@ class FormSubmission:
 
     def validate(self, settings: Settings, find_dataset: FindDataset) -> ValidSubmission:  # noqa: ARG002
         """Parse and check the spec and the files. Raises the same errors as `JsonSubmission.validate`."""
-        body = read_model(SelectionSpec, parse_json(self.raw_spec, "spec"), "spec")
+        body = read_model(SelectionSpec, self._spec, "spec")
         spec = check_spec(body, settings)
         faults = Faults()
         dataset: ParsedDataset | None = None
