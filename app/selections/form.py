@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from tempfile import SpooledTemporaryFile
 from typing import Annotated
 
 from fastapi import Depends, Header, Request
@@ -60,10 +61,11 @@ async def _read_files(request: Request) -> AsyncIterator[FormSubmission]:
 
 
 class _WholeFormParser(MultiPartParser):
-    """Reads a form in UTF-8, and refuses an incomplete form.
+    """Reads a form in UTF-8, spools its files to the folder of the settings, and refuses an incomplete form.
 
-    Starlette would drop the incomplete file and continue. It would decode parts by the codec that the client names, and
-    some codecs of Python take quadratic time or raise errors that Starlette does not expect.
+    Starlette would drop the incomplete file and continue, and spool to the system's folder. It would decode parts by
+    the codec that the client names, and some codecs of Python take quadratic time or raise errors that Starlette does
+    not expect.
 
     Raises:
         BadRequest: the form has another charset, holds bytes that are not UTF-8, or is incomplete.
@@ -74,6 +76,18 @@ class _WholeFormParser(MultiPartParser):
         chunks = self._read_to_the_end(request)
         super().__init__(request.headers, chunks, max_files=3, max_fields=5, max_part_size=_MAX_SPEC_BYTES)
         self._has_ended = False
+        services: Services = request.app.state.services
+        folder = services.settings.spool_dir
+        self._spool_dir = None if folder is None else str(folder)
+
+    def on_headers_finished(self) -> None:
+        super().on_headers_finished()
+        if self._current_part.file is not None:
+            # The file has no name, so that nothing of it stays when the process is killed.
+            file = SpooledTemporaryFile(max_size=self.spool_max_size, dir=self._spool_dir)  # noqa: SIM115
+            self._files_to_close_on_error.pop().close()
+            self._files_to_close_on_error.append(file)
+            self._current_part.file.file = file  # type: ignore[assignment]
 
     def on_part_end(self) -> None:
         part = self._current_part

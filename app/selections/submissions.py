@@ -2,13 +2,9 @@
 
 import hashlib
 import json
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from app.errors import ContentTooLarge, UnknownModelName
@@ -249,19 +245,11 @@ def _collect(found: list[InvalidInput], build: Callable[[], _Built]) -> _Built |
 
 
 def _parse_file(file: IO[bytes], settings: Settings, name: str, columns: Mapping[str, str]) -> ParsedDataset:
-    with _on_disk(file, settings) as path:
-        return parse_dataset(path, parsing_limits(settings), field=name, **columns)
-
-
-@contextmanager
-def _on_disk(file: IO[bytes], settings: Settings) -> Iterator[Path]:
-    """Copy the upload to a temporary file that exists until the block ends."""
-    with tempfile.TemporaryDirectory(prefix="lens-upload-", dir=settings.spool_dir) as folder:
-        path = Path(folder, "upload")
-        file.seek(0)
-        with path.open("wb") as copy:
-            shutil.copyfileobj(file, copy)
-        yield path
+    descriptor = file.fileno()  # moves a small upload from memory to disk
+    file.flush()
+    with open(descriptor, "rb", closefd=False) as reader:
+        reader.seek(0)
+        return parse_dataset(reader, parsing_limits(settings), field=name, **columns)
 
 
 def _file_digest(file: IO[bytes]) -> str:

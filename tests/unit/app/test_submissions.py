@@ -1,7 +1,8 @@
 """What is done with a body as received."""
 
-import io
 import json
+import tempfile
+from collections.abc import Iterator
 from typing import Never
 
 import pytest
@@ -28,13 +29,16 @@ def find_no_dataset(dataset_id: str, field: str) -> Never:
 
 
 @pytest.fixture(params=["json", "form"])
-def received(request: pytest.FixtureRequest) -> tuple[JsonSubmission | FormSubmission, CountedBytes]:
+def received(request: pytest.FixtureRequest) -> Iterator[tuple[JsonSubmission | FormSubmission, CountedBytes]]:
     """A submission, and the bytes of its JSON."""
     if request.param == "json":
         raw = CountedBytes(json.dumps(make_submission()).encode())
-        return JsonSubmission(raw, SETTINGS.max_rows), raw
+        yield JsonSubmission(raw, SETTINGS.max_rows), raw
+        return
     raw = CountedBytes(json.dumps(make_spec()).encode())
-    return FormSubmission(raw, io.BytesIO(make_csv()), None), raw
+    with tempfile.TemporaryFile() as file:
+        file.write(make_csv())
+        yield FormSubmission(raw, file, None), raw
 
 
 def test_json_is_parsed_once_also_with_a_key(received: tuple[JsonSubmission | FormSubmission, CountedBytes]) -> None:
