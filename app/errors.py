@@ -20,6 +20,7 @@
     │   ├── UnknownDataset              422  unknown-dataset
     │   └── IdempotencyMismatch         422  idempotency-mismatch
     └── Unavailable                     503  unavailable
+        ├── Busy                        503  busy
         └── StorageFull                 503  storage-full
 
 `app/web/error_handlers.py` turns each error into a response.
@@ -159,6 +160,12 @@ class Unavailable(AppError):
     """The service is temporarily unavailable."""
 
     status, code = 503, "unavailable"
+
+
+class Busy(Unavailable):
+    """The service reads as many submissions as it can."""
+
+    code = "busy"
 
 
 class StorageFull(Unavailable):

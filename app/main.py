@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.database import create_database
 from app.health.endpoints import router as health_router
 from app.queue import JobQueue
+from app.selections.admission import Admission
 from app.selections.endpoints import router as selections_router
 from app.selections.service import Services
 from app.selections.sweep import OutageMemory, sweep
@@ -62,6 +63,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
     )
     app.state.services = Services(settings, create_database(settings), JobQueue(settings))
+    app.state.admission = Admission(settings.max_submissions, settings.max_waiting_submissions)
     app.include_router(selections_router)
     app.include_router(health_router)
     install_documentation(app)

@@ -107,6 +107,15 @@ class Settings(BaseSettings):
     max_upload_bytes: int = Field(
         50 * 2**20, ge=1024, description="Maximum size of the body of POST /selections (bytes)."
     )
+    max_json_bytes: int = Field(
+        8 * 2**20, ge=1024, description="Maximum size of a body of POST /selections that is JSON (bytes)."
+    )
+    max_submissions: int = Field(
+        4, ge=1, le=40, description="Number of submissions that an API process validates and stores at the same time."
+    )
+    max_waiting_submissions: int = Field(
+        16, ge=0, le=1000, description="Number of further submissions that are read or wait; more of them get 503."
+    )
     max_body_bytes: int = Field(2 * 2**20, ge=1024, description="Maximum size of any other body (bytes).")
     max_rows: int = Field(100_000, ge=1, description="Maximum number of rows of a dataset.")
     max_labels: int = Field(200, ge=2, description="Maximum number of labels of a dataset.")

@@ -1,29 +1,36 @@
 """Reads the body of POST /selections, JSON or multipart, without validating its content."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from tempfile import SpooledTemporaryFile
 from typing import Annotated
 
 from fastapi import Depends, Header, Request
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from app.errors import BadRequest, Unprocessable
+from app.selections.admission import Admission
 from app.selections.idempotency import check_key
 from app.selections.schemas import MAX_COLUMN_CHARACTERS
+from app.selections.service import Services
 from app.selections.submissions import FormSubmission, JsonSubmission, RawSubmission
-from app.web.problems import point
+from app.web.problems import ErrorItem, point
 from app.web.request_body import JSON, check_media_type
 
 _FORM = "multipart/form-data"
 _MAX_SPEC_BYTES = 2**20
 _COLUMNS = ("text_column", "label_column")
 _PARTS = frozenset({"dataset", "test", "spec", *_COLUMNS})
+_CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
 
 
 async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
-    """Read a submission. Files are spooled to disk and deleted after the response.
+    """Read a submission, and wait for a place to work on it. Files are spooled to disk and deleted at the end.
 
     Raises:
+        Busy: too many submissions are read or wait.
         UnsupportedMediaType: the body is neither JSON nor a form, or it is compressed.
         BadRequest: the form is malformed or incomplete.
         Unprocessable: a part of the form is missing, repeated or unknown.
@@ -31,23 +38,63 @@ async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
     media_type = check_media_type(
         request, JSON, _FORM, send=f"a form ({_FORM}: dataset, spec and optionally test) or {JSON}"
     )
-    if media_type == JSON:
-        yield JsonSubmission(await request.body())
-    else:
-        form = await _parse_form(request)
-        try:
-            yield await _read_form(form)
-        finally:
-            await form.close()
+    admission: Admission = request.app.state.admission
+    with admission.admit():
+        reading = _read_json(request) if media_type == JSON else _read_files(request)
+        async with reading as submission, admission.take_place():
+            yield submission
+
+
+@asynccontextmanager
+async def _read_json(request: Request) -> AsyncIterator[JsonSubmission]:
+    services: Services = request.app.state.services
+    yield JsonSubmission(await request.body(), services.settings.max_rows)
+
+
+@asynccontextmanager
+async def _read_files(request: Request) -> AsyncIterator[FormSubmission]:
+    form = await _parse_form(request)
+    try:
+        yield await _read_form(form)
+    finally:
+        await form.close()
 
 
 class _WholeFormParser(MultiPartParser):
-    """Refuses an incomplete form. Starlette would drop the incomplete file and continue."""
+    """Reads a form in UTF-8, spools its files to the folder of the settings, and refuses an incomplete form.
+
+    Starlette would drop the incomplete file and continue, and spool to the system's folder. It would decode parts by
+    the codec that the client names, and some codecs of Python take quadratic time or raise errors that Starlette does
+    not expect.
+
+    Raises:
+        BadRequest: the form has another charset, holds bytes that are not UTF-8, or is incomplete.
+    """
 
     def __init__(self, request: Request) -> None:
+        _check_charset(request)
         chunks = self._read_to_the_end(request)
         super().__init__(request.headers, chunks, max_files=3, max_fields=5, max_part_size=_MAX_SPEC_BYTES)
         self._has_ended = False
+        services: Services = request.app.state.services
+        folder = services.settings.spool_dir
+        self._spool_dir = None if folder is None else str(folder)
+
+    def on_headers_finished(self) -> None:
+        super().on_headers_finished()
+        if self._current_part.file is not None:
+            # The file has no name, so that nothing of it stays when the process is killed.
+            file = SpooledTemporaryFile(max_size=self.spool_max_size, dir=self._spool_dir)  # noqa: SIM115
+            self._files_to_close_on_error.pop().close()
+            self._files_to_close_on_error.append(file)
+            self._current_part.file.file = file  # type: ignore[assignment]
+
+    def on_part_end(self) -> None:
+        part = self._current_part
+        if part.file is None:
+            self.items.append((part.field_name, _decode(part.field_name, part.data)))
+        else:
+            super().on_part_end()
 
     def on_end(self) -> None:
         self._has_ended = True
@@ -57,6 +104,25 @@ class _WholeFormParser(MultiPartParser):
             yield chunk
         if not self._has_ended:
             raise BadRequest("the form ends before its last boundary; send the complete form")
+
+
+def _check_charset(request: Request) -> None:
+    _, parameters = parse_options_header(request.headers["Content-Type"])
+    charset = parameters.get(b"charset", b"utf-8").decode("latin-1").strip().lower()
+    if charset not in _CHARSETS:
+        raise BadRequest(
+            "the charset of a form must be UTF-8; write the parts in UTF-8, and leave `charset` out of the header "
+            "Content-Type or set it to utf-8"
+        )
+
+
+def _decode(name: str, data: bytearray) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        detail = f"the part is not UTF-8 (byte {error.start}); write it in UTF-8"
+        errors: list[ErrorItem] = [{"detail": detail, "pointer": point(name)}] if name in _PARTS else []
+        raise BadRequest(detail, errors=errors) from error
 
 
 async def _parse_form(request: Request) -> FormData:
@@ -121,5 +187,7 @@ def read_key(
     return None if idempotency_key is None else check_key(idempotency_key)
 
 
-SubmissionDep = Annotated[RawSubmission, Depends(read_submission)]
+SubmissionDep = Annotated[RawSubmission, Depends(read_submission, scope="function")]
+"""Ends before the response is sent, so that a client that reads slowly holds no place."""
+
 KeyDep = Annotated[str | None, Depends(read_key)]

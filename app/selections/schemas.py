@@ -123,7 +123,10 @@ class SubmissionBody(Incoming):
     other_names: ClassVar = {"dataset": "examples", "rows": "examples", "test": "test_examples"}
 
     spec: SelectionSpec
-    examples: list[Any] | None = Field(default=None, description='Dataset rows: objects with "text" and "label".')
+    examples: list[Any] | None = Field(
+        default=None,
+        description='Dataset rows: objects with "text" and "label". A large dataset is sent as a file, in a form.',
+    )
     test_examples: list[Any] | None = Field(
         default=None, description="Test rows for the report; null to hold out a share of the dataset."
     )

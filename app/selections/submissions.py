@@ -2,21 +2,18 @@
 
 import hashlib
 import json
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import IO, TypeVar
+from functools import cached_property
+from typing import IO, Any, TypeVar
 
-from app.errors import UnknownModelName
+from app.errors import ContentTooLarge, UnknownModelName
 from app.selections.ceilings import bound_budget, list_excesses
 from app.selections.refusals import as_problem, invalid_inputs
 from app.selections.schemas import SelectionSpec, SubmissionBody
 from app.selections.spec import StoredSpec
 from app.settings import Settings
-from app.web.strict_json import parse_json
+from app.web.strict_json import count_containers, parse_json
 from app.web.validation import read_model
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import Faults, InvalidInput
@@ -28,6 +25,8 @@ from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Template, Verbalizer
 from lens_engine.types import Example
 
+_MAX_OTHER_CONTAINERS = 1000
+"""Largest number of objects and lists of a JSON body besides two for each row."""
 _Built = TypeVar("_Built")
 
 
@@ -83,25 +82,44 @@ class CheckedSpec:
         return check_fit(ValidSubmission(stored, self.name, dataset, test, is_inline, columns, warnings))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JsonSubmission:
-    """A JSON body as received."""
+    """A JSON body as received. `max_rows` bounds what is built of it."""
 
     raw: bytes
+    max_rows: int
+
+    @cached_property
+    def _parsed(self) -> Any:
+        """The value of the JSON, parsed once.
+
+        Raises:
+            BadRequest, Unprocessable: as `parse_json`.
+            ContentTooLarge: the body has far more objects and lists than a dataset and its test rows can have.
+        """
+        # A small object takes 24 times its JSON in memory, so the objects are counted before they are built.
+        most = 2 * self.max_rows + _MAX_OTHER_CONTAINERS
+        if count_containers(self.raw) > most:
+            raise ContentTooLarge(
+                f"the JSON has more than {most:,} objects and lists; send a larger dataset as a file, in a form "
+                "(multipart/form-data)"
+            )
+        return parse_json(self.raw)
 
     def digest(self) -> str:
         """SHA-256 of the canonical JSON."""
-        canonical = json.dumps(parse_json(self.raw), sort_keys=True, separators=(",", ":"))
+        canonical = json.dumps(self._parsed, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def validate(self, settings: Settings, find_dataset: FindDataset) -> ValidSubmission:
         """Parse and check the spec and the rows.
 
         Raises:
+            BadRequest, ContentTooLarge: the body is not JSON, or has too many objects.
             Unprocessable: the body has another form, or names an unknown model or dataset.
             RefusedInput: the engine or the parser refuses the spec or the rows.
         """
-        body = read_model(SubmissionBody, parse_json(self.raw))
+        body = read_model(SubmissionBody, self._parsed)
         spec = check_spec(body.spec, settings)
         limits = parsing_limits(settings)
         faults = Faults()
@@ -123,7 +141,7 @@ class JsonSubmission:
         return spec.submit(dataset, test, body.columns, is_inline=body.examples is not None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FormSubmission:
     """A multipart body: the spec as JSON, one or two spooled files, and the names of their columns."""
 
@@ -132,9 +150,14 @@ class FormSubmission:
     test: IO[bytes] | None
     columns: Mapping[str, str] = field(default_factory=dict)  #: `text_column` and `label_column`, if given
 
+    @cached_property
+    def _spec(self) -> Any:
+        """The value of the spec's JSON, parsed once. Raises the same errors as `parse_json`."""
+        return parse_json(self.raw_spec, "spec")
+
     def digest(self) -> str:
         """SHA-256 of the canonical spec, the bytes of the files and the names of the columns."""
-        spec = json.dumps(parse_json(self.raw_spec, "spec"), sort_keys=True, separators=(",", ":"))
+        spec = json.dumps(self._spec, sort_keys=True, separators=(",", ":"))
         parts = [hashlib.sha256(spec.encode()).hexdigest()]
         parts += [_file_digest(file) for file in (self.dataset, self.test) if file is not None]
         if self.columns:
@@ -143,7 +166,7 @@ class FormSubmission:
 
     def validate(self, settings: Settings, find_dataset: FindDataset) -> ValidSubmission:  # noqa: ARG002
         """Parse and check the spec and the files. Raises the same errors as `JsonSubmission.validate`."""
-        body = read_model(SelectionSpec, parse_json(self.raw_spec, "spec"), "spec")
+        body = read_model(SelectionSpec, self._spec, "spec")
         spec = check_spec(body, settings)
         faults = Faults()
         dataset: ParsedDataset | None = None
@@ -228,19 +251,11 @@ def _collect(found: list[InvalidInput], build: Callable[[], _Built]) -> _Built |
 
 
 def _parse_file(file: IO[bytes], settings: Settings, name: str, columns: Mapping[str, str]) -> ParsedDataset:
-    with _on_disk(file, settings) as path:
-        return parse_dataset(path, parsing_limits(settings), field=name, **columns)
-
-
-@contextmanager
-def _on_disk(file: IO[bytes], settings: Settings) -> Iterator[Path]:
-    """Copy the upload to a temporary file that exists until the block ends."""
-    with tempfile.TemporaryDirectory(prefix="lens-upload-", dir=settings.spool_dir) as folder:
-        path = Path(folder, "upload")
-        file.seek(0)
-        with path.open("wb") as copy:
-            shutil.copyfileobj(file, copy)
-        yield path
+    descriptor = file.fileno()  # moves a small upload from memory to disk
+    file.flush()
+    with open(descriptor, "rb", closefd=False) as reader:
+        reader.seek(0)
+        return parse_dataset(reader, parsing_limits(settings), field=name, **columns)
 
 
 def _file_digest(file: IO[bytes]) -> str:

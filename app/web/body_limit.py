@@ -3,6 +3,8 @@
 FastAPI's `max_body_size` is not used because it answers a declared length in plain text.
 """
 
+from dataclasses import dataclass
+
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -10,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.errors import ContentTooLarge
 from app.settings import Settings
 from app.web.error_handlers import problem_response
+from app.web.request_body import JSON, media_type_of
 
 
 class BodyLimitMiddleware:
@@ -23,33 +26,49 @@ class BodyLimitMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        limit = self._limit(scope)
-        declared = Headers(scope=scope).get("Content-Length", "")
-        if declared.isdecimal() and int(declared[:20]) > limit:
-            await problem_response(scope, _too_large(limit), self._settings)(scope, receive, send)
+        headers = Headers(scope=scope)
+        limit = self._limit(scope, headers)
+        declared = headers.get("Content-Length", "")
+        if declared.isdecimal() and int(declared[:20]) > limit.num_bytes:
+            await problem_response(scope, limit.refusal, self._settings)(scope, receive, send)
             return
         await self._app(scope, _counting(receive, limit), send)
 
-    def _limit(self, scope: Scope) -> int:
-        is_upload = scope["method"] == "POST" and scope["path"].rstrip("/") == "/selections"
-        return self._settings.max_upload_bytes if is_upload else self._settings.max_body_bytes
+    def _limit(self, scope: Scope, headers: Headers) -> "_Limit":
+        if scope["method"] != "POST" or scope["path"].rstrip("/") != "/selections":
+            return _Limit(self._settings.max_body_bytes)
+        upload, whole = self._settings.max_upload_bytes, self._settings.max_json_bytes
+        if media_type_of(headers) == JSON and whole < upload:
+            return _Limit(
+                whole, f"; send a larger dataset as a file, in a form (multipart/form-data) of up to {upload} bytes"
+            )
+        return _Limit(upload)
 
 
-def _counting(receive: Receive, limit: int) -> Receive:
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """Largest size of a body, and how a client can send more."""
+
+    num_bytes: int
+    advice: str = ""
+
+    @property
+    def refusal(self) -> ContentTooLarge:
+        detail = f"the request body has more than {self.num_bytes} bytes{self.advice}"
+        return ContentTooLarge(detail, headers={"Connection": "close"})
+
+
+def _counting(receive: Receive, limit: _Limit) -> Receive:
     received = 0
 
     async def receive_within_limit() -> Message:
         nonlocal received
         message = await receive()
         received += len(message.get("body", b""))
-        if received > limit:
-            error = _too_large(limit)
+        if received > limit.num_bytes:
+            error = limit.refusal
             # FastAPI turns any other exception raised while it reads a body into a 400.
             raise HTTPException(error.status, error.detail, error.headers)
         return message
 
     return receive_within_limit
-
-
-def _too_large(limit: int) -> ContentTooLarge:
-    return ContentTooLarge(f"the request body has more than {limit} bytes", headers={"Connection": "close"})

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from fastapi import Request
+from starlette.datastructures import Headers
 
 from app.errors import UnsupportedMediaType
 from app.web.strict_json import read_json
@@ -11,6 +12,11 @@ from app.web.validation import Incoming, read_model
 
 JSON = "application/json"
 _Body = TypeVar("_Body", bound=Incoming)
+
+
+def media_type_of(headers: Headers) -> str:
+    """Return the media type of a body, without its parameters; "" if there is none."""
+    return headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
 
 def check_media_type(request: Request, *accepted: str, send: str) -> str:
@@ -21,7 +27,7 @@ def check_media_type(request: Request, *accepted: str, send: str) -> str:
     """
     if request.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise UnsupportedMediaType("compressed bodies are not supported; send the body uncompressed")
-    found = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    found = media_type_of(request.headers)
     if found in accepted:
         return found
     fault = "the header Content-Type is missing" if not found else "the media type of the body is not supported"

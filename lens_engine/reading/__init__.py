@@ -10,7 +10,9 @@ text_collector   takes texts alone, keeps every row, the bad ones with what is w
 strict_json      JSON that every reader understands in the same way
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from io import BufferedReader
 from pathlib import Path
 
@@ -55,7 +57,7 @@ _READERS: dict[FileFormat, Callable[[BufferedReader, RowSink], None]] = {
 
 
 def parse_dataset(
-    path: Path,
+    source: Path | BufferedReader,
     limits: ParsingLimits,
     *,
     field: str = "dataset",
@@ -67,6 +69,7 @@ def parse_dataset(
     The call blocks while it reads; an event loop should call it in a thread.
 
     Args:
+        source: the path of the file, or the file, open for reading from its beginning; it stays open.
         field: name of the dataset in error messages.
         text_column: name of the column of texts.
         label_column: name of the column of labels.
@@ -76,7 +79,7 @@ def parse_dataset(
             another error.
     """
     rows = RowCollector(limits, field, LabelledColumns.of(text_column, label_column))
-    return rows.finish(_read(path, rows))
+    return rows.finish(_read(source, rows))
 
 
 def read_texts(path: Path, limits: ParsingLimits, *, column: str = TEXT, field: str = "texts") -> tuple[TextRow, ...]:
@@ -137,18 +140,17 @@ def parse_inline(
     return rows.finish("inline")
 
 
-def _read(path: Path, rows: RowSink) -> FileFormat:
+def _read(source: Path | BufferedReader, rows: RowSink) -> FileFormat:
     """Give the sink every row of the file."""
-    with path.open("rb") as file:
-        _check_size(path, rows.limits, rows.field)
+    with source.open("rb") if isinstance(source, Path) else nullcontext(source) as file:
+        _check_size(os.fstat(file.fileno()).st_size, rows.limits, rows.field)
         file_format = detect_format(file.read(NUM_SNIFFED_BYTES), rows.field)
         file.seek(0)
         _READERS[file_format](file, rows)
     return file_format
 
 
-def _check_size(path: Path, limits: ParsingLimits, field: str) -> None:
-    num_bytes = path.stat().st_size
+def _check_size(num_bytes: int, limits: ParsingLimits, field: str) -> None:
     if num_bytes > limits.max_bytes:
         raise DatasetTooLarge(
             f"the file has {num_bytes:,} bytes, more than {limits.max_bytes:,}; send a sample of it", field=field

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from lens_engine.task.unicode_form import MAX_MARKS, has_long_run
+
 MAX_SHOWN = 10
 """Largest number of names or rows in one message."""
 
@@ -23,13 +25,15 @@ def is_blank(value: str | None) -> bool:
 
 
 def find_fault(value: str, max_characters: int) -> str | None:
-    """Why a value cannot be stored, as a sentence without its subject (the column); None if it can be stored."""
+    """Why a value cannot be used, as a sentence without its subject (the column); None if it can be used."""
     if len(value) > max_characters:
         return f"is longer than {max_characters:,} characters; shorten it"
     if _NUL.search(value):
         return "holds a NUL character (U+0000); remove it, or save the file as UTF-8 if it is UTF-16"
     if _SURROGATE.search(value):
         return "holds half of a surrogate pair (U+D800 to U+DFFF), which is no character; remove it"
+    if has_long_run(value):
+        return f"has more than {MAX_MARKS} combining marks (accents) in a row, which no script needs; remove them"
     return None
 
 

@@ -1,11 +1,11 @@
 """Cleaning of examples: afterwards every text occurs once and has one label."""
 
-import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidDataset
+from lens_engine.task.unicode_form import canonical_form
 from lens_engine.task.wording import show_count
 from lens_engine.types import Example
 
@@ -16,31 +16,41 @@ _MAX_LISTED = 10
 class CleanExamples:
     """The examples that are left of an upload, and what was removed."""
 
-    examples: list[Example]
+    by_text: dict[str, Example]  #: by the text in the form in which texts are compared, in the order of the upload
     duplicates: list[Example]  #: rows with the text of an earlier row
     conflicts: list[Example]  #: the first row of each text that has more than one label
+
+    @property
+    def examples(self) -> list[Example]:
+        return list(self.by_text.values())
+
+    def without_texts(self, texts: Container[str]) -> "CleanExamples":
+        """The same without these keys of `by_text`."""
+        return replace(self, by_text={text: one for text, one in self.by_text.items() if text not in texts})
+
+    def without_labels(self, labels: Container[str]) -> "CleanExamples":
+        """The same without the examples of these labels."""
+        return replace(self, by_text={text: one for text, one in self.by_text.items() if one.label not in labels})
 
 
 def clean_examples(examples: Sequence[Example]) -> CleanExamples:
     """Remove repeated texts (the first stays), and remove every text that has more than one label."""
+    texts = [canonical_form(example.text).strip() for example in examples]
     labels_of: dict[str, set[str]] = {}
-    for example in examples:
-        labels_of.setdefault(_text_key(example), set()).add(example.label)
-    kept, duplicates, conflicts = list[Example](), list[Example](), list[Example]()
+    for text, example in zip(texts, examples, strict=True):
+        labels_of.setdefault(text, set()).add(example.label)
+    kept, duplicates, conflicts = dict[str, Example](), list[Example](), list[Example]()
     seen = set[str]()
-    for example in examples:
-        key = _text_key(example)
-        is_first, is_clear = key not in seen, len(labels_of[key]) == 1
-        seen.add(key)
-        if is_clear:
-            (kept if is_first else duplicates).append(example)
+    for text, example in zip(texts, examples, strict=True):
+        is_first, is_clear = text not in seen, len(labels_of[text]) == 1
+        seen.add(text)
+        if is_clear and is_first:
+            kept[text] = example
+        elif is_clear:
+            duplicates.append(example)
         elif is_first:
             conflicts.append(example)
     return CleanExamples(kept, duplicates, conflicts)
-
-
-def _text_key(example: Example) -> str:
-    return unicodedata.normalize("NFC", example.text).strip()
 
 
 def drop_leaks(
@@ -51,8 +61,7 @@ def drop_leaks(
     Raises:
         InvalidDataset: a text is in both, and `splits.leaked_rows` is "reject".
     """
-    test_keys = {_text_key(example) for example in test.examples}
-    leaked = [example for example in train.examples if _text_key(example) in test_keys]
+    leaked = [example for text, example in train.by_text.items() if text in test.by_text]
     if leaked and config.splits.leaked_rows == "reject":
         raise InvalidDataset(
             f"{show_count(len(leaked), 'text')} of the dataset {'is' if len(leaked) == 1 else 'are'} in the test rows "
@@ -61,8 +70,7 @@ def drop_leaks(
             field="dataset.text",
             row=leaked[0].row,
         )
-    kept = [example for example in train.examples if _text_key(example) not in test_keys]
-    return CleanExamples(kept, train.duplicates, train.conflicts), leaked
+    return train.without_texts(test.by_text), leaked
 
 
 def list_rows(rows: Sequence[Example], *, lines: bool) -> str:

@@ -14,7 +14,7 @@ split_warnings   tells what was left out, and which splits are small
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -84,9 +84,7 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     leaked = list[Example]()
     if problem.test is not None:
         train, leaked = drop_leaks(train, test, config)
-    train, test = (
-        replace(rows, examples=[one for one in rows.examples if one.label not in strangers]) for rows in (train, test)
-    )
+    train, test = train.without_labels(strangers), test.without_labels(strangers)
     served = serve_labels(
         problem.task,
         Supply(problem.examples, train.examples),

@@ -1,9 +1,10 @@
 """Labels that differ only in case, spaces or Unicode form."""
 
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+
+from lens_engine.task.unicode_form import canonical_form
 
 _WAYS = ("case", "spaces", "Unicode form")
 _OPTIONS = {"case": "casefold", "spaces": "strip", "Unicode form": "strip"}
@@ -72,9 +73,9 @@ def fold_labels(labels: Iterable[str]) -> dict[str, str]:
 
 def _form(label: str, ways: set[str]) -> str:
     if "Unicode form" in ways:
-        label = unicodedata.normalize("NFC", label)
+        label = canonical_form(label)
     if "case" in ways:
         label = label.casefold()
         if "Unicode form" in ways:  # a folded label may lose its form
-            label = unicodedata.normalize("NFC", label)
+            label = canonical_form(label)
     return " ".join(label.split()) if "spaces" in ways else label

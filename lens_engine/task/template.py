@@ -7,7 +7,6 @@ words with a leading space. So the template never adds a space at the end of a q
 """
 
 import string
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import numpy as np
 from lens_engine.errors import InvalidDataset, InvalidTemplate, InvalidVerbalizer
 from lens_engine.task.defaults import DEFAULT_SEPARATOR, DEFAULT_TEMPLATE, word_of_label
 from lens_engine.task.label_forms import advise_options, compare_labels, fold_label
+from lens_engine.task.unicode_form import MAX_MARKS, canonical_form, has_long_run
 from lens_engine.task.wording import show_label
 from lens_engine.types import Example, IndexArray, Permutation
 
@@ -69,7 +69,8 @@ class Verbalizer:
     """One label word (one or more tokens) for each label; `words` gives the order of the labels.
 
     Raises:
-        InvalidVerbalizer: fewer than two labels, an empty word, or one word for two labels.
+        InvalidVerbalizer: fewer than two labels, an empty word, one word for two labels, or a label or word with more
+            than 30 combining marks in a row.
     """
 
     words: Mapping[str, str]
@@ -85,7 +86,8 @@ class Verbalizer:
                 raise InvalidVerbalizer(
                     f"label {label!r} has an empty label word; give it a word", field=f"verbalizer.{label}"
                 )
-            key = unicodedata.normalize("NFC", word)
+            _refuse_long_runs(label, word)
+            key = canonical_form(word)
             if key in seen:
                 raise _shared_word(seen[key], label, word)
             seen[key] = label
@@ -196,6 +198,16 @@ class Task:
     def render_prompt(self, demonstrations: Sequence[Example], text: str) -> str:
         """The prompt for `text`, up to the label word: byte for byte the string that a selection scores."""
         return "".join(self.render_prefix(demonstrations)) + self.render_query(text)
+
+
+def _refuse_long_runs(label: str, word: str) -> None:
+    for kind, value in (("label", label), ("label word", word)):
+        if has_long_run(value):
+            raise InvalidVerbalizer(
+                f"the {kind} {show_label(value)} has more than {MAX_MARKS} combining marks (accents) in a row; remove "
+                "the marks that are not part of a word",
+                field=f"verbalizer.{label}",
+            )
 
 
 def _shared_word(label: str, other: str, word: str) -> InvalidVerbalizer:

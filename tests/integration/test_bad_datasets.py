@@ -47,6 +47,13 @@ BAD_ROWS: list[tuple[str, Row, str, str]] = [
     ("NUL in the text", (f"{CANARY}\x00", "positive"), "text", "csv jsonl parquet"),
     ("NUL in the label", (CANARY, "posi\x00tive"), "label", "csv parquet"),
     ("half a surrogate pair", (f"{CANARY}\ud800", "positive"), "text", "jsonl"),
+    (
+        "31 accents on a letter of the text",
+        (f"{CANARY}" + "\u0301" * 31, "positive"),
+        "text",
+        "csv jsonl parquet inline",
+    ),
+    ("31 accents on a letter of the label", (CANARY, "positive" + "\u0301" * 31), "label", "csv inline"),
     ("text too long", (CANARY * 2_000, "positive"), "text", "csv parquet inline"),
     ("label too long", (CANARY, "x" * 201), "label", "jsonl inline"),
     ("label without a label word", (CANARY, "mixed"), "label", "csv parquet"),

@@ -1,6 +1,7 @@
 """Bodies that are no submission at all: broken forms, and anything that chance comes up with."""
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -81,6 +82,96 @@ def test_form_too_large_for_memory_and_cap_is_refused(
     response = intake.client.post("/selections", content=chunks, headers=headers)
 
     intake.assert_refused(response, Refusal("content-too-large", (), 413))
+
+
+def plain(name: bytes, content: bytes, header: bytes = b"") -> bytes:
+    return part(b'Content-Disposition: form-data; name="' + name + b'"' + header, content)
+
+
+FOREIGN_CHARSETS = [
+    "punycode",
+    '"punycode"',
+    "PUNYCODE",
+    "undefined",
+    "utf-7",
+    "utf-16",
+    "utf-8-sig",
+    "idna",
+    "rot13",
+    "latin-1",
+    "x-no-such-codec",
+    "utf-8; charset=punycode",
+    "",
+]
+
+
+@pytest.mark.parametrize("charset", FOREIGN_CHARSETS)
+def test_form_in_another_charset_is_refused(intake: Intake, charset: str) -> None:
+    headers = {"Content-Type": f"multipart/form-data; boundary=edge; charset={charset}"}
+    response = intake.client.post("/selections", content=GOOD_PARTS + b"--edge--", headers=headers)
+
+    body = intake.assert_refused(response, UNREADABLE)
+    assert "write the parts in UTF-8" in body["detail"]
+
+
+def test_form_in_a_slow_charset_is_refused_at_once(intake: Intake) -> None:
+    """The codec takes half a minute for this part."""
+    headers = {"Content-Type": "multipart/form-data; boundary=edge; charset=punycode"}
+    content = plain(b"spec", b"b" * 300_000) + b"--edge--"
+    started = time.process_time()
+    intake.assert_refused(intake.client.post("/selections", content=content, headers=headers), UNREADABLE)
+
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "UTF-8", '"utf-8"', "us-ascii", "punycode; charset=utf-8"])
+def test_form_in_utf8_is_read(intake: Intake, charset: str) -> None:
+    spec = json.dumps(make_spec(name="prüfung"), ensure_ascii=False).encode()
+    headers = {"Content-Type": f"multipart/form-data; boundary=edge; charset={charset}"}
+    content = named(b"dataset", CSV) + plain(b"spec", spec) + b"--edge--"
+    response = intake.client.post("/selections", content=content, headers=headers)
+
+    assert response.status_code == 202, response.text
+    assert response.json()["name"] == "prüfung"
+
+
+PART_HEADERS = [
+    b"\r\nContent-Type: application/json; charset=punycode",
+    b"\r\nContent-Transfer-Encoding: quoted-printable",
+    b"; name*=punycode''dataset",
+    b"; filename*=undefined''spec",
+]
+
+
+@pytest.mark.parametrize("header", PART_HEADERS)
+def test_charset_in_the_header_of_a_part_is_not_used(intake: Intake, header: bytes) -> None:
+    spec = json.dumps(make_spec(name="prüfung"), ensure_ascii=False).encode()
+    headers = {"Content-Type": "multipart/form-data; boundary=edge"}
+    content = named(b"dataset", CSV) + plain(b"spec", spec, header) + b"--edge--"
+    response = intake.client.post("/selections", content=content, headers=headers)
+
+    assert response.status_code == 202, response.text
+    assert response.json()["name"] == "prüfung"
+
+
+def test_file_name_of_any_bytes_is_not_used(intake: Intake) -> None:
+    header = b'Content-Disposition: form-data; name="dataset"; filename="\xff\xfe"; filename*=punycode\'\'bb'
+    headers = {"Content-Type": "multipart/form-data; boundary=edge"}
+    content = part(header, CSV) + named(b"spec", SPEC) + b"--edge--"
+
+    assert intake.client.post("/selections", content=content, headers=headers).status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("name", "pointers"), [(b"spec", ("/spec",)), (b"text_column", ("/text_column",)), (b"other", ())]
+)
+def test_part_that_is_not_utf8_is_refused_with_its_byte(intake: Intake, name: bytes, pointers: tuple[str, ...]) -> None:
+    headers = {"Content-Type": "multipart/form-data; boundary=edge"}
+    content = GOOD_PARTS + plain(name, b"pr\xfcfung") + b"--edge--"
+    response = intake.client.post("/selections", content=content, headers=headers)
+
+    body = intake.assert_refused(response, Refusal("bad-request", pointers, 400))
+    assert "is not UTF-8 (byte 2)" in body["detail"]
 
 
 values = st.recursive(

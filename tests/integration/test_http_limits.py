@@ -17,7 +17,7 @@ from app.database import Database, create_database
 from app.main import create_app
 from app.schema import own_revisions, upgrade_schema
 from app.settings import Settings
-from tests.integration.samples import make_csv, make_submission, problem_of
+from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 
 
 def in_chunks(content: bytes) -> Iterator[bytes]:
@@ -45,6 +45,31 @@ def test_body_of_exactly_the_cap_is_read(make_client: Callable[..., TestClient],
     headers = {"Content-Type": "application/json"}
     response = client.post("/selections", content=in_chunks(content) if chunked else content, headers=headers)
     assert response.status_code == 202
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_json_over_its_own_cap_is_to_be_sent_as_a_file(make_client: Callable[..., TestClient], chunked: bool) -> None:
+    content = json.dumps(make_submission()).encode()
+    client = make_client(max_json_bytes=len(content) - 1)
+    headers = {"Content-Type": "Application/JSON; charset=utf-8"}
+    response = client.post("/selections", content=in_chunks(content) if chunked else content, headers=headers)
+    body = problem_of(response, 413, "content-too-large")
+    assert "send a larger dataset as a file, in a form (multipart/form-data) of up to 52428800 bytes" in body["detail"]
+    rows = make_csv() + b"\n" + b"\n".join(b"a further text %d,positive" % number for number in range(1000))
+    form = client.post("/selections", files={"dataset": rows}, data={"spec": json.dumps(make_spec())})
+    assert form.status_code == 202
+
+
+@pytest.mark.parametrize("unit", [b"[]", b'{"a":1}'])
+def test_json_of_far_too_many_small_values_is_refused_before_it_is_built(
+    make_client: Callable[..., TestClient], unit: bytes
+) -> None:
+    client = make_client(max_rows=1000)
+    spec = json.dumps(make_spec()).encode()
+    content = b'{"spec": %b, "examples": [%b]}' % (spec, b",".join([unit] * 3001))
+    response = client.post("/selections", content=content, headers={"Content-Type": "application/json"})
+    body = problem_of(response, 413, "content-too-large")
+    assert "more than 3,000 objects and lists; send a larger dataset as a file" in body["detail"]
 
 
 def test_form_over_the_cap_is_too_large(make_client: Callable[..., TestClient], settings: Settings) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -92,7 +93,7 @@ def test_answer_outlives_its_selection(client: TestClient) -> None:
 
 
 def test_request_in_flight_is_a_conflict(client: TestClient, database: Database) -> None:
-    digest = JsonSubmission(json.dumps(make_submission()).encode()).digest()
+    digest = JsonSubmission(json.dumps(make_submission()).encode(), max_rows=100).digest()
     with database.session_scope() as session:
         hold_key(session, RequestKey("local", "key-1", digest))
         response = post(client, "key-1")
@@ -101,7 +102,8 @@ def test_request_in_flight_is_a_conflict(client: TestClient, database: Database)
     assert post(client, "key-1").status_code == 202
 
 
-def test_simultaneous_requests_make_one_selection(client: TestClient, database: Database) -> None:
+def test_simultaneous_requests_make_one_selection(make_client: Callable[..., TestClient], database: Database) -> None:
+    client = make_client(max_submissions=8)  # no request waits, because the test client gives each its own event loop
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda number: post(client, f"key-{number % 3}"), range(24)))
     accepted = [answer for answer in answers if answer.status_code == 202]

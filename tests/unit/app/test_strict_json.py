@@ -1,6 +1,7 @@
 """JSON that is taken, and JSON that is not."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import AppError, BadRequest, Unprocessable
-from app.web.strict_json import parse_json
+from app.web.strict_json import count_containers, parse_json
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
 VALUES = st.recursive(
@@ -57,3 +58,28 @@ def test_text_that_cannot_be_stored_is_refused_with_its_place(raw: str, pointer:
 
 def test_whole_surrogate_pair_is_one_character() -> None:
     assert parse_json('"\\ud83c\\udfac"') == "🎬"
+
+
+def test_deep_json_costs_no_more_than_flat_json() -> None:
+    numbers = ",".join(["1"] * 500_000)
+    started = time.process_time()
+    parse_json("[" * 900 + numbers + "]" * 900)
+    assert time.process_time() - started < 2
+
+
+def number_of_containers(value: Any) -> int:
+    if isinstance(value, list | dict):
+        return 1 + sum(map(number_of_containers, value.values() if isinstance(value, dict) else value))
+    return 0
+
+
+@given(VALUES | st.recursive(st.sampled_from(['"[', "{\\", '\\"{']), lambda inner: st.lists(inner, max_size=4)))
+def test_objects_and_lists_are_counted_outside_strings(value: Any) -> None:
+    assert count_containers(json.dumps(value, ensure_ascii=False).encode()) == number_of_containers(value)
+
+
+@pytest.mark.parametrize("raw", [b'"\\' + b'"\\' * 1_000_000, b'"' * 2_000_001, b"\\" * 2_000_000, b'"['])
+def test_objects_in_broken_json_are_counted_in_linear_time(raw: bytes) -> None:
+    started = time.process_time()
+    assert count_containers(raw) == 0
+    assert time.process_time() - started < 2

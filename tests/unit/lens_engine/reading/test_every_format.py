@@ -1,9 +1,19 @@
 """Rules that hold whatever the rows are written in."""
 
-import pytest
-from dataset_uploads import FORMATS, Row, Uploads, to_mappings
+from pathlib import Path
 
-from lens_engine.reading import BadRows, DatasetEmpty, DatasetTooLarge, InvalidDataset, ParsingLimits, parse_inline
+import pytest
+from dataset_uploads import FORMATS, WRITERS, Row, Uploads, to_mappings
+
+from lens_engine.reading import (
+    BadRows,
+    DatasetEmpty,
+    DatasetTooLarge,
+    InvalidDataset,
+    ParsingLimits,
+    parse_dataset,
+    parse_inline,
+)
 from lens_engine.types import Example
 
 GOOD: list[Row] = [("works well", "good"), ("fell apart", "bad")]
@@ -50,6 +60,20 @@ def test_other_rows_have_another_digest(uploads: Uploads, other: list[Row]) -> N
     assert uploads.parse_rows(other, "csv").sha256 != uploads.parse_rows(GOOD, "csv").sha256
 
 
+@pytest.mark.parametrize("written_as", WRITERS)
+def test_open_file_is_read_as_its_path_and_stays_open(tmp_path: Path, written_as: str) -> None:
+    path = tmp_path / "upload"
+    path.write_bytes(WRITERS[written_as](GOOD))
+    limits = ParsingLimits(max_bytes=path.stat().st_size)
+
+    with path.open("rb") as file:
+        dataset = parse_dataset(file, limits)
+        assert not file.closed
+    assert dataset == parse_dataset(path, limits)
+    with path.open("rb") as file, pytest.raises(DatasetTooLarge):
+        parse_dataset(file, ParsingLimits(max_bytes=path.stat().st_size - 1))
+
+
 def test_odd_labels_stay_as_written(uploads: Uploads, written_as: str) -> None:
     dataset = uploads.parse_rows([("a text", label) for label in ODD_LABELS], written_as)
 
@@ -73,6 +97,8 @@ def test_odd_texts_stay_as_written(uploads: Uploads, written_as: str) -> None:
         (("a \x00 text", "good"), "text", "NUL"),
         (("a text", "go\x00od"), "label", "NUL"),
         (("x" * 20_001, "good"), "text", "20,000 characters"),
+        (("a" + "\u0301" * 31, "good"), "text", "more than 30 combining marks"),
+        (("a text", "o\u0323" + "\u0301" * 30), "label", "more than 30 combining marks"),
         (("a text", "x" * 201), "label", "200 characters"),
     ],
 )

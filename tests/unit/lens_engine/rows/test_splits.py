@@ -1,3 +1,4 @@
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -197,6 +198,22 @@ def test_texts_equal_after_normalisation_are_duplicates(
     rows = split_examples(Problem(task, [*examples, composed, decomposed]), make_config())
 
     assert rows.duplicates_dropped == 1
+
+
+def test_texts_that_are_slow_to_normalise_are_compared_as_they_stand(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    """Python normalises one of them in half a minute."""
+    slow = "a" + "\u0301" * 50_000 + "\u0323" * 50_000
+    more = [Example(500, slow, "positive"), Example(501, slow, "positive"), Example(502, slow[:-1], "positive")]
+    examples = [*make_examples({"negative": 120, "positive": 120}), *more]
+    test = make_examples({"negative": 20, "positive": 20}, stem="test")
+    started = time.process_time()
+
+    rows = split_examples(Problem(task, examples, test), make_config())
+
+    assert rows.duplicates_dropped == 1
+    assert time.process_time() - started < 5
 
 
 def test_text_with_two_labels_is_set_aside_and_named(

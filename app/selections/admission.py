@@ -1,0 +1,46 @@
+"""Admission of submissions: how many are worked on at the same time, and how many more are read or wait.
+
+Reading, validating and storing a dataset takes many times the memory of a poll. Without a bound, some uploads at once
+could take the memory of the whole machine.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from app.errors import Busy
+
+
+class Admission:
+    """Admits submissions to one process. All calls must come from its event loop."""
+
+    def __init__(self, num_places: int, num_waiting: int) -> None:
+        self._places = asyncio.Semaphore(num_places)
+        self._most = num_places + num_waiting
+        self._num_admitted = 0
+
+    @contextmanager
+    def admit(self) -> Iterator[None]:
+        """Admit one submission until the block ends. Enter the block before the body is read.
+
+        Raises:
+            Busy: as many submissions as allowed are admitted already.
+        """
+        if self._num_admitted >= self._most:
+            raise Busy(
+                "too many submissions arrive at once, and nothing of this one was read; repeat the request later"
+            )
+        self._num_admitted += 1
+        try:
+            yield
+        finally:
+            self._num_admitted -= 1
+
+    @asynccontextmanager
+    async def take_place(self) -> AsyncIterator[None]:
+        """Wait for a place to work on a submission, and hold it until the block ends.
+
+        Enter the block after the body was read, so that a slow client holds no place.
+        """
+        async with self._places:
+            yield

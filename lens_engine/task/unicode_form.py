@@ -1,0 +1,45 @@
+"""The Unicode form in which texts, labels and label words are compared.
+
+Normalising sorts each run of combining marks, and Python's sort takes quadratic time: a text of 20,000 marks takes more
+than a second, in which no other thread runs. So a longer run than Unicode's Stream-Safe Text Format allows (UAX #15,
+section 13) is never normalised. No script needs such a run.
+"""
+
+import re
+import unicodedata
+from functools import cache
+
+MAX_MARKS = 30
+"""Largest number of combining marks in a row."""
+
+_NUM_CODE_POINTS = 0x20000
+"""All combining marks are in the first two planes of Unicode."""
+_MARKS_BY_DECOMPOSITION = "\u0f73\u0f75\u0f81"
+"""Tibetan vowels that are no marks of their own, but decompose into marks."""
+
+
+def has_long_run(text: str) -> bool:
+    """Whether more than `MAX_MARKS` combining marks follow each other. Takes linear time."""
+    if text.isascii():
+        return False
+    maybe, surely = _long_runs()
+    return maybe.search(text) is not None and surely.search(text) is not None
+
+
+def canonical_form(text: str) -> str:
+    """The text in NFC; as it stands if it has a long run of combining marks. Takes linear time."""
+    return text if has_long_run(text) else unicodedata.normalize("NFC", text)
+
+
+@cache
+def _long_runs() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """A quick pattern, which takes every character of the second plane for a mark, and an exact one.
+
+    `re` looks up a character of the first plane in a table, but compares others with each entry of a class: the exact
+    pattern is 15 times as slow.
+    """
+    marks = "".join(filter(unicodedata.combining, map(chr, range(_NUM_CODE_POINTS)))) + _MARKS_BY_DECOMPOSITION
+    of_first_plane = "".join(mark for mark in marks if mark < "\U00010000")
+    quick, exact = f"[{of_first_plane}\U00010000-\U0001ffff]", f"[{marks}]"
+    # `re` finds a first character much faster than the first of a repetition.
+    return re.compile(f"{quick}{quick}{{{MAX_MARKS}}}"), re.compile(f"{exact}{exact}{{{MAX_MARKS}}}")

@@ -1,0 +1,127 @@
+"""A submission that is refused because others are in work, and requests that are not."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import httpx
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from app.settings import Settings
+from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
+
+BODY = json.dumps(make_submission()).encode()
+HEADERS = {"Content-Type": "application/json"}
+
+
+class Service:
+    """The app on the event loop of the test, so that requests overlap."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._app = create_app(settings)
+        self._transport = httpx.ASGITransport(self._app)
+
+    async def __aenter__(self) -> httpx.AsyncClient:
+        self._client = httpx.AsyncClient(transport=self._transport, base_url="http://lens.test", timeout=20)
+        return self._client
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._client.aclose()
+        self._app.state.services.queue.close()
+        self._app.state.services.database.dispose()
+
+
+class SlowBody:
+    """A submission that stops in the middle of its body until `end` is called."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._has_begun, self._may_end = asyncio.Event(), asyncio.Event()
+        self._response = asyncio.create_task(client.post("/selections", content=self._chunks(), headers=HEADERS))
+
+    async def begin(self) -> None:
+        await self._has_begun.wait()
+
+    async def end(self) -> httpx.Response:
+        self._may_end.set()
+        return await self._response
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        yield BODY[:100]
+        self._has_begun.set()
+        await self._may_end.wait()
+        yield BODY[100:]
+
+
+async def begin_slow_bodies(client: httpx.AsyncClient, number: int) -> list[SlowBody]:
+    bodies = [SlowBody(client) for _ in range(number)]
+    for body in bodies:
+        await body.begin()
+    return bodies
+
+
+def test_submission_too_many_is_busy_and_others_go_on(settings: Settings) -> None:
+    async def submit() -> None:
+        small = settings.model_copy(update={"max_submissions": 1, "max_waiting_submissions": 1})
+        async with Service(small) as client:
+            first, second = await begin_slow_bodies(client, 2)
+
+            refused = await client.post("/selections", content=BODY, headers=HEADERS)
+            problem = problem_of(refused, 503, "busy")
+            assert "nothing of this one was read" in problem["detail"]
+            assert refused.headers["retry-after"] == "5"
+            assert (await client.get("/selections")).json()["items"] == []
+
+            assert (await first.end()).status_code == 202
+            assert (await client.post("/selections", content=BODY, headers=HEADERS)).status_code == 202
+            assert (await second.end()).status_code == 202
+            assert len((await client.get("/selections")).json()["items"]) == 3
+
+    asyncio.run(submit())
+
+
+def test_client_that_sends_slowly_holds_no_place(settings: Settings) -> None:
+    async def submit() -> None:
+        small = settings.model_copy(update={"max_submissions": 1, "max_waiting_submissions": 2})
+        async with Service(small) as client:
+            (slow,) = await begin_slow_bodies(client, 1)
+            form: dict[str, Any] = {"files": {"dataset": make_csv()}, "data": {"spec": json.dumps(make_spec())}}
+
+            assert (await client.post("/selections", **form)).status_code == 202
+            assert (await slow.end()).status_code == 202
+
+    asyncio.run(submit())
+
+
+def test_all_that_may_wait_are_taken(settings: Settings) -> None:
+    async def submit() -> None:
+        small = settings.model_copy(update={"max_submissions": 2, "max_waiting_submissions": 6})
+        async with Service(small) as client:
+            posts = (client.post("/selections", content=BODY, headers=HEADERS) for _ in range(8))
+            assert [answer.status_code for answer in await asyncio.gather(*posts)] == [202] * 8
+
+    asyncio.run(submit())
+
+
+REFUSED: list[tuple[int, dict[str, Any]]] = [
+    (400, {"content": b"{", "headers": HEADERS}),
+    (400, {"content": b"--e", "headers": {"Content-Type": "multipart/form-data; boundary=e"}}),
+    (400, {"content": BODY, "headers": HEADERS | {"Idempotency-Key": "with space"}}),
+    (413, {"content": b" " * 100_000, "headers": HEADERS}),
+    (413, {"content": [b" " * 50_000] * 2, "headers": HEADERS}),
+    (415, {"content": b"x"}),
+    (422, {"content": b"{}", "headers": HEADERS}),
+    (422, {"files": {"dataset": b"text,label\n"}, "data": {"spec": json.dumps(make_spec())}}),
+]
+
+
+@pytest.mark.parametrize(("status", "request_"), REFUSED)
+def test_refused_submission_gives_its_place_back(
+    make_client: Callable[..., TestClient], status: int, request_: dict[str, Any]
+) -> None:
+    client = make_client(max_submissions=1, max_waiting_submissions=0, max_json_bytes=99_999)
+
+    assert client.post("/selections", **request_).status_code == status
+    assert client.post("/selections", content=BODY, headers=HEADERS).status_code == 202

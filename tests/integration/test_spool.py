@@ -1,0 +1,60 @@
+"""Where an upload is while it is read."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.main import create_app
+from app.settings import Settings
+from tests.integration.samples import make_csv, make_rows, make_spec
+
+DESCRIPTORS = Path("/proc/self/fd")
+LONG_ROWS = [{"text": f"{row['text']} {'x' * 15_000}", "label": row["label"]} for row in make_rows() * 3]
+"""More than the megabyte that is kept in memory."""
+
+
+def open_files_in(folder: Path) -> list[str]:
+    """The files in a folder that this process has open, also those without a name."""
+    found = list[str]()
+    for descriptor in DESCRIPTORS.iterdir():
+        try:
+            found.append(os.readlink(descriptor))
+        except FileNotFoundError:  # the one that lists the folder
+            continue
+    return [name for name in found if name.startswith(f"{folder}/")]
+
+
+@pytest.mark.skipif(not DESCRIPTORS.is_dir(), reason="needs /proc")
+def test_upload_is_once_on_disk_in_the_folder_of_the_settings_and_without_a_name(settings: Settings) -> None:
+    spool = settings.spool_dir
+    assert spool is not None
+    parts = httpx.Request(
+        "POST", "http://x", files={"dataset": make_csv(LONG_ROWS)}, data={"spec": json.dumps(make_spec())}
+    )
+    body = parts.read()
+    found: list[list[str]] = []
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for start in range(0, len(body), 2**16):
+            yield body[start : start + 2**16]
+            found.append(open_files_in(spool))
+            assert list(spool.iterdir()) == []
+
+    async def submit() -> int:
+        app = create_app(settings)
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://lens.test") as client:
+            headers = {"Content-Type": parts.headers["Content-Type"]}
+            response = await client.post("/selections", content=chunks(), headers=headers)
+        app.state.services.queue.close()
+        app.state.services.database.dispose()
+        return response.status_code
+
+    assert asyncio.run(submit()) == 202
+    assert found[0] == []
+    assert len(found[-1]) == 1
+    assert open_files_in(spool) == []

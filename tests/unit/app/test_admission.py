@@ -1,0 +1,70 @@
+"""How many submissions are worked on at the same time, and how many more are let in."""
+
+import asyncio
+
+import pytest
+
+from app.errors import BadRequest, Busy
+from app.selections.admission import Admission
+
+
+def test_as_many_as_there_are_places_work_at_once() -> None:
+    admission, working, most = Admission(2, 6), 0, 0
+
+    async def submit() -> None:
+        nonlocal working, most
+        with admission.admit():
+            async with admission.take_place():
+                working += 1
+                most = max(most, working)
+                await asyncio.sleep(0.001)
+                working -= 1
+
+    async def submit_all() -> None:
+        await asyncio.gather(*(submit() for _ in range(8)))
+
+    asyncio.run(submit_all())
+    assert (working, most) == (0, 2)
+
+
+def test_one_more_than_may_wait_is_refused() -> None:
+    admission = Admission(1, 1)
+    with admission.admit():
+        with admission.admit(), pytest.raises(Busy, match="repeat the request later"), admission.admit():
+            pass
+        with admission.admit():
+            pass
+
+
+def test_failed_submission_gives_its_place_back() -> None:
+    admission = Admission(1, 0)
+
+    async def fail() -> None:
+        with admission.admit():
+            async with admission.take_place():
+                raise BadRequest("the JSON breaks")
+
+    for _ in range(3):
+        with pytest.raises(BadRequest):
+            asyncio.run(fail())
+
+
+def test_submission_given_up_while_it_waits_leaves_its_place_to_the_next() -> None:
+    admission = Admission(1, 2)
+
+    async def submit(end: asyncio.Event) -> None:
+        with admission.admit():
+            async with admission.take_place():
+                await end.wait()
+
+    async def give_one_up() -> None:
+        end = asyncio.Event()
+        first, second, third = (asyncio.create_task(submit(end)) for _ in range(3))
+        await asyncio.sleep(0.001)
+        second.cancel()
+        end.set()
+        await asyncio.wait_for(asyncio.gather(first, third), 5)
+        with admission.admit(), admission.admit(), admission.admit():
+            pass
+
+    asyncio.run(give_one_up())

@@ -1,0 +1,52 @@
+"""What is done with a body as received."""
+
+import json
+import tempfile
+from collections.abc import Iterator
+from typing import Never
+
+import pytest
+
+from app.selections.submissions import FormSubmission, JsonSubmission
+from app.settings import Settings
+from tests.integration.samples import make_csv, make_spec, make_submission
+
+SETTINGS = Settings(_env_file=None)
+
+
+class CountedBytes(bytes):
+    """Counts how often it is decoded, and so how often it is parsed."""
+
+    num_decoded = 0
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        self.num_decoded += 1
+        return super().decode(encoding, errors)
+
+
+def find_no_dataset(dataset_id: str, field: str) -> Never:
+    raise AssertionError(f"{field} {dataset_id} was looked up")
+
+
+@pytest.fixture(params=["json", "form"])
+def received(request: pytest.FixtureRequest) -> Iterator[tuple[JsonSubmission | FormSubmission, CountedBytes]]:
+    """A submission, and the bytes of its JSON."""
+    if request.param == "json":
+        raw = CountedBytes(json.dumps(make_submission()).encode())
+        yield JsonSubmission(raw, SETTINGS.max_rows), raw
+        return
+    raw = CountedBytes(json.dumps(make_spec()).encode())
+    with tempfile.TemporaryFile() as file:
+        file.write(make_csv())
+        yield FormSubmission(raw, file, None), raw
+
+
+def test_json_is_parsed_once_also_with_a_key(received: tuple[JsonSubmission | FormSubmission, CountedBytes]) -> None:
+    submission, raw = received
+
+    digest = submission.digest()
+    valid = submission.validate(SETTINGS, find_no_dataset)
+
+    assert len(digest) == 64
+    assert len(valid.dataset.examples) == 60
+    assert raw.num_decoded == 1
