@@ -7,31 +7,11 @@ from lens_engine.scoring.executors.attention import attend_portable
 from lens_engine.scoring.executors.varlen import AttendSequences, Sequences, attend_varlen
 
 
-def attend_by_operator(
-    query: Tensor, key: Tensor, value: Tensor, sequences: Sequences, scaling: float, causal: bool
-) -> tuple[Tensor, Tensor]:
-    """torch's flash operator, called directly and without copies: only the last dimension must be contiguous."""
-    output, normalisers, *_ = torch.ops.aten._flash_attention_forward(
-        query,
-        key,
-        value,
-        sequences.query_ends,
-        sequences.key_ends,
-        sequences.longest_query,
-        sequences.longest_key,
-        0.0,  # dropout
-        causal,
-        False,  # no debug mask
-        scale=scaling,
-    )
-    return output, normalisers.T  # the operator returns [heads, tokens]
-
-
 def attend_copies(
     query: Tensor, key: Tensor, value: Tensor, sequences: Sequences, scaling: float, causal: bool
 ) -> tuple[Tensor, Tensor]:
-    """`attend_by_operator` on contiguous copies, to time the copies."""
-    return attend_by_operator(query.contiguous(), key.contiguous(), value.contiguous(), sequences, scaling, causal)
+    """The kernel in use on contiguous copies, to time the copies."""
+    return attend_varlen(query.contiguous(), key.contiguous(), value.contiguous(), sequences, scaling, causal)
 
 
 def attend_in_turn(
@@ -56,4 +36,4 @@ def list_kernels(device: torch.device) -> dict[str, AttendSequences]:
     """The kernels of a device by name, the one in use first. A processor has none, so plain operations stand in."""
     if device.type != "cuda":
         return {"in turn": attend_in_turn}
-    return {"in use": attend_varlen, "operator": attend_by_operator, "operator, copies": attend_copies}
+    return {"in use": attend_varlen, "on copies": attend_copies}

@@ -1,15 +1,13 @@
-"""Step alternatives: what another kernel, another activation or another size of forward would gain."""
+"""Step alternatives: what another kernel or another size of forward would gain."""
 
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from benchmarks.engines.base import encode
 from benchmarks.gpu.kernels import list_kernels
@@ -24,8 +22,6 @@ from lens_engine.scoring.executors.varlen import AttendSequences, Sequences
 from lens_engine.types import LabelLogProbs
 
 _KEYS = ("W2", "W1-14")
-_SLOW_ACTIVATIONS = frozenset({"NewGELUActivation", "FastGELUActivation"})
-"""Activations of transformers made of several operations, equal to torch's GELU with approximate="tanh"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +31,13 @@ class Variant:
     name: str
     kernel: AttendSequences | None  #: None for the executor's own choice
     budget: int  #: tokens a forward
-    fuses_activation: bool = False
 
 
 def list_variants(device: torch.device, budget: int) -> tuple[Variant, ...]:
     kernels = list_kernels(device)
-    last = list(kernels.values())[min(1, len(kernels) - 1)]
     return (
         Variant("as it is", None, budget),
-        Variant("fused activation", None, budget, fuses_activation=True),
         *(Variant(f"kernel {name}", kernel, budget) for name, kernel in kernels.items() if name != "in use"),
-        Variant("operator and fused activation", last, budget, fuses_activation=True),
         Variant("half the budget", None, budget // 2),
         Variant("twice the budget", None, 2 * budget),
     )
@@ -111,26 +103,8 @@ def _rate(variant: Variant, work: Workload, loaded: LoadedModel, seconds: float)
 def _run(variant: Variant, work: Workload, loaded: LoadedModel) -> LabelLogProbs:
     # An executor of its own, which holds no prefixes of an earlier run.
     executor = PackedExecutor(loaded.model, TokenCounters(), kernel=variant.kernel)
-    with torch.inference_mode(), fused_activations(loaded.model, is_on=variant.fuses_activation):
+    with torch.inference_mode():
         return executor.run(work, variant.budget)
-
-
-@contextmanager
-def fused_activations(model: Any, *, is_on: bool) -> Iterator[int]:
-    """A context in which GELUs made of several operations are one; gives the number of those replaced."""
-    found = [
-        (parent, name, child)
-        for parent in model.modules()
-        for name, child in parent.named_children()
-        if is_on and type(child).__name__ in _SLOW_ACTIVATIONS
-    ]
-    for parent, name, _ in found:
-        setattr(parent, name, nn.GELU(approximate="tanh"))
-    try:
-        yield len(found)
-    finally:
-        for parent, name, child in found:
-            setattr(parent, name, child)
 
 
 def time_heads(loaded: LoadedModel, positions: int) -> Mapping[str, float | str]:
