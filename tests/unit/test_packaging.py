@@ -14,8 +14,11 @@ from app.settings import Settings
 ROOT = Path(__file__).parents[2]
 PASSWORDS = ("POSTGRES_PASSWORD", "REDIS_PASSWORD")
 SECRETS = {*PASSWORDS, "LENS_API_KEYS"}
-EXAMPLES_NOT_DEFAULTS = {"LENS_API_KEYS", "LENS_SPOOL_DIR", "LENS_LOCK_DIR", "LENS_CACHE_DIR"}
-"""Settings without a default that could be written down: three are null, and one is a path below the home folder."""
+EXAMPLES_NOT_DEFAULTS = {
+    *("LENS_API_KEYS", "LENS_SPOOL_DIR", "LENS_LOCK_DIR", "LENS_CACHE_DIR"),
+    *("LENS_MAX_SECONDS", "LENS_MAX_PAIRS"),
+}
+"""Settings without a default that could be written down: they are null, or a path below the home folder."""
 
 
 class ComposeLoader(yaml.SafeLoader):
