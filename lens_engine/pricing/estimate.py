@@ -12,7 +12,7 @@ from lens_engine.pricing.prices import TokenLengths
 from lens_engine.result import Splits
 from lens_engine.rows.splits import SplitRows
 from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, score_blocks
-from lens_engine.scoring.cache.scorer import RememberingScorer
+from lens_engine.scoring.cache.scorer import find_computing
 from lens_engine.task.template import Task
 from lens_engine.types import Example, Phase
 
@@ -80,9 +80,7 @@ def measure_pace(
     None if the clock did not advance. A fast device is measured again on a larger sample. A pair cache is bypassed. A
     scorer with several workers scores the sample once for each worker, because a run keeps all workers busy.
     """
-    if isinstance(scorer, RememberingScorer):
-        scorer = scorer.computing
-    sample = _Sample(rows, task, scorer, clock)
+    sample = _Sample(rows, task, find_computing(scorer), clock)
     sample.score(1, _FIRST_QUERIES)
     pace = sample.measure(_SAMPLE_TOKENS)
     likely = _MOST_SAMPLE_TOKENS if pace is None else pace / sample.num_workers * _SAMPLE_SECONDS

@@ -1,7 +1,7 @@
 """The name of the card that computed, for the provenance of a result."""
 
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.cache.scorer import RememberingScorer, SituatedScorer
+from lens_engine.scoring.cache.scorer import SituatedScorer, find_computing
 
 _CARD = "card "
 """How `describe_surroundings` begins the line that names the card."""
@@ -9,7 +9,6 @@ _CARD = "card "
 
 def find_device_name(scorer: LabelScorer) -> str | None:
     """Name of the card, for example "NVIDIA H200". None on a processor, and for a scorer that does not know it."""
-    if isinstance(scorer, RememberingScorer):
-        scorer = scorer.computing
+    scorer = find_computing(scorer)
     facts = scorer.surroundings if isinstance(scorer, SituatedScorer) else ()
     return next((fact.removeprefix(_CARD) for fact in facts if fact.startswith(_CARD)), None)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.cache.scorer import RememberingScorer
+from lens_engine.scoring.cache.scorer import find_computing
 
 
 @runtime_checkable
@@ -18,8 +18,7 @@ class TokenisingScorer(LabelScorer, Protocol):
 
 def find_tokens(scorer: LabelScorer, label_spans: Sequence[str]) -> list[int] | None:
     """The token of each label span; None if a span has several, two are equal, or the scorer knows no tokens."""
-    if isinstance(scorer, RememberingScorer):
-        scorer = scorer.computing
+    scorer = find_computing(scorer)
     if not isinstance(scorer, TokenisingScorer):
         return None
     encoded = scorer.encode_label_spans(label_spans)

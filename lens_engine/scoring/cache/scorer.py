@@ -144,6 +144,11 @@ class RememberingScorer:
             self._cache.keep(looked.key, scores)
 
 
+def find_computing(scorer: LabelScorer) -> LabelScorer:
+    """The scorer that computes: the wrapped one of a scorer with a cache, else the scorer itself."""
+    return scorer.computing if isinstance(scorer, RememberingScorer) else scorer
+
+
 def count_pairs_found(scorer: LabelScorer) -> int:
     """Number of pairs that the scorer found in a cache; 0 for a scorer without a cache."""
     return scorer.pairs_found if isinstance(scorer, RememberingScorer) else 0

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from lens_engine.scoring.executors.attention import attend_portable, merge_into
-from lens_engine.scoring.executors.flat_row import FlatRow
+from lens_engine.scoring.executors.flat_row import FlatRow, ends_of
 from lens_engine.scoring.executors.held_prefixes import KeyValues
 from lens_engine.scoring.executors.in_turn import Heads
 from lens_engine.scoring.executors.packing import Group
-from lens_engine.scoring.executors.transfer import IntArray, upload
+from lens_engine.scoring.executors.transfer import upload
 from lens_engine.scoring.executors.varlen import AttendSequences, Sequences, UnsupportedHeads, takes_heads
 
 
@@ -129,11 +129,9 @@ def lay_out_end_to_end(
     prefixes = row.fed_lengths[row.fed_lengths > 0]
     nodes = np.full(len(row.query_lengths), row.num_nodes)
     seen = row.prefix_lengths[(row.prefix_lengths > 0) & (row.segment_counts > 0)]
-    query_tokens, node_tokens = (
-        _sum_groups(lengths, row.segment_counts)[: len(seen)] for lengths in (row.query_lengths, nodes)
-    )
+    query_tokens, node_tokens = (row.sum_groups(lengths)[: len(seen)] for lengths in (row.query_lengths, nodes))
     lengths = (prefixes, row.query_lengths, nodes, seen, query_tokens, node_tokens)
-    ends = [one.to(torch.int32) for one in upload([_ends(one) for one in lengths], device)]
+    ends = [one.to(torch.int32) for one in upload([ends_of(one) for one in lengths], device)]
     of_prefixes, of_queries, of_nodes, of_seen, of_group_queries, of_group_nodes = (
         _Lengths(end, int(one.max(initial=0))) for end, one in zip(ends, lengths, strict=True)
     )
@@ -161,23 +159,11 @@ class _Lengths:
         return Sequences(self.ends, keys.ends, self.longest, keys.longest)
 
 
-def _ends(lengths: IntArray) -> IntArray:
-    return np.concatenate([[0], np.cumsum(lengths)])
-
-
-def _sum_groups(lengths: IntArray, counts: IntArray) -> IntArray:
-    """The sum of the lengths of each group, which has `counts` of them."""
-    sums: IntArray = np.diff(_ends(lengths)[_ends(counts)])
-    return sums
-
-
 def _prefix_slices(row: FlatRow, groups: Sequence[Group]) -> Iterator[tuple[Group, slice, bool]]:
     """Each group with the place of its prefix, if this forward feeds it, and whether its queries see a prefix."""
-    start = 0
-    for group, length in zip(groups, row.prefix_lengths.tolist(), strict=True):
+    for group, start, length in zip(groups, row.prefix_starts.tolist(), row.prefix_lengths.tolist(), strict=True):
         end = start + length if group.feeds_prefix else start
         yield group, slice(start, end), length > 0 and len(group.queries) > 0
-        start = end
 
 
 def _find_seen(row: FlatRow, groups: Sequence[Group], kept: dict[int, KeyValues]) -> Iterator[slice | KeyValues]:

@@ -71,6 +71,8 @@ class FlatRow:
         self.segment_counts = np.array([len(group.queries) for group in groups], np.int64)
         fed = np.array([group.prefix for group in groups if group.feeds_prefix], np.int64)
         self.fed_lengths = work.prefixes.lengths[fed]
+        #: where each group's prefix begins; it has no tokens in the row if an earlier forward fed it
+        self.prefix_starts = sum_before(self.prefix_lengths * [group.feeds_prefix for group in groups])
         self.num_prefix_tokens = int(self.fed_lengths.sum())
         self.num_nodes = work.trie.num_fed  #: fed after each query
 
@@ -105,6 +107,16 @@ class FlatRow:
         self.reads = np.stack(
             [(first_rows + work.node_of_read).ravel(), np.tile(work.token_of_read, len(queries))]
         ).astype(np.int64)
+
+    def sum_groups(self, lengths: IntArray) -> IntArray:
+        """The sum of the segments' `lengths` in each group  # [groups]."""
+        sums: IntArray = np.diff(ends_of(lengths)[ends_of(self.segment_counts)])
+        return sums
+
+
+def ends_of(lengths: IntArray) -> IntArray:
+    """0, and where each of the lengths ends when they are laid end to end."""
+    return np.concatenate([[0], np.cumsum(lengths)])
 
 
 def sum_before(lengths: IntArray) -> IntArray:

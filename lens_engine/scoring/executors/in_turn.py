@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lens_engine.scoring.executors.attention import attend, merge
-from lens_engine.scoring.executors.flat_row import FlatRow, join_ranges
+from lens_engine.scoring.executors.flat_row import FlatRow, join_ranges, sum_before
 from lens_engine.scoring.executors.held_prefixes import KeyValues
 from lens_engine.scoring.executors.packing import Group
 from lens_engine.scoring.executors.transfer import IntArray
@@ -111,15 +111,11 @@ def lay_out_in_turn(
 
 
 def _spans(row: FlatRow, groups: Sequence[Group], kept: dict[int, KeyValues], lengths: IntArray) -> Iterator[GroupSpan]:
-    sums = np.concatenate([[0], np.cumsum(lengths)])
-    ends = np.cumsum(row.segment_counts)
-    prefix_end, start = 0, row.num_prefix_tokens
-    for group, length, last in zip(groups, row.prefix_lengths.tolist(), ends.tolist(), strict=True):
-        prefix_start = prefix_end if group.feeds_prefix else None
-        prefix_end += length if group.feeds_prefix else 0
-        end = row.num_prefix_tokens + int(sums[last])
-        yield GroupSpan(length, prefix_start, start, end, group.keeps_prefix, kept.get(group.prefix, {}))
-        start = end
+    sizes = row.sum_groups(lengths)
+    places = (row.prefix_lengths, row.prefix_starts, row.num_prefix_tokens + sum_before(sizes), sizes)
+    for group, length, prefix_start, start, size in zip(groups, *(one.tolist() for one in places), strict=True):
+        fed_at = prefix_start if group.feeds_prefix else None
+        yield GroupSpan(length, fed_at, start, start + size, group.keeps_prefix, kept.get(group.prefix, {}))
 
 
 def _prefix_of(group: GroupSpan, heads: Heads, layer: int) -> tuple[Tensor, Tensor] | None:

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.library import Library
 from transformers import AttentionInterface
 
 from lens_engine.scoring.executors import PackedExecutor, PlainExecutor, TokenCounters, Workload
@@ -80,7 +81,7 @@ def _slices(ends: Tensor) -> list[slice]:
 @pytest.fixture(scope="module", autouse=True)
 def _operator_on_processors() -> Iterator[None]:
     """torch has the operator for CUDA only; with this, all of the path but the kernel runs on a processor."""
-    library: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    library: Any = Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     library.impl("_flash_attention_forward", flash_attention_forward, "CPU")
     yield
     library._destroy()
