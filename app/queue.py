@@ -123,19 +123,25 @@ class JobQueue:
         for doorbell, job in lost:
             if job is not None:
                 job.delete()
+                self._redis.delete(self._queue.intermediate_queue.get_first_seen_key(job.id))
             self.enqueue(doorbell)
         return len(lost)
 
     def _is_in_time(self, job: Job | None, leases: int) -> bool:
-        """Whether a job that left the queue may still claim its selection, `leases` after it was taken.
+        """Whether a job may still claim its selection, `leases` after a sweep first missed it in the queue.
 
+        `enqueued_at` does not tell when a worker took the job, and `started_at` is set by the work-horse, later.
         `last_heartbeat` is no sign of life, because RQ's parent process renews it while its work-horse hangs.
         """
         if job is None or job.get_status(refresh=False) not in {JobStatus.QUEUED, JobStatus.STARTED}:
             return False
-        signs = [stamp for stamp in (job.enqueued_at, job.started_at) if stamp is not None]
-        patience = timedelta(seconds=leases * self._settings.lease_seconds)
-        return bool(signs) and max(_aware(stamp) for stamp in signs) > datetime.now(UTC) - patience
+        taken = self._queue.intermediate_queue
+        if taken.set_first_seen(job.id):
+            return True
+        missed_at = taken.get_first_seen(job.id)
+        return missed_at is None or datetime.now(UTC) - missed_at < timedelta(
+            seconds=leases * self._settings.lease_seconds
+        )
 
     def withdraw(self, doorbell: Doorbell) -> None:
         """Delete the job of a selection that was cancelled in the queue (best effort)."""
@@ -219,7 +225,3 @@ def _parse_device(text: bytes | None) -> WorkerDevice | None:
         return None if text is None else WorkerDevice.model_validate_json(text)
     except ValidationError:
         return None
-
-
-def _aware(stamp: datetime) -> datetime:
-    return stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)

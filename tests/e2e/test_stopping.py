@@ -19,6 +19,8 @@ from tests.e2e.test_crashes import IN_THE_SEARCH
 from tests.e2e.waiting import until
 
 DRAIN_SECONDS = 10
+RELEASE_SECONDS = 5
+"""Less than the six seconds that RQ by itself leaves a job before it tells it of a shutdown."""
 
 
 @pytest.fixture
@@ -63,7 +65,7 @@ def test_a_deployment_releases_the_selection_without_charging_an_attempt(lens: S
     lens.wait_for_checkpoint(selection_id)
     horse = worker.wait_for_horse()
 
-    assert worker.terminate(DRAIN_SECONDS) == 0
+    assert worker.terminate(RELEASE_SECONDS) == 0
     assert is_gone(horse)
     assert lens.get(selection_id)["status"] == Status.QUEUED
     lens.let_go()

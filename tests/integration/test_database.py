@@ -33,6 +33,23 @@ def test_session_that_was_cut_off_while_idle_is_away(settings: Settings) -> None
         database.dispose()
 
 
+def test_connection_that_was_cut_while_idle_is_replaced_unseen(settings: Settings, database: Database) -> None:
+    pooled = create_database(settings, pool_size=1)
+    try:
+        first = backend_of(pooled)
+        with database.session_scope() as session:
+            session.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": first})
+        assert backend_of(pooled) != first
+    finally:
+        pooled.dispose()
+
+
+def backend_of(database: Database) -> int:
+    with database.session_scope() as session:
+        pid: int = session.execute(text("SELECT pg_backend_pid()")).scalar_one()
+        return pid
+
+
 def idle_too_long(database: Database) -> None:
     with database.session_scope() as session:
         session.execute(text("SET LOCAL idle_in_transaction_session_timeout = 50"))

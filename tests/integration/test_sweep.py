@@ -1,13 +1,15 @@
 """The sweep: what becomes of dead leases and of rows that nobody was told of."""
 
 import json
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from redis import Redis
+from rq.intermediate_queue import IntermediateQueue
 from sqlalchemy import func, select, text, update
 from sqlalchemy.exc import OperationalError
 
@@ -284,7 +286,7 @@ def test_selection_in_backoff_is_not_enqueued(
 
 
 @pytest.mark.parametrize(
-    ("status", "job_age", "enqueued"),
+    ("status", "missed_for", "enqueued"),
     [("started", 0, 0), ("started", 300, 1), ("queued", 0, 0), ("queued", 300, 1), ("failed", 0, 1), ("stopped", 0, 1)],
 )
 def test_job_that_left_the_queue_has_as_long_as_a_lease_to_claim(
@@ -293,23 +295,44 @@ def test_job_that_left_the_queue_has_as_long_as_a_lease_to_claim(
     queue: JobQueue,
     settings: Settings,
     status: str,
-    job_age: int,
+    missed_for: int,
     enqueued: int,
 ) -> None:
-    job_key = f"rq:job:{selections.queued()}-1"
-    age(database, "queued_at", 11)
-    with database.session_scope() as session:
-        stamp = session.scalar(select(func.now() - func.make_interval(0, 0, 0, 0, 0, 0, job_age)))
-    assert stamp is not None
+    job_id = f"{selections.queued()}-1"
+    age(database, "queued_at", 3600)
     with redis_of(settings) as redis:
         redis.delete(QUEUE)
-        parent_is_alive = datetime.now(UTC).strftime(STAMP)
-        redis.hset(
-            job_key,
-            mapping={"status": status, "enqueued_at": stamp.strftime(STAMP), "last_heartbeat": parent_is_alive},
+        long_ago, parent_is_alive = (
+            (datetime.now(UTC) - timedelta(seconds=seconds)).strftime(STAMP) for seconds in (3600, 0)
         )
+        stamps = {"enqueued_at": long_ago, "last_heartbeat": parent_is_alive}
+        redis.hset(f"rq:job:{job_id}", mapping={"status": status, **stamps})
+        if missed_for:
+            assert sweep(database, queue, settings).enqueued == 0
+            _let_pass(redis, job_id, missed_for)
         assert sweep(database, queue, settings).enqueued == enqueued
         assert redis.llen(QUEUE) == enqueued
+
+
+def test_job_that_is_enqueued_again_has_a_lease_again(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    job_id = f"{selections.queued()}-1"
+    age(database, "queued_at", 3600)
+    with redis_of(settings) as redis:
+        redis.delete(QUEUE)
+        assert sweep(database, queue, settings).enqueued == 0
+        _let_pass(redis, job_id, 300)
+        assert sweep(database, queue, settings).enqueued == 1
+        redis.delete(QUEUE)
+        assert sweep(database, queue, settings).enqueued == 0
+
+
+def _let_pass(redis: Redis, job_id: str, seconds: float) -> None:
+    """Move the first sweep that missed the job into the past."""
+    key = IntermediateQueue(QUEUE, redis).get_first_seen_key(job_id)
+    assert redis.exists(key)
+    redis.set(key, time.time() - seconds)
 
 
 def test_sweep_while_redis_is_away_still_rescues(

@@ -1,11 +1,17 @@
 """What a worker does at its start."""
 
+from pathlib import Path
+
 import pytest
 from sqlalchemy import text
 
 from app.database import create_database
 from app.schema import head_revision, upgrade_schema
 from app.settings import Settings
+from tests.e2e.processes import Worker
+from tests.e2e.stack import environment_of
+from tests.e2e.waiting import until
+from tests.integration.conftest import Selections
 from worker.startup import sweep_once
 
 
@@ -39,3 +45,28 @@ def test_worker_starts_during_outage_of_postgres(settings: Settings, caplog: pyt
     away = "postgresql+psycopg://lens@/lens?host=/nonexistent"
     sweep_once(settings.model_copy(update={"database_url": away}))
     assert "Postgres does not answer; the API will sweep later" in caplog.text
+
+
+def test_started_worker_takes_over_the_selection_of_a_dead_one(
+    selections: Selections, settings: Settings, tmp_path: Path
+) -> None:
+    dead = selections.running(lease_seconds=0)
+    environment = environment_of(
+        {
+            "database_url": settings.database_url,
+            "redis_url": settings.redis_url,
+            "queue_name": settings.queue_name,
+            "allow_testing_models": True,
+            "allowed_models": {"table": "testing:lens_engine.testing:TableScorer"},
+            "default_model": "table",
+            "device": "cpu",
+            "lease_seconds": 1,  # right after a start of Postgres, leases are spared for as long
+            "lease_renew_seconds": 0.5,
+            "retry_backoff_seconds": 0,
+        }
+    )
+    worker = Worker("worker", ["-m", "worker"], environment, tmp_path / "worker.log")  # and no API that sweeps
+    try:
+        until(lambda: selections.status_of(dead.selection_id) != "running", "the worker takes the selection over")
+    finally:
+        worker.stop()

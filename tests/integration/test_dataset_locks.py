@@ -1,0 +1,82 @@
+"""A dataset is deleted with its last selection, while another request wants to use it."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from app.database import Database
+from app.datasets.repository import delete_unused_datasets, owns_dataset
+from app.web.authentication import LOCAL_OWNER
+from tests.integration.conftest import Selections
+
+_BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+
+
+@pytest.fixture
+def dataset_id(selections: Selections, database: Database) -> str:
+    """A dataset that no selection uses any more."""
+    selection_id = selections.cancelled()
+    found: str = selections.client.get(f"/selections/{selection_id}").json()["dataset_id"]
+    with database.session_scope() as session:
+        session.execute(text("DELETE FROM selections"))
+    return found
+
+
+@contextmanager
+def deletion(database: Database, dataset_id: str) -> Iterator[list[BaseException]]:
+    """A deletion that another request runs during the block. Gives the errors that it met."""
+    errors: list[BaseException] = []
+
+    def delete() -> None:
+        try:
+            with database.session_scope() as session:
+                delete_unused_datasets(session, LOCAL_OWNER, [dataset_id])
+        except BaseException as error:  # noqa: BLE001 - the test asserts that there is none
+            errors.append(error)
+
+    thread = threading.Thread(target=delete)
+    thread.start()
+    yield errors
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def wait_until_blocked(database: Database) -> None:
+    deadline = time.monotonic() + 10
+    while not count(database, _BLOCKED):
+        assert time.monotonic() < deadline, "the deletion does not wait for the dataset"
+        time.sleep(0.01)
+
+
+def count(database: Database, statement: str) -> Any:
+    with database.session_scope() as session:
+        return session.execute(text(statement)).scalar()
+
+
+def test_dataset_that_a_submission_is_about_to_use_is_kept(
+    selections: Selections, database: Database, dataset_id: str
+) -> None:
+    other_id = selections.cancelled()
+    with database.session_scope() as session:
+        assert owns_dataset(session, LOCAL_OWNER, dataset_id)
+        with deletion(database, dataset_id) as errors:
+            wait_until_blocked(database)
+            session.execute(
+                text("UPDATE selections SET dataset_id = :dataset WHERE id = :id"),
+                {"dataset": dataset_id, "id": other_id},
+            )
+            session.commit()
+    assert errors == []
+    assert count(database, f"SELECT count(*) FROM datasets WHERE id = '{dataset_id}'") == 1
+
+
+def test_dataset_that_nobody_uses_is_deleted(database: Database, dataset_id: str) -> None:
+    with deletion(database, dataset_id) as errors:
+        pass
+    assert errors == []
+    assert count(database, f"SELECT count(*) FROM datasets WHERE id = '{dataset_id}'") == 0

@@ -1,0 +1,56 @@
+"""A work-horse that does not heed its heartbeat is killed by it."""
+
+import signal
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from app.database import Database
+from app.selections import claims
+from app.settings import Settings
+from tests.e2e.processes import Process
+from tests.e2e.stack import environment_of
+from tests.integration.conftest import Selections
+
+_DEAF = """
+import sys, time
+from app.database import create_database
+from app.selections.claims import Claim
+from app.settings import Settings
+from worker.heartbeat import Heartbeat, Rhythm
+from worker.progress import RunMonitor
+
+settings = Settings()
+claim = Claim(sys.argv[1], int(sys.argv[2]))
+Heartbeat(create_database(settings, pool_size=1), claim, RunMonitor(), Rhythm.of(settings)).start()
+time.sleep(30)
+"""
+"""A run that computes on, whatever its monitor says."""
+
+
+@pytest.mark.parametrize(("stop_grace", "stall"), [(0.5, 60), (60, 1.5)], ids=["lost lease", "no progress"])
+def test_deaf_run_is_killed(
+    selections: Selections, database: Database, settings: Settings, tmp_path: Path, stop_grace: float, stall: float
+) -> None:
+    claim = selections.running()
+    if stop_grace < stall:
+        with database.session_scope() as session:
+            assert claims.release(session, claim)
+            session.execute(text("UPDATE selections SET not_before = now()"))
+        selections.claim(claim.selection_id)
+    environment = environment_of(
+        {
+            "database_url": settings.database_url,
+            "redis_url": settings.redis_url,
+            "lease_seconds": 2,
+            "lease_renew_seconds": 0.2,
+            "stop_grace_seconds": stop_grace,
+            "stall_seconds": stall,
+        }
+    )
+    arguments = ["-c", _DEAF, claim.selection_id, str(claim.attempt)]
+
+    process = Process("deaf run", arguments, environment, tmp_path / "run.log")
+
+    assert process.wait(20) == -signal.SIGKILL, process.log()
