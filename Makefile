@@ -28,6 +28,10 @@ up: $(INSTALLED) ## run the whole service on this machine until Ctrl-C
 test: $(INSTALLED) ## all tests: units, real Postgres and Redis, real processes
 	$(BIN)/python -m pytest
 
+.PHONY: mutants
+mutants: $(INSTALLED) ## switch each mechanism that keeps selections alive off, and print the test that notices; half an hour
+	$(BIN)/python -m tests.mutants
+
 .PHONY: check
 check: $(INSTALLED) ## what CI runs: format, lint, types, that the public index has every pin, all tests, and that the faster executor is the faster one
 	$(BIN)/ruff format --check .
