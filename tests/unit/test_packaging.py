@@ -101,13 +101,13 @@ def test_env_example_uncommented_holds_no_secret() -> None:
 
 def test_compose_files_use_only_variables_of_env_example() -> None:
     text = "".join((ROOT / name).read_text("utf-8") for name in ("docker-compose.yml", "docker-compose.cpu.yml"))
-    assert set(re.findall(r"\$\{(\w+)", text)) == {*SECRETS, "TORCH_INDEX_URL"} <= env_example().keys()
+    assert set(re.findall(r"\$\{(\w+)", text)) == {*SECRETS, "TORCH_INDEX_URL", "WORKER_MEMORY"} <= env_example().keys()
 
 
 def test_compose_without_a_secret_does_not_start() -> None:
     text = (ROOT / "docker-compose.yml").read_text("utf-8")
-    uses = re.findall(r"\$\{(\w+)(:\?[^}]+)?\}", text)
-    assert [name for name, refusal in uses if not refusal] == []
+    uses = re.findall(r"\$\{(\w+)(:\?[^}]+)?", text)
+    assert [name for name, refusal in uses if not refusal] == ["WORKER_MEMORY"]  # has a default
 
 
 def test_images_and_services_set_only_known_settings(services: dict[str, Any], stages: dict[str, list[str]]) -> None:
@@ -179,6 +179,15 @@ def test_worker_has_a_gpu_unless_overridden(services: dict[str, Any]) -> None:
     assert devices[0]["capabilities"] == ["gpu"]
     assert override["deploy"]["resources"]["reservations"]["devices"] == []
     assert override["build"]["args"].keys() == {"TORCH_INDEX_URL"}
+
+
+def test_no_container_takes_all_memory_or_fills_the_disk_with_its_log(services: dict[str, Any]) -> None:
+    assert [name for name, service in services.items() if "mem_limit" not in service] == []
+    assert [name for name, service in services.items() if "max-size" not in service["logging"]["options"]] == []
+
+
+def test_no_container_gains_privileges(services: dict[str, Any]) -> None:
+    assert {tuple(service["security_opt"]) for service in services.values()} == {("no-new-privileges:true",)}
 
 
 def test_volumes_and_networks_are_declared(compose: dict[str, Any]) -> None:
