@@ -1,4 +1,4 @@
-"""Fields that every log line of a request or of an attempt carries: `request_id`, `owner`, `selection_id`, `attempt`."""
+"""Fields of every log line of a request or an attempt: `request_id`, `owner`, `selection_id`, `attempt`."""
 
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
