@@ -46,24 +46,22 @@ class ServiceState(Collector):
         yield from found
 
     def _from_postgres(self) -> list[Metric]:
+        about = "Whether Postgres answers and has this release's tables (1 or 0)."
         try:
             with self._services.database.session_scope() as session:
                 found = [*_selections(session), *_queue(session), *_counters(session)]
         except SQLAlchemyError:
-            return [_up("lens_database_up", "Whether Postgres answers and has this release's tables (1 or 0).", False)]
-        return [
-            _up("lens_database_up", "Whether Postgres answers and has this release's tables (1 or 0).", True),
-            *found,
-        ]
+            return [_up("lens_database_up", about, is_up=False)]
+        return [_up("lens_database_up", about, is_up=True), *found]
 
     def _from_redis(self) -> list[Metric]:
         about = "Whether Redis answers (1 or 0)."
         try:
             num_workers = len(self._services.queue.list_devices())
         except RedisError:
-            return [_up("lens_redis_up", about, False)]
+            return [_up("lens_redis_up", about, is_up=False)]
         workers = GaugeMetricFamily("lens_workers", "Workers that are registered in Redis.", value=num_workers)
-        return [_up("lens_redis_up", about, True), workers]
+        return [_up("lens_redis_up", about, is_up=True), workers]
 
     def _spool(self) -> Metric:
         folder = self._services.settings.spool_dir or tempfile.gettempdir()
@@ -71,13 +69,13 @@ class ServiceState(Collector):
         return GaugeMetricFamily("lens_spool_free_bytes", "Free space of the folder for uploads (bytes).", value=free)
 
 
-def _up(name: str, about: str, is_up: bool) -> Metric:
+def _up(name: str, about: str, *, is_up: bool) -> Metric:
     return GaugeMetricFamily(name, about, value=float(is_up))
 
 
 def _selections(session: Session) -> Iterator[Metric]:
     rows = session.execute(select(Selection.status, func.count()).group_by(Selection.status)).all()
-    found = {status: count for status, count in rows}
+    found = dict(row.tuple() for row in rows)
     family = GaugeMetricFamily("lens_selections", "Stored selections by status.", labels=["status"])
     for status in Status:
         family.add_metric([status.value], found.get(status.value, 0))
