@@ -1,5 +1,8 @@
 """The metrics of one worker process, for Prometheus, on a port of their own."""
 
+from threading import Thread
+from wsgiref.simple_server import WSGIServer
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, start_http_server
 
 from app.settings import Settings
@@ -31,11 +34,12 @@ class WorkerMetrics:
         self._jobs.labels(result).inc()
 
 
-def serve_metrics(metrics: WorkerMetrics, settings: Settings) -> None:
-    """Answer on the port of the settings, if there is one, until this process ends.
+def serve_metrics(metrics: WorkerMetrics, settings: Settings) -> tuple[WSGIServer, Thread] | None:
+    """Answer on the port of the settings, if there is one, until this process ends. Returns the server and its thread.
 
     Raises:
         OSError: the port is taken, or the address is not of this machine.
     """
-    if settings.worker_metrics_port is not None:
-        start_http_server(settings.worker_metrics_port, settings.worker_metrics_host, metrics.registry)
+    if settings.worker_metrics_port is None:
+        return None
+    return start_http_server(settings.worker_metrics_port, settings.worker_metrics_host, metrics.registry)

@@ -74,8 +74,8 @@ def _up(name: str, about: str, *, is_up: bool) -> Metric:
 
 
 def _selections(session: Session) -> Iterator[Metric]:
-    rows = session.execute(select(Selection.status, func.count()).group_by(Selection.status)).all()
-    found = dict(row.tuple() for row in rows)
+    rows = session.execute(select(Selection.status, func.count().label("num")).group_by(Selection.status)).all()
+    found = {row.status: row.num for row in rows}
     family = GaugeMetricFamily("lens_selections", "Stored selections by status.", labels=["status"])
     for status in Status:
         family.add_metric([status.value], found.get(status.value, 0))

@@ -55,7 +55,7 @@ def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) 
         stack.callback(database.dispose)
         redis = stack.enter_context(Redis.from_url(servers.redis_url))
         port = _free_port()
-        arguments = ["-m", "uvicorn", "--factory", "app.main:create_app", "--port", str(port)]
+        arguments = ["-m", "lens_cli", "serve", "--port", str(port), "--drain-seconds", "0"]
         api = Process("API", arguments, environment, folder / "api.log")
         stack.callback(api.stop)
         client = stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10))
