@@ -117,7 +117,7 @@ async def sweep_until(stopping: asyncio.Event, services: Services, metrics: Swee
             metrics.note_sweep(report)
         except SQLAlchemyError as error:
             metrics.note_failure()
-            _log.warning("the sweep could not reach the database; the next sweep tries again: %s", summarize(error))
+            _log.warning("the sweep could not reach the database; the next sweep tries again (%s)", summarize(error))
         except Exception:  # noqa: BLE001 - nothing may end all retries
             metrics.note_failure()
             _log.exception("the sweep failed; the next sweep tries again", extra={"action": "sweep-failed"})

@@ -153,7 +153,7 @@ class Settings(BaseSettings):
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["json", "text"] = Field("json", description="Form of a log line.")
-    metrics_key_sha256: str | None = Field(
+    metrics_key_hash: str | None = Field(
         None, repr=False, pattern=rf"^{_KEY_HASH.pattern}$", description="SHA-256 (hex) of the key that reads /metrics."
     )
     worker_metrics_port: int | None = Field(

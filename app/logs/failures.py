@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
+from lens_engine.errors import LensError
+
 _ROOT = Path(__file__).parents[2]
 _OWN_PACKAGES = {"app", "worker", "lens_engine", "lens_cli", "migrations"}
 _MAX_CAUSES = 5
@@ -17,8 +19,8 @@ _MAX_CAUSES = 5
 def summarize(error: BaseException) -> str:
     """One line: `InvalidDataset (invalid-dataset, row 7)`, `IntegrityError (SQLSTATE 23514)`."""
     facts = []
-    if isinstance(code := getattr(error, "code", None), str) and code.replace("-", "").isalnum():
-        facts.append(code)
+    if isinstance(error, LensError):
+        facts.append(error.code)
     if isinstance(row := getattr(error, "row", None), int):
         facts.append(f"row {row}")
     if sqlstate := _sqlstate(error):

@@ -30,7 +30,7 @@ def show_metrics(request: Request, services: ServicesDep) -> Response:
     """
     if not _may_read(request, services.settings):
         raise Unauthorized(
-            "send the key of the metrics as `Authorization: Bearer <key>`; its SHA-256 is LENS_METRICS_KEY_SHA256",
+            "send the key of the metrics as `Authorization: Bearer <key>`; its SHA-256 is LENS_METRICS_KEY_HASH",
             headers={"WWW-Authenticate": "Bearer"},
         )
     registry: CollectorRegistry = request.app.state.registry
@@ -42,10 +42,10 @@ def _may_read(request: Request, settings: Settings) -> bool:
 
     Behind a reverse proxy of the same machine every caller has a local address. Such a service has API keys.
     """
-    if settings.metrics_key_sha256 is not None:
+    if settings.metrics_key_hash is not None:
         scheme, _, key = request.headers.get("Authorization", "").partition(" ")
         digest = hashlib.sha256(key.strip().encode("utf-8", "surrogateescape")).hexdigest()
-        return scheme.lower() == "bearer" and hmac.compare_digest(digest, settings.metrics_key_sha256)
+        return scheme.lower() == "bearer" and hmac.compare_digest(digest, settings.metrics_key_hash)
     return settings.api_keys is None and request.client is not None and _is_local(request.client.host)
 
 

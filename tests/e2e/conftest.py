@@ -62,7 +62,9 @@ def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) 
         client = stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10))
         until(lambda: _is_ready(client, api), "the API answers")
         log_of_postgres = servers.children[0].spec.log_path
-        yield Stack(settings, environment, database, redis, client, folder, log_of_postgres, folder / "hold", folder / "tiny")
+        yield Stack(
+            settings, environment, database, redis, client, folder, log_of_postgres, folder / "hold", folder / "tiny"
+        )
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def api(lens: Stack) -> Iterator[tuple[httpx.Client, Process]]:
     environment = {
         **lens.environment,
         "LENS_API_KEYS": json.dumps({hashlib.sha256(KEY.encode()).hexdigest(): "alice"}),
-        "LENS_METRICS_KEY_SHA256": hashlib.sha256(METRICS_KEY.encode()).hexdigest(),
+        "LENS_METRICS_KEY_HASH": hashlib.sha256(METRICS_KEY.encode()).hexdigest(),
         "LENS_LOG_LEVEL": "DEBUG",
     }
     process = Process("API", ["-m", "lens_cli", "serve", "--port", str(port)], environment, lens.log_dir / "keys.log")
@@ -115,9 +115,7 @@ def submission(model: str) -> dict[str, Any]:
         template=f"{{text}} {CANARY}-template It was {{label}}.",
         verbalizer={f"{CANARY}-label": f"{CANARY}-word", "bad": "terrible"},
     )
-    body["examples"] = [
-        {"text": f"{CANARY}-text {row['text']}", "label": renamed[row["label"]]} for row in EXAMPLES
-    ]
+    body["examples"] = [{"text": f"{CANARY}-text {row['text']}", "label": renamed[row["label"]]} for row in EXAMPLES]
     return body
 
 
@@ -172,9 +170,10 @@ def provoke_failures(client: httpx.Client, lens: Stack, done: str) -> list[Any]:
     with refusing_rows(lens, "examples"):
         headers = {**AUTHORIZED, "Idempotency-Key": f"{CANARY}-500"}
         by_postgres = client.post("/selections", json=submission("held"), headers=headers)
-    damage = "UPDATE reports SET result = jsonb_set(result, '{examples}', to_jsonb(:word ::text)) RETURNING 1"
-    assert lens.scalar(damage, word=CANARY) == 1
-    by_pydantic = client.get(f"/selections/{done}/support-examples", headers=AUTHORIZED)
+    damage = "UPDATE classifiers SET classifier = to_jsonb(CAST(:word AS text)) WHERE selection_id = :id RETURNING 1"
+    assert lens.scalar(damage, word=CANARY, id=done) == 1
+    render = {"input": CANARY, "prompts": "all"}
+    by_pydantic = client.post(f"/selections/{done}/render", headers=AUTHORIZED, json=render)
     assert (by_postgres.status_code, by_pydantic.status_code) == (500, 500)
     return [by_postgres.json(), by_pydantic.json()]
 
@@ -204,7 +203,9 @@ def values_of(redis: Redis) -> Iterator[str]:
             b"list": lambda name: redis.lrange(name, 0, -1),
             b"set": redis.smembers,
             b"zset": lambda name: redis.zrange(name, 0, -1),
-            b"stream": lambda name: [part for _, fields in redis.xrange(name) for pair in fields.items() for part in pair],
+            b"stream": lambda name: [
+                part for _, fields in redis.xrange(name) for pair in fields.items() for part in pair
+            ],
         }[kind]
         for value in (key, *read(key)):
             yield from _unpack(value)

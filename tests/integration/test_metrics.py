@@ -43,11 +43,11 @@ def read(client: TestClient) -> Values:
 
 @pytest.fixture
 def client(make_client: Callable[..., TestClient]) -> TestClient:
-    return make_client(metrics_key_sha256=HASHED)
+    return make_client(metrics_key_hash=HASHED)
 
 
 def test_metrics_need_their_own_key(make_client: Callable[..., TestClient]) -> None:
-    client = make_client(metrics_key_sha256=HASHED, api_keys={hashlib.sha256(b"an owner's").hexdigest(): "alice"})
+    client = make_client(metrics_key_hash=HASHED, api_keys={hashlib.sha256(b"an owner's").hexdigest(): "alice"})
     assert client.get("/metrics").status_code == 401
     assert client.get("/metrics", headers={"Authorization": "Bearer an owner's"}).status_code == 401
     assert client.get("/metrics", headers={"Authorization": f"Bearer {KEY}"}).status_code == 200
@@ -89,7 +89,7 @@ def test_requests_are_counted_by_the_template_of_their_route(client: TestClient,
 
 
 def test_refusals_of_middleware_are_counted(make_client: Callable[..., TestClient]) -> None:
-    client = make_client(api_keys={"0" * 64: "alice"}, metrics_key_sha256=HASHED)
+    client = make_client(api_keys={"0" * 64: "alice"}, metrics_key_hash=HASHED)
     client.get("/selections")
     client.post("/metrics", content=b"0" * 3_000_000)
     found = read(client)
@@ -130,7 +130,7 @@ def test_metrics_are_there_without_postgres_and_redis(make_client: Callable[...,
     client = make_client(
         database_url=f"postgresql://lens@/lens?host={tmp_path}",
         redis_url="redis://127.0.0.1:1/0",
-        metrics_key_sha256=HASHED,
+        metrics_key_hash=HASHED,
     )
     found = read(client)
     assert (found["lens_database_up", ()], found["lens_redis_up", ()]) == (0, 0)
