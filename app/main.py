@@ -6,16 +6,22 @@ import logging
 from collections.abc import AsyncIterator
 
 from fastapi import FastAPI
+from prometheus_client import CollectorRegistry, ProcessCollector
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.database import create_database
 from app.health.endpoints import router as health_router
+from app.logs.failures import summarize
+from app.metrics.endpoint import router as metrics_router
+from app.metrics.requests import RequestMetrics, SweepMetrics
+from app.metrics.service_state import ServiceState
 from app.queue import JobQueue
 from app.selections.admission import Admission
 from app.selections.endpoints import router as selections_router
 from app.selections.service import Services
 from app.selections.sweep import OutageMemory, sweep
 from app.settings import Settings
+from app.web.access_log import AccessLogMiddleware
 from app.web.authentication import AuthenticationMiddleware
 from app.web.body_limit import BodyLimitMiddleware
 from app.web.documentation import install_documentation
@@ -66,20 +72,32 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.admission = Admission(settings.max_submissions, settings.max_waiting_submissions)
     app.include_router(selections_router)
     app.include_router(health_router)
+    app.include_router(metrics_router)
+    request_metrics = _install_metrics(app)
     install_documentation(app)
     install_error_handlers(app, settings)
     # The middleware added last sees a request first.
     app.add_middleware(BodyLimitMiddleware, settings=settings)
     app.add_middleware(AuthenticationMiddleware, settings=settings)
+    app.add_middleware(AccessLogMiddleware, metrics=request_metrics)
     app.add_middleware(RequestIdMiddleware)
     return app
+
+
+def _install_metrics(app: FastAPI) -> RequestMetrics:
+    """Make the registry that /metrics shows. Each application has its own."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    registry.register(ServiceState(app.state.services))
+    app.state.registry, app.state.sweep_metrics = registry, SweepMetrics(registry)
+    return RequestMetrics(registry)
 
 
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
     stopping = asyncio.Event()
-    sweeping = asyncio.create_task(sweep_until(stopping, services))
+    sweeping = asyncio.create_task(sweep_until(stopping, services, app.state.sweep_metrics))
     try:
         yield
     finally:
@@ -89,17 +107,19 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         services.database.dispose()
 
 
-async def sweep_until(stopping: asyncio.Event, services: Services) -> None:
+async def sweep_until(stopping: asyncio.Event, services: Services, metrics: SweepMetrics | None = None) -> None:
     """Sweep at every interval. Never raises, because only the sweep retries crashed selections."""
     outages = OutageMemory()
+    metrics = metrics or SweepMetrics(CollectorRegistry())
     while not stopping.is_set():
         try:
-            await asyncio.to_thread(sweep, services.database, services.queue, services.settings, outages)
+            report = await asyncio.to_thread(sweep, services.database, services.queue, services.settings, outages)
+            metrics.note_sweep(report)
         except SQLAlchemyError as error:
-            _log.warning(
-                "the sweep could not reach the database; the next sweep tries again (%s)", type(error).__name__
-            )
+            metrics.note_failure()
+            _log.warning("the sweep could not reach the database; the next sweep tries again (%s)", summarize(error))
         except Exception:  # noqa: BLE001 - nothing may end all retries
+            metrics.note_failure()
             _log.exception("the sweep failed; the next sweep tries again", extra={"action": "sweep-failed"})
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopping.wait(), services.settings.sweep_interval_seconds)

@@ -152,6 +152,14 @@ class Settings(BaseSettings):
         24, ge=24, description="Time for which answers to idempotency keys are kept (hours)."
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    log_format: Literal["json", "text"] = Field("json", description="Form of a log line.")
+    metrics_key_hash: str | None = Field(
+        None, repr=False, pattern=rf"^{_KEY_HASH.pattern}$", description="SHA-256 (hex) of the key that reads /metrics."
+    )
+    worker_metrics_port: int | None = Field(
+        None, ge=1, le=65_535, description="Port on which a worker shows its own metrics; null for none."
+    )
+    worker_metrics_host: str = Field("127.0.0.1", description="Address on which a worker shows its own metrics.")
 
     @classmethod
     def settings_customise_sources(

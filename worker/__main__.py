@@ -4,10 +4,12 @@ import logging
 import os
 from collections.abc import Callable
 
+from app.logs.setup import configure_logging
 from app.settings import Settings
 from worker.card_lock import holding_card
 from worker.device import Device, UnfitWorker
 from worker.inspection import inspect
+from worker.metrics import serve_metrics
 from worker.process import create_worker
 from worker.startup import sweep_once
 
@@ -24,7 +26,7 @@ def main(look: Callable[[Settings], Device] = inspect) -> int:
         look: checks the models and the device; raises UnfitWorker.
     """
     settings = Settings()
-    logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    configure_logging(settings.log_level, settings.log_format)
     try:
         device = look(settings)
         with holding_card(device, settings):
@@ -39,6 +41,7 @@ def _work(settings: Settings, device: Device) -> int:
     os.environ["LENS_DEVICE"] = device.torch_name
     sweep_once(settings)
     worker = create_worker(settings, device)
+    serve_metrics(worker.metrics, settings)
     worker.work(with_scheduler=False)
     return 0 if worker.was_asked_to_stop else EXIT_FAILED
 

@@ -12,6 +12,7 @@ from app.queue import Doorbell
 from app.selections.claims import Claim, expire_lease, fail
 from app.settings import Settings
 from app.web.problems import problem
+from worker.tally import count_ending
 
 _log = logging.getLogger(__name__)
 
@@ -52,5 +53,6 @@ class CrashHandler:
                     fail(session, claim, problem("timeout", detail, settings=self.settings, instance=instance))
                 else:
                     expire_lease(session, claim)
+            count_ending(database, "timeout" if hung else "died")
         finally:
             database.dispose()  # the next fork must not inherit an open connection

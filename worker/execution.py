@@ -30,6 +30,8 @@ from rq.timeouts import JobTimeoutException
 from sqlalchemy.orm import Session
 
 from app.database import POSTGRES_AWAY, Database, create_database
+from app.logs import context
+from app.logs.failures import summarize
 from app.selections import claims
 from app.selections.claims import Claim
 from app.selections.repository import Submission, load_submission
@@ -135,6 +137,7 @@ class Attempt:
         Raises:
             WorkerFault: the fault is this worker's; the selection is queued again, unless it was its last attempt.
         """
+        context.begin(selection_id=self._claim.selection_id, attempt=self._claim.attempt)
         self._log("attempt %d begins", self._claim.attempt)
         ended = False
         try:
@@ -143,8 +146,10 @@ class Attempt:
         except ShutDownImminentException:
             self._heartbeat.stop()
             ended = self._hurry(claims.release)
+            self._monitor.tally.outcome = "released"
             self._log("released for a shutdown" if ended else "not released: the lease will run out")
         except WorkerFault as fault:
+            self._monitor.tally.outcome = "unfit"
             self._log("given up, because this worker is unfit: %s", fault, level=logging.ERROR)
             self._heartbeat.stop()
             ended = self._hurry(partial(claims.give_up, code=fault.code, settings=self._settings))
@@ -153,6 +158,7 @@ class Attempt:
             self._heartbeat.stop()
             if not ended:
                 self._hurry(claims.expire_lease)
+            self._monitor.tally.write(self._database)
 
     def _conclude(self) -> Ending:
         """Compute, and return the last write of the run."""
@@ -163,12 +169,12 @@ class Attempt:
         except (CheckpointElsewhere, SpecOfNewerRelease) as error:
             return self._pass_on(error)
         except SpecRefused as error:
-            self._log("failed: %s", error)
+            self._log("failed: %s", summarize(error))
             return partial(claims.fail, problem=describe_refused_spec(error, self._settings, self._instance))
         except JobTimeoutException:
             return partial(claims.fail, problem=describe_timeout(self._settings, self._instance))
         except (InvalidInput, ModelError, MemoryError) as error:
-            self._log("failed: %s", error)
+            self._log("failed: %s", summarize(error))
             return partial(claims.fail, problem=describe_failure(error, self._settings, self._instance))
         return partial(claims.finish, result=result)
 
@@ -243,7 +249,7 @@ class Attempt:
 
     def _pass_on(self, error: CheckpointElsewhere | SpecOfNewerRelease) -> Ending:
         """Leave the selection to a worker that can resume from its checkpoint, or that knows its options."""
-        self._log("left to another worker: %s", error)
+        self._log("left to another worker: %s", summarize(error))
         seconds = backoff_seconds(self._count_passes(error.code) + 1, self._settings)
         return partial(claims.pass_on, code=error.code, detail=str(error), wait_seconds=seconds)
 
@@ -259,7 +265,7 @@ class Attempt:
         """
         if isinstance(error, CheckpointElsewhere) and self._count_passes(error.code) < self._settings.max_attempts:
             raise error
-        self._log("starts afresh: %s", error)
+        self._log("starts afresh: %s", summarize(error))
         # The code of a checkpoint that is kept for another device counts the waits, and this one is dropped.
         code = CheckpointForeign.code if isinstance(error, CheckpointForeign) else error.code
 
@@ -273,6 +279,7 @@ class Attempt:
         """Make the last write; False when the claim is lost, to another attempt or with the heartbeat."""
         self._heartbeat.stop()
         held = not self._monitor.is_lost and self._transact(lambda session: ending(session, self._claim))
+        self._monitor.tally.outcome = "ended" if held else "lost"
         self._log("attempt %d " + ("ends" if held else "writes nothing: the claim is lost"), self._claim.attempt)
         return held
 

@@ -8,9 +8,11 @@ import time
 from dataclasses import dataclass
 
 from app.database import POSTGRES_AWAY, Database
+from app.logs import context
 from app.selections.claims import Claim, Lease, renew_lease, save_checkpoint, save_progress
 from app.settings import Settings
 from worker.progress import News, RunMonitor
+from worker.tally import count_ending
 
 _log = logging.getLogger(__name__)
 
@@ -69,6 +71,7 @@ class Heartbeat:
             self._thread.join(_JOIN_SECONDS)
 
     def _run(self) -> None:
+        context.begin(selection_id=self._claim.selection_id, attempt=self._claim.attempt)
         try:
             while not self._stopping.is_set() and not self._monitor.is_lost:
                 self._monitor.wait_for_news(self._pause)
@@ -89,6 +92,7 @@ class Heartbeat:
     def _check_stall(self) -> None:
         """Kill a run that makes no progress. The parent sees the crash, and the sweep starts another attempt."""
         if self._monitor.idle_seconds > self._rhythm.stall:
+            count_ending(self._database, "stalled")
             _die(f"no progress in {self._rhythm.stall:.0f} s", self._claim)
 
     def _beat(self) -> None:

@@ -22,19 +22,21 @@ from rq.executions import Execution
 from rq.job import Job
 from rq.worker import HerokuWorker
 
+from app.logs.failures import describe
 from app.queue import RUN_SELECTION, SERIALIZER
 from app.settings import Settings
 from app.worker_device import REDIS_FIELD
 from worker.crash import CrashHandler
 from worker.device import Device
 from worker.faults import WorkerFault
+from worker.metrics import JOB_RESULTS, WorkerMetrics
 
 _PR_SET_PDEATHSIG = 1
 
 FAULTS_TO_STOP = 2
 """Number of jobs in a row that end by a fault of the worker, after which the worker stops."""
 
-_UNKNOWN, _FIT, _UNFIT = range(3)
+_FIT, _UNFIT, _UNKNOWN = range(len(JOB_RESULTS))
 _log = logging.getLogger(__name__)
 
 
@@ -83,6 +85,7 @@ class SelectionWorker(HerokuWorker):
     def __init__(self, *args: Any, device: Device | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._device = device
+        self.metrics = WorkerMetrics(device)
         self._verdict = mmap.mmap(-1, 1)  # memory that a forked work-horse shares with its parent
         self._faults_in_a_row = 0
 
@@ -98,7 +101,9 @@ class SelectionWorker(HerokuWorker):
                 that fails within seconds would take every selection before a sound one can.
         """
         self._verdict[0] = _UNKNOWN
+        self.metrics.begin_job()
         super().execute_job(job, queue)
+        self.metrics.end_job(JOB_RESULTS[self._verdict[0]])
         if self._verdict[0] == _FIT:
             self._faults_in_a_row = 0
         elif self._verdict[0] == _UNFIT:
@@ -118,7 +123,13 @@ class SelectionWorker(HerokuWorker):
     def handle_exception(self, job: Job, *exc_info: Any) -> None:
         if isinstance(exc_info[1], WorkerFault):
             self._verdict[0] = _UNFIT
-        super().handle_exception(job, *exc_info)
+        _log.error("job %s ends by an error", job.id, exc_info=exc_info, extra={"action": "job-failed"})
+
+    def handle_job_failure(self, job: Job, queue: Queue, *args: Any, **kwargs: Any) -> None:
+        """Store the failure in Redis without the message of its error, which may hold a text."""
+        if (error := sys.exc_info()[1]) is not None:
+            kwargs["exc_string"] = describe(error)
+        super().handle_job_failure(job, queue, *args, **kwargs)
 
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         die_with_parent(self.pid)

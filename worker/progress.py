@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lens_engine.metering.progress import Progress
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import StopReason
+from worker.tally import Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class RunMonitor:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.tally = Tally(clock)
         self._clock = clock
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -42,6 +44,7 @@ class RunMonitor:
     # Called by the computing thread.
 
     def on_progress(self, progress: Progress) -> None:
+        self.tally.note(progress)
         position = (progress.phase, progress.step, progress.pairs_done, progress.tokens_done)
         with self._lock:
             self._progress = progress

@@ -25,6 +25,8 @@ _SUPERUSER = "lens"
 _DATABASE = "lens"
 _MAINTENANCE_DATABASE = "postgres"
 _START_SECONDS = 60.0
+_NO_TEXTS_IN_LOG = ["log_error_verbosity=terse", "log_min_error_statement=panic"]
+"""Otherwise the log repeats a row that Postgres refuses, and the statement."""
 _RELAXED = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 _STOP_SIGNALS = ((signal.SIGINT, 20.0), (signal.SIGQUIT, 5.0))  # fast, then immediate
 
@@ -84,6 +86,7 @@ class PostgresServer(EmbeddedServer):
 
     def _spec(self) -> ChildSpec:
         settings = ["listen_addresses=", f"unix_socket_directories={self._socket_dir}", "timezone=UTC"]
+        settings += _NO_TEXTS_IN_LOG
         settings += [] if self._durable else _RELAXED
         return ChildSpec(
             name="Postgres",

@@ -3,6 +3,7 @@
 from app.models.base import Base
 from app.models.checkpoint import StoredCheckpoint
 from app.models.classifier import StoredClassifier
+from app.models.counter import StoredCounter
 from app.models.dataset import Dataset, Example
 from app.models.event import Event
 from app.models.idempotency_key import IdempotencyKey
@@ -20,5 +21,6 @@ __all__ = [
     "Selection",
     "StoredCheckpoint",
     "StoredClassifier",
+    "StoredCounter",
     "StoredSupportExample",
 ]

@@ -13,6 +13,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.errors import Unauthorized
+from app.logs import context
 from app.settings import Settings
 from app.web.documentation import ASSETS, PUBLIC_PATHS
 from app.web.error_handlers import problem_response
@@ -26,7 +27,7 @@ API_KEY = Depends(
     )
 )
 """Names the key of a route in the OpenAPI document. The middleware below asks for the key."""
-_PUBLIC_PATHS = PUBLIC_PATHS | {"/healthz", "/readyz"}
+_PUBLIC_PATHS = PUBLIC_PATHS | {"/healthz", "/readyz", "/metrics"}
 
 
 class AuthenticationMiddleware:
@@ -48,6 +49,7 @@ class AuthenticationMiddleware:
             await problem_response(scope, refusal, self._settings)(scope, receive, send)
             return
         scope.setdefault("state", {})["owner_id"] = owner
+        context.add(owner=owner)
         await self._app(scope, receive, send)
 
     def _owner(self, authorization: str) -> str | None:

@@ -5,7 +5,6 @@ Responses never echo what a client sent.
 
 import errno
 import logging
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +19,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
 
 from app.errors import AppError, BadRequest, StorageFull, Unavailable
+from app.logs.failures import summarize
 from app.settings import Settings
+from app.web.access_log import note_problem
 from app.web.problems import ErrorItem, problem
 from app.web.request_id import HEADER
 from app.web.validation import error_items, join_details
@@ -52,6 +53,7 @@ def problem_response(scope: Scope, error: AppError | Refusal, settings: Settings
     """Build the problem+json response of an error."""
     refusal = error if isinstance(error, Refusal) else _of_app_error(error)
     request_id = scope.get("state", {}).get("request_id", "")
+    note_problem(scope, refusal.code)
     body = problem(
         refusal.code,
         refusal.detail,
@@ -109,9 +111,7 @@ def _of_database(error: DBAPIError | PoolTimeout) -> Refusal:
     if isinstance(error, OperationalError | InterfaceError | PoolTimeout):
         _log.warning("database unavailable: %s", type(error).__name__, extra={"action": "database-unavailable"})
         return _of_app_error(Unavailable(_DATABASE_AWAY))
-    # The message is not logged, because Postgres repeats the refused row in it.
-    where = "".join(traceback.format_tb(error.__traceback__))
-    _log.error("%s (SQLSTATE %s)\n%s", type(error).__name__, sqlstate, where, extra={"action": "internal-error"})
+    _log.error("unexpected %s", summarize(error), exc_info=error, extra={"action": "internal-error"})
     return _internal_error()
 
 
@@ -123,8 +123,8 @@ def _of_system(error: OSError) -> Refusal:
 
 
 def _of_anything(error: Exception) -> Refusal:
-    """The server logs the traceback, because Starlette raises the error again after the response."""
-    _log.error("unexpected %s", type(error).__name__, extra={"action": "internal-error"})
+    """The server logs the frames, because Starlette raises the error again after the response."""
+    _log.error("unexpected %s", summarize(error), extra={"action": "internal-error"})
     return _internal_error()
 
 

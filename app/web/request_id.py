@@ -6,12 +6,14 @@ import secrets
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.logs import context
+
 HEADER = "X-Request-ID"
 _HARMLESS = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class RequestIdMiddleware:
-    """Sets `request.state.request_id` and the response header `X-Request-ID`."""
+    """Sets `request.state.request_id`, the field `request_id` of the log, and the response header `X-Request-ID`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -23,6 +25,7 @@ class RequestIdMiddleware:
         given = Headers(scope=scope).get(HEADER, "")
         request_id = given if _HARMLESS.fullmatch(given) else secrets.token_hex(16)
         scope.setdefault("state", {})["request_id"] = request_id
+        context.begin(request_id=request_id)
 
         async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":

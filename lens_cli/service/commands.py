@@ -36,14 +36,17 @@ def serve(
     import uvicorn
 
     from app.health.draining import DrainingServer
+    from app.logs.setup import configure_logging
 
     settings = read_settings()
+    configure_logging(settings.log_level, settings.log_format)
     config = uvicorn.Config(
         "app.main:create_app",
         factory=True,
         host=host,
         port=port,
-        log_level=settings.log_level.lower(),
+        log_config=None,
+        access_log=False,  # app/web/access_log.py logs requests
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,
         limit_concurrency=max_connections,
@@ -66,9 +69,11 @@ def migrate() -> None:
     """Update the database schema. Repeated and simultaneous runs are safe."""
     from sqlalchemy.exc import OperationalError
 
+    from app.logs.setup import configure_logging
     from app.schema import SchemaBusy, upgrade_schema
 
     settings = read_settings()
+    configure_logging(settings.log_level, settings.log_format)
     try:
         upgrade_schema(settings)
     except SchemaBusy as error:

@@ -66,6 +66,7 @@ def running_stack(spec: StackSpec) -> Iterator[Stack]:
     with _refusing(), ExitStack() as exits:
         servers = exits.enter_context(embedded_servers(spec.data_dir, durable=spec.durable))
         environment = {
+            "LENS_LOG_FORMAT": _log_format(),
             **spec.environment,
             "LENS_DATABASE_URL": servers.database_url,
             "LENS_REDIS_URL": servers.redis_url,
@@ -116,6 +117,14 @@ def _migrate(servers: EmbeddedServers) -> None:
     from app.settings import Settings
 
     upgrade_schema(Settings(database_url=servers.database_url, redis_url=servers.redis_url))
+
+
+def _log_format() -> str:
+    """Text, because a person reads these logs, unless the operator sets another form."""
+    from app.settings import Settings
+
+    settings = Settings()
+    return settings.log_format if "log_format" in settings.model_fields_set else "text"
 
 
 def _api(spec: StackSpec, environment: Mapping[str, str]) -> ChildSpec:

@@ -124,8 +124,8 @@ class CausalLMScorer:
         for index, tokens in enumerate(encoded):
             if not tokens:
                 raise InvalidDataset(
-                    f"query {index} ({queries[index]!r}) has no tokens; remove the example, or add words to the "
-                    "template between text and label",
+                    f"query {index} of {len(queries)} has no tokens; remove the example, or add words to the template "
+                    "between text and label",
                     field="examples",
                 )
         return tuple(encoded)

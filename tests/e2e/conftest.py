@@ -37,6 +37,7 @@ def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) 
         "allowed_models": {
             "held": "testing:tests.e2e.scorers:held",
             "poison": "testing:tests.e2e.scorers:poisonous",
+            "leaking": "testing:tests.e2e.scorers:leaking",
             "broken": "testing:tests.e2e.scorers:broken",
             "tiny": str(folder / "tiny"),
         },
@@ -54,13 +55,16 @@ def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) 
         database = create_database(settings, pool_size=2)
         stack.callback(database.dispose)
         redis = stack.enter_context(Redis.from_url(servers.redis_url))
-        port = _free_port()
-        arguments = ["-m", "uvicorn", "--factory", "app.main:create_app", "--port", str(port)]
+        port = free_port()
+        arguments = ["-m", "lens_cli", "serve", "--port", str(port), "--drain-seconds", "0"]
         api = Process("API", arguments, environment, folder / "api.log")
         stack.callback(api.stop)
         client = stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10))
         until(lambda: _is_ready(client, api), "the API answers")
-        yield Stack(settings, environment, database, redis, client, folder, folder / "hold", folder / "tiny")
+        log_of_postgres = servers.children[0].spec.log_path
+        yield Stack(
+            settings, environment, database, redis, client, folder, log_of_postgres, folder / "hold", folder / "tiny"
+        )
 
 
 @pytest.fixture
@@ -83,7 +87,7 @@ def _is_ready(client: httpx.Client, api: Process) -> bool:
     return False
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -31,6 +31,15 @@ def broken() -> NoReturn:
     raise UnreadableModel("model 'broken' cannot be loaded: model.safetensors is damaged or cut off; download it again")
 
 
+def leaking() -> TableScorer:
+    """Fails with a text in the message, as an engine with a fault of ours might."""
+
+    def fail(_prefix: object, query: str, _label: str) -> NoReturn:
+        raise RuntimeError(f"cannot score {query!r}")
+
+    return TableScorer(fail)
+
+
 def poisonous() -> TableScorer:
     """Kills its process in the middle of every attempt."""
 

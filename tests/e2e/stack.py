@@ -73,6 +73,7 @@ class Stack:
     redis: Redis
     client: httpx.Client
     log_dir: Path
+    log_of_postgres: Path
     hold_path: Path
     model_dir: Path  #: where the model `tiny` is looked for
     workers: list[Worker] = field(default_factory=list)

@@ -1,7 +1,8 @@
-"""What clients send, and what opens doors, is in no log and no error."""
+"""What clients send, and what opens doors, is in no log and no error. tests/e2e/test_canary.py searches further."""
 
 import hashlib
 import logging
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from app.database import Database
+from app.logs.setup import make_formatter
 from app.settings import Settings
 from tests.integration.samples import make_rows, make_submission
 
@@ -27,6 +29,7 @@ def test_texts_are_in_no_log_even_when_the_database_refuses_them(
     client: TestClient, database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
+    caplog.handler.setFormatter(make_formatter("json", sys.stderr))
     with database.session_scope() as session:
         session.execute(text(f"ALTER TABLE examples ADD CONSTRAINT never CHECK (text NOT LIKE '%{CANARY[:6]}%')"))
     try:
@@ -37,7 +40,7 @@ def test_texts_are_in_no_log_even_when_the_database_refuses_them(
     assert response.status_code == 500
     assert CANARY not in response.text
     assert CANARY not in caplog.text
-    assert "IntegrityError" in caplog.text
+    assert "IntegrityError (SQLSTATE 23514)" in caplog.text
 
 
 def test_texts_and_keys_are_not_in_redis(make_client: Callable[..., TestClient], settings: Settings) -> None:

@@ -1,0 +1,43 @@
+"""Counters in Postgres: the workers add to them, and the API shows them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.orm import Session
+
+from app.models import StoredCounter
+from lens_engine.types import Phase
+
+ATTEMPTS = "attempts"
+PHASE_SECONDS = "phase_seconds"
+PHASE_PAIRS = "phase_pairs"
+
+OUTCOMES = ("ended", "released", "unfit", "lost", "error", "stalled", "died", "timeout")
+"""How an attempt ends: with a last write; at a shutdown; by a fault of its worker; after another attempt took over; by
+another error. A stalled run kills itself and is also counted as one that died; a timeout is a kill at the limit."""
+PHASES = tuple(phase.value for phase in Phase)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CounterKey:
+    """Name and label of a counter."""
+
+    name: str
+    label: str
+
+
+def add_to_counters(session: Session, amounts: Mapping[CounterKey, float]) -> None:
+    """Add amounts. Rows are locked in order, so that two workers cannot wait for each other."""
+    rows = [{"name": key.name, "label": key.label, "value": amounts[key]} for key in sorted(amounts)]
+    if not rows:
+        return
+    statement = upsert(StoredCounter).values(rows)
+    total = StoredCounter.value + statement.excluded.value
+    session.execute(statement.on_conflict_do_update(index_elements=["name", "label"], set_={"value": total}))
+
+
+def read_counters(session: Session) -> dict[CounterKey, float]:
+    rows = session.execute(select(StoredCounter.name, StoredCounter.label, StoredCounter.value))
+    return {CounterKey(name, label): value for name, label, value in rows}

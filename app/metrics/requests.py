@@ -1,0 +1,67 @@
+"""Counts of one API process: requests, refusals, sweeps."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from app.errors import AppError
+from app.selections.sweep import SweepReport
+
+_BUCKETS = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+SWEEP_OUTCOMES = ("rescued", "failed", "cancelled", "enqueued")
+
+
+class RequestMetrics:
+    """Labels are templates of routes, methods, statuses and codes: never an id, an owner or a text."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._requests = Counter(
+            "lens_http_requests", "Answered requests.", ["method", "route", "status"], registry=registry
+        )
+        self._seconds = Histogram(
+            "lens_http_request_seconds",
+            "Time from the first byte of a request to the end of its answer (seconds).",
+            ["method", "route"],
+            buckets=_BUCKETS,
+            registry=registry,
+        )
+        self._refusals = Counter("lens_refusals", "Refusals by the code of their problem.", ["code"], registry=registry)
+        for code in _codes(AppError):
+            self._refusals.labels(code)  # a rule sees the first refusal only if there was a zero before it
+
+    def note_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+
+    def note_refusal(self, code: str) -> None:
+        self._refusals.labels(code).inc()
+
+
+class SweepMetrics:
+    """What the sweeps of this process did."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._sweeps = Counter("lens_sweeps", "Sweeps by their result.", ["result"], registry=registry)
+        self._selections = Counter(
+            "lens_sweep_selections", "Selections that a sweep changed or enqueued.", ["outcome"], registry=registry
+        )
+        self._last = Gauge(
+            "lens_last_sweep_timestamp_seconds",
+            "When this process last swept, or found another process sweeping (Unix time).",
+            registry=registry,
+        )
+        for result in ("done", "skipped", "failed"):
+            self._sweeps.labels(result)
+        for outcome in SWEEP_OUTCOMES:
+            self._selections.labels(outcome)
+
+    def note_sweep(self, report: SweepReport) -> None:
+        self._sweeps.labels("skipped" if report.skipped else "done").inc()
+        self._last.set_to_current_time()
+        for outcome in SWEEP_OUTCOMES:
+            self._selections.labels(outcome).inc(getattr(report, outcome))
+
+    def note_failure(self) -> None:
+        self._sweeps.labels("failed").inc()
+
+
+def _codes(kind: type[AppError]) -> set[str]:
+    return {kind.code}.union(*(_codes(child) for child in kind.__subclasses__()))

@@ -1,0 +1,108 @@
+"""Numbers of the whole service, read from Postgres and Redis when Prometheus asks. Every API process shows the same."""
+
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from redis.exceptions import RedisError
+from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from app.metrics import counters
+from app.metrics.counters import CounterKey, read_counters
+from app.models import Selection
+from app.selections.service import Services
+from app.selections.states import Status
+
+CACHE_SECONDS = 5.0
+"""How long an answer is repeated, so that many scrapes cost the stores no more than one."""
+
+
+class ServiceState(Collector):
+    """Selections, queue and workers. Without Postgres, only `lens_database_up` says so, and the rest is left out."""
+
+    def __init__(self, services: Services, clock: Callable[[], float] = time.monotonic) -> None:
+        self._services = services
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._found: list[Metric] = []
+        self._read_at: float | None = None
+
+    def describe(self) -> list[Metric]:
+        """Nothing: the registry would otherwise read the stores when the application is made."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        with self._lock:
+            if self._read_at is None or self._clock() - self._read_at >= CACHE_SECONDS:
+                self._found = [*self._from_postgres(), *self._from_redis(), self._spool()]
+                self._read_at = self._clock()
+            found = list(self._found)
+        yield from found
+
+    def _from_postgres(self) -> list[Metric]:
+        about = "Whether Postgres answers and has this release's tables (1 or 0)."
+        try:
+            with self._services.database.session_scope() as session:
+                found = [*_selections(session), *_queue(session), *_counters(session)]
+        except SQLAlchemyError:
+            return [_up("lens_database_up", about, is_up=False)]
+        return [_up("lens_database_up", about, is_up=True), *found]
+
+    def _from_redis(self) -> list[Metric]:
+        about = "Whether Redis answers (1 or 0)."
+        try:
+            num_workers = len(self._services.queue.list_devices())
+        except RedisError:
+            return [_up("lens_redis_up", about, is_up=False)]
+        workers = GaugeMetricFamily("lens_workers", "Workers that are registered in Redis.", value=num_workers)
+        return [_up("lens_redis_up", about, is_up=True), workers]
+
+    def _spool(self) -> Metric:
+        folder = self._services.settings.spool_dir or tempfile.gettempdir()
+        free = shutil.disk_usage(folder).free
+        return GaugeMetricFamily("lens_spool_free_bytes", "Free space of the folder for uploads (bytes).", value=free)
+
+
+def _up(name: str, about: str, *, is_up: bool) -> Metric:
+    return GaugeMetricFamily(name, about, value=float(is_up))
+
+
+def _selections(session: Session) -> Iterator[Metric]:
+    rows = session.execute(select(Selection.status, func.count().label("num")).group_by(Selection.status)).all()
+    found = {row.status: row.num for row in rows}
+    family = GaugeMetricFamily("lens_selections", "Stored selections by status.", labels=["status"])
+    for status in Status:
+        family.add_metric([status.value], found.get(status.value, 0))
+    yield family
+    size = session.scalar(select(func.pg_database_size(func.current_database())))
+    yield GaugeMetricFamily("lens_database_bytes", "Size of the database (bytes).", value=float(size or 0))
+
+
+def _queue(session: Session) -> Iterator[Metric]:
+    """Selections that a worker could take now; those that wait after a crash are not counted."""
+    age = func.extract("epoch", func.now() - func.min(func.greatest(Selection.queued_at, Selection.not_before)))
+    query = select(func.count(), age).where(Selection.status == Status.QUEUED, Selection.not_before <= func.now())
+    depth, oldest = session.execute(query).one()
+    yield GaugeMetricFamily("lens_queue_depth", "Selections that wait for a worker.", value=depth)
+    yield GaugeMetricFamily(
+        "lens_queue_oldest_seconds", "How long the oldest of them waits (seconds); 0 if none.", value=float(oldest or 0)
+    )
+
+
+def _counters(session: Session) -> Iterator[Metric]:
+    found = read_counters(session)
+    for name, label, about, known in (
+        (counters.ATTEMPTS, "outcome", "Attempts that ended, by how.", counters.OUTCOMES),
+        (counters.PHASE_SECONDS, "phase", "Time of the runs in each phase (seconds).", counters.PHASES),
+        (counters.PHASE_PAIRS, "phase", "Pairs that the runs scored in each phase.", counters.PHASES),
+    ):
+        family = CounterMetricFamily(f"lens_{name}", about, labels=[label])
+        for value in known:
+            family.add_metric([value], found.get(CounterKey(name, value), 0.0))
+        yield family

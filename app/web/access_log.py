@@ -1,0 +1,67 @@
+"""One log line and one count for each request: method, template of the route, status, seconds.
+
+Neither has the path, the query or a header, which may hold a text or a key.
+"""
+
+import logging
+import time
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.ids import is_id
+from app.metrics.requests import RequestMetrics
+
+NO_ROUTE = "(none)"
+"""Route of a request that was refused before a route was looked for, or that has none."""
+
+_COUNT = "count_refusal"
+"""Key of the counting function in the state of a request: an error that nobody foresaw is answered outside of here."""
+_METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+_log = logging.getLogger(__name__)
+
+
+def note_problem(scope: Scope, code: str) -> None:
+    """Have the refusal of this request counted and logged by its code."""
+    scope.setdefault("state", {})["problem"] = code
+    if (count := scope["state"].get(_COUNT)) is not None:
+        count(code)
+
+
+class AccessLogMiddleware:
+    """Stands inside of `RequestIdMiddleware`, and around everything else."""
+
+    def __init__(self, app: ASGIApp, metrics: RequestMetrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        scope.setdefault("state", {})[_COUNT] = self._metrics.note_refusal
+        started = time.monotonic()
+        status = 500  # Starlette answers an unexpected error outside of this middleware
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noting)
+        finally:
+            self._note(scope, status, time.monotonic() - started)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+        route = str(getattr(scope.get("route"), "path", None) or NO_ROUTE)
+        self._metrics.note_request(method, route, status, seconds)
+        fields = {"method": method, "route": route, "status": status, "seconds": round(seconds, 4)}
+        if is_id(selection_id := str(scope.get("path_params", {}).get("selection_id", ""))):
+            fields["selection_id"] = selection_id
+        if owner := scope.get("state", {}).get("owner_id"):
+            fields["owner"] = owner
+        if code := scope.get("state", {}).get("problem"):
+            fields["problem"] = code
+        _log.info("%s %s %d", method, route, status, extra={"action": "request", **fields})

@@ -1,0 +1,199 @@
+"""/metrics: who may read it, what it counts, and that the rules of docs/alerts.yml can be computed from it."""
+
+import hashlib
+import re
+import socket
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.metrics.counters import ATTEMPTS, CounterKey, add_to_counters
+from app.metrics.service_state import ServiceState
+from app.settings import Settings
+from tests.integration.conftest import Selections
+from worker.device import Device
+from worker.metrics import WorkerMetrics, serve_metrics
+
+ROOT = Path(__file__).parents[2]
+KEY = "a key of the metrics"
+HASHED = hashlib.sha256(KEY.encode()).hexdigest()
+Values = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def parse(text: str) -> Values:
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def read(client: TestClient) -> Values:
+    response = client.get("/metrics", headers={"Authorization": f"Bearer {KEY}"})
+    assert response.status_code == 200, response.text
+    return parse(response.text)
+
+
+@pytest.fixture
+def client(make_client: Callable[..., TestClient]) -> TestClient:
+    return make_client(metrics_key_hash=HASHED)
+
+
+def test_metrics_need_their_own_key(make_client: Callable[..., TestClient]) -> None:
+    client = make_client(metrics_key_hash=HASHED, api_keys={hashlib.sha256(b"an owner's").hexdigest(): "alice"})
+    assert client.get("/metrics").status_code == 401
+    assert client.get("/metrics", headers={"Authorization": "Bearer an owner's"}).status_code == 401
+    assert client.get("/metrics", headers={"Authorization": f"Bearer {KEY}"}).status_code == 200
+    assert client.get("/selections", headers={"Authorization": f"Bearer {KEY}"}).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("host", "api_keys", "status"),
+    [("127.0.0.1", None, 200), ("::1", None, 200), ("10.0.0.9", None, 401), ("127.0.0.1", {"0" * 64: "alice"}, 401)],
+)
+def test_without_a_key_only_this_machine_reads_an_open_service(
+    make_client: Callable[..., TestClient], host: str, api_keys: dict[str, str] | None, status: int
+) -> None:
+    app = make_client(api_keys=api_keys).app
+    client = TestClient(app, client=(host, 5000))
+    assert client.get("/metrics").status_code == status
+
+
+def test_requests_are_counted_by_the_template_of_their_route(client: TestClient, selections: Selections) -> None:
+    ids = [selections.queued() for _ in range(2)]
+    for id_ in ids:
+        assert client.get(f"/selections/{id_}").status_code == 200
+    client.get("/selections/a-text-of-a-client")
+    client.get("/a-text-of-a-client")
+    client.request("FANTASY", "/selections")
+    found = read(client)
+
+    def count(method: str, route: str, status: str) -> float | None:
+        labels = (("method", method), ("route", route), ("status", status))
+        return found.get(("lens_http_requests_total", labels))
+
+    assert count("GET", "/selections/{selection_id}", "200") == 2
+    assert count("GET", "/selections/{selection_id}", "404") == 1
+    assert count("GET", "(none)", "404") == 1
+    assert {dict(labels)["method"] for name, labels in found if name == "lens_http_requests_total"} >= {"OTHER"}
+    assert found["lens_refusals_total", (("code", "not-found"),)] == 2
+    assert "a-text" not in str(found)
+    assert not [id_ for id_ in ids if id_ in str(found)]
+
+
+def test_refusals_of_middleware_are_counted(make_client: Callable[..., TestClient]) -> None:
+    client = make_client(api_keys={"0" * 64: "alice"}, metrics_key_hash=HASHED)
+    client.get("/selections")
+    client.post("/metrics", content=b"0" * 3_000_000)
+    found = read(client)
+    assert found["lens_refusals_total", (("code", "unauthorized"),)] == 1
+    assert found["lens_refusals_total", (("code", "content-too-large"),)] == 1
+
+
+def test_queue_and_selections_are_those_of_the_database(client: TestClient, selections: Selections) -> None:
+    selections.queued()
+    selections.queued()
+    selections.running()
+    selections.succeeded()
+    found = read(client)
+    assert found["lens_queue_depth", ()] == 2
+    assert 0 <= found["lens_queue_oldest_seconds", ()] < 60
+    statuses = {dict(labels)["status"]: value for (name, labels), value in found.items() if name == "lens_selections"}
+    assert statuses == {"queued": 2, "running": 1, "succeeded": 1, "failed": 0, "cancelled": 0, "cancelling": 0}
+    assert (found["lens_database_up", ()], found["lens_redis_up", ()], found["lens_workers", ()]) == (1, 1, 0)
+
+
+def test_stores_are_asked_once_for_many_scrapes(client: TestClient, selections: Selections) -> None:
+    services = client.app.state.services  # type: ignore[attr-defined]
+    now = 0.0
+    state = ServiceState(services, clock=lambda: now)
+
+    def depth() -> float:
+        (value,) = (metric.samples[0].value for metric in state.collect() if metric.name == "lens_queue_depth")
+        return value
+
+    assert depth() == 0
+    selections.queued()
+    assert depth() == 0
+    now = 6.0
+    assert depth() == 1
+
+
+def test_metrics_are_there_without_postgres_and_redis(make_client: Callable[..., TestClient], tmp_path: Path) -> None:
+    client = make_client(
+        database_url=f"postgresql://lens@/lens?host={tmp_path}",
+        redis_url="redis://127.0.0.1:1/0",
+        metrics_key_hash=HASHED,
+    )
+    found = read(client)
+    assert (found["lens_database_up", ()], found["lens_redis_up", ()]) == (0, 0)
+    assert ("lens_queue_depth", ()) not in found
+
+
+def test_counters_add_up(client: TestClient, database: Database) -> None:
+    key = CounterKey(ATTEMPTS, "lost")
+    for _ in range(2):
+        with database.session_scope() as session:
+            add_to_counters(session, {key: 1.5})
+    assert read(client)["lens_attempts_total", (("outcome", "lost"),)] == 3.0
+
+
+def test_worker_shows_its_metrics_on_its_port(settings: Settings) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        unused_port: int = probe.getsockname()[1]
+    metrics = WorkerMetrics(Device(torch_name="cpu", name="a processor"))
+    metrics.begin_job()
+    serving = serve_metrics(metrics, settings.model_copy(update={"worker_metrics_port": unused_port}))
+    assert serving is not None
+    server, thread = serving
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{unused_port}/metrics") as answer:
+            found = parse(answer.read().decode())
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert found["lens_worker_busy", ()] == 1
+    assert found["lens_worker_info", (("device", "cpu"),)] == 1
+
+
+def test_every_metric_of_an_alert_exists(client: TestClient) -> None:
+    client.get("/healthz")
+    shown = {name for name, _ in read(client)} | {name for name, _ in _of_worker()}
+    rules = yaml.safe_load((ROOT / "docs/alerts.yml").read_text("utf-8"))["groups"][0]["rules"]
+    assert len({rule["alert"] for rule in rules}) == len(rules) >= 8
+    for rule in rules:
+        assert {"alert", "expr", "for", "labels", "annotations"} <= rule.keys()
+        named = set(re.findall(r"\blens_[a-z_]+", rule["expr"]))
+        assert named, rule
+        assert named <= shown, rule
+
+
+def test_every_metric_of_the_service_is_documented(client: TestClient) -> None:
+    client.get("/healthz")
+    text = (ROOT / "docs/operations.md").read_text("utf-8")
+    names = {name for name, _ in read(client)} | {name for name, _ in _of_worker()}
+    own = {re.sub(r"_(created|bucket|sum|count)$", "", name) for name in names if name.startswith("lens_")}
+    missing = {name for name in own if f"`{name}`" not in text and f"`{name}_total`" not in text}
+    assert missing == set()
+
+
+def test_labels_of_alerts_are_values_that_metrics_have(client: TestClient) -> None:
+    found = read(client)
+    values = {value for _, labels in found for _, value in labels}
+    text = (ROOT / "docs/alerts.yml").read_text("utf-8")
+    exact = {value for name, value in re.findall(r'(\w+)="([^"]+)"', text) if name != "severity"}
+    assert exact
+    assert exact <= values
+
+
+def _of_worker() -> Values:
+    return parse(generate_latest(WorkerMetrics(Device(torch_name="cpu", name="x")).registry).decode())
