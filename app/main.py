@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 
 from fastapi import FastAPI
 from sqlalchemy.exc import SQLAlchemyError
@@ -13,6 +14,7 @@ from app.health.endpoints import router as health_router
 from app.queue import JobQueue
 from app.selections.admission import Admission
 from app.selections.endpoints import router as selections_router
+from app.selections.overdue import LOOK_SECONDS, end_overdue
 from app.selections.service import Services
 from app.selections.sweep import OutageMemory, sweep
 from app.settings import Settings
@@ -79,12 +81,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
     stopping = asyncio.Event()
-    sweeping = asyncio.create_task(sweep_until(stopping, services))
+    tasks = [
+        asyncio.create_task(sweep_until(stopping, services)),
+        asyncio.create_task(end_overdue_until(stopping, services)),
+    ]
     try:
         yield
     finally:
         stopping.set()
-        await sweeping  # a running sweep holds a connection
+        await asyncio.gather(*tasks)  # a running sweep holds a connection
         services.queue.close()
         services.database.dispose()
 
@@ -92,14 +97,26 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 async def sweep_until(stopping: asyncio.Event, services: Services) -> None:
     """Sweep at every interval. Never raises, because only the sweep retries crashed selections."""
     outages = OutageMemory()
+    act = partial(sweep, services.database, services.queue, services.settings, outages)
+    await _repeat_until(stopping, act, services.settings.sweep_interval_seconds, "sweep")
+
+
+async def end_overdue_until(stopping: asyncio.Event, services: Services) -> None:
+    """End runs that do not heed their cancel request. Never raises."""
+    act = partial(end_overdue, services.database, services.queue, services.settings)
+    seconds = min(LOOK_SECONDS, services.settings.sweep_interval_seconds)
+    await _repeat_until(stopping, act, seconds, "look for overdue runs")
+
+
+async def _repeat_until(stopping: asyncio.Event, act: Callable[[], object], seconds: float, name: str) -> None:
     while not stopping.is_set():
         try:
-            await asyncio.to_thread(sweep, services.database, services.queue, services.settings, outages)
+            await asyncio.to_thread(act)
         except SQLAlchemyError as error:
             _log.warning(
-                "the sweep could not reach the database; the next sweep tries again (%s)", type(error).__name__
+                "the %s could not reach the database; the next one tries again (%s)", name, type(error).__name__
             )
         except Exception:  # noqa: BLE001 - nothing may end all retries
-            _log.exception("the sweep failed; the next sweep tries again", extra={"action": "sweep-failed"})
+            _log.exception("the %s failed; the next one tries again", name, extra={"action": "sweep-failed"})
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stopping.wait(), services.settings.sweep_interval_seconds)
+            await asyncio.wait_for(stopping.wait(), seconds)

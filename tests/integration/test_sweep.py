@@ -15,6 +15,7 @@ from app.database import Database, create_database
 from app.models import IdempotencyKey, Selection
 from app.queue import Doorbell, JobQueue
 from app.selections import claims
+from app.selections.claims import PackedCheckpoint
 from app.selections.rescue import decide_rescue
 from app.selections.states import Status
 from app.selections.sweep import OutageMemory, SweepReport, sweep
@@ -144,7 +145,7 @@ def test_selection_fails_after_its_last_attempt_and_says_why(
 ) -> None:
     claim = selections.running()
     with database.session_scope() as session:
-        claims.save_checkpoint(session, claim, Checkpoint("f", Phase.FILTER, 1, "float32"))
+        claims.save_checkpoint(session, claim, PackedCheckpoint.of(Checkpoint("f", Phase.FILTER, 1, "float32")))
         session.execute(update(Selection).values(crashes=2))
     age(database, "lease_until", 1)
     assert sweep(database, queue, settings).failed == 1
@@ -161,7 +162,7 @@ def test_rescue_keeps_the_checkpoint(
 ) -> None:
     claim = selections.running()
     with database.session_scope() as session:
-        claims.save_checkpoint(session, claim, Checkpoint("f", Phase.FILTER, 1, "float32"))
+        claims.save_checkpoint(session, claim, PackedCheckpoint.of(Checkpoint("f", Phase.FILTER, 1, "float32")))
         claims.expire_lease(session, claim)
     assert sweep(database, queue, settings).rescued == 1
     with database.session_scope() as session:

@@ -12,7 +12,7 @@ from sqlalchemy import text
 from app.database import Database
 from app.models import StoredCheckpoint
 from app.selections import claims
-from app.selections.claims import Claim
+from app.selections.claims import Claim, PackedCheckpoint
 from app.settings import Settings
 from lens_engine.classifier.artefact import Classifier
 from lens_engine.result import SelectionResult
@@ -471,6 +471,6 @@ def _released_with_checkpoint(selections: Selections, database: Database) -> str
     claim = selections.running()
     foreign = Checkpoint(fingerprint="of another run", phase=Phase.FILTER, step=1, dtype="float32")
     with database.session_scope() as session:
-        assert claims.save_checkpoint(session, claim, foreign)
+        assert claims.save_checkpoint(session, claim, PackedCheckpoint.of(foreign))
         assert claims.release(session, claim)
     return claim.selection_id
