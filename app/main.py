@@ -114,9 +114,9 @@ async def _repeat_until(stopping: asyncio.Event, act: Callable[[], object], seco
             await asyncio.to_thread(act)
         except SQLAlchemyError as error:
             _log.warning(
-                "the %s could not reach the database; the next one tries again (%s)", name, type(error).__name__
+                "the %s could not reach the database; the next %s tries again (%s)", name, name, type(error).__name__
             )
         except Exception:  # noqa: BLE001 - nothing may end all retries
-            _log.exception("the %s failed; the next one tries again", name, extra={"action": "sweep-failed"})
+            _log.exception("the %s failed; the next %s tries again", name, name, extra={"action": "sweep-failed"})
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopping.wait(), seconds)

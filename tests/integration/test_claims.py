@@ -216,6 +216,21 @@ def test_release_of_one_that_was_cancelled_cancels_it(selections: Selections, da
     assert stored.cancelled_at is not None
 
 
+@pytest.mark.parametrize("end", [claims.release, claims.finish_cancelled], ids=["release", "finish"])
+def test_cancelled_selection_keeps_the_best_of_its_checkpoint(
+    selections: Selections, database: Database, end: Callable[[Session, Claim], bool]
+) -> None:
+    claim, best = selections.cancelling(), make_result(StopReason.CANCELLED)
+    with database.session_scope() as session:
+        claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT, best))
+        assert end(session, claim)
+    stored = read(database, claim)
+    assert (stored.status, stored.partial, stored.digest) == ("cancelled", True, best.digest)
+    assert stored.lease_until is None
+    with database.session_scope() as session:
+        assert SelectionResult.model_validate(session.get_one(Report, claim.selection_id).result) == best
+
+
 def test_submission_is_loaded_as_it_was_sent(selections: Selections, database: Database) -> None:
     selection_id = selections.queued()
     with database.session_scope() as session:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from rq.timeouts import JobTimeoutException, UnixSignalDeathPenalty
 from sqlalchemy import text
+from sqlalchemy.orm import Session
 
 from app.database import Database
 from app.models import StoredCheckpoint
@@ -20,7 +21,7 @@ from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.testing import TableScorer
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections
-from tests.integration.samples import SMALL_OPTIONS
+from tests.integration.samples import SMALL_OPTIONS, make_result
 from tests.integration.worker.doubles import LivingScorer
 from worker.execution import Attempt, execute_selection
 from worker.faults import WorkerFault
@@ -318,6 +319,25 @@ def test_a_run_without_a_heartbeat_writes_nothing_and_gives_the_lease_up(
     assert "writes nothing: the claim is lost" in caplog.text
     assert selections.status_of(claim.selection_id) == "running"
     assert read(database, "SELECT lease_until <= now() FROM selections WHERE id = :id", id=claim.selection_id)
+
+
+def test_a_time_limit_that_ends_during_the_last_write_costs_no_result(
+    selections: Selections, settings: Settings, database: Database
+) -> None:
+    claim = selections.running()
+    attempt = Attempt(database, claim, settings)
+    calls = 0
+
+    def end(session: Session, claim: Claim) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise JobTimeoutException("too long")
+        return claims.finish(session, claim, make_result())
+
+    assert attempt._persist(end)
+
+    assert selections.status_of(claim.selection_id) == "succeeded"
 
 
 def test_a_shutdown_gives_the_selection_back_with_its_checkpoint(
