@@ -37,6 +37,7 @@ def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) 
         "allowed_models": {
             "held": "testing:tests.e2e.scorers:held",
             "poison": "testing:tests.e2e.scorers:poisonous",
+            "loading": "testing:tests.e2e.scorers:loading",
             "broken": "testing:tests.e2e.scorers:broken",
             "tiny": str(folder / "tiny"),
         },
