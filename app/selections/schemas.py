@@ -252,8 +252,8 @@ class EventOut(Outgoing):
     data: dict[str, Any] = Field(
         description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head`, "
         "`accuracy` (on the test rows) and `use` (what the verdict recommends). checkpoint-damaged, "
-        "checkpoint-foreign, checkpoint-elsewhere, checkpoint-unwritten, spec-newer: `detail`. worker-unfit: `code` (what is wrong with the "
-        "worker) and `attempt`.",
+        "checkpoint-foreign, checkpoint-elsewhere, checkpoint-unwritten, spec-newer: `detail`. worker-unfit: `code` "
+        "(what is wrong with the worker) and `attempt`.",
         examples=[{"from": "queued", "to": "running", "attempt": 1}],
     )
 
