@@ -6,17 +6,20 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.exc import InterfaceError, OperationalError, TimeoutError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, TimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.settings import Settings
 
 POSTGRES_AWAY = (OperationalError, InterfaceError, TimeoutError)
-"""Errors after which a retry can succeed: Postgres is down, restarts, failed over, or lacks connections or space."""
+"""Errors after which a retry can succeed: Postgres is away (`is_away`), or has refused or cut off a statement."""
 
 _OUTAGES = {"25006", "25P03"}
 """SQLSTATE: a server that has become a standby and only reads; a session that was idle in its transaction for too long.
 psycopg does not count them among the operational errors."""
+
+_AWAY = ("08", "57P01", "57P02", "57P03", "53300", *_OUTAGES)
+"""Beginnings of SQLSTATE: the connection failed; the server stops, crashed, starts, or has no connection left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,18 @@ class Database:
 
     def dispose(self) -> None:
         self.engine.dispose()
+
+
+def is_away(error: Exception) -> bool:
+    """Whether no statement would succeed now. A statement that Postgres refused or cut off is no outage."""
+    if not isinstance(error, DBAPIError):
+        return isinstance(error, TimeoutError)  # no connection of the pool became free
+    if error.connection_invalidated:
+        return True
+    sqlstate: str | None = getattr(error.orig, "sqlstate", None)
+    if sqlstate is None:
+        return isinstance(error, POSTGRES_AWAY)
+    return sqlstate.startswith(_AWAY)
 
 
 def create_database(settings: Settings, *, pool_size: int | None = None) -> Database:

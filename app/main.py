@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -18,6 +19,7 @@ from app.metrics.service_state import ServiceState
 from app.queue import JobQueue
 from app.selections.admission import Admission
 from app.selections.endpoints import router as selections_router
+from app.selections.overdue import LOOK_SECONDS, end_overdue
 from app.selections.service import Services
 from app.selections.sweep import OutageMemory, sweep
 from app.settings import Settings
@@ -97,12 +99,15 @@ def _install_metrics(app: FastAPI) -> RequestMetrics:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
     stopping = asyncio.Event()
-    sweeping = asyncio.create_task(sweep_until(stopping, services, app.state.sweep_metrics))
+    tasks = [
+        asyncio.create_task(sweep_until(stopping, services, app.state.sweep_metrics)),
+        asyncio.create_task(end_overdue_until(stopping, services)),
+    ]
     try:
         yield
     finally:
         stopping.set()
-        await sweeping  # a running sweep holds a connection
+        await asyncio.gather(*tasks)  # a running sweep holds a connection
         services.queue.close()
         services.database.dispose()
 
@@ -111,15 +116,33 @@ async def sweep_until(stopping: asyncio.Event, services: Services, metrics: Swee
     """Sweep at every interval. Never raises, because only the sweep retries crashed selections."""
     outages = OutageMemory()
     metrics = metrics or SweepMetrics(CollectorRegistry())
+
+    def act() -> None:
+        try:
+            metrics.note_sweep(sweep(services.database, services.queue, services.settings, outages))
+        except Exception:
+            metrics.note_failure()
+            raise
+
+    await _repeat_until(stopping, act, services.settings.sweep_interval_seconds, "sweep")
+
+
+async def end_overdue_until(stopping: asyncio.Event, services: Services) -> None:
+    """End runs that do not heed their cancel request. Never raises."""
+    act = partial(end_overdue, services.database, services.queue, services.settings)
+    seconds = min(LOOK_SECONDS, services.settings.sweep_interval_seconds)
+    await _repeat_until(stopping, act, seconds, "look for overdue runs")
+
+
+async def _repeat_until(stopping: asyncio.Event, act: Callable[[], object], seconds: float, name: str) -> None:
     while not stopping.is_set():
         try:
-            report = await asyncio.to_thread(sweep, services.database, services.queue, services.settings, outages)
-            metrics.note_sweep(report)
+            await asyncio.to_thread(act)
         except SQLAlchemyError as error:
-            metrics.note_failure()
-            _log.warning("the sweep could not reach the database; the next sweep tries again (%s)", summarize(error))
+            _log.warning(
+                "the %s could not reach the database; the next %s tries again (%s)", name, name, summarize(error)
+            )
         except Exception:  # noqa: BLE001 - nothing may end all retries
-            metrics.note_failure()
-            _log.exception("the sweep failed; the next sweep tries again", extra={"action": "sweep-failed"})
+            _log.exception("the %s failed; the next %s tries again", name, name, extra={"action": "sweep-failed"})
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stopping.wait(), services.settings.sweep_interval_seconds)
+            await asyncio.wait_for(stopping.wait(), seconds)

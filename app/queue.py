@@ -21,6 +21,7 @@ from rq.command import send_stop_execution_command
 from rq.exceptions import DuplicateJobError, InvalidJobOperation, NoSuchJobError
 from rq.executions import ExecutionRegistry
 from rq.job import Job, JobStatus
+from rq.registry import StartedJobRegistry
 from rq.worker_registration import get_keys
 
 from app.settings import Settings
@@ -167,6 +168,16 @@ class JobQueue:
             if self._stop(doorbell, execution.decode())
         }
 
+    def list_running(self) -> list[Doorbell]:
+        """The jobs of selections that workers have taken and not ended, by RQ's account.
+
+        Raises:
+            RedisError: Redis does not answer.
+        """
+        # Without a clean-up, which would run callbacks of abandoned jobs in this process.
+        ids = StartedJobRegistry(queue=self._queue).get_job_ids(cleanup=False)
+        return [doorbell for id_ in ids if (doorbell := _parse_job_id(id_)) is not None]
+
     def _stop(self, doorbell: Doorbell, execution_id: str) -> bool:
         """By the execution, because a job has the name of its worker only after the work-horse has begun."""
         try:
@@ -217,6 +228,14 @@ class JobQueue:
             _log.warning(
                 "Redis does not answer; the job of %s stays as it is (%s)", doorbell.selection_id, type(error).__name__
             )
+
+
+def _parse_job_id(job_id: str) -> Doorbell | None:
+    """None for a foreign job."""
+    try:
+        return Doorbell.from_job_id(job_id)
+    except ValueError:
+        return None
 
 
 def _parse_device(text: bytes | None) -> WorkerDevice | None:

@@ -78,7 +78,13 @@ class Settings(BaseSettings):
         600.0, gt=0, description="Time without progress after which a run is killed (seconds)."
     )
     stop_grace_seconds: float = Field(
-        60.0, gt=0, description="Time in status `cancelling` after which the job is killed (seconds)."
+        5.0,
+        gt=0,
+        description="Time after a cancel request in which a run may end by itself; then it is killed, and the best of "
+        "its checkpoint is kept (seconds).",
+    )
+    max_checkpoint_mib: int = Field(
+        256, ge=1, le=900, description="Maximum size of a checkpoint; a larger one is not stored (MiB)."
     )
     max_attempts: int = Field(3, ge=1, le=100, description="Number of crashes after which a selection fails.")
     retry_backoff_seconds: float = Field(

@@ -55,10 +55,12 @@ from lens_engine.types import StopReason
 from worker.checkpoints import PostgresCheckpointStore
 from worker.failures import describe_failure, describe_refused_spec, describe_timeout
 from worker.faults import WorkerFault, blaming_worker, blaming_worker_for_everything
-from worker.heartbeat import Heartbeat, Rhythm
+from worker.heartbeat import Heartbeat
 from worker.model_loading import find_reference, load_model
 from worker.persistence import commit_with_patience
 from worker.progress import RunMonitor
+from worker.rhythm import Rhythm
+from worker.taking import Taking
 
 Ending = Callable[[Session, Claim], bool]
 """The last write of a run. It returns False if the claim was lost."""
@@ -80,17 +82,17 @@ def execute_selection(selection_id: str, settings: Settings) -> bool:
     """
     started = time.monotonic()  # RQ counts the time limit from about here
     database = create_database(settings, pool_size=2)  # the run and its heartbeat
+    taking = Taking(database, selection_id, settings.lease_seconds)
     try:
-        claim = commit_with_patience(
-            database,
-            lambda session: claims.claim_selection(session, selection_id, settings.lease_seconds),
-            _PATIENCE_SECONDS,
-        )
+        claim = commit_with_patience(database, taking.take, _PATIENCE_SECONDS)
         if claim is None:
             _report_unclaimed(database, selection_id)
             return False
         Attempt(database, claim, settings, started).run()
         return True
+    except ShutDownImminentException:  # an attempt that has begun deals with it itself
+        taking.give_back(_HURRIED_PATIENCE_SECONDS)
+        return False
     finally:
         database.dispose()
 
@@ -205,6 +207,7 @@ class Attempt:
             return load_model(self._settings, submission.spec.model, checkpoint.dtype if checkpoint else None)
 
     def _compute(self, submission: Submission, model: LanguageModel, checkpoint: Checkpoint | None) -> SelectionResult:
+        self._monitor.begin()
         with blaming_worker(is_device_shared=self._settings.share_device):
             return select_support_examples(
                 Problem(submission.spec.task, submission.examples, submission.test),
@@ -276,7 +279,18 @@ class Attempt:
         self._transact(forget)
 
     def _persist(self, ending: Ending) -> bool:
-        """Make the last write; False when the claim is lost, to another attempt or with the heartbeat."""
+        """Make the last write; False when the claim is lost, to another attempt or with the heartbeat.
+
+        The time limit may end while the write waits. It ends once, and RQ's parent process allows the run another
+        minute, so the result is not thrown away.
+        """
+        try:
+            return self._write(ending)
+        except JobTimeoutException:
+            self._log("the time limit ended during the last write, which is repeated")
+            return self._write(ending)
+
+    def _write(self, ending: Ending) -> bool:
         self._heartbeat.stop()
         held = not self._monitor.is_lost and self._transact(lambda session: ending(session, self._claim))
         self._monitor.tally.outcome = "ended" if held else "lost"

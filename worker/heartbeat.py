@@ -1,45 +1,31 @@
 """The thread that renews a selection's lease and writes its progress and checkpoints while the run computes."""
 
 import logging
+import math
 import os
 import signal
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
 
-from app.database import POSTGRES_AWAY, Database
+from sqlalchemy.exc import DBAPIError
+
+from app.database import POSTGRES_AWAY, Database, is_away
 from app.logs import context
-from app.selections.claims import Claim, Lease, renew_lease, save_checkpoint, save_progress
-from app.settings import Settings
+from app.selections import claims
+from app.selections.claims import Claim, Lease, PackedCheckpoint
+from worker.persistence import find_sqlstate, log_postponed
 from worker.progress import News, RunMonitor
+from worker.rhythm import Rhythm
 from worker.tally import count_ending
+
+UNWRITTEN = "checkpoint-unwritten"
+"""The event of a checkpoint that cannot be stored."""
 
 _log = logging.getLogger(__name__)
 
 _JOIN_SECONDS = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Rhythm:
-    """Intervals and time limits of a heartbeat (seconds)."""
-
-    lease: float
-    renew: float
-    stall: float
-    stop_grace: float
-    look: float = 1.0
-    longest_pause: float = 5.0
-
-    @classmethod
-    def of(cls, settings: Settings) -> "Rhythm":
-        return cls(
-            lease=settings.lease_seconds,
-            renew=settings.lease_renew_seconds,
-            stall=settings.stall_seconds,
-            stop_grace=settings.stop_grace_seconds,
-            look=min(1.0, settings.lease_renew_seconds),
-            longest_pause=min(5.0, settings.lease_renew_seconds),  # after an outage, the sweep waits for one lease
-        )
+_LONGEST_SAVE_PAUSES = 12
 
 
 class Heartbeat:
@@ -47,17 +33,35 @@ class Heartbeat:
 
     The heartbeat has its own thread and connection, so a slow model delays no write and an outage of
     Postgres delays no computation. A failed write is repeated with the newest values until it
-    succeeds. Start the heartbeat after the fork.
+    succeeds. A checkpoint that cannot be stored costs neither the lease nor the progress.
+
+    A run that does not heed a cancel request within `Rhythm.stop_grace` is ended with the best so far of its
+    checkpoint, and its process is killed. While the model loads that happens at once. Start the heartbeat after the
+    fork.
     """
 
-    def __init__(self, database: Database, claim: Claim, monitor: RunMonitor, rhythm: Rhythm) -> None:
+    def __init__(
+        self,
+        database: Database,
+        claim: Claim,
+        monitor: RunMonitor,
+        rhythm: Rhythm,
+        kill: Callable[[], None] | None = None,
+    ) -> None:
+        """`kill`: ends this process at once; None for SIGKILL."""
         self._database = database
         self._claim = claim
         self._monitor = monitor
         self._rhythm = rhythm
+        self._kill = kill or _kill_this_process
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._renewed_at = time.monotonic()
+        self._looked_at = -math.inf
+        self._save_at = -math.inf  # a checkpoint is due from then on
+        self._save_pause = rhythm.checkpoint
+        self._cancelled_at: float | None = None
+        self._has_reported = False
         self._pause = rhythm.look
 
     def start(self) -> None:
@@ -77,57 +81,128 @@ class Heartbeat:
                 self._monitor.wait_for_news(self._pause)
                 self._check_stall()
                 self._beat()
+                self._end_if_cancelled()
         finally:
             self._see_off()
 
     def _see_off(self) -> None:
         """Stop the run when its heartbeat ends for any reason: without a heartbeat the lease runs out."""
         if self._stopping.is_set():
-            self._beat()
+            self._beat(is_last=True)
             return
         self._monitor.lose()
         if not self._stopping.wait(self._rhythm.stop_grace):
-            _die("the run did not stop after its lease was lost", self._claim)
+            self._die("the run did not stop after its lease was lost")
 
     def _check_stall(self) -> None:
         """Kill a run that makes no progress. The parent sees the crash, and the sweep starts another attempt."""
         if self._monitor.idle_seconds > self._rhythm.stall:
             count_ending(self._database, "stalled")
-            _die(f"no progress in {self._rhythm.stall:.0f} s", self._claim)
+            self._die(f"no progress in {self._rhythm.stall:.0f} s")
 
-    def _beat(self) -> None:
-        news = self._monitor.read_news()
-        if not news and time.monotonic() - self._renewed_at < self._rhythm.renew:
+    def _end_if_cancelled(self) -> None:
+        """End a run that does not heed its cancel request, before anybody loses patience."""
+        grace = self._rhythm.stop_grace if self._monitor.has_begun else 0.0
+        if self._cancelled_at is None or time.monotonic() - self._cancelled_at < grace or self._stopping.is_set():
             return
+        self._beat(is_last=True)
         try:
-            lease = self._write(news)
+            with self._database.session_scope() as session:
+                claims.finish_cancelled(session, self._claim)
         except POSTGRES_AWAY as error:
-            self._pause = min(self._pause * 2, self._rhythm.longest_pause)
-            _log.warning(
-                "Postgres does not answer; %s continues and its writes wait (%s)",
-                self._claim.selection_id,
-                type(error).__name__,
-            )
+            self._postpone(error)
+            return
+        self._die("the run was cancelled and did not stop by itself; it ended with the best of its checkpoint")
+
+    def _beat(self, *, is_last: bool = False) -> None:
+        """Write what is due. The lease comes first, in a transaction of its own: nothing else may cost it."""
+        news = self._monitor.read_news()
+        try:
+            self._heed(self._renew(news, is_last=is_last))
+            if not self._monitor.is_lost:
+                self._keep(news, is_last=is_last)
+        except POSTGRES_AWAY as error:
+            self._postpone(error)
             return
         self._pause = self._rhythm.look
-        self._renewed_at = time.monotonic()
-        self._monitor.forget_news(news)
-        self._heed(lease)
 
-    def _write(self, news: News) -> Lease:
-        """Write everything in one transaction, so that a run without the lease writes nothing."""
+    def _renew(self, news: News, *, is_last: bool) -> Lease:
+        """Renew the lease and write the progress, if either is due; otherwise only read whether the run may go on."""
+        now = time.monotonic()
+        since = now - self._renewed_at
+        is_progress_due = news.progress is not None and (is_last or since >= self._rhythm.progress)
+        if not is_progress_due and since < self._rhythm.renew:
+            return self._look(now)
         with self._database.session_scope() as session:
-            lease = renew_lease(session, self._claim, self._rhythm.lease)
-            if lease is not Lease.LOST and news.checkpoint is not None:
-                save_checkpoint(session, self._claim, news.checkpoint)
-            if lease is not Lease.LOST and news.progress is not None:
-                save_progress(session, self._claim, news.progress)
+            lease = claims.renew_lease(session, self._claim, self._rhythm.lease, news.progress)
+        self._renewed_at = self._looked_at = now
+        self._monitor.forget_progress(news.progress)
         return lease
+
+    def _look(self, now: float) -> Lease:
+        """Read whether the run may go on. Checkpoints wake this thread more often than it needs to know."""
+        if now - self._looked_at < self._rhythm.look:
+            return Lease.HELD
+        with self._database.session_scope() as session:
+            lease = claims.read_lease(session, self._claim)
+        self._looked_at = now
+        return lease
+
+    def _keep(self, news: News, *, is_last: bool) -> None:
+        """Write the newest checkpoint, if one is due."""
+        if news.checkpoint is None or (time.monotonic() < self._save_at and not is_last):
+            return
+        packed = PackedCheckpoint.of(news.checkpoint, news.best)
+        is_too_large = len(packed.data) > self._rhythm.max_checkpoint_bytes
+        refusal = self._describe_size(packed) if is_too_large else self._save(packed)
+        if refusal is None or is_too_large:
+            self._monitor.forget_checkpoint(news.checkpoint)
+        if refusal is None:
+            self._save_pause = self._rhythm.checkpoint
+        else:
+            self._save_pause = min(self._save_pause * 2, _LONGEST_SAVE_PAUSES * self._rhythm.checkpoint)
+        self._save_at = time.monotonic() + self._save_pause
+        if refusal is not None:
+            self._report(refusal)
+
+    def _describe_size(self, packed: PackedCheckpoint) -> str:
+        size, limit = (math.ceil(number / 2**20) for number in (len(packed.data), self._rhythm.max_checkpoint_bytes))
+        return f"it has {size} MiB, and {limit} MiB are allowed"
+
+    def _save(self, packed: PackedCheckpoint) -> str | None:
+        """Write a checkpoint. Returns why it cannot be stored; None if it was stored, or if the claim is lost."""
+        try:
+            with self._database.session_scope() as session:
+                claims.save_checkpoint(session, self._claim, packed)
+        except DBAPIError as error:
+            if is_away(error):
+                raise
+            # The message is left out, because Postgres repeats values in it.
+            return f"Postgres refused it (SQLSTATE {find_sqlstate(error)})"
+        return None
+
+    def _report(self, refusal: str) -> None:
+        """Log that the run goes on without a checkpoint, and tell the owner once."""
+        _log.error(
+            "a checkpoint of %s was not stored: %s; the run continues, and a crash would cost what it found since",
+            self._claim.selection_id,
+            refusal,
+            extra={"action": UNWRITTEN, "selection_id": self._claim.selection_id, "attempt": self._claim.attempt},
+        )
+        if self._has_reported:
+            return
+        with self._database.session_scope() as session:
+            claims.record_event(session, self._claim, UNWRITTEN, {"detail": f"a checkpoint was not stored: {refusal}"})
+        self._has_reported = True
+
+    def _postpone(self, error: Exception) -> None:
+        self._pause = min(self._pause * 2, self._rhythm.longest_pause)
+        log_postponed(error, f"{self._claim.selection_id} continues and its writes wait")
 
     def _heed(self, lease: Lease) -> None:
         if lease is Lease.LOST:
             _log.warning(
-                "%s was taken over by another attempt; this run stops",
+                "%s was taken over by another attempt, or was ended; this run stops",
                 self._claim.selection_id,
                 extra={
                     "action": "lease-lost",
@@ -136,11 +211,15 @@ class Heartbeat:
                 },
             )
             self._monitor.lose()
-        elif lease is Lease.CANCEL_REQUESTED:
+        elif lease is Lease.CANCEL_REQUESTED and self._cancelled_at is None:
+            self._cancelled_at = time.monotonic()
             self._monitor.cancel()
 
+    def _die(self, reason: str) -> None:
+        """Kill this work-horse as a crash would, because its computing thread may never stop."""
+        _log.critical("killing %s, attempt %d: %s", self._claim.selection_id, self._claim.attempt, reason)
+        self._kill()
 
-def _die(reason: str, claim: Claim) -> None:
-    """Kill this work-horse as a crash would, because its computing thread may never stop."""
-    _log.critical("killing %s, attempt %d: %s", claim.selection_id, claim.attempt, reason)
+
+def _kill_this_process() -> None:
     os.kill(os.getpid(), signal.SIGKILL)

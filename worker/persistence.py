@@ -1,4 +1,4 @@
-"""Transactions that are repeated during an outage of Postgres."""
+"""Transactions that are repeated while Postgres is away or refuses them for a while."""
 
 import logging
 import time
@@ -7,10 +7,11 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from app.database import POSTGRES_AWAY, Database
+from app.database import POSTGRES_AWAY, Database, is_away
 
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
+_NEVER = "54"  # class of SQLSTATE: a statement exceeds a limit of the program, and will again
 
 _log = logging.getLogger(__name__)
 
@@ -18,13 +19,14 @@ T = TypeVar("T")
 
 
 def commit_with_patience(database: Database, write: Callable[[Session], T], patience_seconds: float) -> T:
-    """Run `write` in its own transaction and repeat it while Postgres does not answer.
+    """Run `write` in its own transaction and repeat it while Postgres is away or refuses it for a while.
 
     A commit may succeed although its confirmation is lost. `write` must therefore be fenced, so that
     the repetition changes nothing.
 
     Raises:
-        OperationalError, InterfaceError, TimeoutError: Postgres did not answer for `patience_seconds`.
+        OperationalError, InterfaceError, TimeoutError: Postgres did not accept it for `patience_seconds`, or never
+            will.
     """
     deadline = time.monotonic() + patience_seconds
     pause = _FIRST_PAUSE_SECONDS
@@ -33,8 +35,23 @@ def commit_with_patience(database: Database, write: Callable[[Session], T], pati
             with database.session_scope() as session:
                 return write(session)
         except POSTGRES_AWAY as error:
-            if time.monotonic() + pause > deadline:
+            if time.monotonic() + pause > deadline or (find_sqlstate(error) or "").startswith(_NEVER):
                 raise
-            _log.warning("Postgres does not answer; next attempt in %.1f s (%s)", pause, type(error).__name__)
+            log_postponed(error, f"next attempt in {pause:.1f} s")
         time.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+
+
+def log_postponed(error: Exception, consequence: str) -> None:
+    """Log why a write must be repeated: Postgres is away, or has refused a statement."""
+    if is_away(error):
+        _log.warning("Postgres does not answer; %s (%s)", consequence, type(error).__name__)
+        return
+    _log.warning(
+        "Postgres refused a statement; %s (%s, SQLSTATE %s)", consequence, type(error).__name__, find_sqlstate(error)
+    )
+
+
+def find_sqlstate(error: Exception) -> str | None:
+    """The SQLSTATE of an error; None if Postgres did not answer."""
+    return getattr(getattr(error, "orig", None), "sqlstate", None)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lens_engine.metering.progress import Progress
+from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import StopReason
 from worker.tally import Tally
@@ -13,10 +14,14 @@ from worker.tally import Tally
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Values to write next. None means that the last write is still the newest."""
+    """Values to write next. None means that the last write is still the newest.
+
+    `best` belongs to the checkpoint: the result of a run that is cancelled there.
+    """
 
     progress: Progress | None
     checkpoint: Checkpoint | None
+    best: SelectionResult | None = None
 
     def __bool__(self) -> bool:
         return self.progress is not None or self.checkpoint is not None
@@ -36,12 +41,18 @@ class RunMonitor:
         self._wake = threading.Event()
         self._progress: Progress | None = None
         self._checkpoint: Checkpoint | None = None
+        self._best: SelectionResult | None = None
         self._position: tuple[object, ...] = ()
         self._moved_at = clock()
         self._stop_reason: StopReason | None = None
         self._is_lost = False
+        self._has_begun = False
 
     # Called by the computing thread.
+
+    def begin(self) -> None:
+        """The model is loaded, and the engine begins. From here on the run heeds a stop request by itself."""
+        self._has_begun = True
 
     def on_progress(self, progress: Progress) -> None:
         self.tally.note(progress)
@@ -51,10 +62,10 @@ class RunMonitor:
             if position != self._position:
                 self._position, self._moved_at = position, self._clock()
 
-    def on_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Wake the heartbeat to write `checkpoint`."""
+    def on_checkpoint(self, checkpoint: Checkpoint, best: SelectionResult | None = None) -> None:
+        """Wake the heartbeat to write `checkpoint` with `best`."""
         with self._lock:
-            self._checkpoint = checkpoint
+            self._checkpoint, self._best = checkpoint, best
         self._wake.set()
 
     def stop_requested(self) -> StopReason | None:
@@ -64,6 +75,11 @@ class RunMonitor:
     def is_lost(self) -> bool:
         """Whether the claim or the heartbeat is lost. The run must then write nothing."""
         return self._is_lost
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the engine has begun. Before that the model loads, and there is nothing to keep."""
+        return self._has_begun
 
     # Called by the heartbeat thread.
 
@@ -77,15 +93,19 @@ class RunMonitor:
 
     def read_news(self) -> News:
         with self._lock:
-            return News(self._progress, self._checkpoint)
+            return News(self._progress, self._checkpoint, self._best)
 
-    def forget_news(self, written: News) -> None:
-        """Drop the values that were written, but keep newer ones."""
+    def forget_progress(self, written: Progress | None) -> None:
+        """Drop the progress that was written, but keep a newer one."""
         with self._lock:
-            if self._progress is written.progress:
+            if self._progress is written:
                 self._progress = None
-            if self._checkpoint is written.checkpoint:
-                self._checkpoint = None
+
+    def forget_checkpoint(self, written: Checkpoint) -> None:
+        """Drop the checkpoint that was written, but keep a newer one."""
+        with self._lock:
+            if self._checkpoint is written:
+                self._checkpoint = self._best = None
 
     @property
     def idle_seconds(self) -> float:

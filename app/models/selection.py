@@ -28,7 +28,8 @@ class Selection(Base):
         Index(None, "owner_id", "id"),
         Index(None, "owner_id", "status", "id"),
         Index("ix_selections_queued", "id", postgresql_where=text("status = 'queued'")),
-        Index("ix_selections_leased", "lease_until", postgresql_where=text("status IN ('running', 'cancelling')")),
+        # Not by `lease_until`: a renewal that changes no indexed column writes to no index.
+        Index("ix_selections_held", "id", postgresql_where=text("status IN ('running', 'cancelling')")),
         Index(None, "dataset_id"),
         Index(None, "test_dataset_id"),
     )

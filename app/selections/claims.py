@@ -11,18 +11,18 @@ from enum import Enum, auto
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Update, and_, delete, func, insert, literal, select, update
+from sqlalchemy import ColumnElement, Update, and_, func, insert, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
-from app.models import Event, Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
+from app.models import Event, Selection, StoredCheckpoint
 from app.selections.rescue import describe_fault, rescue
+from app.selections.results import delete_checkpoint, end_cancelled, store_result
 from app.selections.spec import SPEC_VERSION
-from app.selections.states import LEASED, TERMINAL, Status
+from app.selections.states import LEASED, Status
 from app.settings import Settings
-from lens_engine.classifier.artefact import Classifier
 from lens_engine.metering.progress import Progress
-from lens_engine.result import SelectionResult, Verdict
+from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import StopReason
 
@@ -86,30 +86,39 @@ def postpone_newer(session: Session, selection_id: str) -> int | None:
     )
 
 
-def renew_lease(session: Session, claim: Claim, lease_seconds: float) -> Lease:
-    """Extend the lease to `lease_seconds` from now, and report a cancel request."""
-    status = session.scalar(_fenced(claim).values(lease_until=_from_now(lease_seconds)).returning(Selection.status))
-    if status is None:
-        return Lease.LOST
-    return Lease.CANCEL_REQUESTED if status == Status.CANCELLING else Lease.HELD
+def renew_lease(session: Session, claim: Claim, lease_seconds: float, progress: Progress | None = None) -> Lease:
+    """Extend the lease to `lease_seconds` from now, store the progress, and report a cancel request: one update."""
+    renewal = _fenced(claim).values(lease_until=_from_now(lease_seconds))
+    if progress is not None:
+        renewal = renewal.values(phase=progress.phase.value, progress=asdict(progress))
+    return _state_of_lease(session.scalar(renewal.returning(Selection.status)))
 
 
-def save_progress(session: Session, claim: Claim, progress: Progress) -> bool:
-    """Store the progress. Returns False if the claim is lost."""
-    return _touched(session, _fenced(claim).values(phase=progress.phase.value, progress=asdict(progress)))
+def read_lease(session: Session, claim: Claim) -> Lease:
+    """Report a cancel request, or the loss of the lease, without writing."""
+    return _state_of_lease(session.scalar(select(Selection.status).where(_is_held(claim))))
 
 
-def save_checkpoint(session: Session, claim: Claim, checkpoint: Checkpoint) -> bool:
+@dataclass(frozen=True, slots=True)
+class PackedCheckpoint:
+    """A checkpoint as it is stored. Packing may take seconds, so it comes before the transaction."""
+
+    phase: str
+    step: int
+    data: bytes  #: for `Checkpoint.from_bytes`
+    best: dict[str, Any] | None  #: the result of a selection that is cancelled here
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint, best: SelectionResult | None = None) -> "PackedCheckpoint":
+        found = None if best is None else best.model_dump(mode="json")
+        return cls(checkpoint.phase.value, checkpoint.step, checkpoint.to_bytes(), found)
+
+
+def save_checkpoint(session: Session, claim: Claim, checkpoint: PackedCheckpoint) -> bool:
     """Replace the selection's checkpoint. Writes nothing and returns False if the claim is lost."""
     if not _lock(session, claim):
         return False
-    values = {
-        "attempt": claim.attempt,
-        "phase": checkpoint.phase.value,
-        "step": checkpoint.step,
-        "data": checkpoint.to_bytes(),
-        "created_at": func.now(),
-    }
+    values = {**asdict(checkpoint), "attempt": claim.attempt, "created_at": func.now()}
     statement = upsert(StoredCheckpoint).values(selection_id=claim.selection_id, **values)
     session.execute(statement.on_conflict_do_update(index_elements=["selection_id"], set_=values))
     return True
@@ -124,7 +133,7 @@ def drop_checkpoint(session: Session, claim: Claim) -> bool:
     """Delete a checkpoint that is damaged or foreign. Returns False if the claim is lost."""
     if not _lock(session, claim):
         return False
-    _delete_checkpoint(session, claim)
+    delete_checkpoint(session, claim.selection_id)
     return True
 
 
@@ -143,26 +152,18 @@ def finish(session: Session, claim: Claim, result: SelectionResult) -> bool:
     """
     if not _lock(session, claim):
         return False
-    _store_result(session, claim, result)
+    described = store_result(session, claim.selection_id, result)
     status = Status.CANCELLED if result.stop_reason is StopReason.CANCELLED else Status.SUCCEEDED
-    ending = _ending(claim, status).values(
-        partial=result.partial,
-        stop_reason=result.stop_reason.value,
-        digest=result.digest,
-        dtype=result.provenance.dtype,
-        provenance=result.provenance.model_dump(mode="json"),
-    )
-    session.execute(ending)
-    _delete_checkpoint(session, claim)
+    session.execute(_ending(claim, status).values(described))
+    delete_checkpoint(session, claim.selection_id)
     return True
 
 
 def finish_cancelled(session: Session, claim: Claim) -> bool:
-    """End a selection that was cancelled before it had a permutation. Returns False if the claim is lost."""
-    ending = _ending(claim, Status.CANCELLED).values(stop_reason=StopReason.CANCELLED.value, partial=False)
-    if not _touched(session, ending):
+    """End a cancelled selection with the best so far of its checkpoint. Returns False if the claim is lost."""
+    if not _lock(session, claim):
         return False
-    _delete_checkpoint(session, claim)
+    end_cancelled(session, claim.selection_id)
     return True
 
 
@@ -170,7 +171,7 @@ def fail(session: Session, claim: Claim, problem: dict[str, Any]) -> bool:
     """End a selection with an error that another attempt would repeat. `problem` follows RFC 9457."""
     if not _touched(session, _ending(claim, Status.FAILED).values(error=problem)):
         return False
-    _delete_checkpoint(session, claim)
+    delete_checkpoint(session, claim.selection_id)
     return True
 
 
@@ -178,7 +179,7 @@ def give_up(session: Session, claim: Claim, code: str, settings: Settings) -> bo
     """Return the selection to the queue because this worker is unfit, with its checkpoint, and count a crash.
 
     After the last crash that the settings allow, the selection fails (`worker-unfit`). A selection with a cancel
-    request is cancelled instead. Returns False if the claim is lost.
+    request is cancelled instead, with the best so far of its checkpoint. Returns False if the claim is lost.
 
     Args:
         code: what is wrong with the worker; clients see it.
@@ -187,10 +188,7 @@ def give_up(session: Session, claim: Claim, code: str, settings: Settings) -> bo
     if selection is None:
         return False
     record_event(session, claim, WORKER_UNFIT, {"code": code, "attempt": claim.attempt})
-    status = rescue(selection, settings, partial(describe_fault, code=code))
-    session.flush()
-    if status in TERMINAL:
-        _delete_checkpoint(session, claim)
+    rescue(session, selection, settings, partial(describe_fault, code=code))
     return True
 
 
@@ -217,15 +215,11 @@ def release(session: Session, claim: Claim, wait_seconds: float = 0.0) -> bool:
     """Return the selection to the queue, for example at a shutdown, without counting a crash.
 
     The next attempt begins after `wait_seconds` at the earliest. A selection with a cancel request is cancelled
-    instead. Returns False if the claim is lost.
+    instead, with the best so far of its checkpoint. Returns False if the claim is lost.
     """
-    if _touched(
-        session,
-        _ending(claim, Status.CANCELLED, only=Status.CANCELLING).values(
-            stop_reason=StopReason.CANCELLED.value, partial=False
-        ),
-    ):
-        _delete_checkpoint(session, claim)
+    status = session.scalar(select(Selection.status).where(_is_held(claim)).with_for_update())
+    if status == Status.CANCELLING:
+        end_cancelled(session, claim.selection_id)
         return True
     back = _fenced(claim).where(Selection.status == Status.RUNNING)
     return _touched(
@@ -252,12 +246,9 @@ def _fenced(claim: Claim) -> Update:
     return update(Selection).where(_is_held(claim))
 
 
-def _ending(claim: Claim, status: Status, only: Status | None = None) -> Update:
+def _ending(claim: Claim, status: Status) -> Update:
     """Build an update to a terminal status, with the time in the column of that status."""
-    statement = _fenced(claim)
-    if only is not None:
-        statement = statement.where(Selection.status == only)
-    return statement.values({"status": status, "lease_until": None, f"{status.value}_at": func.now()})
+    return _fenced(claim).values({"status": status, "lease_until": None, f"{status.value}_at": func.now()})
 
 
 def _lock(session: Session, claim: Claim) -> bool:
@@ -270,29 +261,11 @@ def _touched(session: Session, statement: Update) -> bool:
     return session.scalar(statement.returning(Selection.id)) is not None
 
 
-def _store_result(session: Session, claim: Claim, result: SelectionResult) -> None:
-    session.execute(insert(Report).values(selection_id=claim.selection_id, result=result.model_dump(mode="json")))
-    rows = [{"selection_id": claim.selection_id, **example.model_dump()} for example in result.examples]
-    if rows:
-        session.execute(insert(StoredSupportExample), rows)
-    if result.usable_classifier is not None:
-        _store_classifier(session, claim, result.usable_classifier, result.verdict)
-
-
-def _store_classifier(session: Session, claim: Claim, classifier: Classifier, verdict: Verdict | None) -> None:
-    values = {"selection_id": claim.selection_id, "classifier": classifier.model_dump(mode="json")}
-    session.execute(insert(StoredClassifier).values(**values))
-    event = {
-        "size": len(classifier.prompts),
-        "head": classifier.head.kind,
-        "accuracy": None if classifier.test is None else classifier.test.accuracy,
-        "use": None if verdict is None else verdict.use,
-    }
-    record_event(session, claim, "classifier", event)
-
-
-def _delete_checkpoint(session: Session, claim: Claim) -> None:
-    session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id == claim.selection_id))
+def _state_of_lease(status: str | None) -> Lease:
+    """The state of a held selection's lease. `status`: None if the claim is lost."""
+    if status is None:
+        return Lease.LOST
+    return Lease.CANCEL_REQUESTED if status == Status.CANCELLING else Lease.HELD
 
 
 def _from_now(seconds: float) -> ColumnElement[Any]:

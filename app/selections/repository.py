@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Update, case, delete, func, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.datasets.repository import load_rows
 from app.ids import new_id
-from app.models import Event, Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
+from app.models import Event, Report, Selection, StoredClassifier, StoredSupportExample
+from app.selections.results import end_cancelled
 from app.selections.spec import SPEC_VERSION, StoredSpec
 from app.selections.states import TERMINAL, Status
-from lens_engine.types import Example, StopReason
+from lens_engine.types import Example
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +112,21 @@ def list_support_examples(session: Session, selection_id: str) -> Sequence[Store
 
 
 def request_cancel(session: Session, owner_id: str, selection_id: str) -> bool:
-    """Cancel a queued selection, or request the stop of a running one. Returns False in any other status."""
-    status = session.scalar(_cancel(owner_id, selection_id).returning(Selection.status))
-    if status == Status.CANCELLED:
-        session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id == selection_id))
-    return status is not None
+    """Cancel a queued selection, or request the stop of a running one. Returns False in any other status.
+
+    A selection that was queued again keeps the best so far of its checkpoint.
+    """
+    own = (Selection.id == selection_id, Selection.owner_id == owner_id)
+    status = session.scalar(select(Selection.status).where(*own).with_for_update())
+    if status not in {Status.QUEUED, Status.RUNNING}:
+        return False
+    requested = update(Selection).where(*own).values(cancel_requested_at=func.now())
+    if status == Status.RUNNING:
+        session.execute(requested.values(status=Status.CANCELLING))
+    else:
+        session.execute(requested)
+        end_cancelled(session, selection_id)
+    return True
 
 
 def delete_selection(session: Session, owner_id: str, selection_id: str) -> bool:
@@ -126,22 +137,3 @@ def delete_selection(session: Session, owner_id: str, selection_id: str) -> bool
         Selection.status.in_([status.value for status in TERMINAL]),
     )
     return session.scalar(statement.returning(Selection.id)) is not None
-
-
-def _cancel(owner_id: str, selection_id: str) -> Update:
-    is_queued = Selection.status == Status.QUEUED
-    return (
-        update(Selection)
-        .where(
-            Selection.id == selection_id,
-            Selection.owner_id == owner_id,
-            Selection.status.in_([Status.QUEUED.value, Status.RUNNING.value]),
-        )
-        .values(
-            status=case((is_queued, Status.CANCELLED.value), else_=Status.CANCELLING.value),
-            cancel_requested_at=func.now(),
-            cancelled_at=case((is_queued, func.now())),
-            stop_reason=case((is_queued, StopReason.CANCELLED.value)),
-            partial=case((is_queued, False)),
-        )
-    )

@@ -5,12 +5,13 @@ from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import func
+from sqlalchemy.orm import Session
 
 from app.models import Selection
+from app.selections.results import delete_checkpoint, end_cancelled
 from app.selections.states import Status
 from app.settings import Settings
 from app.web.problems import problem
-from lens_engine.types import StopReason
 
 _LONGEST_BACKOFF_SECONDS = 3600.0
 
@@ -18,26 +19,31 @@ Describe = Callable[[Selection, Settings], dict[str, Any]]
 """The problem (RFC 9457) of a selection that gets no further attempt."""
 
 
-def rescue(selection: Selection, settings: Settings, describe: Describe) -> Status:
+def rescue(session: Session, selection: Selection, settings: Settings, describe: Describe) -> Status:
     """Charge the selection with one crash, and queue it again, fail it or cancel it. Returns its new status.
 
-    The row must be locked. The next claim, not this function, increments `attempt`.
+    A cancelled selection keeps the best so far of its checkpoint. The row must be locked. The next claim, not this
+    function, increments `attempt`.
     """
     selection.crashes += 1
     target = decide_rescue(Status(selection.status), selection.crashes, settings.max_attempts)
     now: Any = func.now()
-    selection.status = target
-    selection.lease_until = None
     if target is Status.QUEUED:
+        selection.lease_until = None
+        selection.status = target
         selection.queued_at = now
         selection.not_before = now + timedelta(seconds=backoff_seconds(selection.crashes, settings))
+        session.flush()
     elif target is Status.FAILED:
+        selection.lease_until = None
+        selection.status = target
         selection.failed_at = now
         selection.error = describe(selection, settings)
+        session.flush()
+        delete_checkpoint(session, selection.id)
     else:
-        selection.cancelled_at = now
-        selection.stop_reason = StopReason.CANCELLED
-        selection.partial = False
+        session.flush()
+        end_cancelled(session, selection.id)
     return target
 
 

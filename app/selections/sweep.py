@@ -18,15 +18,15 @@ from datetime import timedelta
 from typing import Any
 
 from redis.exceptions import RedisError
-from sqlalchemy import ColumnElement, and_, delete, func, or_, select
+from sqlalchemy import ColumnElement, and_, delete, func, not_, or_, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from app.database import Database
-from app.models import IdempotencyKey, Selection, StoredCheckpoint
+from app.database import Database, is_away
+from app.models import IdempotencyKey, Selection
 from app.queue import Doorbell, JobQueue
 from app.selections.rescue import describe_crash, rescue
-from app.selections.states import LEASED, Status
+from app.selections.states import LEASED, TERMINAL, Status
 from app.settings import Settings
 
 _LOCK_KEY = 0x6C656E73_01  # "lens", 1
@@ -54,8 +54,7 @@ class OutageMemory:
 
     def note(self, error: DBAPIError) -> None:
         """Remember an error if it is an outage. A statement that the server refused or cut off is none."""
-        is_answered = getattr(error.orig, "sqlstate", None) is not None
-        if error.connection_invalidated or not is_answered:
+        if is_away(error):
             self._noted_at = self._clock()
 
     def is_recent(self, seconds: float) -> bool:
@@ -167,22 +166,17 @@ def _rescue(session: Session, selection_id: str, settings: Settings) -> _Rescued
     selection = session.scalar(query.with_for_update(skip_locked=True))
     if selection is None:
         return None
-    status = rescue(selection, settings, describe_crash)
-    session.flush()
-    if status is not Status.QUEUED:
-        session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id == selection_id))
+    status = rescue(session, selection, settings, describe_crash)
     return _Rescued(status, Doorbell(selection_id, selection.attempt))
 
 
 def _ring(database: Database, queue: JobQueue, settings: Settings, dead: list[Doorbell], *, has_settled: bool) -> int:
     """Stop attempts that must not live on, and enqueue what waits. Returns the number of enqueued selections."""
     waiting = list(_find_waiting(database, settings))
-    with database.session_scope() as session:
-        overdue = _find_overdue(session, settings)
     # Repeated, because the command to stop an attempt may be lost.
     forgotten = [entry.doorbell.previous for entry in waiting if entry.is_old and entry.doorbell.attempt > 1]
     try:
-        if unwanted := dead + forgotten + overdue:
+        if unwanted := dead + forgotten + _find_pointless(database, queue, settings):
             queue.stop(unwanted)
         # Right after an outage, a late work-horse is about to claim its selection.
         return queue.enqueue_lost([entry.doorbell for entry in waiting], stop_late=has_settled) if waiting else 0
@@ -213,12 +207,19 @@ def _find_waiting(database: Database, settings: Settings) -> Iterator[_Waiting]:
         last = page[-1][0]
 
 
-def _find_overdue(session: Session, settings: Settings) -> list[Doorbell]:
-    """Runs that have ignored their cancel request for too long."""
-    query = select(Selection.id, Selection.attempt).where(
-        Selection.status == Status.CANCELLING, Selection.cancel_requested_at < _ago(settings.stop_grace_seconds)
+def _find_pointless(database: Database, queue: JobQueue, settings: Settings) -> list[Doorbell]:
+    """Attempts that a worker still runs although their selections ended some time ago, or were deleted."""
+    running = queue.list_running()
+    if not running:
+        return []
+    ended_at = func.coalesce(Selection.succeeded_at, Selection.failed_at, Selection.cancelled_at)
+    is_over = and_(
+        Selection.status.in_([status.value for status in TERMINAL]), ended_at < _ago(settings.stop_grace_seconds)
     )
-    return [Doorbell(id_, attempt) for id_, attempt in session.execute(query.limit(_PAGE_ROWS))]
+    ids = {doorbell.selection_id for doorbell in running}
+    with database.session_scope() as session:
+        kept = set(session.scalars(select(Selection.id).where(Selection.id.in_(ids), not_(is_over))))
+    return [doorbell for doorbell in running if doorbell.selection_id not in kept]
 
 
 def _forget_old_keys(session: Session, settings: Settings) -> None:

@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.errors import CheckpointDamaged, CheckpointForeign
+from lens_engine.result import SelectionResult
 from lens_engine.types import Phase
 
 _DIGEST_BYTES = hashlib.sha256().digest_size
@@ -35,6 +37,9 @@ class Checkpoint:
     `fingerprint` identifies the run and where it computes: device, number format and executor. `run` identifies the
     run alone. `dtype` is the number format of the scores and `device` the kind of device ("cpu", "cuda"); a resumed
     run must use the same. `run` and `device` are "" in a checkpoint of a build that did not store them.
+
+    `result_if_cancelled` makes the result of a run that is cancelled here; None before any examples were chosen. It is
+    not among the bytes, and a store may call it only while `CheckpointStore.save` runs.
     """
 
     fingerprint: str
@@ -45,6 +50,7 @@ class Checkpoint:
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     run: str = ""
     device: str = ""
+    result_if_cancelled: Callable[[], SelectionResult | None] | None = field(default=None, repr=False, compare=False)
 
     def to_bytes(self) -> bytes:
         """The SHA-256 of an .npz archive without pickles, followed by the archive."""

@@ -98,6 +98,19 @@ class Session:
         findings = self.method.findings(self.state.method)
         return build_result(Ending(self.prepared, findings, self.state, self._chosen, reason))
 
+    def result_if_cancelled(self) -> SelectionResult | None:
+        """The result if the run were cancelled now; None before any examples were chosen. Nothing is scored."""
+        chosen = self.state.chosen
+        try:
+            if chosen is None:
+                chosen = self.method.choice(self.state.method)
+            if chosen is None:
+                chosen = self._fall_back(StopReason.CANCELLED)
+        except NothingSelected:
+            return None
+        findings = self.method.findings(self.state.method)
+        return build_result(Ending(self.prepared, findings, self.state, chosen, StopReason.CANCELLED))
+
     @property
     def _chosen(self) -> Permutation:
         if self.state.chosen is None:
@@ -140,7 +153,14 @@ class Session:
         self._show_best()
         identity = meter.scorer.identity
         packed = self.state.to_checkpoint(self.method, self._fingerprint, identity.dtype, meter.phase, meter.step)
-        self.store.save(replace(packed, run=self._run_fingerprint, device=identity.device))
+        self.store.save(
+            replace(
+                packed,
+                run=self._run_fingerprint,
+                device=identity.device,
+                result_if_cancelled=self.result_if_cancelled,
+            )
+        )
 
     def _show_best(self) -> None:
         scores = self.method.findings(self.state.method).scores

@@ -38,6 +38,7 @@ def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) 
             "held": "testing:tests.e2e.scorers:held",
             "poison": "testing:tests.e2e.scorers:poisonous",
             "leaking": "testing:tests.e2e.scorers:leaking",
+            "loading": "testing:tests.e2e.scorers:loading",
             "broken": "testing:tests.e2e.scorers:broken",
             "tiny": str(folder / "tiny"),
         },

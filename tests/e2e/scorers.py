@@ -26,6 +26,13 @@ def held() -> TableScorer:
     return TableScorer(before_call=wait)
 
 
+def loading() -> TableScorer:
+    """Takes as long to load as the hold file exists."""
+    while Path(os.environ[HOLD_VARIABLE]).exists():
+        time.sleep(0.01)
+    return TableScorer()
+
+
 def broken() -> NoReturn:
     """Cannot be loaded on this machine."""
     raise UnreadableModel("model 'broken' cannot be loaded: model.safetensors is damaged or cut off; download it again")

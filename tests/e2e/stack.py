@@ -138,7 +138,10 @@ class Stack:
     def wait_for_checkpoint(self, selection_id: str, phase: str = "search") -> int:
         """The attempt that wrote a checkpoint of `phase`."""
         query = "SELECT attempt FROM checkpoints WHERE selection_id = :id AND phase = :phase"
-        attempt: int = until(lambda: self.scalar(query, id=selection_id, phase=phase), f"a checkpoint of {phase}")
+        try:
+            attempt: int = until(lambda: self.scalar(query, id=selection_id, phase=phase), f"a checkpoint of {phase}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it is {self.get(selection_id)}\n{self.logs()}") from error
         return attempt
 
     def attempt(self, selection_id: str) -> int:

@@ -2,14 +2,17 @@
 
 import pytest
 from redis import Redis
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.models import Dataset, Event, Selection, StoredClassifier
+from app.models import Dataset, Event, Selection, StoredCheckpoint, StoredClassifier
 from app.selections import claims
+from app.selections.claims import PackedCheckpoint
 from app.settings import Settings
-from lens_engine.types import StopReason
+from lens_engine.result import SelectionResult
+from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_result, make_spec, problem_of
 
@@ -49,6 +52,45 @@ def test_cancelled_selection_cannot_be_claimed(selections: Selections, database:
     selection_id = selections.cancelled()
     with database.session_scope() as session:
         assert claims.claim_selection(session, selection_id, 60) is None
+
+
+def test_cancelled_in_the_queue_keeps_the_best_of_an_earlier_attempt(
+    selections: Selections, database: Database, client: TestClient
+) -> None:
+    best = make_result(StopReason.CANCELLED)
+    selection_id = queue_again(selections, database, best)
+
+    assert client.post(f"/selections/{selection_id}/cancel").status_code == 202
+
+    shown = client.get(f"/selections/{selection_id}").json()
+    assert (shown["status"], shown["partial"], shown["digest"]) == ("cancelled", True, best.digest)
+    result = client.get(f"/selections/{selection_id}/support-examples").json()
+    assert [example["row"] for example in result["examples"]] == [3, 0]
+    with database.session_scope() as session:
+        assert session.scalar(select(func.count()).select_from(StoredCheckpoint)) == 0
+
+
+@pytest.mark.parametrize("best", [None, {"a": "form of another release"}])
+def test_cancelled_in_the_queue_without_a_readable_best_has_no_result(
+    selections: Selections, database: Database, client: TestClient, best: dict[str, str] | None
+) -> None:
+    selection_id = queue_again(selections, database, None)
+    with database.session_scope() as session:
+        session.execute(update(StoredCheckpoint).values(best=best))
+
+    assert client.post(f"/selections/{selection_id}/cancel").status_code == 202
+
+    assert client.get(f"/selections/{selection_id}").json()["partial"] is False
+    problem_of(client.get(f"/selections/{selection_id}/support-examples"), 409, "no-result")
+
+
+def queue_again(selections: Selections, database: Database, best: SelectionResult | None) -> str:
+    """A selection that was released with a checkpoint, as by a deployment."""
+    claim = selections.running()
+    with database.session_scope() as session:
+        claims.save_checkpoint(session, claim, PackedCheckpoint.of(Checkpoint("f", Phase.SEARCH, 1, "float32"), best))
+        claims.release(session, claim)
+    return claim.selection_id
 
 
 def test_run_that_ends_before_it_sees_the_request_has_succeeded(selections: Selections, database: Database) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from app.database import Database
 from app.models import Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
 from app.selections import claims
-from app.selections.claims import Claim, Lease
+from app.selections.claims import Claim, Lease, PackedCheckpoint
 from app.selections.repository import load_submission
 from app.selections.spec import SPEC_VERSION
 from lens_engine.classifier.artefact import Classifier
@@ -26,8 +26,8 @@ CHECKPOINT = Checkpoint("fingerprint", Phase.FILTER, 1, "float32", {"rows": [1, 
 
 WRITES: dict[str, Callable[[Session, Claim], bool]] = {
     "renew": lambda session, claim: claims.renew_lease(session, claim, 60) is not Lease.LOST,
-    "progress": lambda session, claim: claims.save_progress(session, claim, PROGRESS),
-    "checkpoint": lambda session, claim: claims.save_checkpoint(session, claim, CHECKPOINT),
+    "progress": lambda session, claim: claims.renew_lease(session, claim, 60, PROGRESS) is not Lease.LOST,
+    "checkpoint": lambda session, claim: claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT)),
     "drop": claims.drop_checkpoint,
     "event": lambda session, claim: claims.record_event(session, claim, "note", {}),
     "finish": lambda session, claim: claims.finish(session, claim, make_result()),
@@ -143,7 +143,7 @@ def test_newest_checkpoint_replaces_the_one_before(selections: Selections, datab
     later = Checkpoint("fingerprint", Phase.SEARCH, 3, "float32", {"beam": [[1]]})
     for checkpoint in (CHECKPOINT, later):
         with database.session_scope() as session:
-            assert claims.save_checkpoint(session, claim, checkpoint)
+            assert claims.save_checkpoint(session, claim, PackedCheckpoint.of(checkpoint))
     with database.session_scope() as session:
         data = claims.load_checkpoint(session, claim)
         assert data is not None
@@ -154,7 +154,7 @@ def test_newest_checkpoint_replaces_the_one_before(selections: Selections, datab
 def test_next_attempt_finds_the_checkpoint_of_the_last(selections: Selections, database: Database) -> None:
     claim = selections.running()
     with database.session_scope() as session:
-        claims.save_checkpoint(session, claim, CHECKPOINT)
+        claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT))
         claims.release(session, claim)
     successor = selections.claim(claim.selection_id)
     with database.session_scope() as session:
@@ -165,7 +165,7 @@ def test_next_attempt_finds_the_checkpoint_of_the_last(selections: Selections, d
 def test_ending_forgets_the_checkpoint(selections: Selections, database: Database, ending: str) -> None:
     claim = selections.running()
     with database.session_scope() as session:
-        claims.save_checkpoint(session, claim, CHECKPOINT)
+        claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT))
         assert WRITES[ending](session, claim)
         assert claims.load_checkpoint(session, claim) is None
 
@@ -208,12 +208,27 @@ def test_release_queues_again_and_charges_no_crash(selections: Selections, datab
 def test_release_of_one_that_was_cancelled_cancels_it(selections: Selections, database: Database) -> None:
     claim = selections.cancelling()
     with database.session_scope() as session:
-        claims.save_checkpoint(session, claim, CHECKPOINT)
+        claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT))
         assert claims.release(session, claim)
         assert claims.load_checkpoint(session, claim) is None
     stored = read(database, claim)
     assert (stored.status, stored.stop_reason) == ("cancelled", "cancelled")
     assert stored.cancelled_at is not None
+
+
+@pytest.mark.parametrize("end", [claims.release, claims.finish_cancelled], ids=["release", "finish"])
+def test_cancelled_selection_keeps_the_best_of_its_checkpoint(
+    selections: Selections, database: Database, end: Callable[[Session, Claim], bool]
+) -> None:
+    claim, best = selections.cancelling(), make_result(StopReason.CANCELLED)
+    with database.session_scope() as session:
+        claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT, best))
+        assert end(session, claim)
+    stored = read(database, claim)
+    assert (stored.status, stored.partial, stored.digest) == ("cancelled", True, best.digest)
+    assert stored.lease_until is None
+    with database.session_scope() as session:
+        assert SelectionResult.model_validate(session.get_one(Report, claim.selection_id).result) == best
 
 
 def test_submission_is_loaded_as_it_was_sent(selections: Selections, database: Database) -> None:

@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 from app.database import Database
 from app.selections import claims
+from app.selections.claims import Lease
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
 from lens_engine.types import Phase, StopReason
@@ -87,7 +88,7 @@ def test_unknown_selection_is_not_found(client: TestClient, selection_id: str, p
 def test_progress_is_shown_while_it_runs(client: TestClient, selections: Selections, database: Database) -> None:
     claim = selections.running()
     with database.session_scope() as session:
-        claims.save_progress(session, claim, PROGRESS)
+        claims.renew_lease(session, claim, 60, PROGRESS)
     response = client.get(f"/selections/{claim.selection_id}")
     body = response.json()
     assert response.headers["retry-after"] == "2"
@@ -117,7 +118,7 @@ def test_ended_selection_asks_nobody_to_come_back(client: TestClient, selections
 def end_with_progress(selections: Selections, database: Database, end: Callable[..., bool], *values: object) -> Any:
     claim = selections.cancelling() if end is claims.finish_cancelled else selections.running()
     with database.session_scope() as session:
-        assert claims.save_progress(session, claim, PROGRESS)
+        assert claims.renew_lease(session, claim, 60, PROGRESS) is not Lease.LOST
         assert end(session, claim, *values)
     return selections.client.get(f"/selections/{claim.selection_id}").json()["progress"]
 
@@ -161,7 +162,7 @@ def test_unchanged_selection_is_304_and_a_changed_one_is_not(
     assert (unchanged.status_code, unchanged.content, unchanged.headers["etag"]) == (304, b"", etag)
     assert unchanged.headers["retry-after"] == "2"
     with database.session_scope() as session:
-        claims.save_progress(session, claim, PROGRESS)
+        claims.renew_lease(session, claim, 60, PROGRESS)
     changed = client.get(path, headers={"If-None-Match": etag})
     assert changed.status_code == 200
     assert changed.headers["etag"] != etag
@@ -170,7 +171,7 @@ def test_unchanged_selection_is_304_and_a_changed_one_is_not(
 def test_events_tell_the_history_in_order(client: TestClient, selections: Selections, database: Database) -> None:
     claim = selections.running()
     with database.session_scope() as session:
-        claims.save_progress(session, claim, PROGRESS)
+        claims.renew_lease(session, claim, 60, PROGRESS)
         claims.record_event(session, claim, "checkpoint-damaged", {"detail": "x"})
     with database.session_scope() as session:
         claims.finish(session, claim, make_result())

@@ -17,14 +17,15 @@ from app.database import Database, create_database
 from app.models import IdempotencyKey, Selection
 from app.queue import Doorbell, JobQueue
 from app.selections import claims
+from app.selections.claims import PackedCheckpoint
 from app.selections.rescue import decide_rescue
 from app.selections.states import Status
 from app.selections.sweep import OutageMemory, SweepReport, sweep
 from app.settings import Settings
 from lens_engine.run.checkpoint import Checkpoint
-from lens_engine.types import Phase
+from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections
-from tests.integration.samples import make_submission
+from tests.integration.samples import make_result, make_submission
 from tests.outages import absent
 
 QUEUE = "rq:queue:lens"
@@ -146,7 +147,7 @@ def test_selection_fails_after_its_last_attempt_and_says_why(
 ) -> None:
     claim = selections.running()
     with database.session_scope() as session:
-        claims.save_checkpoint(session, claim, Checkpoint("f", Phase.FILTER, 1, "float32"))
+        claims.save_checkpoint(session, claim, PackedCheckpoint.of(Checkpoint("f", Phase.FILTER, 1, "float32")))
         session.execute(update(Selection).values(crashes=2))
     age(database, "lease_until", 1)
     assert sweep(database, queue, settings).failed == 1
@@ -163,11 +164,24 @@ def test_rescue_keeps_the_checkpoint(
 ) -> None:
     claim = selections.running()
     with database.session_scope() as session:
-        claims.save_checkpoint(session, claim, Checkpoint("f", Phase.FILTER, 1, "float32"))
+        claims.save_checkpoint(session, claim, PackedCheckpoint.of(Checkpoint("f", Phase.FILTER, 1, "float32")))
         claims.expire_lease(session, claim)
     assert sweep(database, queue, settings).rescued == 1
     with database.session_scope() as session:
         assert claims.load_checkpoint(session, claim) is not None
+
+
+def test_cancelled_selection_of_a_dead_worker_keeps_its_best(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    claim, best = selections.cancelling(), make_result(StopReason.CANCELLED)
+    with database.session_scope() as session:
+        checkpoint = Checkpoint("f", Phase.SEARCH, 1, "float32")
+        claims.save_checkpoint(session, claim, PackedCheckpoint.of(checkpoint, best))
+        claims.expire_lease(session, claim)
+    assert sweep(database, queue, settings) == SweepReport(cancelled=1)
+    stored = read(database, claim.selection_id)
+    assert (stored.status, stored.partial, stored.digest, stored.crashes) == ("cancelled", True, best.digest, 1)
 
 
 def test_broken_row_keeps_no_other_from_its_rescue(

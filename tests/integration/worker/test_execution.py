@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from rq.timeouts import JobTimeoutException, UnixSignalDeathPenalty
 from sqlalchemy import text
+from sqlalchemy.orm import Session
 
 from app.database import Database
 from app.models import StoredCheckpoint
 from app.selections import claims
-from app.selections.claims import Claim
+from app.selections.claims import Claim, PackedCheckpoint
 from app.settings import Settings
 from lens_engine.classifier.artefact import Classifier
 from lens_engine.result import SelectionResult
@@ -20,7 +21,7 @@ from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.testing import TableScorer
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections
-from tests.integration.samples import SMALL_OPTIONS
+from tests.integration.samples import SMALL_OPTIONS, make_result
 from tests.integration.worker.doubles import LivingScorer
 from worker.execution import Attempt, execute_selection
 from worker.faults import WorkerFault
@@ -320,6 +321,25 @@ def test_a_run_without_a_heartbeat_writes_nothing_and_gives_the_lease_up(
     assert read(database, "SELECT lease_until <= now() FROM selections WHERE id = :id", id=claim.selection_id)
 
 
+def test_a_time_limit_that_ends_during_the_last_write_costs_no_result(
+    selections: Selections, settings: Settings, database: Database
+) -> None:
+    claim = selections.running()
+    attempt = Attempt(database, claim, settings)
+    calls = 0
+
+    def end(session: Session, claim: Claim) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise JobTimeoutException("too long")
+        return claims.finish(session, claim, make_result())
+
+    assert attempt._persist(end)
+
+    assert selections.status_of(claim.selection_id) == "succeeded"
+
+
 def test_a_shutdown_gives_the_selection_back_with_its_checkpoint(
     selections: Selections, settings: Settings, database: Database
 ) -> None:
@@ -471,6 +491,6 @@ def _released_with_checkpoint(selections: Selections, database: Database) -> str
     claim = selections.running()
     foreign = Checkpoint(fingerprint="of another run", phase=Phase.FILTER, step=1, dtype="float32")
     with database.session_scope() as session:
-        assert claims.save_checkpoint(session, claim, foreign)
+        assert claims.save_checkpoint(session, claim, PackedCheckpoint.of(foreign))
         assert claims.release(session, claim)
     return claim.selection_id

@@ -1,26 +1,33 @@
 """The heartbeat with a real Postgres and during its outages."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import text
 
 from app.database import Database
 from app.selections import claims
-from app.selections.claims import Claim
+from app.selections.claims import Claim, PackedCheckpoint
 from app.settings import Settings
 from lens_engine.metering.progress import Progress
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections
+from tests.integration.samples import make_result
 from tests.outages import absent, read_only
-from worker.heartbeat import Heartbeat, Rhythm
+from worker.heartbeat import Heartbeat
 from worker.progress import RunMonitor
+from worker.rhythm import Rhythm
 
-QUICK = Rhythm(lease=60, renew=0.05, stall=60, stop_grace=60, look=0.02, longest_pause=0.1)
+QUICK = Rhythm(
+    lease=60, renew=0.05, stall=60, stop_grace=60, look=0.02, progress=0.02, checkpoint=0.02, longest_pause=0.1
+)
 CHECKPOINT = Checkpoint(fingerprint="run", phase=Phase.SEARCH, step=3, dtype="float32")
 PROGRESS = Progress(
     phase=Phase.SEARCH,
@@ -37,9 +44,18 @@ PROGRESS = Progress(
 
 
 @contextmanager
-def beating(database: Database, claim: Claim) -> Iterator[RunMonitor]:
+def beating(
+    database: Database,
+    claim: Claim,
+    kill: Callable[[], None] | None = None,
+    *,
+    has_begun: bool = True,
+    **changes: float,
+) -> Iterator[RunMonitor]:
     monitor = RunMonitor()
-    heartbeat = Heartbeat(database, claim, monitor, QUICK)
+    if has_begun:
+        monitor.begin()
+    heartbeat = Heartbeat(database, claim, monitor, replace(QUICK, **changes), kill)
     heartbeat.start()
     try:
         yield monitor
@@ -122,6 +138,126 @@ def test_run_taken_over_stops_and_writes_nothing(selections: Selections, databas
     assert monitor.stop_requested() is StopReason.CANCELLED
     assert checkpoints(database, stale) == 0
     assert selections.client.get(f"/selections/{stale.selection_id}").json()["progress"] is None
+
+
+@pytest.mark.parametrize(("has_begun", "seconds"), [(True, 0.5), (False, 60.0)])
+def test_run_that_does_not_heed_its_cancel_ends_with_its_best(
+    selections: Selections, database: Database, has_begun: bool, seconds: float
+) -> None:
+    """A model that loads is not waited for, whatever the grace."""
+    claim, killed = selections.running(), threading.Event()
+    best = make_result(StopReason.CANCELLED)
+    if not has_begun:
+        with database.session_scope() as session:
+            claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT, best))
+
+    with beating(database, claim, killed.set, has_begun=has_begun, stop_grace=seconds) as monitor:
+        if has_begun:
+            monitor.on_checkpoint(CHECKPOINT, best)
+        assert selections.client.post(f"/selections/{claim.selection_id}/cancel").status_code == 202
+        asked = time.monotonic()
+        assert killed.wait(20)
+
+    assert (time.monotonic() - asked >= 0.4) == has_begun
+    ended = selections.client.get(f"/selections/{claim.selection_id}").json()
+    assert (ended["status"], ended["partial"], ended["stop_reason"]) == ("cancelled", True, "cancelled")
+    assert ended["digest"] == best.digest
+    assert checkpoints(database, claim) == 0
+
+
+def test_cancel_is_heard_long_before_the_lease_is_renewed(selections: Selections, database: Database) -> None:
+    claim = selections.running()
+
+    with beating(database, claim, renew=30) as monitor:
+        until(lambda: database.engine.pool.checkedin() > 0, "the heartbeat has looked once")  # type: ignore[attr-defined]
+        assert selections.client.post(f"/selections/{claim.selection_id}/cancel").status_code == 202
+        until(monitor.stop_requested, "the run is asked to stop")
+
+
+def test_run_writes_seldom_however_often_it_reports(selections: Selections, database: Database) -> None:
+    claim = selections.running()
+    versions = "SELECT xmin::text::bigint FROM {} WHERE {} = :id"
+    row = versions.format("selections", "id")
+
+    with beating(database, claim, renew=30, progress=30, checkpoint=30) as monitor:
+        before = read(database, row, claim)
+        monitor.on_checkpoint(CHECKPOINT)
+        until(lambda: checkpoints(database, claim), "the first checkpoint is written at once")
+        first = read(database, versions.format("checkpoints", "selection_id"), claim)
+        for step in range(20):
+            monitor.on_progress(replace(PROGRESS, step=step))
+            monitor.on_checkpoint(replace(CHECKPOINT, step=step))
+            time.sleep(0.02)
+        assert read(database, row, claim) == before
+        assert read(database, versions.format("checkpoints", "selection_id"), claim) == first
+
+    assert read(database, "SELECT step FROM checkpoints WHERE selection_id = :id", claim) == 19
+    assert read(database, "SELECT progress->'step' FROM selections WHERE id = :id", claim) == 19
+
+
+def test_renewal_with_progress_touches_no_index(selections: Selections, database: Database) -> None:
+    claim = selections.running()
+    for step in range(5):
+        with database.session_scope() as session:
+            claims.renew_lease(session, claim, 60, replace(PROGRESS, step=step))
+
+    with database.session_scope() as session:
+        session.execute(text("SELECT pg_stat_force_next_flush()"))
+    heap_only = "SELECT pg_stat_get_tuples_hot_updated('selections'::regclass)"
+    until(lambda: read(database, heap_only, claim) >= 4, "the updates are counted")
+
+
+@pytest.fixture
+def refusing(database: Database) -> Iterator[None]:
+    """A Postgres that cuts off every write of a checkpoint, as by a statement timeout."""
+    with database.session_scope() as session:
+        cut_off = "RAISE EXCEPTION 'too slow' USING ERRCODE = 'query_canceled'"
+        body = f"CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {cut_off}; END $$"
+        session.execute(text(body))
+        session.execute(
+            text("CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON checkpoints FOR EACH ROW EXECUTE FUNCTION refuse()")
+        )
+    yield
+    with database.session_scope() as session:
+        session.execute(text("DROP FUNCTION refuse() CASCADE"))
+
+
+@pytest.mark.usefixtures("refusing")
+def test_checkpoint_that_postgres_refuses_costs_neither_lease_nor_progress(
+    selections: Selections, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    claim = selections.running(lease_seconds=1)
+
+    with beating(database, claim) as monitor:
+        monitor.on_checkpoint(CHECKPOINT)
+        until(lambda: caplog.text.count("was not stored") >= 3, "it has tried several times")
+        monitor.on_progress(PROGRESS)
+        until(lambda: monitor.read_news().progress is None, "the progress is written")
+        assert not monitor.is_lost
+
+    assert read(database, "SELECT lease_until > now() + interval '30 seconds' FROM selections WHERE id = :id", claim)
+    assert "Postgres does not answer" not in caplog.text
+    events = selections.client.get(f"/selections/{claim.selection_id}/events").json()["items"]
+    told = [event["data"]["detail"] for event in events if event["type"] == "checkpoint-unwritten"]
+    assert told == ["a checkpoint was not stored: Postgres refused it (SQLSTATE 57014)"]
+
+
+def test_checkpoint_above_the_limit_is_not_stored_and_said(selections: Selections, database: Database) -> None:
+    claim = selections.running()
+    large = replace(CHECKPOINT, arrays={"noise": np.random.default_rng(0).integers(0, 2**62, 2**18)})
+
+    with beating(database, claim, max_checkpoint_bytes=2**20) as monitor:
+        monitor.on_checkpoint(large)
+        until(lambda: monitor_told(database, claim), "the owner is told")
+        monitor.on_checkpoint(CHECKPOINT)
+        until(lambda: checkpoints(database, claim), "a smaller one is stored")
+
+    assert monitor_told(database, claim) == "a checkpoint was not stored: it has 3 MiB, and 1 MiB are allowed"
+
+
+def monitor_told(database: Database, claim: Claim) -> Any:
+    query = "SELECT data->>'detail' FROM events WHERE selection_id = :id AND type = 'checkpoint-unwritten'"
+    return read(database, query, claim)
 
 
 @pytest.mark.parametrize("outage", [absent, read_only])

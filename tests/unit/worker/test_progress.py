@@ -5,7 +5,7 @@ import pytest
 from lens_engine.metering.progress import Progress
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
-from worker.progress import RunMonitor
+from worker.progress import News, RunMonitor
 
 
 class Clock:
@@ -35,6 +35,12 @@ def checkpoint(step: int) -> Checkpoint:
     return Checkpoint(fingerprint="run", phase=Phase.FILTER, step=step, dtype="float32")
 
 
+def forget(monitor: RunMonitor, written: News) -> None:
+    monitor.forget_progress(written.progress)
+    if written.checkpoint is not None:
+        monitor.forget_checkpoint(written.checkpoint)
+
+
 def test_only_the_newest_report_is_kept() -> None:
     monitor = RunMonitor()
     for step in (1, 2):
@@ -52,7 +58,7 @@ def test_written_news_are_dropped() -> None:
     monitor.on_progress(progress(1))
     monitor.on_checkpoint(checkpoint(1))
 
-    monitor.forget_news(monitor.read_news())
+    forget(monitor, monitor.read_news())
 
     assert not monitor.read_news()
 
@@ -64,7 +70,7 @@ def test_news_during_a_write_are_kept() -> None:
     monitor.on_progress(progress(2))
     monitor.on_checkpoint(checkpoint(1))
 
-    monitor.forget_news(written)
+    forget(monitor, written)
 
     assert monitor.read_news().progress == progress(2)
     assert monitor.read_news().checkpoint == checkpoint(1)

@@ -1,0 +1,119 @@
+"""A cancel ends a selection within seconds and keeps its best, in whatever phase it is."""
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from app.selections.states import Status
+from tests.e2e.processes import Worker, is_gone
+from tests.e2e.stack import Stack
+from tests.e2e.test_crashes import IN_THE_SEARCH
+from tests.e2e.waiting import until
+
+SECONDS = 10.0
+DRAIN_SECONDS = 10
+
+
+@contextmanager
+def cancelling(lens: Stack, selection_id: str) -> Iterator[None]:
+    """Cancel; then the block may do harm; then the selection must have ended in time."""
+    asked = time.monotonic()
+    lens.cancel(selection_id)
+    yield
+    lens.wait_until_done(selection_id)
+    assert time.monotonic() - asked < SECONDS
+
+
+def assert_best_is_kept(lens: Stack, selection_id: str) -> None:
+    selection = lens.get(selection_id)
+    assert selection["status"] == Status.CANCELLED
+    assert (selection["partial"], selection["stop_reason"]) == (True, "cancelled")
+    result: dict[str, Any] = lens.client.get(f"/selections/{selection_id}/support-examples").json()
+    assert len(result["examples"]) == 2
+    lens.check_invariants()
+
+
+@pytest.fixture
+def searching(lens: Stack) -> tuple[Worker, str]:
+    """A run that is held up in the search, and heeds nothing."""
+    lens.hold_from(IN_THE_SEARCH)
+    worker = lens.start_worker()
+    selection_id = lens.submit()
+    lens.wait_for_checkpoint(selection_id)
+    return worker, selection_id
+
+
+def test_in_the_queue_after_a_deployment(lens: Stack, searching: tuple[Worker, str]) -> None:
+    worker, selection_id = searching
+    assert worker.terminate(DRAIN_SECONDS) == 0
+    assert lens.get(selection_id)["status"] == Status.QUEUED
+
+    with cancelling(lens, selection_id):
+        pass
+
+    assert_best_is_kept(lens, selection_id)
+
+
+def test_in_a_step_that_takes_long(lens: Stack, searching: tuple[Worker, str]) -> None:
+    worker, selection_id = searching
+    horse = worker.wait_for_horse()
+
+    with cancelling(lens, selection_id):
+        pass
+
+    until(lambda: is_gone(horse), "the work-horse ends itself", seconds=5)
+    assert_best_is_kept(lens, selection_id)
+    lens.let_go()
+    assert lens.wait_until_done(lens.submit())["status"] == Status.SUCCEEDED
+    assert worker.exit_status is None
+
+
+def test_of_a_work_horse_that_froze(lens: Stack, searching: tuple[Worker, str]) -> None:
+    worker, selection_id = searching
+    horse = worker.wait_for_horse()
+
+    with cancelling(lens, selection_id):
+        horse.send_signal(signal.SIGSTOP)
+
+    until(lambda: is_gone(horse), "its worker kills it")
+    assert_best_is_kept(lens, selection_id)
+    assert worker.exit_status is None
+
+
+def test_of_a_worker_that_died(lens: Stack, searching: tuple[Worker, str]) -> None:
+    worker, selection_id = searching
+
+    with cancelling(lens, selection_id):
+        worker.kill()
+
+    assert_best_is_kept(lens, selection_id)
+
+
+def test_before_a_deployment(lens: Stack, searching: tuple[Worker, str]) -> None:
+    worker, selection_id = searching
+
+    with cancelling(lens, selection_id):
+        assert worker.terminate(DRAIN_SECONDS) == 0
+
+    assert_best_is_kept(lens, selection_id)
+
+
+def test_while_the_model_loads(lens: Stack) -> None:
+    lens.hold_from(0)
+    worker = lens.start_worker()
+    selection_id = lens.submit(model="loading")
+    lens.wait_for(selection_id, Status.RUNNING)
+    horse = worker.wait_for_horse()
+
+    with cancelling(lens, selection_id):
+        pass
+
+    until(lambda: is_gone(horse), "the work-horse ends itself", seconds=5)
+    selection = lens.get(selection_id)
+    assert (selection["status"], selection["partial"]) == (Status.CANCELLED, False)
+    assert worker.exit_status is None
+    lens.check_invariants()
