@@ -1,7 +1,6 @@
 """One API over real servers for all tests; workers are each test's own."""
 
 import contextlib
-import socket
 from collections.abc import Iterator
 
 import httpx
@@ -14,7 +13,7 @@ from app.embedded import EmbeddedServers
 from app.schema import upgrade_schema
 from app.settings import Settings
 from lens_engine.testing import tiny_causal_lm
-from tests.e2e.processes import Process
+from tests.e2e.processes import Process, free_port
 from tests.e2e.scorers import HOLD_VARIABLE
 from tests.e2e.stack import Stack, environment_of
 from tests.e2e.waiting import until
@@ -54,7 +53,7 @@ def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) 
         database = create_database(settings, pool_size=2)
         stack.callback(database.dispose)
         redis = stack.enter_context(Redis.from_url(servers.redis_url))
-        port = _free_port()
+        port = free_port()
         arguments = ["-m", "uvicorn", "--factory", "app.main:create_app", "--port", str(port)]
         api = Process("API", arguments, environment, folder / "api.log")
         stack.callback(api.stop)
@@ -81,10 +80,3 @@ def _is_ready(client: httpx.Client, api: Process) -> bool:
     with contextlib.suppress(httpx.TransportError):
         return client.get("/readyz").status_code == 200
     return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
