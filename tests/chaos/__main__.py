@@ -39,12 +39,8 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="duration of the faults (minutes)")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="seed of faults and clients")
-    parser.add_argument(
-        "--models", type=int, help="selections with the bundled model; default: a third of the minutes"
-    )
-    parser.add_argument(
-        "--calm", type=float, default=180.0, help="longest wait for all ends, at the end (seconds)"
-    )
+    parser.add_argument("--models", type=int, help="selections with the bundled model; default: a third of the minutes")
+    parser.add_argument("--calm", type=float, default=180.0, help="longest wait for all ends, at the end (seconds)")
     parser.add_argument("--json", type=Path, help="file for the report as JSON")
     parser.add_argument("--keep", action="store_true", help="keep logs and data of a run without violations")
     return parser.parse_args()

@@ -10,7 +10,7 @@ import httpx
 from tests.chaos.history import Accepted, History
 from tests.chaos.requests import Requester
 from tests.chaos.settings import OWNERS
-from tests.chaos.submissions import MODEL_VARIANTS, VARIANTS, Variant
+from tests.chaos.submissions import MODEL_VARIANTS, Variant
 
 _ENDED = {"succeeded", "failed", "cancelled"}
 _POLL_SECONDS = (0.3, 1.2)
@@ -36,15 +36,29 @@ class ModelBudget:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What the clients submit, and the seed of their choices."""
+
+    seed: int
+    variants: tuple[Variant, ...]
+
+
 class Client(threading.Thread):
     """Submits one selection after the other, and sees each to its end, until it is told to stop."""
 
     def __init__(
-        self, number: int, addresses: list[str], history: History, seed: int, models: ModelBudget | None = None
+        self,
+        number: int,
+        addresses: list[str],
+        history: History,
+        workload: Workload,
+        models: ModelBudget | None = None,
     ) -> None:
         super().__init__(name=f"client-{number}", daemon=True)
-        self._draw = random.Random(f"client-{seed}-{number}")
+        self._draw = random.Random(f"client-{workload.seed}-{number}")
         self._history = history
+        self._workload = workload
         self._models = models
         self._requests = Requester(OWNERS[number % len(OWNERS)], addresses, history, self._draw)
         self._stopping = threading.Event()
@@ -72,14 +86,15 @@ class Client(threading.Thread):
         if self._models is not None and self._models.take():
             return self._draw.choice(MODEL_VARIANTS)
         is_large = self._draw.random() < _LARGE_SHARE
-        return self._draw.choice([variant for variant in VARIANTS if variant.is_large == is_large])
+        variants = self._workload.variants
+        return self._draw.choice([one for one in variants if one.is_large == is_large] or variants)
 
     def _submit(self, variant: Variant, key: str) -> Accepted | None:
         """Repeat the request with the same key until it is answered. None if the run ends before that."""
         while not self._abandoned.is_set():
             response = self._requests.send("submit", lambda client: variant.post(client, key))
             if response is not None and response.status_code == 202:
-                found = Accepted(response.json()["id"], self._requests.owner, key, variant.number, variant.model)
+                found = Accepted(response.json()["id"], self._requests.owner, key, variant)
                 return self._history.accept(found)
             if response is not None:
                 self._history.violate("I10", f"submit got {response.status_code}: {response.text[:300]}", key)
@@ -104,14 +119,12 @@ class Client(threading.Thread):
             self._look_at_others(accepted)
         if accepted.status in _ENDED and self._draw.random() < _DELETED_SHARE:
             self._poll(accepted)  # what has ended stays as it is
-            accepted.is_deleted = True
+            accepted.is_deleted = True  # an answer may be lost
             self._requests.send("delete", lambda client: client.delete(f"/selections/{accepted.id}"))
 
     def _repeat(self, accepted: Accepted) -> None:
         """The same key gets the same selection."""
-        variants = MODEL_VARIANTS if accepted.model != VARIANTS[0].model else VARIANTS
-        variant = variants[accepted.variant]
-        response = self._requests.send("submit", lambda client: variant.post(client, accepted.key))
+        response = self._requests.send("submit", lambda client: accepted.variant.post(client, accepted.key))
         if response is not None and (response.status_code, response.json().get("id")) != (202, accepted.id):
             self._history.violate(
                 "I2", f"a repeated key got {response.status_code}: {response.text[:200]}", accepted.id

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
 
+from tests.chaos.submissions import Variant
+
 
 class Outcome(StrEnum):
     """What a client knows of a request."""
@@ -34,8 +36,7 @@ class Accepted:
     id: str
     owner: str
     key: str
-    variant: int
-    model: str
+    variant: Variant
     status: str = "queued"  #: the last that the client saw
     digest: str | None = None
     is_partial: bool | None = None

@@ -1,14 +1,15 @@
 """Inflicts the planned faults at their times, mends them, and starts again what has ended."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import psycopg
 from redis.exceptions import RedisError
 
-from tests.chaos.faults import FaultSkipped, Inflicted, inflict
+from tests.chaos.faults import inflict
+from tests.chaos.inflicted import FaultSkipped, Inflicted
 from tests.chaos.report import LoggedFault, describe_fault
 from tests.chaos.schedule import PlannedFault
 from tests.chaos.service import Member, Service
@@ -34,7 +35,7 @@ class Nemesis:
         self._due: list[_Due] = []
         self._ending: dict[str, tuple[Member, float]] = {}
 
-    def rage(self, plan: list[PlannedFault], until: float) -> None:
+    def rage(self, plan: Sequence[PlannedFault], until: float) -> None:
         """Inflict the faults until the clock shows `until`."""
         waiting = list(plan)
         while self._clock() < until:

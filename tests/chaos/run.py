@@ -1,23 +1,23 @@
 """One run: learn the undisturbed digests, rage, calm down, judge."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 
-from tests.chaos.clients import Client, ModelBudget
+from tests.chaos.clients import Client, ModelBudget, Workload
 from tests.chaos.faults import find_missing
 from tests.chaos.history import History
 from tests.chaos.measures import Spread, count_attempts, count_statuses, measure_cancels, measure_recovery
 from tests.chaos.nemesis import Nemesis
 from tests.chaos.report import Report
-from tests.chaos.schedule import plan_faults
+from tests.chaos.schedule import PlannedFault, plan_faults
 from tests.chaos.service import Service, running_service
 from tests.chaos.settings import OWNERS, key_of
 from tests.chaos.submissions import MODEL_VARIANTS, VARIANTS, Variant
-from tests.chaos.verdict import check_locks, check_traces, judge
+from tests.chaos.verdict import Digests, check_locks, check_traces, judge
 from tests.chaos.watch import Watch
 from tests.e2e.waiting import until
 
@@ -34,22 +34,23 @@ class Plan:
     model_selections: int = 0
     num_apis: int = 2
     num_workers: int = 3
-    num_clients: int = 12
-    num_variants: int = len(VARIANTS)
+    num_clients: int = 9
+    variants: tuple[Variant, ...] = VARIANTS
     calm_seconds: float = 180.0
+    faults: Sequence[PlannedFault] | None = None  #: None for those that the seed plans
 
 
 def run_chaos(plan: Plan, say: Callable[[str], None]) -> Report:
     """Run the service under faults and report what was found."""
     with running_service(plan.folder, plan.num_apis, plan.num_workers) as service:
         say("learning the undisturbed digests")
-        digests = {(one.model, one.number): _learn(service, one) for one in _used_variants(plan)}
+        digests = {variant: _learn(service, variant) for variant in _used_variants(plan)}
         history = History()
         watch = Watch(service.stores, history)
         watch.start()
         nemesis = Nemesis(service, lambda: history.now, say)
         clients = _start_clients(plan, service, history)
-        nemesis.rage(plan_faults(plan.seed, plan.seconds), plan.seconds)
+        nemesis.rage(plan.faults or plan_faults(plan.seed, plan.seconds), plan.seconds)
         say("calm")
         nemesis.calm()
         _wait_for_rest(plan, service, nemesis, clients)
@@ -61,7 +62,7 @@ def run_chaos(plan: Plan, say: Callable[[str], None]) -> Report:
 
 
 def _used_variants(plan: Plan) -> list[Variant]:
-    return [*VARIANTS, *(MODEL_VARIANTS if plan.model_selections else ())]
+    return [*plan.variants, *(MODEL_VARIANTS if plan.model_selections else ())]
 
 
 def _learn(service: Service, variant: Variant) -> str:
@@ -83,8 +84,9 @@ def _learn(service: Service, variant: Variant) -> str:
 
 def _start_clients(plan: Plan, service: Service, history: History) -> list[Client]:
     budget = ModelBudget(plan.model_selections, plan.seconds / (plan.model_selections + 1))
+    workload = Workload(plan.seed, plan.variants)
     clients = [
-        Client(number, service.addresses, history, plan.seed, budget if number == 0 else None)
+        Client(number, service.addresses, history, workload, budget if number == 0 else None)
         for number in range(plan.num_clients)
     ]
     for client in clients:
@@ -108,9 +110,7 @@ def _wait_for_rest(plan: Plan, service: Service, nemesis: Nemesis, clients: list
         client.join(30)
 
 
-def _report(
-    plan: Plan, service: Service, nemesis: Nemesis, history: History, digests: dict[tuple[str, int], str]
-) -> Report:
+def _report(plan: Plan, service: Service, nemesis: Nemesis, history: History, digests: Digests) -> Report:
     victims = [(one.victim, one.clock) for one in nemesis.log if one.victim is not None and one.clock is not None]
     with service.stores.connect() as connection:
         compared = judge(connection, history, digests)

@@ -9,11 +9,12 @@ from typing import Any
 import psycopg
 
 from app.selections.states import TERMINAL, Status, can_move
-from tests.chaos.history import Accepted, History
+from tests.chaos.history import History
 from tests.chaos.settings import MAX_ATTEMPTS
+from tests.chaos.submissions import Variant
 
-Digests = Mapping[tuple[str, int], str]
-"""Undisturbed digests by model and number of the variant."""
+Digests = Mapping[Variant, str]
+"""What each variant gives undisturbed."""
 
 _STATUSES = "SELECT id, status, digest, partial, attempt, crashes, error->>'type' FROM selections"
 _TWINS = "SELECT array_agg(id ORDER BY id), owner_id, name FROM selections GROUP BY owner_id, name HAVING count(*) > 1"
@@ -116,7 +117,7 @@ def compare_digests(connection: Connection, history: History, digests: Digests) 
     for id_, digest in {**seen, **stored}.items():
         if id_ not in accepted:
             continue
-        expected = digests[_variant(accepted[id_])]
+        expected = digests[accepted[id_].variant]
         compared, equal = compared + 1, equal + (digest == expected)
         if digest != expected:
             history.violate("I5", f"digest {digest} instead of {expected}", id_)
@@ -130,10 +131,6 @@ def check_traces(folder: Path, leftovers: list[str], history: History) -> None:
     for name in ("spool", "tmp", "locks"):
         for file in sorted((folder / name).rglob("*")):
             history.violate("I8", f"file left: {file.relative_to(folder)}")
-
-
-def _variant(accepted: Accepted) -> tuple[str, int]:
-    return accepted.model, accepted.variant
 
 
 def check_locks(connection: Connection, history: History) -> None:
