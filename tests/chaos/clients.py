@@ -106,8 +106,7 @@ class Client(threading.Thread):
 
     def _see_through(self, accepted: Accepted) -> None:
         if self._draw.random() < _CANCELLED_SHARE:
-            time.sleep(self._draw.uniform(0.0, 4.0))
-            self._requests.send("cancel", lambda client: client.post(f"/selections/{accepted.id}/cancel"))
+            self._cancel(accepted)
         if self._draw.random() < _REPEATED_SHARE:
             self._repeat(accepted)
         while accepted.status not in _ENDED and not self._abandoned.is_set():
@@ -121,6 +120,16 @@ class Client(threading.Thread):
             self._poll(accepted)  # what has ended stays as it is
             accepted.is_deleted = True  # an answer may be lost
             self._requests.send("delete", lambda client: client.delete(f"/selections/{accepted.id}"))
+
+    def _cancel(self, accepted: Accepted) -> None:
+        """Cancel at once, in the queue, or in the middle of the run."""
+        is_later = self._draw.random() < 0.7
+        while is_later and accepted.status == "queued" and not self._abandoned.is_set():
+            self._pause(_POLL_SECONDS)
+            self._poll(accepted)
+        if is_later:
+            self._abandoned.wait(self._draw.uniform(0.0, 1.0))
+        self._requests.send("cancel", lambda client: client.post(f"/selections/{accepted.id}/cancel"))
 
     def _repeat(self, accepted: Accepted) -> None:
         """The same key gets the same selection."""

@@ -51,6 +51,7 @@ class History:
     accepted: dict[str, Accepted] = field(default_factory=dict)
     outcomes: Counter[tuple[str, Outcome]] = field(default_factory=Counter)  #: by action
     refusals: Counter[int] = field(default_factory=Counter)  #: by status
+    silences: Counter[str] = field(default_factory=Counter)  #: requests without an answer, by kind of error
     violations: list[Violation] = field(default_factory=list)
     slowest: dict[str, float] = field(default_factory=dict)  #: seconds, by action; answered requests only
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -67,6 +68,11 @@ class History:
                 self.refusals[refusal] += 1
             if outcome is not Outcome.INFO:
                 self.slowest[action] = max(seconds, self.slowest.get(action, 0.0))
+
+    def note_silence(self, action: str, error: Exception) -> None:
+        with self._lock:
+            self.note(action, Outcome.INFO)
+            self.silences[type(error).__name__] += 1
 
     def accept(self, accepted: Accepted) -> Accepted:
         """Note an acknowledged selection. The same key must always have the same id."""

@@ -41,10 +41,12 @@ class Report:
     cancels: Spread
     drains: Spread
     refusals: dict[int, int]
+    silences: dict[str, int]
     outcomes: dict[str, int]
     slowest: dict[str, float]
     surprises: list[str]
     missing: dict[str, str]
+    num_looks: int = 0  #: at the stores, while the faults went on
     violations: list[Violation] = field(default_factory=list)
 
     @property
@@ -87,7 +89,9 @@ class Report:
         yield from _table("Slowest answers (seconds)", {name: f"{one:.1f}" for name, one in self.slowest.items()})
         yield from _table("Requests", self.outcomes)
         yield from _table("Refusals by status", self.refusals)
+        yield from _table("Requests without an answer", self.silences)
         yield from _table("Processes that ended by themselves", dict(Counter(self.surprises)))
+        yield f"\nThe stores were looked at {self.num_looks} times."
         yield from self._violations()
 
     def _count_faults(self) -> dict[str, str]:

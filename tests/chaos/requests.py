@@ -33,8 +33,8 @@ class Requester:
         started = time.monotonic()
         try:
             response = request(self._draw.choice(self._clients))
-        except httpx.TransportError:
-            self._history.note(action, Outcome.INFO)
+        except httpx.TransportError as error:
+            self._history.note_silence(action, error)
             return None
         seconds = time.monotonic() - started
         is_refused = response.status_code in _REFUSALS or _is_in_flight(action, response)

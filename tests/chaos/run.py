@@ -22,6 +22,7 @@ from tests.chaos.watch import Watch
 from tests.e2e.waiting import until
 
 _UNFINISHED = "SELECT count(*) FROM selections WHERE status IN ('queued', 'running', 'cancelling')"
+_LEARNING_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def run_chaos(plan: Plan, say: Callable[[str], None]) -> Report:
     """Run the service under faults and report what was found."""
     with running_service(plan.folder, plan.num_apis, plan.num_workers) as service:
         say("learning the undisturbed digests")
-        digests = {variant: _learn(service, variant) for variant in _used_variants(plan)}
+        digests = _learn(plan, service)
         history = History()
         watch = Watch(service.stores, history)
         watch.start()
@@ -56,30 +57,29 @@ def run_chaos(plan: Plan, say: Callable[[str], None]) -> Report:
         _wait_for_rest(plan, service, nemesis, clients)
         watch.stop()
         report = _report(plan, service, nemesis, history, digests)
+        report.num_looks = watch.num_looks
     check_traces(plan.folder, service.find_leftovers(), history)
     report.violations = list(history.violations)
     return report
 
 
-def _used_variants(plan: Plan) -> list[Variant]:
-    return [*plan.variants, *(MODEL_VARIANTS if plan.model_selections else ())]
-
-
-def _learn(service: Service, variant: Variant) -> str:
-    """The digest of an undisturbed run of this service."""
+def _learn(plan: Plan, service: Service) -> Digests:
+    """What each variant gives when nothing disturbs this service."""
     headers = {"Authorization": f"Bearer {key_of(OWNERS[0])}"}
+    variants = [*plan.variants, *(MODEL_VARIANTS if plan.model_selections else ())]
     with httpx.Client(base_url=service.addresses[0], headers=headers, timeout=30) as client:
-        response = variant.post(client, f"undisturbed-{variant.model}-{variant.number}")
-        assert response.status_code == 202, response.text
-        address = f"/selections/{response.json()['id']}"
+        answers = {one: one.post(client, f"undisturbed-{one.model}-{one.number}").json() for one in variants}
+        return {one: _wait_for_digest(client, answer["id"]) for one, answer in answers.items()}
 
-        def find() -> str | None:
-            found = client.get(address).json()
-            assert found["status"] in {"queued", "running", "succeeded"}, found
-            digest: str | None = found["digest"]
-            return digest
 
-        return until(find, f"{address} is done", seconds=600)
+def _wait_for_digest(client: httpx.Client, selection_id: str) -> str:
+    def find() -> str | None:
+        found = client.get(f"/selections/{selection_id}").json()
+        assert found["status"] in {"queued", "running", "succeeded"}, found
+        digest: str | None = found["digest"]
+        return digest
+
+    return until(find, f"{selection_id} is done", _LEARNING_SECONDS)
 
 
 def _start_clients(plan: Plan, service: Service, history: History) -> list[Client]:
@@ -129,6 +129,7 @@ def _report(plan: Plan, service: Service, nemesis: Nemesis, history: History, di
                 cancels=measure_cancels(connection),
                 drains=Spread.of(nemesis.drains),
                 refusals=dict(history.refusals),
+                silences=dict(history.silences),
                 outcomes={f"{action} {outcome}": number for (action, outcome), number in history.outcomes.items()},
                 slowest=dict(history.slowest),
                 surprises=[surprise for member in service.members for surprise in member.surprises],

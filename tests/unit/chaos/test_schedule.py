@@ -1,5 +1,7 @@
 """Faults drawn from a seed."""
 
+import itertools
+
 from tests.chaos.process_faults import OF_PROCESSES
 from tests.chaos.schedule import FAULT_SECONDS, PAUSE_SECONDS, WEIGHTS, plan_faults
 from tests.chaos.store_faults import OF_STORES, WEATHERS
@@ -20,9 +22,7 @@ def test_pauses_and_durations_stay_within_their_bounds() -> None:
     faults = plan_faults(5, 3600)
     times = [0.0, *(fault.at for fault in faults)]
 
-    assert all(
-        PAUSE_SECONDS[0] <= after - before <= PAUSE_SECONDS[1] for before, after in zip(times, times[1:], strict=False)
-    )
+    assert all(PAUSE_SECONDS[0] <= after - before <= PAUSE_SECONDS[1] for before, after in itertools.pairwise(times))
     assert all(FAULT_SECONDS[0] <= fault.seconds <= FAULT_SECONDS[1] for fault in faults)
     assert times[-1] < 3600
 
