@@ -21,6 +21,8 @@ def inflict(service: Service, fault: PlannedFault) -> Inflicted:
         member = service.members[fault.place % len(service.members)]
         return change_weather(service, member, member.postgres if place == "postgres" else member.redis, action)
     members = service.apis if "api" in place else service.workers
+    if place == "horse":
+        members = [worker for worker in members if worker.horse is not None] or members
     return OF_PROCESSES[fault.kind](service, members[fault.place % len(members)])
 
 

@@ -56,4 +56,4 @@ class Variant:
 
 
 VARIANTS = tuple(Variant(number, is_large=number >= NUM_VARIANTS - NUM_LARGE) for number in range(NUM_VARIANTS))
-MODEL_VARIANTS = tuple(Variant(number, BUNDLED) for number in range(2))
+MODEL_VARIANTS = tuple(Variant(number, BUNDLED) for number in range(1))
