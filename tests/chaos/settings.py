@@ -56,7 +56,8 @@ def environment_of_member(
         "database_url": f"postgresql+psycopg://lens@127.0.0.1:{postgres_port}/lens",
         "redis_url": f"redis://127.0.0.1:{redis_port}/0",
     }
-    return {**environment_of({**values, **addresses}), "TMPDIR": str(_folder(folder / "tmp"))}
+    folders = {"TMPDIR": folder / "tmp", "TORCHINDUCTOR_CACHE_DIR": folder / "inductor"}  # torch makes one and keeps it
+    return {**environment_of({**values, **addresses}), **{name: str(_folder(path)) for name, path in folders.items()}}
 
 
 def _folder(path: Path) -> Path:
