@@ -32,6 +32,14 @@ test: $(INSTALLED) ## all tests: units, real Postgres and Redis, real processes
 mutants: $(INSTALLED) ## switch each mechanism that keeps selections alive off, and print the test that notices; half an hour
 	$(BIN)/python -m tests.mutants
 
+MINUTES ?= 10
+SEED ?=
+MODEL_SELECTIONS ?=
+
+.PHONY: chaos
+chaos: $(INSTALLED) ## the whole service under random faults; MINUTES=60 for an hour, SEED=number to repeat the faults of a run
+	$(BIN)/python -m tests.chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(MODEL_SELECTIONS),--models $(MODEL_SELECTIONS))
+
 .PHONY: check
 check: $(INSTALLED) ## what CI runs: format, lint, types, that the public index has every pin, all tests, and that the faster executor is the faster one
 	$(BIN)/ruff format --check .

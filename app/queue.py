@@ -123,10 +123,20 @@ class JobQueue:
         ]
         for doorbell, job in lost:
             if job is not None:
-                job.delete()
-                self._redis.delete(self._queue.intermediate_queue.get_first_seen_key(job.id))
+                self._forget(job)
             self.enqueue(doorbell)
         return len(lost)
+
+    def _forget(self, job: Job) -> None:
+        """Delete a job, whatever has become of it since it was read."""
+        try:
+            job.delete()
+        except InvalidJobOperation:
+            pass  # another process deleted it, or its worker ended it
+        except ValueError:
+            # RQ lists an execution for a minute longer than it keeps it, and cannot delete a job with such an entry.
+            self._redis.delete(ExecutionRegistry(job.id, self._redis).key, job.key)
+        self._redis.delete(self._queue.intermediate_queue.get_first_seen_key(job.id))
 
     def _is_in_time(self, job: Job | None, leases: int) -> bool:
         """Whether a job may still claim its selection, `leases` after a sweep first missed it in the queue.
@@ -146,7 +156,7 @@ class JobQueue:
 
     def withdraw(self, doorbell: Doorbell) -> None:
         """Delete the job of a selection that was cancelled in the queue (best effort)."""
-        self._attempt(lambda: self._fetch(doorbell).delete(), doorbell)
+        self._attempt(lambda: self._forget(self._fetch(doorbell)), doorbell)
 
     def stop(self, doorbells: Iterable[Doorbell]) -> set[Doorbell]:
         """Tell the workers that run these jobs to kill their work-horses. Returns the jobs that a worker runs.

@@ -27,6 +27,8 @@ from app.web.request_id import HEADER
 from app.web.validation import error_items, join_details
 
 _DISK_FULL = "53100"
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""No space on the disk, in the quota of the account, or in the file size that the process may write."""
 _DATABASE_AWAY = (
     "the database does not answer; the request may or may not have been carried out. Repeat the request, "
     "a submission with the same Idempotency-Key"
@@ -116,7 +118,7 @@ def _of_database(error: DBAPIError | PoolTimeout) -> Refusal:
 
 
 def _of_system(error: OSError) -> Refusal:
-    if error.errno == errno.ENOSPC:
+    if error.errno in _NO_SPACE:
         return _of_app_error(StorageFull("the disk has no space left for the upload"))
     _log.error("unexpected system error", exc_info=error, extra={"action": "internal-error"})
     return _internal_error()

@@ -1,7 +1,6 @@
 """One API over real servers for all tests; workers are each test's own."""
 
 import contextlib
-import socket
 from collections.abc import Iterator
 
 import httpx
@@ -13,6 +12,7 @@ from app.database import create_database
 from app.embedded import EmbeddedServers
 from app.schema import upgrade_schema
 from app.settings import Settings
+from lens_cli.service.stack import find_free_port
 from lens_engine.testing import tiny_causal_lm
 from tests.e2e.processes import Process
 from tests.e2e.scorers import HOLD_VARIABLE
@@ -56,7 +56,7 @@ def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) 
         database = create_database(settings, pool_size=2)
         stack.callback(database.dispose)
         redis = stack.enter_context(Redis.from_url(servers.redis_url))
-        port = free_port()
+        port = find_free_port()
         arguments = ["-m", "lens_cli", "serve", "--port", str(port), "--drain-seconds", "0"]
         api = Process("API", arguments, environment, folder / "api.log")
         stack.callback(api.stop)
@@ -86,10 +86,3 @@ def _is_ready(client: httpx.Client, api: Process) -> bool:
     with contextlib.suppress(httpx.TransportError):
         return client.get("/readyz").status_code == 200
     return False
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

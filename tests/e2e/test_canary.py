@@ -17,7 +17,7 @@ from redis import Redis
 from sqlalchemy import text
 
 from app.selections.states import Status
-from tests.e2e.conftest import free_port
+from lens_cli.service.stack import find_free_port
 from tests.e2e.processes import Process
 from tests.e2e.stack import EXAMPLES, Stack, make_submission
 from tests.e2e.waiting import until
@@ -30,7 +30,7 @@ AUTHORIZED = {"Authorization": f"Bearer {KEY}", "Idempotency-Key": f"{CANARY}-id
 @pytest.fixture
 def api(lens: Stack) -> Iterator[tuple[httpx.Client, Process]]:
     """A second API process over the same stores, which asks for keys."""
-    port = free_port()
+    port = find_free_port()
     environment = {
         **lens.environment,
         "LENS_API_KEYS": json.dumps({hashlib.sha256(KEY.encode()).hexdigest(): "alice"}),
@@ -121,7 +121,7 @@ def submission(model: str) -> dict[str, Any]:
 
 
 def submit(client: httpx.Client, model: str) -> str:
-    headers = {**AUTHORIZED, "Idempotency-Key": f"{CANARY}-{model}-{free_port()}"}
+    headers = {**AUTHORIZED, "Idempotency-Key": f"{CANARY}-{model}-{find_free_port()}"}
     response = client.post("/selections", json=submission(model), headers=headers)
     assert response.status_code == 202, response.text
     return str(response.json()["id"])

@@ -342,6 +342,39 @@ def test_job_that_is_enqueued_again_has_a_lease_again(
         assert sweep(database, queue, settings).enqueued == 0
 
 
+def test_job_whose_execution_has_expired_keeps_no_other_from_the_queue(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    job_ids = [f"{selections.queued()}-1" for _ in range(2)]
+    age(database, "queued_at", 3600)
+    with redis_of(settings) as redis:
+        redis.delete(QUEUE)
+        redis.delete(f"rq:job:{job_ids[1]}")
+        redis.hset(f"rq:job:{job_ids[0]}", "status", "stopped")
+        _list_lost_execution(redis, job_ids[0])
+
+        assert sweep(database, queue, settings) == SweepReport(enqueued=2)
+        assert sorted(id_.decode() for id_ in redis.lrange(QUEUE, 0, -1)) == sorted(job_ids)
+
+
+def test_job_whose_execution_has_expired_can_be_withdrawn(
+    selections: Selections, queue: JobQueue, settings: Settings
+) -> None:
+    doorbell = Doorbell(selections.queued(), 1)
+    with redis_of(settings) as redis:
+        _list_lost_execution(redis, doorbell.job_id)
+
+        queue.withdraw(doorbell)
+
+        assert not redis.exists(f"rq:job:{doorbell.job_id}")
+        assert redis.llen(QUEUE) == 0
+
+
+def _list_lost_execution(redis: Redis, job_id: str) -> None:
+    """What RQ keeps for a minute of an execution whose worker died."""
+    redis.zadd(f"rq:executions:{job_id}", {"e": time.time() + 60})
+
+
 def _let_pass(redis: Redis, job_id: str, seconds: float) -> None:
     """Move the first sweep that missed the job into the past."""
     key = IntermediateQueue(QUEUE, redis).get_first_seen_key(job_id)

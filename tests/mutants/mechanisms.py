@@ -221,9 +221,16 @@ MUTATIONS = (
         tests=("tests/integration/test_storage_full.py",),
     ),
     Mutation(
+        mechanism="sweep: a job whose execution has expired",
+        path=_QUEUE,
+        old="        except ValueError:\n            # RQ lists",
+        new="        except ZeroDivisionError:\n            # RQ lists",
+        tests=(_IN_SWEEP,),
+    ),
+    Mutation(
         mechanism="storage full: of an upload",
         path="app/web/error_handlers.py",
-        old="    if error.errno == errno.ENOSPC:\n",
+        old="    if error.errno in _NO_SPACE:\n",
         new="    if False:\n",
         tests=("tests/integration/test_storage_full.py",),
     ),

@@ -1,0 +1,143 @@
+"""What must hold at the end, after the network was mended and everything has had time to come to rest."""
+
+import time
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from app.selections.states import TERMINAL, Status, can_move
+from tests.chaos.history import History
+from tests.chaos.settings import MAX_ATTEMPTS
+from tests.chaos.submissions import Variant
+
+Digests = Mapping[Variant, str]
+"""What each variant gives undisturbed."""
+
+_STATUSES = "SELECT id, status, digest, partial, attempt, crashes, error->>'type' FROM selections"
+_TWINS = "SELECT array_agg(id ORDER BY id), owner_id, name FROM selections GROUP BY owner_id, name HAVING count(*) > 1"
+_RESULTS = """
+SELECT id, status, EXISTS (SELECT FROM reports WHERE selection_id = id) AS has_report,
+       (SELECT count(*) FROM support_examples WHERE selection_id = id) AS examples,
+       EXISTS (SELECT FROM checkpoints WHERE selection_id = id) AS has_checkpoint
+FROM selections
+"""
+_MOVES = """
+SELECT selection_id, data->>'from', data->>'to', (data->>'attempt')::int FROM events
+WHERE type = 'status' ORDER BY selection_id, id
+"""
+_UNUSED_DATASETS = """
+SELECT id FROM datasets WHERE NOT EXISTS (SELECT FROM selections WHERE datasets.id IN (dataset_id, test_dataset_id))
+"""
+_HELD = """
+SELECT 'advisory lock', pid::text, objid::text FROM pg_locks WHERE locktype = 'advisory'
+UNION ALL SELECT 'transaction', pid::text, xact_start::text FROM pg_stat_activity
+WHERE state LIKE 'idle in transaction%' AND pid <> pg_backend_pid()
+"""
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+def judge(connection: Connection, history: History, digests: Digests) -> dict[str, int]:
+    """Check what is stored against the history. Returns how many digests were compared and were equal."""
+    check_endings(connection, history)
+    check_keys(connection, history)
+    check_results(connection, history)
+    check_moves(connection, history)
+    return compare_digests(connection, history, digests)
+
+
+def check_endings(connection: Connection, history: History) -> None:
+    """I1: each accepted selection exists, unless its owner deleted it, and each that exists has ended."""
+    rows = {row[0]: row for row in connection.execute(_STATUSES)}
+    with history.reading() as known:
+        lost = [one.id for one in known if not one.is_deleted and one.id not in rows]
+    for id_ in lost:
+        history.violate("I1", "an accepted selection is lost", id_)
+    for id_, status, _, _, attempt, crashes, error in rows.values():
+        if status not in TERMINAL:
+            history.violate("I1", f"still {status} at attempt {attempt}", id_)
+        is_worn = str(error).endswith("/worker-crashed") and crashes >= MAX_ATTEMPTS
+        if status == Status.FAILED and not is_worn:
+            history.violate("I1", f"failed with {error} after {crashes} crashes", id_)
+
+
+def check_keys(connection: Connection, history: History) -> None:
+    """I2: a client names each selection after its key, so a name twice is a key used twice."""
+    for ids, owner, name in connection.execute(_TWINS):
+        history.violate("I2", f"{owner} has several selections for {name}", *ids)
+
+
+def check_results(connection: Connection, history: History) -> None:
+    """I3: what succeeded has one result, and nothing that has ended keeps a checkpoint."""
+    for id_, status, has_report, examples, has_checkpoint in connection.execute(_RESULTS):
+        if status == Status.SUCCEEDED and not has_report:
+            history.violate("I3", "succeeded without a result", id_)
+        if has_report != (examples > 0) or (has_report and status not in {Status.SUCCEEDED, Status.CANCELLED}):
+            history.violate("I3", f"{status} with report {has_report} and {examples} support examples", id_)
+        if has_checkpoint and status in TERMINAL:
+            history.violate("I3", f"{status} and keeps a checkpoint", id_)
+    for (id_,) in connection.execute(_UNUSED_DATASETS):
+        history.violate("I8", "a dataset of no selection", id_)
+
+
+def check_moves(connection: Connection, history: History) -> None:
+    """I4: the history, which a trigger writes, is a path of the state machine; each claim begins the next attempt."""
+    rows = connection.execute(_MOVES).fetchall()
+    for id_, moves in groupby(rows, key=lambda row: row[0]):
+        for fault in find_false_moves((before, after, attempt) for _, before, after, attempt in moves):
+            history.violate("I4", fault, id_)
+
+
+def find_false_moves(moves: Iterable[tuple[str | None, str, int]]) -> list[str]:
+    """Moves, each (from, to, attempt), that do not continue the path."""
+    faults: list[str] = []
+    current: str | None = None
+    attempts = 0
+    for before, after, attempt in moves:
+        if before != current:
+            faults.append(f"left {before} while {current}")
+        if before is not None and not can_move(Status(before), Status(after)):
+            faults.append(f"went from {before} to {after}")
+        attempts += after == Status.RUNNING
+        if attempt != attempts:
+            faults.append(f"became {after} in attempt {attempt} after {attempts} claims")
+        current = after
+    return faults
+
+
+def compare_digests(connection: Connection, history: History, digests: Digests) -> dict[str, int]:
+    """I5: a whole result has the digest that its variant has undisturbed."""
+    with history.reading() as known:
+        accepted = {one.id: one for one in known}
+    stored = {row[0]: row[2] for row in connection.execute(_STATUSES) if row[1] == Status.SUCCEEDED and not row[3]}
+    seen = {one.id: one.digest for one in accepted.values() if one.status == Status.SUCCEEDED and not one.is_partial}
+    compared = equal = 0
+    for id_, digest in {**seen, **stored}.items():
+        if id_ not in accepted:
+            continue
+        expected = digests[accepted[id_].variant]
+        compared, equal = compared + 1, equal + (digest == expected)
+        if digest != expected:
+            history.violate("I5", f"digest {digest} instead of {expected}", id_)
+    return {"compared": compared, "equal": equal}
+
+
+def check_traces(folder: Path, leftovers: list[str], history: History) -> None:
+    """I8: after everything has stopped, no process, temporary file or lock is left."""
+    for process in leftovers:
+        history.violate("I8", f"process left: {process}")
+    for name in ("spool", "tmp", "locks"):
+        for file in sorted((folder / name).rglob("*")):
+            history.violate("I8", f"file left: {file.relative_to(folder)}")
+
+
+def check_locks(connection: Connection, history: History) -> None:
+    """I8: at rest nobody holds an advisory lock, and no transaction stays open. A sweep holds its lock for a moment."""
+    looks = []
+    for _ in range(10):
+        looks.append(connection.execute(_HELD).fetchall())
+        time.sleep(0.3)
+    for held in set.intersection(*(set(look) for look in looks)):
+        history.violate("I8", f"lock or transaction left: {held}")
