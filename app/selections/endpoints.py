@@ -108,12 +108,13 @@ def get_selection(
     with services.database.session_scope() as session:
         if if_none_match is not None:
             state = service.get_state(session, owner, selection_id)
-            if is_known(if_none_match, state.etag):
+            etag = _etag_of(state)
+            if is_known(if_none_match, etag):
                 waiting = retry_after(services.settings, state.status, state.progress)
-                return answer_unchanged(state.etag, {**_REVALIDATED, **waiting})
+                return answer_unchanged(etag, {**_REVALIDATED, **waiting})
         selection = service.get(session, owner, selection_id)
     waiting = retry_after(services.settings, selection.status, selection.progress)
-    etag = SelectionState.of(selection).etag
+    etag = _etag_of(SelectionState.of(selection))
     return answer_with_etag(etag, present(selection), {**_REVALIDATED, **waiting})
 
 
@@ -234,6 +235,10 @@ def cancel_selection(
 def delete_selection(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep) -> None:
     """Delete an ended selection with its result and its data."""
     service.delete(session, owner, selection_id)
+
+
+def _etag_of(state: SelectionState) -> str:
+    return make_etag("selection", state.version)
 
 
 def _render_all(

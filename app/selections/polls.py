@@ -1,4 +1,7 @@
-"""What a poll needs of a selection: the version of its view, and when to ask again."""
+"""What a poll needs of a selection: the version of its view, and when to ask again.
+
+Workers import this module by way of the repository, so it imports nothing of the web framework.
+"""
 
 import json
 import math
@@ -9,7 +12,6 @@ from typing import Any
 from app.models import Selection
 from app.selections.states import TERMINAL, Status
 from app.settings import Settings
-from app.web.etag import make_etag
 
 _LONGEST_WAIT = 30
 _SHARE_OF_ETA = 10
@@ -36,9 +38,9 @@ class SelectionState:
         return cls(*(getattr(selection, name) for name in cls.__slots__))
 
     @property
-    def etag(self) -> str:
-        """ETag of the view of the selection."""
-        return make_etag("selection", json.dumps(astuple(self), default=str, sort_keys=True))
+    def version(self) -> str:
+        """Text that differs whenever the view of the selection differs."""
+        return json.dumps(astuple(self), default=str, sort_keys=True)
 
 
 def retry_after(settings: Settings, status: str, progress: dict[str, Any] | None) -> dict[str, str]:
