@@ -12,7 +12,7 @@ from app.ids import decode_cursor, is_id
 from app.selections.service import Services
 
 
-def get_services(request: Request) -> Services:
+async def get_services(request: Request) -> Services:
     services: Services = request.app.state.services
     return services
 
@@ -29,7 +29,7 @@ def get_session(services: ServicesDep) -> Iterator[Session]:
 SessionDep = Annotated[Session, Depends(get_session, scope="function")]
 
 
-def get_owner(request: Request) -> str:
+async def get_owner(request: Request) -> str:
     owner: str = request.state.owner_id
     return owner
 
@@ -37,7 +37,7 @@ def get_owner(request: Request) -> str:
 OwnerDep = Annotated[str, Depends(get_owner)]
 
 
-def get_selection_id(
+async def get_selection_id(
     selection_id: Annotated[str, Path(description="Id of a selection.", examples=["sel_01jd5g9k2m7x8y4z0q3r6t1v5w"])],
 ) -> str:
     """Return the id in the path.
@@ -61,7 +61,7 @@ class Page:
     last_id: str | None
 
 
-def get_page(
+async def get_page(
     limit: Annotated[int, Query(ge=1, le=200, description="Page size.")] = 50,
     cursor: Annotated[str | None, Query(max_length=100, description="Value of `next` in the previous page.")] = None,
 ) -> Page:

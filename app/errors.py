@@ -4,6 +4,7 @@
     ├── BadRequest                      400  bad-request
     │   └── InvalidCursor               400  invalid-cursor
     ├── Unauthorized                    401  unauthorized
+    ├── NotLocal                        403  not-local
     ├── NotFound                        404  not-found
     ├── Conflict                        409
     │   ├── NotFinished                 409  not-finished
@@ -70,6 +71,12 @@ class Unauthorized(AppError):
     """The API key is missing or unknown."""
 
     status, code = 401, "unauthorized"
+
+
+class NotLocal(AppError):
+    """The service answers requests of its own machine only."""
+
+    status, code = 403, "not-local"
 
 
 class NotFound(AppError):

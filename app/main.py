@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.database import create_database
 from app.health.endpoints import router as health_router
+from app.keys.ring import KeyRing
 from app.logs.failures import summarize
 from app.metrics.endpoint import router as metrics_router
 from app.metrics.requests import RequestMetrics, SweepMetrics
@@ -26,8 +27,11 @@ from app.settings import Settings
 from app.web.access_log import AccessLogMiddleware
 from app.web.authentication import AuthenticationMiddleware
 from app.web.body_limit import BodyLimitMiddleware
+from app.web.connection_limit import ConnectionLimitMiddleware
 from app.web.documentation import install_documentation
 from app.web.error_handlers import install_error_handlers
+from app.web.loopback import LoopbackMiddleware
+from app.web.methods import MethodsMiddleware
 from app.web.request_id import RequestIdMiddleware
 from lens_engine import __version__
 
@@ -43,7 +47,7 @@ order, make a language model classify best. Submit a labelled dataset, a templat
 `Retry-After` seconds between requests. Send the last `ETag` as `If-None-Match`; the answer is 304 if nothing changed.
 
 **Keys.** If the service has API keys, send `Authorization: Bearer <key>`. You see only the selections of your key's
-owner. A service without API keys needs no header.
+owner. A service without API keys needs no header, and answers the machine that it runs on only.
 
 **Errors.** Every error is a problem (RFC 9457) of media type `application/problem+json`.
 
@@ -70,7 +74,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    app.state.services = Services(settings, create_database(settings), JobQueue(settings))
+    database = create_database(settings)
+    app.state.services = Services(settings, database, JobQueue(settings))
+    app.state.keys = KeyRing(database, settings.key_cache_seconds)
     app.state.admission = Admission(settings.max_submissions, settings.max_waiting_submissions)
     app.include_router(selections_router)
     app.include_router(health_router)
@@ -79,8 +85,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     install_documentation(app)
     install_error_handlers(app, settings)
     # The middleware added last sees a request first.
+    routes = [*selections_router.routes, *health_router.routes, *metrics_router.routes, *app.routes]
+    app.add_middleware(MethodsMiddleware, routes=routes)
     app.add_middleware(BodyLimitMiddleware, settings=settings)
-    app.add_middleware(AuthenticationMiddleware, settings=settings)
+    app.add_middleware(AuthenticationMiddleware, settings=settings, keys=app.state.keys)
+    app.add_middleware(LoopbackMiddleware, settings=settings)
+    app.add_middleware(ConnectionLimitMiddleware, settings=settings)
     app.add_middleware(AccessLogMiddleware, metrics=request_metrics)
     app.add_middleware(RequestIdMiddleware)
     return app
@@ -109,6 +119,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         stopping.set()
         await asyncio.gather(*tasks)  # a running sweep holds a connection
         services.queue.close()
+        app.state.keys.close()
         services.database.dispose()
 
 

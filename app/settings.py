@@ -1,19 +1,20 @@
 """Settings of the service, read from the environment and checked when a process starts."""
 
+import json
 import re
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 
 _MODEL_NAME = re.compile(r"(?=.{1,100}$)[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
 """A plain name, or a hub id."""
 _KEY_HASH = re.compile(r"[0-9a-f]{64}")
-_OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+OWNER_FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class _VariablesThenFile(PydanticBaseSettingsSource):
@@ -106,8 +107,15 @@ class Settings(BaseSettings):
         None, ge=1, description="Maximum and default of the option `budget.max_pairs`; null for no maximum."
     )
 
-    # Clients. A JSON object from the SHA-256 of an API key (hex) to the owner.
-    api_keys: dict[str, str] | None = Field(None, repr=False)
+    # Clients. `api_keys` is a JSON object from the SHA-256 of an API key (hex) to the owner.
+    api_keys: Annotated[dict[str, str] | None, NoDecode] = Field(None, repr=False)
+    require_keys: bool = Field(
+        False,
+        description="Whether every request needs a key, also without `api_keys`; needed to listen on the network.",
+    )
+    key_cache_seconds: float = Field(
+        3.0, ge=0, le=60, description="Time after which a new or revoked key of the database takes effect (seconds)."
+    )
 
     # Limits of an upload.
     max_upload_bytes: int = Field(
@@ -153,7 +161,9 @@ class Settings(BaseSettings):
     public_url: str = Field(
         "https://lens.example", pattern=r"^https?://[^\s]+$", description="Base address of problem types."
     )
-    retry_after_seconds: int = Field(2, ge=1, description="Time between two polls of a client (seconds).")
+    retry_after_seconds: int = Field(
+        2, ge=1, description="Shortest time between two polls of a client (seconds); longer while much is left to do."
+    )
     idempotency_hours: int = Field(
         24, ge=24, description="Time for which answers to idempotency keys are kept (hours)."
     )
@@ -194,13 +204,24 @@ class Settings(BaseSettings):
             raise ValueError("must be a redis://, rediss:// or unix:// address")
         return url
 
+    @field_validator("api_keys", mode="before")
+    @classmethod
+    def is_json(cls, value: object) -> object:
+        """Read the variable. An empty one is an empty object: it must not mean that no key is needed."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value) if value.strip() else {}
+        except ValueError:
+            raise ValueError("must be a JSON object of hashes and owners, or null") from None
+
     @field_validator("api_keys")
     @classmethod
     def are_hashes(cls, keys: dict[str, str] | None) -> dict[str, str] | None:
         for digest, owner in (keys or {}).items():
             if not _KEY_HASH.fullmatch(digest):
                 raise ValueError("each key must be the SHA-256 of an API key (64 lower-case hex digits)")
-            if not _OWNER.fullmatch(owner):
+            if not OWNER_FORM.fullmatch(owner):
                 raise ValueError("an owner must have 1 to 100 letters, digits, dots, dashes or underscores")
         return keys
 
@@ -213,6 +234,11 @@ class Settings(BaseSettings):
                     "a model name must have 1 to 100 letters, digits, dots, dashes or underscores; it may be a hub id"
                 )
         return models
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the settings ask for no key. Such a service answers this machine only."""
+        return self.api_keys is None and not self.require_keys
 
     @model_validator(mode="after")
     def fits_together(self) -> Self:

@@ -12,6 +12,7 @@ from app.health.readiness import find_workers, run_checks
 from app.selections.openapi import refusals
 from app.web.authentication import API_KEY
 from app.web.error_handlers import problem_response
+from app.web.parameters import KNOWN_PARAMETERS
 from app.web.problems import ErrorItem
 from app.worker_device import WorkerDevice
 
@@ -97,10 +98,10 @@ def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
     "/models",
     tags=["models"],
     response_description="All models that the service offers.",
-    responses=refusals(401),
-    dependencies=[API_KEY],
+    responses=refusals(400, 401, 503),
+    dependencies=[API_KEY, KNOWN_PARAMETERS],
 )
-def list_models(services: ServicesDep) -> ModelList:
+async def list_models(services: ServicesDep) -> ModelList:
     """Models that a spec can name."""
     settings = services.settings
     return ModelList(

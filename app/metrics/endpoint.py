@@ -4,53 +4,62 @@ The numbers name no owner and no selection, but they tell how busy the service i
 which opens nothing else.
 """
 
-import hashlib
 import hmac
 import ipaddress
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import Response
 
 from app.dependencies import ServicesDep
 from app.errors import Unauthorized
-from app.settings import Settings
+from app.keys.ring import KeyRing
+from app.keys.secret import hash_key
 
 router = APIRouter()
 METRICS_PATH = "/metrics"
 
 
-@router.get(METRICS_PATH, include_in_schema=False)
-def show_metrics(request: Request, services: ServicesDep) -> Response:
-    """Answer with all metrics of this process and of the service.
+async def check_reader(request: Request, services: ServicesDep) -> None:
+    """Let the holder of the key of the metrics pass. Without such a key: this machine, if no API key is needed.
+
+    Behind a reverse proxy of the same machine every caller has a local address. Such a service has API keys.
 
     Raises:
-        Unauthorized: the caller may not read them.
+        Unauthorized: the caller may not read the metrics.
+        Unavailable: the API keys of the database cannot be read.
     """
-    if not _may_read(request, services.settings):
-        raise Unauthorized(
-            "send the key of the metrics as `Authorization: Bearer <key>`; its SHA-256 is LENS_METRICS_KEY_HASH",
-            headers={"WWW-Authenticate": "Bearer"},
-        )
+    known = services.settings.metrics_key_hash
+    if known is not None and _has_key(request, known):
+        return
+    if known is None and services.settings.is_open and _is_local(request) and not await _keys(request).has_keys():
+        return
+    raise Unauthorized(
+        "send the key of the metrics as `Authorization: Bearer <key>`; its SHA-256 is LENS_METRICS_KEY_HASH",
+        headers={"WWW-Authenticate": "Bearer"},
+    )
+
+
+@router.get(METRICS_PATH, include_in_schema=False, dependencies=[Depends(check_reader)])
+def show_metrics(request: Request) -> Response:
+    """Answer with all metrics of this process and of the service."""
     registry: CollectorRegistry = request.app.state.registry
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 
-def _may_read(request: Request, settings: Settings) -> bool:
-    """With a key, who sends it. Without one, this machine, and only while the service asks nobody for an API key.
-
-    Behind a reverse proxy of the same machine every caller has a local address. Such a service has API keys.
-    """
-    if settings.metrics_key_hash is not None:
-        scheme, _, key = request.headers.get("Authorization", "").partition(" ")
-        digest = hashlib.sha256(key.strip().encode("utf-8", "surrogateescape")).hexdigest()
-        return scheme.lower() == "bearer" and hmac.compare_digest(digest, settings.metrics_key_hash)
-    return settings.api_keys is None and request.client is not None and _is_local(request.client.host)
+def _has_key(request: Request, known: str) -> bool:
+    scheme, _, key = request.headers.get("Authorization", "").partition(" ")
+    return scheme.lower() == "bearer" and hmac.compare_digest(hash_key(key.strip()), known)
 
 
-def _is_local(host: str) -> bool:
+def _keys(request: Request) -> KeyRing:
+    found: KeyRing = request.app.state.keys
+    return found
+
+
+def _is_local(request: Request) -> bool:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return request.client is not None and ipaddress.ip_address(request.client.host).is_loopback
     except ValueError:
         return False

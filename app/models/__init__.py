@@ -1,5 +1,6 @@
 """Tables, one per file. Importing this package registers every table."""
 
+from app.models.api_key import ApiKey
 from app.models.base import Base
 from app.models.checkpoint import StoredCheckpoint
 from app.models.classifier import StoredClassifier
@@ -12,6 +13,7 @@ from app.models.selection import Selection
 from app.models.support_example import StoredSupportExample
 
 __all__ = [
+    "ApiKey",
     "Base",
     "Dataset",
     "Event",

@@ -8,8 +8,10 @@ from starlette.responses import JSONResponse
 from app.dependencies import OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
 from app.errors import InvalidCursor
 from app.ids import encode_cursor
+from app.models import Report, StoredClassifier
 from app.selections import openapi, repository, service
 from app.selections.form import KeyDep, SubmissionDep
+from app.selections.polls import SelectionState, retry_after
 from app.selections.presentation import present, present_label_words, present_result
 from app.selections.schemas import (
     EventOut,
@@ -23,19 +25,21 @@ from app.selections.schemas import (
     SelectionPage,
     SupportExamplesOut,
 )
-from app.selections.states import TERMINAL, Status
+from app.selections.states import Status
 from app.web.authentication import API_KEY
-from app.web.etag import KnownEtag, answer_with_etag
+from app.web.etag import KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
+from app.web.parameters import KNOWN_PARAMETERS
 from app.web.request_body import json_body
 from lens_engine.classifier.artefact import Classifier
 
 RenderBodyDep = Annotated[RenderBody, Depends(json_body(RenderBody))]
 
-router = APIRouter(prefix="/selections", tags=["selections"], dependencies=[API_KEY])
+router = APIRouter(prefix="/selections", tags=["selections"], dependencies=[API_KEY, KNOWN_PARAMETERS])
 
 _NO_RESULT = "The selection has no result yet, or it ended without one."
 _NO_CLASSIFIER = f"{_NO_RESULT} Or the result has no classifier; `detail` says how to get one."
-_IMMUTABLE = {"Cache-Control": "private, max-age=31536000, immutable"}
+_REVALIDATED = {"Cache-Control": "private, no-cache"}
+"""A browser may keep the answer, and asks each time whether it still holds: a selection may be deleted."""
 
 
 @router.post(
@@ -65,18 +69,26 @@ def submit_selection(submission: SubmissionDep, services: ServicesDep, owner: Ow
     return JSONResponse(accepted.answer, status.HTTP_202_ACCEPTED, headers)
 
 
-@router.get("", response_description="One page of selections.", responses=openapi.refusals(400, 401, 503))
+@router.get(
+    "",
+    response_model=SelectionPage,
+    response_description="One page of selections.",
+    responses=openapi.refusals(400, 401, 503),
+)
 def list_selections(
-    session: SessionDep,
+    services: ServicesDep,
     owner: OwnerDep,
     page: PageDep,
     status: Annotated[Status | None, Query(description="Only selections with this status.")] = None,
-) -> SelectionPage:
+) -> Response:
     """List your selections, newest first."""
     query = repository.PageQuery(status, page.limit, _selection_id(page.last_id))
-    found = repository.list_selections(session, owner, query)
+    with services.database.session_scope() as session:
+        found = repository.list_selections(session, owner, query)
     items = [present(selection) for selection in found[: page.limit]]
-    return SelectionPage(items=items, next=encode_cursor(items[-1].id) if len(found) > page.limit else None)
+    shown = SelectionPage(items=items, next=encode_cursor(items[-1].id) if len(found) > page.limit else None)
+    # FastAPI would validate every item again.
+    return Response(shown.model_dump_json(), media_type="application/json")
 
 
 @router.get(
@@ -86,21 +98,24 @@ def list_selections(
     responses={
         200: openapi.sends("ETag", "Retry-After"),
         **openapi.not_modified("Retry-After"),
-        **openapi.refusals(401, 404, 503),
+        **openapi.refusals(400, 401, 404, 503),
     },
 )
 def get_selection(
-    selection_id: SelectionIdDep,
-    session: SessionDep,
-    owner: OwnerDep,
-    services: ServicesDep,
-    if_none_match: KnownEtag = None,
+    selection_id: SelectionIdDep, owner: OwnerDep, services: ServicesDep, if_none_match: KnownEtag = None
 ) -> Response:
     """Return status and progress. Until the selection has ended, poll after `Retry-After` with `If-None-Match`."""
-    selection = present(service.get(session, owner, selection_id))
-    is_done = selection.status in TERMINAL
-    headers = {} if is_done else {"Retry-After": str(services.settings.retry_after_seconds)}
-    return answer_with_etag(if_none_match, selection, {"Cache-Control": "private, no-cache", **headers})
+    with services.database.session_scope() as session:
+        if if_none_match is not None:
+            state = service.get_state(session, owner, selection_id)
+            etag = _etag_of(state)
+            if is_known(if_none_match, etag):
+                waiting = retry_after(services.settings, state.status, state.progress)
+                return answer_unchanged(etag, {**_REVALIDATED, **waiting})
+        selection = service.get(session, owner, selection_id)
+    waiting = retry_after(services.settings, selection.status, selection.progress)
+    etag = _etag_of(SelectionState.of(selection))
+    return answer_with_etag(etag, present(selection), {**_REVALIDATED, **waiting})
 
 
 @router.get(
@@ -123,19 +138,19 @@ def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerD
     responses={
         200: openapi.sends("ETag"),
         **openapi.not_modified(),
-        **openapi.refusals(401, 404, 503, conflict=_NO_RESULT, is_conflict_brief=True),
+        **openapi.refusals(400, 401, 404, 503, conflict=_NO_RESULT, is_conflict_brief=True),
     },
 )
 def get_support_examples(
-    selection_id: SelectionIdDep,
-    session: SessionDep,
-    owner: OwnerDep,
-    services: ServicesDep,
-    if_none_match: KnownEtag = None,
+    selection_id: SelectionIdDep, owner: OwnerDep, services: ServicesDep, if_none_match: KnownEtag = None
 ) -> Response:
     """Return the support examples in order, and how good they are."""
-    report = service.get_report(services, session, owner, selection_id)
-    return answer_with_etag(if_none_match, present_result(report), _IMMUTABLE)
+    etag = make_etag("support-examples", selection_id)
+    with services.database.session_scope() as session:
+        if is_known(if_none_match, etag) and repository.has_stored(session, owner, selection_id, Report):
+            return answer_unchanged(etag, _REVALIDATED)
+        report = service.get_report(services, session, owner, selection_id)
+    return answer_with_etag(etag, present_result(report), _REVALIDATED)
 
 
 @router.get(
@@ -145,23 +160,23 @@ def get_support_examples(
     responses={
         200: {**openapi.CLASSIFIER, **openapi.sends("ETag")},
         **openapi.not_modified(),
-        **openapi.refusals(401, 404, 503, conflict=_NO_CLASSIFIER, is_conflict_brief=True),
+        **openapi.refusals(400, 401, 404, 503, conflict=_NO_CLASSIFIER, is_conflict_brief=True),
     },
 )
 def get_classifier(
-    selection_id: SelectionIdDep,
-    session: SessionDep,
-    owner: OwnerDep,
-    services: ServicesDep,
-    if_none_match: KnownEtag = None,
+    selection_id: SelectionIdDep, owner: OwnerDep, services: ServicesDep, if_none_match: KnownEtag = None
 ) -> Response:
     """Return the classifier to use: prompts, and a head on the label log-probabilities that the model gives after them.
 
     It is the recommended rival's, or else the one that Lens made. Saved as `classifier.json`, the body is a file that
     `Classifier.load` of the library reads.
     """
-    classifier = service.get_classifier(services, session, owner, selection_id)
-    return answer_with_etag(if_none_match, classifier, _IMMUTABLE)
+    etag = make_etag("classifier", selection_id)
+    with services.database.session_scope() as session:
+        if is_known(if_none_match, etag) and repository.has_stored(session, owner, selection_id, StoredClassifier):
+            return answer_unchanged(etag, _REVALIDATED)
+        classifier = service.get_classifier(services, session, owner, selection_id)
+    return answer_with_etag(etag, classifier, _REVALIDATED)
 
 
 @router.post(
@@ -198,7 +213,7 @@ def render_prompt(
     response_description="The selection: cancelled if it was queued, cancelling if it was running.",
     responses={
         200: {"model": SelectionOut, "description": "The selection was already cancelled or cancelling."},
-        **openapi.refusals(401, 404, 503, conflict="The selection has succeeded or failed."),
+        **openapi.refusals(400, 401, 404, 503, conflict="The selection has succeeded or failed."),
     },
 )
 def cancel_selection(
@@ -215,11 +230,15 @@ def cancel_selection(
     status_code=status.HTTP_204_NO_CONTENT,
     response_class=Response,
     response_description="The selection was deleted.",
-    responses=openapi.refusals(401, 404, 503, conflict="The selection has not ended."),
+    responses=openapi.refusals(400, 401, 404, 503, conflict="The selection has not ended."),
 )
 def delete_selection(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep) -> None:
     """Delete an ended selection with its result and its data."""
     service.delete(session, owner, selection_id)
+
+
+def _etag_of(state: SelectionState) -> str:
+    return make_etag("selection", state.version)
 
 
 def _render_all(

@@ -178,7 +178,7 @@ def _bad_part(name: str, detail: str) -> Unprocessable:
     return Unprocessable(f"`{name}` {detail}", errors=[{"detail": f"`{name}` {detail}", "pointer": point(name)}])
 
 
-def read_key(
+async def read_key(
     idempotency_key: Annotated[
         str | None,
         Header(description="Key of this request; a repeated request with the same key gets the first answer."),

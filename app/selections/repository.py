@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from app.datasets.repository import load_rows
 from app.ids import new_id
 from app.models import Event, Report, Selection, StoredClassifier, StoredSupportExample
+from app.selections.polls import SelectionState
 from app.selections.results import end_cancelled
 from app.selections.spec import SPEC_VERSION, StoredSpec
 from app.selections.states import TERMINAL, Status
@@ -80,6 +81,21 @@ def insert_selection(session: Session, new: NewSelection) -> Selection:
 
 def find_selection(session: Session, owner_id: str, selection_id: str) -> Selection | None:
     return session.scalar(select(Selection).where(Selection.id == selection_id, Selection.owner_id == owner_id))
+
+
+def find_state(session: Session, owner_id: str, selection_id: str) -> SelectionState | None:
+    """Read what a poll needs, without the spec, the warnings and the error, which may be large."""
+    columns = [getattr(Selection, name) for name in SelectionState.__slots__]
+    statement = select(*columns).where(Selection.id == selection_id, Selection.owner_id == owner_id)
+    row = session.execute(statement).one_or_none()
+    return None if row is None else SelectionState(*row)
+
+
+def has_stored(session: Session, owner_id: str, selection_id: str, part: type[Report] | type[StoredClassifier]) -> bool:
+    """Whether a selection of this owner has the part, which is not read."""
+    statement = select(Selection.id).join(part, part.selection_id == Selection.id)
+    statement = statement.where(Selection.id == selection_id, Selection.owner_id == owner_id)
+    return session.scalar(statement) is not None
 
 
 def list_selections(session: Session, owner_id: str, query: PageQuery) -> Sequence[Selection]:

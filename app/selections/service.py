@@ -11,6 +11,7 @@ from app.errors import AlreadyFinished, NoClassifier, NoResult, NotFinished, Not
 from app.models import Report, Selection
 from app.queue import Doorbell, JobQueue
 from app.selections import idempotency, repository
+from app.selections.polls import SelectionState, retry_after
 from app.selections.presentation import present
 from app.selections.schemas import PromptText, RenderedPrompt, SelectionOut, TokenCounts
 from app.selections.spec import read_task
@@ -68,6 +69,18 @@ def get(session: Session, owner_id: str, selection_id: str) -> Selection:
     return selection
 
 
+def get_state(session: Session, owner_id: str, selection_id: str) -> SelectionState:
+    """Return what a poll needs of a selection of this owner.
+
+    Raises:
+        NotFound: the owner has no selection with this id.
+    """
+    state = repository.find_state(session, owner_id, selection_id)
+    if state is None:
+        raise NotFound("there is no selection with this id")
+    return state
+
+
 def get_report(services: Services, session: Session, owner_id: str, selection_id: str) -> Report:
     """Return the result of a finished selection.
 
@@ -80,9 +93,9 @@ def get_report(services: Services, session: Session, owner_id: str, selection_id
     if report is None and Status(selection.status) in TERMINAL:
         raise NoResult(f"the selection is {selection.status} and has no support examples")
     if report is None:
-        headers = {"Retry-After": str(services.settings.retry_after_seconds)}
         raise NotFinished(
-            f"the selection is {selection.status}; repeat the request when it has succeeded", headers=headers
+            f"the selection is {selection.status}; repeat the request when it has succeeded",
+            headers=retry_after(services.settings, selection.status, selection.progress),
         )
     return report
 

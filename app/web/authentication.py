@@ -1,18 +1,20 @@
 """Authentication by `Authorization: Bearer`, checked before any byte of the body is read.
 
-Without configured keys, every request belongs to the owner `local`.
+A key is one of the settings (`LENS_API_KEYS`) or one of the database. Where the settings ask for no key and the
+database never had one, every request belongs to the owner `local`.
 """
 
-import hashlib
 import hmac
 from collections.abc import Mapping
 
 from fastapi import Depends
 from fastapi.security import HTTPBearer
-from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.errors import Unauthorized
+from app.errors import Unauthorized, Unavailable
+from app.keys.ring import KeyRing
+from app.keys.secret import hash_key
 from app.logs import context
 from app.settings import Settings
 from app.web.documentation import ASSETS, PUBLIC_PATHS
@@ -28,39 +30,77 @@ API_KEY = Depends(
 )
 """Names the key of a route in the OpenAPI document. The middleware below asks for the key."""
 _PUBLIC_PATHS = PUBLIC_PATHS | {"/healthz", "/readyz", "/metrics"}
+_POLICY_VIOLATION = 1008  # a code of RFC 6455
 
 
 class AuthenticationMiddleware:
-    """Sets `request.state.owner_id`, or answers 401."""
+    """Sets `request.state.owner_id`, or answers 401; 503 if the keys of the database cannot be read.
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    Answers to owners vary by key, and nobody stores an answer that does not say how long it may be kept.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings, keys: KeyRing) -> None:
         self._app = app
         self._settings = settings
+        self._keys = keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in _PUBLIC_PATHS or scope["path"].startswith(ASSETS):
+        if scope["type"] == "websocket":  # no route takes one
+            await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
+            return
+        if scope["type"] != "http" or _is_public(scope):
             await self._app(scope, receive, send)
             return
-        owner = self._owner(Headers(scope=scope).get("Authorization", ""))
-        if owner is None:
-            refusal = Unauthorized(
-                "send an API key as `Authorization: Bearer <key>`", headers={"WWW-Authenticate": "Bearer"}
-            )
+        send = _for_one_owner(send)
+        try:
+            owner = await self._owner(Headers(scope=scope).get("Authorization", ""))
+        except (Unauthorized, Unavailable) as refusal:
             await problem_response(scope, refusal, self._settings)(scope, receive, send)
             return
         scope.setdefault("state", {})["owner_id"] = owner
         context.add(owner=owner)
         await self._app(scope, receive, send)
 
-    def _owner(self, authorization: str) -> str | None:
-        if self._settings.api_keys is None:
-            return LOCAL_OWNER
+    async def _owner(self, authorization: str) -> str:
+        """
+        Raises:
+            Unauthorized: a key is needed, and none that lives was sent. What was wrong with it is not said.
+            Unavailable: the keys of the database cannot be read.
+        """
         scheme, _, key = authorization.partition(" ")
-        return find_owner(self._settings.api_keys, key.strip()) if scheme.lower() == "bearer" else None
+        owner = await self._find_owner(key.strip()) if scheme.lower() == "bearer" else None
+        if owner is None and self._settings.is_open and not await self._keys.has_keys():
+            return LOCAL_OWNER
+        if owner is None:
+            raise Unauthorized(
+                "send an API key as `Authorization: Bearer <key>`", headers={"WWW-Authenticate": "Bearer"}
+            )
+        return owner
+
+    async def _find_owner(self, key: str) -> str | None:
+        return find_owner(self._settings.api_keys or {}, key) or await self._keys.find_owner(key)
+
+
+def _is_public(scope: Scope) -> bool:
+    path, root = scope["path"], scope.get("root_path", "").rstrip("/")
+    if root and path.startswith(f"{root}/"):  # the path under which a proxy serves the application
+        path = path.removeprefix(root)
+    return path in _PUBLIC_PATHS or path.startswith(ASSETS)
 
 
 def find_owner(api_keys: Mapping[str, str], key: str) -> str | None:
     """Return the owner of a key. All stored hashes are compared in constant time."""
-    digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
+    digest = hash_key(key)
     owners = [owner for known, owner in api_keys.items() if hmac.compare_digest(known, digest)]
     return owners[0] if owners else None
+
+
+def _for_one_owner(send: Send) -> Send:
+    async def send_private(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers.add_vary_header("Authorization")
+            headers.setdefault("Cache-Control", "no-store")
+        await send(message)
+
+    return send_private

@@ -1,4 +1,7 @@
-"""ETag and If-None-Match: a client that has the current response gets 304 without a body."""
+"""ETag and If-None-Match: a client that has the current response gets 304 without a body.
+
+An ETag is made from what decides about the response, and not from the response, which is then not made for a 304.
+"""
 
 import hashlib
 from typing import Annotated, Any
@@ -7,22 +10,31 @@ from fastapi import Header
 from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 
+from lens_engine import __version__
+
 KnownEtag = Annotated[
     str | None,
     Header(alias="If-None-Match", description="`ETag` of an earlier answer; an unchanged answer is then 304."),
 ]
 
 
-def answer_with_etag(if_none_match: str | None, body: BaseModel | dict[str, Any], headers: dict[str, str]) -> Response:
-    """Return the body as JSON with a strong ETag, or 304 if the client has this body."""
-    content = body.model_dump_json().encode() if isinstance(body, BaseModel) else JSONResponse(body).body
-    etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-    headers = {"ETag": etag, **headers}
-    if _matches(if_none_match or "", etag):
-        return Response(status_code=304, headers=headers)
-    return Response(content, media_type="application/json", headers=headers)
+def make_etag(*parts: str) -> str:
+    """Make a strong ETag of everything that decides about the response. Another release may answer otherwise."""
+    return f'"{hashlib.sha256(repr((__version__, *parts)).encode()).hexdigest()[:32]}"'
 
 
-def _matches(if_none_match: str, etag: str) -> bool:
-    known = {candidate.strip().removeprefix("W/") for candidate in if_none_match.split(",")}
+def is_known(if_none_match: str | None, etag: str) -> bool:
+    """Whether the client has the response with this ETag."""
+    known = {candidate.strip().removeprefix("W/") for candidate in (if_none_match or "").split(",")}
     return etag in known or "*" in known
+
+
+def answer_unchanged(etag: str, headers: dict[str, str]) -> Response:
+    """Build the answer to a client that has the current response."""
+    return Response(status_code=304, headers={"ETag": etag, **headers})
+
+
+def answer_with_etag(etag: str, body: BaseModel | dict[str, Any], headers: dict[str, str]) -> Response:
+    """Build the response of this body."""
+    content = body.model_dump_json().encode() if isinstance(body, BaseModel) else JSONResponse(body).body
+    return Response(content, media_type="application/json", headers={"ETag": etag, **headers})

@@ -28,6 +28,7 @@ from lens_engine.scoring.base import LabelScorer
 
 DEMO_ENVIRONMENT = {
     "LENS_API_KEYS": "null",
+    "LENS_REQUIRE_KEYS": "false",
     "LENS_ALLOWED_MODELS": json.dumps({BUNDLED_MODEL: BUNDLED_MODEL}),
     "LENS_DEFAULT_MODEL": BUNDLED_MODEL,
     "LENS_RETRY_AFTER_SECONDS": "1",

@@ -1,1 +1,1 @@
-"""Commands that run the service: `up`, `serve`, `worker`, `migrate`."""
+"""Commands that run the service: `up`, `serve`, `worker`, `migrate`, `keys`."""

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from lens_cli.refusals import Refusal, read_settings
+from lens_cli.service.exposure import check_host
 
 KEEP_ALIVE_SECONDS = 75
 """Longer than the pause between two polls of a client. Uvicorn's default of 5 s cuts off polls."""
@@ -19,7 +20,9 @@ MAX_CONNECTIONS = 2500
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on; another than this machine's own needs API keys.")] = (
+        "127.0.0.1"
+    ),
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
     max_connections: Annotated[
         int, typer.Option(min=1, help="Maximum number of connections; further ones get 503.")
@@ -39,6 +42,7 @@ def serve(
     from app.logs.setup import configure_logging
 
     settings = read_settings()
+    check_host(settings, host)
     configure_logging(settings.log_level, settings.log_format)
     config = uvicorn.Config(
         "app.main:create_app",
@@ -49,10 +53,9 @@ def serve(
         access_log=False,  # app/web/access_log.py logs requests
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,
-        limit_concurrency=max_connections,
         server_header=False,
     )
-    server = DrainingServer(config, drain_seconds)
+    server = DrainingServer(config, drain_seconds, max_connections)
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises the signal again after it has stopped
         server.run()
     if not server.started:

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from lens_cli.demo.curl_lines import submission_line
 from lens_cli.demo.sample import SAMPLE_SPEC
-from lens_cli.refusals import refusing
+from lens_cli.refusals import read_settings, refusing
+from lens_cli.service.exposure import check_host
 from lens_cli.signals import interruptible
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ def up(
         Path | None,
         typer.Option(help="Folder of Postgres, Redis and the logs; created if missing; default: ~/.local/share/lens."),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address the API listens on.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Address the API listens on; another than this machine's own needs API keys.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port the API listens on.")] = 8000,
     model: Annotated[
         str | None,
@@ -42,6 +45,7 @@ def up(
     """
     from lens_cli.service.stack import StackSpec, running_stack
 
+    check_host(read_settings(), host)
     console = Console(highlight=False)
     folder = (data_dir or default_data_dir()).expanduser().resolve()
     try:

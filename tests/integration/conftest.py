@@ -37,7 +37,7 @@ def make_client(settings: Settings) -> Iterator[Callable[..., TestClient]]:
 
     def make(**changes: Any) -> TestClient:
         app = create_app(Settings.model_validate({**settings.model_dump(), **changes}))
-        client = TestClient(app, raise_server_exceptions=False)
+        client = TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
         made.append(client)
         return client
 
@@ -45,6 +45,7 @@ def make_client(settings: Settings) -> Iterator[Callable[..., TestClient]]:
     for client in made:
         services = client.app.state.services  # type: ignore[attr-defined]
         services.queue.close()
+        client.app.state.keys.close()  # type: ignore[attr-defined]
         services.database.dispose()
         client.close()
 

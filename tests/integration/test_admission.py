@@ -25,7 +25,7 @@ class Service:
         self._transport = httpx.ASGITransport(self._app)
 
     async def __aenter__(self) -> httpx.AsyncClient:
-        self._client = httpx.AsyncClient(transport=self._transport, base_url="http://lens.test", timeout=20)
+        self._client = httpx.AsyncClient(transport=self._transport, base_url="http://localhost", timeout=20)
         return self._client
 
     async def __aexit__(self, *_: object) -> None:

@@ -1,6 +1,7 @@
 """What every route shares: body limits, request ids, the framework's own refusals, outages."""
 
 import asyncio
+import hashlib
 import json
 import socket
 import time
@@ -105,7 +106,9 @@ def call_with_headers_only(settings: Settings, headers: dict[str, str]) -> tuple
         "root_path": "",
         "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 80),
-        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+        "headers": [
+            (name.lower().encode(), value.encode()) for name, value in {"Host": "localhost", **headers}.items()
+        ],
     }
     asyncio.run(create_app(settings)(scope, receive, send))
     return sent, asked
@@ -208,6 +211,7 @@ def test_unexpected_error_is_a_problem_without_its_cause(client: TestClient, dat
             session.execute(text("ALTER TABLE hidden RENAME TO selections"))
 
 
+KEYS = {hashlib.sha256(b"key").hexdigest(): "alice"}
 ROUTES = [
     ("GET", "/selections"),
     ("POST", "/selections"),
@@ -223,8 +227,9 @@ ROUTES = [
 def test_database_that_is_away_is_503(
     make_client: Callable[..., TestClient], tmp_path: Path, method: str, path: str
 ) -> None:
-    client = make_client(database_url=f"postgresql://lens@/lens?host={tmp_path}")
-    response = client.request(method, path, json=make_submission() if path == "/selections" else None)
+    client = make_client(database_url=f"postgresql://lens@/lens?host={tmp_path}", api_keys=KEYS)
+    body = make_submission() if path == "/selections" else None
+    response = client.request(method, path, json=body, headers={"Authorization": "Bearer key"})
     body = problem_of(response, 503, "unavailable")
     assert "may or may not have been carried out" in body["detail"]
     assert response.headers["retry-after"] == "5"

@@ -35,7 +35,7 @@ def plain(servers: EmbeddedServers) -> Iterator[Settings]:
 
 def test_role_of_the_compose_file_migrates_and_serves(plain: Settings, servers: EmbeddedServers) -> None:
     upgrade_schema(plain)
-    with TestClient(create_app(plain)) as client:
+    with TestClient(create_app(plain), base_url="http://localhost") as client:
         assert client.post("/selections", json=make_submission()).status_code == 202
     sweep_once(plain)
     query = f"SELECT rolsuper OR rolcreaterole OR rolcreatedb FROM pg_roles WHERE rolname = '{ROLE}'"

@@ -49,7 +49,7 @@ def test_upload_is_once_on_disk_in_the_folder_of_the_settings_and_without_a_name
 
     async def submit() -> int:
         app = create_app(settings)
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://lens.test") as client:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             headers = {"Content-Type": parts.headers["Content-Type"]}
             response = await client.post("/selections", content=chunks(), headers=headers)
         app.state.services.queue.close()

@@ -101,6 +101,18 @@ def test_api_process_never_loads_torch(act: str) -> None:
     assert done.stdout.strip() == ""
 
 
+def test_worker_does_not_load_the_web_framework_to_claim_a_selection() -> None:
+    """A work-horse that claims too late is killed, and these imports take seconds on a busy machine."""
+    script = (
+        "import app.selections.repository, app.selections.claims, sys\n"
+        "print(*({'fastapi', 'starlette'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == ""
+
+
 def test_importing_the_application_connects_to_nothing() -> None:
     script = (
         "import socket\n"

@@ -54,7 +54,7 @@ def test_other_files_are_not_served(client: TestClient, path: str) -> None:
 
 def test_pages_behind_a_proxy_refer_to_its_path() -> None:
     app = create_app(Settings(_env_file=None))
-    client = TestClient(app, root_path="/lens")
+    client = TestClient(app, base_url="http://localhost", root_path="/lens")
     assert client.get("/lens/").json()["documentation"] == "/lens/docs"
     paths = re.findall(r"""(?:href|src)="([^"]+)"|url: '([^']+)'""", client.get("/lens/docs").text)
     assert all((link or address).startswith("/lens/") for link, address in paths)

@@ -70,6 +70,24 @@ def test_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.api_keys == {"a" * 64: "alice"}
 
 
+@pytest.mark.parametrize(("value", "is_open"), [("null", True), ("", False), (" ", False), ("{}", False)])
+def test_variable_without_keys_is_open_only_if_it_says_null(
+    value: str, is_open: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LENS_API_KEYS", value)
+    assert Settings(_env_file=None).is_open is is_open
+    monkeypatch.setenv("LENS_REQUIRE_KEYS", "true")
+    assert not Settings(_env_file=None).is_open
+
+
+@pytest.mark.parametrize("value", ["secret-key", "{'a': 1}", "[1]"])
+def test_variable_that_is_no_object_is_refused_without_showing_it(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LENS_API_KEYS", value)
+    with pytest.raises(ValidationError, match="api_keys") as caught:
+        Settings(_env_file=None)
+    assert value not in str(caught.value)
+
+
 def test_repr_hides_secrets() -> None:
     settings = make(database_url="postgresql://u:canary@h/d", redis_url="redis://:canary@h", api_keys={"c" * 64: "a"})
     assert "canary" not in repr(settings)

@@ -11,6 +11,7 @@ from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 
 HOSTILE = f"""
 LENS_API_KEYS={json.dumps({"a" * 64: "alice"})}
+LENS_REQUIRE_KEYS=true
 LENS_ALLOWED_MODELS={json.dumps({"house-model": "/models/house"})}
 LENS_DEFAULT_MODEL=house-model
 LENS_RETRY_AFTER_SECONDS=60
@@ -32,7 +33,7 @@ def test_settings_file_of_a_service_does_not_reach_the_demonstration(monkeypatch
 
     settings = Settings()
 
-    assert settings.api_keys is None
+    assert settings.is_open
     assert settings.allowed_models[BUNDLED_MODEL] == BUNDLED_MODEL
     assert settings.default_model == BUNDLED_MODEL
     assert settings.retry_after_seconds == 1

@@ -1,0 +1,110 @@
+"""`lens keys`: make, list and revoke the API keys of the database."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lens_cli.refusals import EXIT_MENDABLE, Refusal, read_settings
+
+if TYPE_CHECKING:
+    from app.database import Database
+    from app.models import ApiKey
+
+_COLUMNS = ("Id", "Owner", "Name", "Key", "Created", "Last used", "Expires", "Revoked")
+_WIDEST = 10_000
+_WHERE = "where: LENS_DATABASE_URL"
+
+
+def create_keys() -> typer.Typer:
+    """Build the group `lens keys`."""
+    group = typer.Typer(
+        help="Make, list and revoke API keys. They are stored hashed in Postgres, and take effect within seconds.",
+        no_args_is_help=True,
+    )
+    group.command("create")(create)
+    group.command("list")(list_)
+    group.command("revoke")(revoke)
+    return group
+
+
+def create(
+    owner: Annotated[str, typer.Argument(help="Owner of what is submitted with the key.")],
+    name: Annotated[str, typer.Option(help="What the key is for, such as the name of a program.")],
+    expires: Annotated[
+        int | None, typer.Option(metavar="DAYS", min=1, max=36_500, help="Days after which the key expires.")
+    ] = None,
+) -> None:
+    """Make a key, and print it. It is shown this once, and cannot be read again."""
+    from app.keys import service
+
+    with _database() as database:
+        made = service.create_key(database, owner, name, expires)
+    typer.echo(made.secret)
+    notes = Console(stderr=True, highlight=False)
+    notes.print(Text(f"{made.row.id} of {made.row.owner_id}. Keep the key: it is not shown again."), soft_wrap=True)
+
+
+def list_() -> None:
+    """List all keys by their beginnings. The keys themselves are stored nowhere."""
+    from app.keys import service
+
+    with _database() as database:
+        rows = service.list_keys(database)
+    table = Table(*_COLUMNS, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*map(Text, _cells(row)))
+    console = Console(highlight=False)
+    if not rows:
+        console.print("There are no keys.")
+        return
+    # An id that is cut to the width of the terminal could not be copied.
+    console.width = max(console.width, Console(width=_WIDEST).measure(table).maximum)
+    console.print(table)
+
+
+def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the key, from `lens keys list`.")]) -> None:
+    """Revoke a key. Requests with it are refused within seconds."""
+    from app.keys import service
+
+    with _database() as database:
+        row = service.revoke_key(database, key_id)
+    Console(highlight=False).print(Text(f"{row.id} ({row.name}) of {row.owner_id} is revoked."), soft_wrap=True)
+
+
+@contextmanager
+def _database() -> Iterator["Database"]:
+    """
+    Raises:
+        Refusal: the database does not answer or has no table of keys yet, or the key is refused.
+    """
+    from sqlalchemy.exc import OperationalError, ProgrammingError
+
+    from app.database import create_database
+    from app.keys.service import KeyRefused
+
+    database = create_database(read_settings(), pool_size=1)
+    try:
+        yield database
+    except KeyRefused as error:
+        raise Refusal(str(error), exit_code=EXIT_MENDABLE) from error
+    except OperationalError as error:
+        raise Refusal(f"the database does not answer: {error.orig}", details=(_WHERE,)) from error
+    except ProgrammingError as error:
+        raise Refusal("the schema is older than this release; run `lens migrate`", details=(_WHERE,)) from error
+    finally:
+        database.dispose()
+
+
+def _cells(row: "ApiKey") -> tuple[str, ...]:
+    times = map(_time, (row.created_at, row.last_used_at, row.expires_at, row.revoked_at))
+    return (row.id, row.owner_id, row.name, f"{row.prefix}…", *times)
+
+
+def _time(value: datetime | None) -> str:
+    return "-" if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%M}"

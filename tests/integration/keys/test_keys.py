@@ -1,0 +1,172 @@
+"""Keys of the database: who gets in, how soon a change takes effect, and what an outage does."""
+
+import asyncio
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import text
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.errors import Unavailable
+from app.keys import service
+from app.keys.ring import KeyRing
+from app.keys.secret import hash_key
+from app.settings import Settings
+from tests.integration.samples import make_submission, problem_of
+from tests.outages import absent
+
+NOWHERE = "lens_" + "0" * 64
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def until(condition: Callable[[], object], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def guarded(make_client: Callable[..., TestClient]) -> TestClient:
+    """A service with keys of both kinds that reads those of the database at each request."""
+    return make_client(api_keys={hash_key("settings-key"): "bob"}, key_cache_seconds=0)
+
+
+def test_key_has_a_form_that_scanners_find_and_only_its_hash_is_stored(database: Database) -> None:
+    made = service.create_key(database, "alice", "laptop")
+    assert re.fullmatch(r"lens_[0-9a-f]{64}", made.secret)
+    with database.session_scope() as session:
+        stored = str(session.execute(text("SELECT * FROM api_keys")).mappings().one())
+    assert made.secret[13:] not in stored
+    assert hash_key(made.secret) in stored
+    assert made.secret not in repr(made)
+
+
+def test_keys_of_database_and_settings_work_together(guarded: TestClient, database: Database) -> None:
+    key = service.create_key(database, "alice", "laptop").secret
+    made = guarded.post("/selections", json=make_submission(), headers=bearer(key))
+    assert made.status_code == 202
+    assert len(guarded.get("/selections", headers=bearer(key)).json()["items"]) == 1
+    assert guarded.get("/selections", headers=bearer("settings-key")).json()["items"] == []
+
+
+def test_refusals_of_unknown_revoked_and_expired_keys_do_not_differ(guarded: TestClient, database: Database) -> None:
+    revoked, expired = (service.create_key(database, "alice", name, days=1) for name in ("revoked", "expired"))
+    for made in (revoked, expired):
+        assert guarded.get("/models", headers=bearer(made.secret)).status_code == 200
+    service.revoke_key(database, revoked.row.id)
+    with database.session_scope() as session:
+        change = text("UPDATE api_keys SET expires_at = now() WHERE id = :id")
+        session.execute(change, {"id": expired.row.id})
+    bodies = []
+    for key in (revoked.secret, expired.secret, NOWHERE, "short", ""):
+        body = problem_of(guarded.get("/models", headers=bearer(key)), 401, "unauthorized")
+        bodies.append({name: value for name, value in body.items() if name != "request_id"})
+    assert all(body == bodies[0] for body in bodies)
+
+
+def test_change_takes_effect_within_the_lifetime(make_client: Callable[..., TestClient], database: Database) -> None:
+    client = make_client(require_keys=True, key_cache_seconds=0.3)
+    assert client.get("/models", headers=bearer(NOWHERE)).status_code == 401
+    made = service.create_key(database, "alice", "laptop")
+    until(lambda: client.get("/models", headers=bearer(made.secret)).status_code == 200)
+    service.revoke_key(database, made.row.id)
+    assert client.get("/models", headers=bearer(made.secret)).status_code in {200, 401}
+    time.sleep(0.3)
+    assert client.get("/models", headers=bearer(made.secret)).status_code == 401
+
+
+def test_first_key_closes_an_open_service_and_revoking_it_does_not_open_it(
+    make_client: Callable[..., TestClient], database: Database
+) -> None:
+    client = make_client(key_cache_seconds=0)
+    assert client.get("/models").status_code == 200
+    made = service.create_key(database, "alice", "laptop")
+    problem_of(client.get("/models"), 401, "unauthorized")
+    assert client.get("/models", headers=bearer(made.secret)).status_code == 200
+    service.revoke_key(database, made.row.id)
+    problem_of(client.get("/models"), 401, "unauthorized")
+
+
+def test_use_is_noted_once_a_minute(guarded: TestClient, database: Database) -> None:
+    key = service.create_key(database, "alice", "laptop").secret
+
+    def last_use() -> object:
+        return service.list_keys(database)[0].last_used_at
+
+    assert last_use() is None
+    guarded.get("/models", headers=bearer(key))
+    until(last_use)
+    first = last_use()
+    for _ in range(5):
+        guarded.get("/models", headers=bearer(key))
+    time.sleep(0.2)
+    assert last_use() == first
+
+
+def test_guessing_costs_the_database_nothing(make_client: Callable[..., TestClient]) -> None:
+    client = make_client(require_keys=True, key_cache_seconds=60)
+    client.get("/models", headers=bearer(NOWHERE))
+    with absent(make_settings(client)):
+        for number in range(20):
+            guess = f"lens_{number:064x}"
+            problem_of(client.get("/models", headers=bearer(guess)), 401, "unauthorized")
+
+
+def make_settings(client: TestClient) -> Settings:
+    settings: Settings = client.app.state.services.settings  # type: ignore[attr-defined]
+    return settings
+
+
+def test_outage_spares_known_keys_and_is_503_for_others(guarded: TestClient, database: Database) -> None:
+    key = service.create_key(database, "alice", "laptop").secret
+    assert guarded.get("/models", headers=bearer(key)).status_code == 200
+    with absent(make_settings(guarded)):
+        assert guarded.get("/models", headers=bearer(key)).status_code == 200
+        assert guarded.get("/models", headers=bearer("settings-key")).status_code == 200
+        refused = guarded.post("/selections", json=make_submission(), headers=bearer(NOWHERE))
+        problem_of(refused, 503, "unavailable")
+        assert refused.headers["retry-after"] == "5"
+    problem_of(guarded.get("/models", headers=bearer(NOWHERE)), 401, "unauthorized")
+
+
+def test_key_is_believed_for_a_minute_of_an_outage(settings: Settings, database: Database) -> None:
+    now = 0.0
+    key = service.create_key(database, "alice", "laptop").secret
+    ring = KeyRing(database, 1.0, clock=lambda: now)
+    assert asyncio.run(ring.find_owner(key)) == "alice"
+    with absent(settings):
+        now = 30.0
+        assert asyncio.run(ring.find_owner(key)) == "alice"
+        now = 100.0
+        with pytest.raises(Unavailable):
+            asyncio.run(ring.find_owner(key))
+    ring.close()
+
+
+def test_key_with_an_end_ends_in_the_cache_too(database: Database) -> None:
+    now = 0.0
+    made = service.create_key(database, "alice", "laptop", days=1)
+    ring = KeyRing(database, 10**9, clock=lambda: now)
+    assert asyncio.run(ring.find_owner(made.secret)) == "alice"
+    now = 86_401.0
+    assert asyncio.run(ring.find_owner(made.secret)) is None
+    ring.close()
+
+
+@pytest.mark.parametrize(("owner", "name"), [("al ice", "x"), ("", "x"), ("alice", ""), ("alice", "x" * 101)])
+def test_bad_name_is_refused(database: Database, owner: str, name: str) -> None:
+    with pytest.raises(service.KeyRefused):
+        service.create_key(database, owner, name)
+
+
+@pytest.mark.parametrize("key_id", ["key_01jd0000000000000000000000", "laptop", "lens_" + "0" * 64])
+def test_unknown_key_cannot_be_revoked(database: Database, key_id: str) -> None:
+    with pytest.raises(service.KeyRefused, match="no key with this id"):
+        service.revoke_key(database, key_id)

@@ -1,0 +1,53 @@
+"""`lens keys`: create prints the key once, list shows no key, revoke ends one."""
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from app.settings import Settings
+from lens_cli.application import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def lens(settings: Settings, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """The command in this process: exit code, stdout and stderr."""
+    monkeypatch.setenv("LENS_DATABASE_URL", settings.database_url)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["lens", "keys", *words])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return int(end.value.code or 0), *capfd.readouterr()
+
+    return run
+
+
+def test_life_of_a_key(lens: Run) -> None:
+    code, printed, notes = lens("create", "alice", "--name", "laptop", "--expires", "30")
+    key, key_id = printed.strip(), notes.split()[0]
+    assert (code, len(key), key[:5]) == (0, 69, "lens_")
+    _, listed, _ = lens("list")
+    assert key not in listed
+    assert all(part in listed for part in (key_id, "alice", "laptop", key[:13]))
+    code, printed, _ = lens("revoke", key_id)
+    assert (code, "is revoked" in printed) == (0, True)
+    assert listed.split()[-1] == "-"
+    assert lens("list")[1].split()[-1] != "-"
+
+
+def test_empty_list_says_so(lens: Run) -> None:
+    assert lens("list")[1] == "There are no keys.\n"
+
+
+def test_faults_are_told_in_one_sentence(lens: Run, empty_database: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lens("revoke", "nothing")[::2] == (
+        2,
+        "error: there is no key with this id; `lens keys list` shows the ids\n",
+    )
+    assert lens("create", "al ice", "--name", "x")[0] == 2
+    monkeypatch.setenv("LENS_DATABASE_URL", empty_database.database_url)
+    code, _, errors = lens("list")
+    assert (code, "run `lens migrate`" in errors) == (1, True)

@@ -1,0 +1,57 @@
+"""A service without API keys answers its own machine only."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.integration.samples import make_submission, problem_of
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:8000", "LOCALHOST", "127.0.0.1:9", "[::1]", "[::1]:8000"])
+def test_host_of_this_machine_is_answered(client: TestClient, host: str) -> None:
+    assert client.get("/selections", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/selections", "/models", "/readyz", "/docs", "/nowhere"])
+@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "localhost:x", "192.168.1.5:8000", ""])
+def test_other_host_is_refused(client: TestClient, host: str, path: str) -> None:
+    body = problem_of(client.get(path, headers={"Host": host}), 403, "not-local")
+    assert "Host must be localhost" in body["detail"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "http://localhost:3000"},
+        {"Origin": "https://localhost"},
+        {"Origin": "null"},
+    ],
+)
+def test_form_of_another_site_is_refused(client: TestClient, headers: dict[str, str]) -> None:
+    problem_of(client.post("/selections", json=make_submission(), headers=headers), 403, "not-local")
+    assert client.get("/selections").json()["items"] == []
+
+
+@pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost"}, {}])
+def test_own_page_is_answered(client: TestClient, headers: dict[str, str]) -> None:
+    assert client.post("/selections", json=make_submission(), headers=headers).status_code == 202
+
+
+def test_connection_to_another_address_is_refused_whatever_its_host_says(client: TestClient) -> None:
+    outside = TestClient(client.app, base_url="http://192.168.1.5:8000")
+    body = problem_of(outside.get("/models", headers={"Host": "localhost"}), 403, "not-local")
+    assert "LENS_REQUIRE_KEYS" in body["detail"]
+
+
+@pytest.mark.parametrize("changes", [{"api_keys": {"0" * 64: "alice"}}, {"api_keys": {}}, {"require_keys": True}])
+def test_service_that_requires_keys_has_any_host_and_is_not_open(
+    make_client: Callable[..., TestClient], changes: dict[str, Any]
+) -> None:
+    client = make_client(**changes)
+    outside = TestClient(client.app, base_url="http://lens.example")
+    assert outside.get("/healthz", headers={"Origin": "https://lens.example"}).status_code == 200
+    problem_of(outside.get("/selections"), 401, "unauthorized")

@@ -1,0 +1,141 @@
+"""Polls and lists: what they cost, when to ask again, and an ETag that follows everything a client sees."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.selections import claims
+from lens_engine.metering.progress import Progress
+from lens_engine.types import Phase
+from tests.integration.conftest import Selections
+from tests.integration.samples import make_result
+
+PROGRESS = Progress(
+    phase=Phase.SEARCH,
+    step=1,
+    steps=4,
+    pairs_done=10,
+    pairs_total=100,
+    tokens_done=100,
+    tokens_total=1000,
+    tokens_per_second=10.0,
+    eta_seconds=90.0,
+    best_validation_accuracy=0.5,
+)
+
+
+@contextmanager
+def statements_of(client: TestClient) -> Iterator[list[str]]:
+    """The SQL of the service within the block."""
+    engine = client.app.state.services.database.engine  # type: ignore[attr-defined]
+    found: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        found.append(statement)
+
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield found
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+def test_known_selection_costs_one_read_without_its_spec(client: TestClient, selections: Selections) -> None:
+    path = f"/selections/{selections.running().selection_id}"
+    etag = client.get(path).headers["etag"]
+    with statements_of(client) as statements:
+        assert client.get(path, headers={"If-None-Match": etag}).status_code == 304
+    assert len([statement for statement in statements if "FROM selections" in statement]) == 1
+    assert not any("selections.spec" in statement or "selections.warnings" in statement for statement in statements)
+
+
+@pytest.mark.parametrize(("part", "table"), [("support-examples", "reports"), ("classifier", "classifiers")])
+def test_known_result_is_not_read(client: TestClient, selections: Selections, part: str, table: str) -> None:
+    path = f"/selections/{selections.succeeded()}/{part}"
+    etag = client.get(path).headers["etag"]
+    with statements_of(client) as statements:
+        assert client.get(path, headers={"If-None-Match": etag}).status_code == 304
+    assert [
+        statement for statement in statements if f"{table}.{table[:-1]}" in statement or ".result" in statement
+    ] == []
+
+
+@pytest.mark.parametrize("part", ["", "/support-examples", "/classifier"])
+def test_deleted_selection_is_not_known_any_more(client: TestClient, selections: Selections, part: str) -> None:
+    selection_id = selections.succeeded()
+    path = f"/selections/{selection_id}{part}"
+    etag = client.get(path).headers["etag"]
+    assert client.delete(f"/selections/{selection_id}").status_code == 204
+    assert client.get(path, headers={"If-None-Match": etag}).status_code == 404
+
+
+def test_etag_changes_with_everything_that_a_client_sees(
+    client: TestClient, selections: Selections, database: Database
+) -> None:
+    selection_id = selections.queued()
+    seen: dict[str, str] = {}
+
+    def look() -> None:
+        response = client.get(f"/selections/{selection_id}")
+        assert seen.setdefault(response.headers["etag"], response.text) == response.text
+
+    look()
+    claim = selections.claim(selection_id)
+    look()
+    for pairs in (10, 20):
+        with database.session_scope() as session:
+            claims.save_progress(session, claim, replace(PROGRESS, pairs_done=pairs))
+        look()
+    with database.session_scope() as session:
+        claims.release(session, claim)
+    look()
+    claim = selections.claim(selection_id)
+    look()
+    client.post(f"/selections/{selection_id}/cancel")
+    look()
+    with database.session_scope() as session:
+        claims.finish(session, claim, make_result())
+    look()
+    assert len(seen) == len(set(seen.values())) == 8
+
+
+@pytest.mark.parametrize(
+    ("eta", "seconds"), [(None, "2"), (0.0, "2"), (15.0, "2"), (90.0, "9"), (91.0, "10"), (1e9, "30")]
+)
+def test_next_poll_comes_after_a_tenth_of_the_remaining_time(
+    client: TestClient, selections: Selections, database: Database, eta: float | None, seconds: str
+) -> None:
+    claim = selections.running()
+    with database.session_scope() as session:
+        claims.save_progress(session, claim, replace(PROGRESS, eta_seconds=eta))
+    path = f"/selections/{claim.selection_id}"
+    shown = client.get(path)
+    known = client.get(path, headers={"If-None-Match": shown.headers["etag"]})
+    early = client.get(f"{path}/support-examples")
+    assert [answer.headers["retry-after"] for answer in (shown, known, early)] == [seconds] * 3
+
+
+def test_items_of_a_list_are_whole_selections(client: TestClient, selections: Selections) -> None:
+    ids = [selections.queued(), selections.succeeded()]
+    items = client.get("/selections").json()["items"]
+    assert items == [client.get(f"/selections/{id_}").json() for id_ in reversed(ids)]
+    assert json.dumps(items[0]["spec"])
+
+
+@pytest.mark.parametrize("path", ["/selections", "/models", "/selections/{id}", "/selections/{id}/events"])
+def test_answers_to_an_owner_are_kept_for_nobody_else(client: TestClient, selections: Selections, path: str) -> None:
+    response = client.get(path.replace("{id}", selections.succeeded()))
+    assert "Authorization" in response.headers["vary"]
+    assert response.headers["cache-control"] in {"no-store", "private, no-cache"}
+
+
+def test_rendered_prompt_is_not_stored(client: TestClient, selections: Selections) -> None:
+    response = client.post(f"/selections/{selections.succeeded()}/render", json={"input": "x"})
+    assert (response.headers["cache-control"], response.headers["vary"]) == ("no-store", "Authorization")
