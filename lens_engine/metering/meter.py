@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lens_engine.config import BudgetOptions
+from lens_engine.liveness.beat import beating
+from lens_engine.liveness.tokens import count_tokens
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.progress import Progress, SelectionListener
 from lens_engine.scoring.base import Block, LabelScorer, Prefix, score_blocks
@@ -22,11 +24,30 @@ fill forwards on a GPU. They are constants, because a 16-bit score may depend on
 
 
 class Stopped(Exception):
-    """Raised between chunks when the budget is used up or the listener asks for a stop."""
+    """Raised between chunks or at a beat, when the budget is used up or the listener asks for a stop."""
 
     def __init__(self, reason: StopReason) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+@contextmanager
+def heeding(listener: SelectionListener) -> Iterator[None]:
+    """A context in which work that scores nothing asks the listener at each beat whether to stop.
+
+    The question also shows a listener that the run moves.
+
+    Raises:
+        Stopped: at a beat, when the listener asks for a stop.
+    """
+
+    def heed() -> None:
+        reason = listener.stop_requested()
+        if reason is not None:
+            raise Stopped(reason)
+
+    with beating(heed):
+        yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +172,10 @@ class Meter:
         return self._lengths[segment]
 
     def learn_lengths(self, segments: Sequence[str]) -> None:
-        """Tokenise all segments in one call, and remember their lengths."""
+        """Tokenise all new segments, and remember their lengths."""
         new = [segment for segment in dict.fromkeys(segments) if segment not in self._lengths]
         if new:
-            self._lengths.update(zip(new, self.scorer.count_tokens(new), strict=True))
+            self._lengths.update(zip(new, count_tokens(self.scorer, new), strict=True))
 
     def _take(self, chunks: Iterable["_Chunk"], taken: "deque[_Chunk]") -> Iterator[Block]:
         """Yield blocks until the run has to stop. `taken` holds the chunks that were handed out and not yet counted."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lens_engine.liveness.beat import beat
 from lens_engine.types import FloatArray, IndexArray
 
 _MIN_GAIN = 1e-9
@@ -66,6 +67,7 @@ def exchange(affinity: Affinity, members: Sequence[int], groups: IndexArray, all
         return chosen
     scale = 2.0 / max(len(chosen) - 1, 1)
     while True:
+        beat()
         pull = affinity.penalty[:, chosen].sum(axis=1)  # [m]
         gains = np.full((len(chosen), len(allowed)), -np.inf)  # [members, outsiders]
         for place, member in enumerate(chosen):

@@ -1,3 +1,4 @@
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -15,6 +16,7 @@ from lens_engine.errors import (
     NothingSelected,
     PromptTooLong,
 )
+from lens_engine.metering.progress import Progress
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import PRESETS
 from lens_engine.pricing.prices import Prices, TokenLengths
@@ -81,6 +83,35 @@ def saved(select: Callable[..., SelectionResult], make_store: Make) -> list[byte
     store = make_store()
     select(checkpoints=store)
     return list(store.saved)
+
+
+class Tokenising(TableScorer):
+    """Takes its time for each batch of texts, and asks to stop at the third."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches = 0
+
+    def count_tokens(self, segments: Sequence[str]) -> list[int]:
+        self.batches += 1
+        time.sleep(0.11)
+        return super().count_tokens(segments)
+
+    def on_progress(self, _: Progress) -> None:
+        pass
+
+    def stop_requested(self) -> StopReason | None:
+        return StopReason.CANCELLED if self.batches >= 3 else None
+
+
+def test_run_is_cancelled_while_its_texts_are_tokenised(select: Callable[..., SelectionResult]) -> None:
+    scorer = Tokenising()
+
+    with pytest.raises(NothingSelected) as caught:
+        select(scorer=scorer, listener=scorer)
+
+    assert caught.value.stop_reason is StopReason.CANCELLED
+    assert scorer.batches <= 4
 
 
 def quality_of(text: str) -> int:
