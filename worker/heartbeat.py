@@ -5,7 +5,11 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from app.database import POSTGRES_AWAY, Database
 from app.selections.claims import Claim, Lease, renew_lease, save_checkpoint, save_progress
@@ -15,6 +19,9 @@ from worker.progress import News, RunMonitor
 _log = logging.getLogger(__name__)
 
 _JOIN_SECONDS = 5.0
+
+GiveUp = Callable[[Session, Claim, float], bool]
+"""Gives a run up that made no progress for a number of seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +34,7 @@ class Rhythm:
     stop_grace: float
     look: float = 1.0
     longest_pause: float = 5.0
+    load: float = 3600.0  #: takes the place of `stall` while the model is loaded
 
     @classmethod
     def of(cls, settings: Settings) -> "Rhythm":
@@ -37,6 +45,7 @@ class Rhythm:
             stop_grace=settings.stop_grace_seconds,
             look=min(1.0, settings.lease_renew_seconds),
             longest_pause=min(5.0, settings.lease_renew_seconds),  # after an outage, the sweep waits for one lease
+            load=settings.load_seconds,
         )
 
 
@@ -48,11 +57,15 @@ class Heartbeat:
     succeeds. Start the heartbeat after the fork.
     """
 
-    def __init__(self, database: Database, claim: Claim, monitor: RunMonitor, rhythm: Rhythm) -> None:
+    def __init__(
+        self, database: Database, claim: Claim, monitor: RunMonitor, rhythm: Rhythm, give_up: GiveUp | None = None
+    ) -> None:
+        """`give_up`: the last write for a run that stalls; None leaves the run to the sweep."""
         self._database = database
         self._claim = claim
         self._monitor = monitor
         self._rhythm = rhythm
+        self._give_up = give_up
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._renewed_at = time.monotonic()
@@ -87,9 +100,20 @@ class Heartbeat:
             _die("the run did not stop after its lease was lost", self._claim)
 
     def _check_stall(self) -> None:
-        """Kill a run that makes no progress. The parent sees the crash, and the sweep starts another attempt."""
-        if self._monitor.idle_seconds > self._rhythm.stall:
-            _die(f"no progress in {self._rhythm.stall:.0f} s", self._claim)
+        """Give up and kill a run that makes no progress. The sweep starts another attempt."""
+        limit = self._rhythm.load if self._monitor.is_loading else self._rhythm.stall
+        if self._monitor.idle_seconds > limit:
+            self._try_to_give_up(limit)
+            _die(f"no progress in {limit:.0f} s", self._claim)
+
+    def _try_to_give_up(self, limit: float) -> None:
+        if self._give_up is None:
+            return
+        try:
+            with self._database.session_scope() as session:
+                self._give_up(session, self._claim, limit)
+        except SQLAlchemyError as error:
+            _log.warning("the stall of %s was not written (%s)", self._claim.selection_id, type(error).__name__)
 
     def _beat(self) -> None:
         news = self._monitor.read_news()

@@ -245,14 +245,14 @@ class EventOut(Outgoing):
         "stored. checkpoint-damaged, checkpoint-foreign: a worker dropped the checkpoint and started afresh. "
         "checkpoint-elsewhere: a worker with another device left the selection to a worker that can resume it. "
         "spec-newer: a worker of an older release left the selection to a worker that knows its options. "
-        "worker-unfit: an attempt ended by a fault of its worker.",
+        "worker-unfit: an attempt ended by a fault of its worker. stalled: an attempt made no progress and was ended.",
         examples=["status"],
     )
     data: dict[str, Any] = Field(
         description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head`, "
         "`accuracy` (on the test rows) and `use` (what the verdict recommends). checkpoint-damaged, "
         "checkpoint-foreign, checkpoint-elsewhere, spec-newer: `detail`. worker-unfit: `code` (what is wrong with the "
-        "worker) and `attempt`.",
+        "worker) and `attempt`. stalled: `seconds` (without progress) and `attempt`.",
         examples=[{"from": "queued", "to": "running", "attempt": 1}],
     )
 

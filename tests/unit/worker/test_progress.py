@@ -99,6 +99,18 @@ def test_run_that_asks_whether_to_stop_moves() -> None:
     assert monitor.idle_seconds == 0.0
 
 
+def test_time_of_loading_does_not_count_as_idle_afterwards() -> None:
+    clock = Clock()
+    monitor = RunMonitor(clock)
+
+    with monitor.loading():
+        assert monitor.is_loading
+        clock.seconds = 700.0
+
+    assert not monitor.is_loading
+    assert monitor.idle_seconds == 0.0
+
+
 def test_run_without_request_has_no_stop_reason() -> None:
     assert RunMonitor().stop_requested() is None
 
