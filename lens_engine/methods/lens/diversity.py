@@ -67,7 +67,7 @@ def exchange(affinity: Affinity, members: Sequence[int], groups: IndexArray, all
         return chosen
     scale = 2.0 / max(len(chosen) - 1, 1)
     informative, own = affinity.informativeness[allowed], groups[allowed]
-    penalties = np.ascontiguousarray(affinity.penalty[np.ix_(allowed, chosen)].T)  # [members, outsiders]
+    penalties = np.ascontiguousarray(affinity.penalty[allowed[:, None], chosen].T)  # [members, outsiders]
     while True:
         beat()
         pull = affinity.penalty[:, chosen].sum(axis=1)  # [m]
