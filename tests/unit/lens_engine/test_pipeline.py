@@ -16,6 +16,7 @@ from lens_engine.errors import (
     NothingSelected,
     PromptTooLong,
 )
+from lens_engine.liveness import beat
 from lens_engine.metering.progress import Progress
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import PRESETS
@@ -112,6 +113,44 @@ def test_run_is_cancelled_while_its_texts_are_tokenised(select: Callable[..., Se
 
     assert caught.value.stop_reason is StopReason.CANCELLED
     assert scorer.batches <= 4
+
+
+class LastStepListener:
+    """Asks to stop once the last step of the evaluation has begun. Counts the questions before the first beam."""
+
+    def __init__(self) -> None:
+        self.is_last = False
+        self.reports = 0
+        self.questions = 0
+
+    def on_progress(self, progress: Progress) -> None:
+        self.is_last = progress.phase is Phase.EVALUATE and progress.step == progress.steps
+        self.reports += progress.phase is Phase.INITIALISE
+
+    def stop_requested(self) -> StopReason | None:
+        self.questions += self.reports == 1
+        return StopReason.CANCELLED if self.is_last else None
+
+
+def test_run_is_cancelled_in_a_step_that_scores_nothing(select: Callable[..., SelectionResult]) -> None:
+    listener = LastStepListener()
+    others = ("random_and_validation", "random_ensemble", "random_prompts", "long_prompt")
+    report = dict.fromkeys(others, False) | {"random_permutations": 0, "order_shuffles": 0, "bag_of_words": True}
+
+    result = select(listener=listener, report=report)
+
+    assert result.stop_reason is StopReason.CANCELLED
+    assert result.baselines.bag_of_words is None
+
+
+def test_run_asks_while_it_makes_the_first_permutations(
+    select: Callable[..., SelectionResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(beat, "_LEAST_SECONDS", 0.0)
+    listener = LastStepListener()
+    select(listener=listener)
+
+    assert listener.questions > 64, "one for each start of the exchange"
 
 
 def quality_of(text: str) -> int:
