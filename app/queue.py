@@ -76,7 +76,10 @@ class JobQueue:
         self._queue = Queue(settings.queue_name, connection=self._redis, serializer=SERIALIZER)
 
     def enqueue(self, doorbell: Doorbell) -> bool:
-        """Enqueue a selection. Returns False if it is enqueued already or Redis does not answer."""
+        """Enqueue a selection. Returns False if it is enqueued already or Redis does not answer.
+
+        A further attempt goes to the front of the queue: most of its work may be done.
+        """
         try:
             self._enqueue(doorbell)
         except DuplicateJobError:
@@ -97,6 +100,7 @@ class JobQueue:
             args=(doorbell.selection_id,),
             job_id=doorbell.job_id,
             unique=True,
+            at_front=doorbell.attempt > 1,
             timeout=self._settings.job_timeout_seconds,
             result_ttl=0,
             failure_ttl=_FAILURE_TTL_SECONDS,

@@ -78,6 +78,9 @@ class Settings(BaseSettings):
     stall_seconds: float = Field(
         600.0, gt=0, description="Time without progress after which a run is killed (seconds)."
     )
+    load_seconds: float = Field(
+        3600.0, gt=0, description="Time after which a run that loads its model is killed (seconds)."
+    )
     stop_grace_seconds: float = Field(
         5.0,
         gt=0,

@@ -14,6 +14,7 @@ attempt. What ends a run, and what becomes of the selection:
     the job's time limit            failed (timeout): a step did not end in the reserve
     shutdown of the worker          queued again, the attempt not charged
     another attempt took over       nothing is written
+    no progress for the stall time  given up and charged; queued again, or failed (stalled) at the last attempt
     the heartbeat ended by an error nothing is written, and the lease is given up
     anything else                   the lease is given up; the sweep decides about another attempt
 """
@@ -131,7 +132,13 @@ class Attempt:
         self._settings = settings
         self._deadline = (time.monotonic() if started is None else started) + _seconds_to_compute(settings)
         self._monitor = RunMonitor()
-        self._heartbeat = Heartbeat(database, claim, self._monitor, Rhythm.of(settings))
+        self._heartbeat = Heartbeat(
+            database,
+            claim,
+            self._monitor,
+            Rhythm.of(settings),
+            give_up=partial(claims.give_up_stalled, settings=settings),
+        )
 
     def run(self) -> None:
         """Compute and persist. On any error, give the lease up at once, so that another worker can take over.
@@ -203,7 +210,7 @@ class Attempt:
         return self._compute(submission, model, None)
 
     def _load(self, submission: Submission, checkpoint: Checkpoint | None) -> LanguageModel:
-        with blaming_worker_for_everything():
+        with blaming_worker_for_everything(), self._monitor.loading():
             return load_model(self._settings, submission.spec.model, checkpoint.dtype if checkpoint else None)
 
     def _compute(self, submission: Submission, model: LanguageModel, checkpoint: Checkpoint | None) -> SelectionResult:

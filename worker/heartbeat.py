@@ -8,7 +8,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from app.database import POSTGRES_AWAY, Database, is_away
 from app.logs import context
@@ -26,6 +27,9 @@ _log = logging.getLogger(__name__)
 
 _JOIN_SECONDS = 5.0
 _LONGEST_SAVE_PAUSES = 12
+
+GiveUp = Callable[[Session, Claim, float], bool]
+"""Gives a run up that made no progress for a number of seconds."""
 
 
 class Heartbeat:
@@ -46,13 +50,20 @@ class Heartbeat:
         claim: Claim,
         monitor: RunMonitor,
         rhythm: Rhythm,
+        *,
+        give_up: GiveUp | None = None,
         kill: Callable[[], None] | None = None,
     ) -> None:
-        """`kill`: ends this process at once; None for SIGKILL."""
+        """
+        Args:
+            give_up: the last write for a run that stalls; None leaves the run to the sweep.
+            kill: ends this process at once; None for SIGKILL.
+        """
         self._database = database
         self._claim = claim
         self._monitor = monitor
         self._rhythm = rhythm
+        self._give_up = give_up
         self._kill = kill or _kill_this_process
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
@@ -95,10 +106,21 @@ class Heartbeat:
             self._die("the run did not stop after its lease was lost")
 
     def _check_stall(self) -> None:
-        """Kill a run that makes no progress. The parent sees the crash, and the sweep starts another attempt."""
-        if self._monitor.idle_seconds > self._rhythm.stall:
+        """Give up and kill a run that makes no progress. The sweep starts another attempt."""
+        limit = self._rhythm.load if self._monitor.is_loading else self._rhythm.stall
+        if self._monitor.idle_seconds > limit:
+            self._try_to_give_up(limit)
             count_ending(self._database, "stalled")
-            self._die(f"no progress in {self._rhythm.stall:.0f} s")
+            self._die(f"no progress in {limit:.0f} s")
+
+    def _try_to_give_up(self, limit: float) -> None:
+        if self._give_up is None:
+            return
+        try:
+            with self._database.session_scope() as session:
+                self._give_up(session, self._claim, limit)
+        except SQLAlchemyError as error:
+            _log.warning("the stall of %s was not written (%s)", self._claim.selection_id, type(error).__name__)
 
     def _end_if_cancelled(self) -> None:
         """End a run that does not heed its cancel request, before anybody loses patience."""

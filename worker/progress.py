@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from lens_engine.metering.progress import Progress
@@ -47,6 +48,7 @@ class RunMonitor:
         self._stop_reason: StopReason | None = None
         self._is_lost = False
         self._has_begun = False
+        self._is_loading = False
 
     # Called by the computing thread.
 
@@ -69,7 +71,27 @@ class RunMonitor:
         self._wake.set()
 
     def stop_requested(self) -> StopReason | None:
+        """The reason to stop, if any. A run that asks moves, even where it scores nothing."""
+        with self._lock:
+            self._moved_at = self._clock()
         return self._stop_reason
+
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """A context in which the run loads its model: it cannot report progress, and a longer time limit holds."""
+        self._set_loading(True)
+        try:
+            yield
+        finally:
+            self._set_loading(False)
+
+    def _set_loading(self, is_loading: bool) -> None:
+        with self._lock:
+            self._is_loading, self._moved_at = is_loading, self._clock()
+
+    @property
+    def is_loading(self) -> bool:
+        return self._is_loading
 
     @property
     def is_lost(self) -> bool:

@@ -13,6 +13,7 @@ class Rhythm:
     renew: float
     stall: float
     stop_grace: float
+    load: float = 3600.0  #: takes the place of `stall` while the model is loaded
     look: float = 1.0  #: between two looks for a cancel request
     progress: float = 3.0  #: between two writes of progress
     checkpoint: float = 5.0  #: between two writes of checkpoints
@@ -27,6 +28,7 @@ class Rhythm:
             renew=renew,
             stall=settings.stall_seconds,
             stop_grace=settings.stop_grace_seconds,
+            load=settings.load_seconds,
             look=min(1.0, renew),
             progress=min(3.0, renew),
             checkpoint=min(5.0, renew),

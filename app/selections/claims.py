@@ -16,7 +16,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
 from app.models import Event, Selection, StoredCheckpoint
-from app.selections.rescue import describe_fault, rescue
+from app.selections.rescue import Describe, describe_fault, describe_stall, rescue
 from app.selections.results import delete_checkpoint, end_cancelled, store_result
 from app.selections.spec import SPEC_VERSION
 from app.selections.states import LEASED, Status
@@ -28,6 +28,9 @@ from lens_engine.types import StopReason
 
 WORKER_UNFIT = "worker-unfit"
 """The event of an attempt that ended by a fault of its worker."""
+
+STALLED = "stalled"
+"""The event of an attempt that made no progress."""
 
 _FIRST_WAIT = timedelta(seconds=15)
 _LONGEST_WAIT = timedelta(minutes=10)
@@ -184,11 +187,25 @@ def give_up(session: Session, claim: Claim, code: str, settings: Settings) -> bo
     Args:
         code: what is wrong with the worker; clients see it.
     """
+    event = {"code": code, "attempt": claim.attempt}
+    return _charge(session, claim, WORKER_UNFIT, event, partial(describe_fault, code=code), settings)
+
+
+def give_up_stalled(session: Session, claim: Claim, seconds: float, settings: Settings) -> bool:
+    """As `give_up`, because the run made no progress for `seconds`; the code of the failure is `stalled`."""
+    event = {"seconds": seconds, "attempt": claim.attempt}
+    return _charge(session, claim, STALLED, event, partial(describe_stall, seconds=seconds), settings)
+
+
+def _charge(
+    session: Session, claim: Claim, type_: str, data: dict[str, Any], describe: Describe, settings: Settings
+) -> bool:
+    """Record an event and count a crash. Returns False if the claim is lost."""
     selection = session.scalar(select(Selection).where(_is_held(claim)).with_for_update())
     if selection is None:
         return False
-    record_event(session, claim, WORKER_UNFIT, {"code": code, "attempt": claim.attempt})
-    rescue(session, selection, settings, partial(describe_fault, code=code))
+    record_event(session, claim, type_, data)
+    rescue(session, selection, settings, describe)
     return True
 
 

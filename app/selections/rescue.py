@@ -65,6 +65,15 @@ def describe_crash(selection: Selection, settings: Settings) -> dict[str, Any]:
     return problem("worker-crashed", detail, settings=settings, instance=f"/selections/{selection.id}")
 
 
+def describe_stall(selection: Selection, settings: Settings, seconds: float) -> dict[str, Any]:
+    """The problem of a selection whose last attempt made no progress for `seconds`."""
+    detail = (
+        f"{selection.crashes} attempts ended without a result; the last one was ended because it made no progress for "
+        f"{seconds:.0f} s"
+    )
+    return problem("stalled", detail, settings=settings, instance=f"/selections/{selection.id}")
+
+
 def describe_fault(selection: Selection, settings: Settings, code: str) -> dict[str, Any]:
     """The problem of a selection whose last attempt met an unfit worker. `code` says what was wrong with the worker."""
     detail = (

@@ -246,14 +246,14 @@ class EventOut(Outgoing):
         "checkpoint-elsewhere: a worker with another device left the selection to a worker that can resume it. "
         "spec-newer: a worker of an older release left the selection to a worker that knows its options. "
         "checkpoint-unwritten: a checkpoint could not be stored, and the run continues. "
-        "worker-unfit: an attempt ended by a fault of its worker.",
+        "worker-unfit: an attempt ended by a fault of its worker. stalled: an attempt made no progress and was ended.",
         examples=["status"],
     )
     data: dict[str, Any] = Field(
         description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head`, "
         "`accuracy` (on the test rows) and `use` (what the verdict recommends). checkpoint-damaged, "
         "checkpoint-foreign, checkpoint-elsewhere, checkpoint-unwritten, spec-newer: `detail`. worker-unfit: `code` "
-        "(what is wrong with the worker) and `attempt`.",
+        "(what is wrong with the worker) and `attempt`. stalled: `seconds` (without progress) and `attempt`.",
         examples=[{"from": "queued", "to": "running", "attempt": 1}],
     )
 

@@ -5,11 +5,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
 from lens_engine.config import BudgetOptions
+from lens_engine.liveness.beat import beating
+from lens_engine.liveness.tokens import count_tokens
 from lens_engine.metering.cost import Cost
+from lens_engine.metering.journal import Journal
 from lens_engine.metering.progress import Progress, SelectionListener
 from lens_engine.scoring.base import Block, LabelScorer, Prefix, score_blocks
 from lens_engine.scoring.cache.scorer import count_pairs_found
@@ -22,11 +26,30 @@ fill forwards on a GPU. They are constants, because a 16-bit score may depend on
 
 
 class Stopped(Exception):
-    """Raised between chunks when the budget is used up or the listener asks for a stop."""
+    """Raised between chunks or at a beat, when the budget is used up or the listener asks for a stop."""
 
     def __init__(self, reason: StopReason) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+@contextmanager
+def heeding(listener: SelectionListener) -> Iterator[None]:
+    """A context in which work that scores nothing asks the listener at each beat whether to stop.
+
+    The question also shows a listener that the run moves.
+
+    Raises:
+        Stopped: at a beat, when the listener asks for a stop.
+    """
+
+    def heed() -> None:
+        reason = listener.stop_requested()
+        if reason is not None:
+            raise Stopped(reason)
+
+    with beating(heed):
+        yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +60,30 @@ class _Chunk:
     columns: slice
     block: Block
     cost: Cost
+
+
+class _Peekable:
+    """An iterator of chunks that shows the next one without taking it."""
+
+    def __init__(self, chunks: Iterator[_Chunk]) -> None:
+        self._chunks = chunks
+        self._next: _Chunk | None = None
+
+    def __iter__(self) -> "_Peekable":
+        return self
+
+    def __next__(self) -> _Chunk:
+        chunk = self.peek()
+        if chunk is None:
+            raise StopIteration
+        self._next = None
+        return chunk
+
+    def peek(self) -> _Chunk | None:
+        """The next chunk; None after the last."""
+        if self._next is None:
+            self._next = next(self._chunks, None)
+        return self._next
 
 
 @dataclass
@@ -57,13 +104,14 @@ class Meter:
     pairs_from_cache: int = 0  #: part of `spent`; includes earlier attempts
     deadline: float | None = None  #: value of `clock`; ends the run as a budget does, and is no option of the run
     clock: Callable[[], float] = time.monotonic
+    journal: Journal = field(default_factory=Journal)  #: keeps the scores of the current step
     met_deadline: bool = field(init=False, default=False)  #: whether work was left out for the deadline alone
     _ignores_budget: bool = field(init=False, default=False)
     _unpaired: int = field(init=False, default=0)  #: tokens spent on other work than pairs, in this attempt
     _started: float = field(init=False)
     _tokens_before: int = field(init=False, default=0)  #: tokens spent in earlier attempts
     _seconds_before: float = field(init=False, default=0.0)
-    _tokens_from_cache: int = field(init=False, default=0)  #: in this attempt
+    _tokens_from_cache: int = field(init=False, default=0)  #: or from the journal, in this attempt
     _pairs_found: int = field(init=False)  #: the scorer's count of pairs found, after the newest chunk
     _lengths: dict[str, int] = field(init=False, default_factory=dict)
     _stop_reason: StopReason | None = field(init=False, default=None)
@@ -92,13 +140,10 @@ class Meter:
             Stopped: before a chunk that the budget does not cover, or when the listener asks for a stop.
         """
         result = np.empty((len(prefixes), len(queries), len(self.label_spans)), dtype=np.float32)
-        taken = deque[_Chunk]()
-        blocks = self._take(self._chunks(prefixes, queries), taken)
+        chunks = _Peekable(self._chunks(prefixes, queries))
         self._stop_reason = None
-        for scores in score_blocks(self.scorer, blocks, self.label_spans):
-            chunk = taken.popleft()
+        for chunk, scores in chain(self._replay(chunks), self._compute(chunks)):
             result[chunk.rows, chunk.columns] = scores
-            self._count(chunk.cost)
         if self._stop_reason is not None:
             raise Stopped(self._stop_reason)
         check_finite(result, self.label_spans)
@@ -151,10 +196,34 @@ class Meter:
         return self._lengths[segment]
 
     def learn_lengths(self, segments: Sequence[str]) -> None:
-        """Tokenise all segments in one call, and remember their lengths."""
+        """Tokenise all new segments, and remember their lengths."""
         new = [segment for segment in dict.fromkeys(segments) if segment not in self._lengths]
         if new:
-            self._lengths.update(zip(new, self.scorer.count_tokens(new), strict=True))
+            self._lengths.update(zip(new, count_tokens(self.scorer, new), strict=True))
+
+    def _replay(self, chunks: "_Peekable") -> Iterator[tuple["_Chunk", LabelLogProbs]]:
+        """The first chunks with their scores, as long as an earlier attempt scored them."""
+        while (chunk := chunks.peek()) is not None and (entry := self.journal.replay(chunk.block)) is not None:
+            self._stop_reason = self._reason_to_stop(chunk.cost)
+            if self._stop_reason is not None:
+                return
+            next(chunks)
+            self.spent = self.spent + chunk.cost
+            self.pairs_from_cache += chunk.cost.pairs * entry.is_found
+            self._tokens_from_cache += chunk.cost.tokens
+            self._report()
+            yield chunk, entry.scores
+
+    def _compute(self, chunks: "_Peekable") -> Iterator[tuple["_Chunk", LabelLogProbs]]:
+        """The other chunks with their scores, up to the one before which the run has to stop."""
+        if self._stop_reason is not None:
+            return
+        taken = deque[_Chunk]()
+        for scores in score_blocks(self.scorer, self._take(chunks, taken), self.label_spans):
+            chunk = taken.popleft()
+            is_found = self._count(chunk.cost)
+            self.journal.keep(chunk.block, scores, is_found=is_found)
+            yield chunk, scores
 
     def _take(self, chunks: Iterable["_Chunk"], taken: "deque[_Chunk]") -> Iterator[Block]:
         """Yield blocks until the run has to stop. `taken` holds the chunks that were handed out and not yet counted."""
@@ -229,14 +298,17 @@ class Meter:
             limits.append(self.deadline - self.clock())
         return max(min(limits), 0.0)
 
-    def _count(self, cost: Cost) -> None:
+    def _count(self, cost: Cost) -> bool:
+        """Count work that was done; returns whether its scores were found in a cache."""
         self.spent = self.spent + cost
         found = count_pairs_found(self.scorer)
-        if found > self._pairs_found:
+        is_found = found > self._pairs_found
+        if is_found:
             self.pairs_from_cache += found - self._pairs_found
             self._tokens_from_cache += cost.tokens
         self._pairs_found = found
         self._report()
+        return is_found
 
     def _report(self) -> None:
         pace = self.tokens_per_second

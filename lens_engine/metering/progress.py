@@ -31,12 +31,16 @@ class Progress:
 
 
 class SelectionListener(Protocol):
-    """Receives progress and asks for a stop. The scoring thread calls it between chunks: be quick, raise nothing."""
+    """Receives progress and asks for a stop. The computing thread calls it: be quick, raise nothing.
+
+    It calls both methods between chunks. Where it scores nothing for a while, it calls `stop_requested` every second or
+    so; each call shows that the run moves.
+    """
 
     def on_progress(self, progress: Progress) -> None: ...
 
     def stop_requested(self) -> StopReason | None:
-        """A reason to stop before the next chunk; None to continue."""
+        """A reason to stop at once; None to continue."""
         ...
 
 

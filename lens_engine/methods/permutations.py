@@ -4,10 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lens_engine.liveness.beat import with_beats
 from lens_engine.randomness import make_generator
 from lens_engine.rows.quotas import Quotas
 from lens_engine.task.template import Task
 from lens_engine.types import Example, IndexArray, Permutation
+
+_NEVER = np.iinfo(np.intp).max
 
 
 def draw_permutation(groups: IndexArray, quotas: Sequence[int], rng: np.random.Generator) -> Permutation:
@@ -38,17 +41,29 @@ def keep_apart(ranked: Sequence[Permutation], most: int, most_shared: int, least
         least: if fewer than this are found, those that share the fewest members with a permutation kept are added.
     """
     chosen = list[Permutation]()
-    for members in ranked:
-        if len(chosen) < most and _most_shared(members, chosen) <= most_shared:
-            chosen.append(members)
-    while len(chosen) < min(least, len(ranked)):
-        left = [members for members in ranked if members not in chosen]
-        chosen.append(min(left, key=lambda members: _most_shared(members, chosen)))
-    return chosen
+    if most > 0:
+        for members in ranked:
+            own = set(members)
+            if all(len(own.intersection(other)) <= most_shared for other in chosen):
+                chosen.append(members)
+                if len(chosen) == most:
+                    break
+    lacking = min(least, len(ranked)) - len(chosen)
+    return chosen + _share_fewest(ranked, chosen, lacking) if lacking > 0 else chosen
 
 
-def _most_shared(members: Permutation, others: Sequence[Permutation]) -> int:
-    return max((len(set(members) & set(other)) for other in others), default=0)
+def _share_fewest(ranked: Sequence[Permutation], chosen: Sequence[Permutation], number: int) -> list[Permutation]:
+    """The next permutations of `ranked`: each shares the fewest members with one that was chosen before it."""
+    taken = set(chosen)
+    left = [(set(members), members) for members in ranked if members not in taken]
+    shared = np.array([max((len(own.intersection(one)) for one in chosen), default=0) for own, _ in left])
+    added = list[Permutation]()
+    for _ in with_beats(range(number)):
+        newest = left[int(shared.argmin())][1]
+        added.append(newest)
+        for place, (own, members) in enumerate(left):
+            shared[place] = _NEVER if members == newest else max(shared[place], len(own.intersection(newest)))
+    return added
 
 
 def swap(members: Sequence[int], rng: np.random.Generator) -> Permutation:

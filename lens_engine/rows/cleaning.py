@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidDataset
+from lens_engine.liveness.beat import with_beats
 from lens_engine.task.unicode_form import canonical_form
 from lens_engine.task.wording import show_count
 from lens_engine.types import Example
@@ -35,7 +36,7 @@ class CleanExamples:
 
 def clean_examples(examples: Sequence[Example]) -> CleanExamples:
     """Remove repeated texts (the first stays), and remove every text that has more than one label."""
-    texts = [canonical_form(example.text).strip() for example in examples]
+    texts = [canonical_form(example.text).strip() for example in with_beats(examples)]
     labels_of: dict[str, set[str]] = {}
     for text, example in zip(texts, examples, strict=True):
         labels_of.setdefault(text, set()).add(example.label)

@@ -1,6 +1,7 @@
 """Checkpoints: the state from which a run resumes as if it had never stopped.
 
-A run saves one after each filtering round, each search iteration and each step of the evaluation.
+A run saves one after each filtering round, each search iteration and each step of the evaluation. In between it saves
+the state before the step with the scores of the step so far (metering/journal.py), every half minute.
 A checkpoint holds no state of random generators: each step derives its own generator (randomness.py).
 """
 
@@ -32,7 +33,7 @@ Not every Exception: a worker's time limit and shutdown are exceptions too, and 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The state after `step` steps of `phase`.
+    """The state after `step` steps of `phase`, and perhaps the journal of the next step.
 
     `fingerprint` identifies the run and where it computes: device, number format and executor. `run` identifies the
     run alone. `dtype` is the number format of the scores and `device` the kind of device ("cpu", "cuda"); a resumed

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lens_engine.config import SelectionConfig
+from lens_engine.errors import NothingSelected
 from lens_engine.language_model.fine_tuning.evidence import FineTuner
 from lens_engine.metering.cost import Cost
-from lens_engine.metering.meter import Meter
+from lens_engine.metering.meter import Meter, Stopped, heeding
 from lens_engine.metering.progress import SelectionListener, SilentListener
 from lens_engine.methods.base import Method, Run
 from lens_engine.methods.catalogue import make_method
@@ -49,23 +50,34 @@ def prepare_run(
 
     Raises:
         InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
+        NothingSelected: the listener asked for a stop.
     """
-    split = split_examples(problem, config)
-    task = split.task
-    fitted = fit_to_context(split, task, scorer, config)
-    prices = Prices(fitted.rows, config, measure_lengths(fitted.rows, task, scorer))
+    listener = listener or SilentListener()
+    try:
+        with heeding(listener):
+            fitted, prices = _fit_and_price(problem, scorer, config)
+    except Stopped as stopped:
+        raise NothingSelected(stopped.reason) from stopped
+    task = fitted.rows.task
     run = Run(task, config, fitted.rows, prices, fine_tuner, scorer.identity.dtype)
     method = make_method(run)
     meter = Meter(
         scorer=scorer,
         label_spans=task.label_spans,
-        listener=listener or SilentListener(),
+        listener=listener,
         budget=config.budget,
         planned=sum(price_run(run, method).values(), Cost()),
         reserve=prices.testing(method.num_demonstrations) + reserve_for_classifier(run, method),
         deadline=deadline,
     )
     return PreparedRun(problem, fitted, run, method, meter)
+
+
+def _fit_and_price(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -> tuple[FittedRows, Prices]:
+    """The splits, fitted to the context, and their prices. Both need every text's number of tokens."""
+    split = split_examples(problem, config)
+    fitted = fit_to_context(split, split.task, scorer, config)
+    return fitted, Prices(fitted.rows, config, measure_lengths(fitted.rows, split.task, scorer))
 
 
 def price_run(run: Run, method: Method[Any]) -> dict[Phase, Cost]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from lens_engine import __version__
 from lens_engine.errors import CheckpointElsewhere, CheckpointForeign, InvalidConfig, NothingSelected
-from lens_engine.metering.meter import Meter, Stopped
+from lens_engine.metering.journal import MOST_BYTES, Journal
+from lens_engine.metering.meter import Meter, Stopped, heeding
 from lens_engine.methods.base import Method, Run
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import digest_examples
@@ -43,6 +44,7 @@ class Session:
         _check_budget(self.run, self.method)
         self.state = RunState(self.method.start())
         checkpoint = self.store.load()
+        self.meter.journal = Journal(self._save_within)
         if checkpoint is not None:
             self._check_origin(checkpoint)
             self._restore(checkpoint)
@@ -72,14 +74,16 @@ class Session:
             return self.state.ended
         reason = StopReason.COMPLETED
         try:
-            for found in self.method.steps(self.state.method, self.meter):
-                self._advance(replace(self.state, method=found))
+            with heeding(self.meter.listener):
+                for found in self.method.steps(self.state.method, self.meter):
+                    self._advance(replace(self.state, method=found))
         except Stopped as stopped:
             reason = stopped.reason
         chosen = self.method.choice(self.state.method)
         if chosen is None:
             chosen = self._fall_back(reason)
-        self.state = replace(self.state, chosen=chosen, ended=reason)
+        self.state = replace(self._spent(self.state), chosen=chosen, ended=reason)
+        self.meter.journal.clear()
         return reason
 
     def evaluate(self, reason: StopReason) -> StopReason:
@@ -87,7 +91,8 @@ class Session:
         findings = self.method.findings(self.state.method)
         evaluator = Evaluator(self.run, self.meter, self.method, findings, self._chosen)
         try:
-            evaluator.evaluate(self.state.evaluation, self._save_evaluation)
+            with heeding(self.meter.listener):
+                evaluator.evaluate(self.state.evaluation, self._save_evaluation)
         except Stopped as stopped:
             return stopped.reason
         evaluation = self.state.evaluation
@@ -119,7 +124,10 @@ class Session:
 
     def _fall_back(self, reason: StopReason) -> Permutation:
         try:
-            return self.method.fallback(self.state.method, reason)
+            with heeding(self.meter.listener):
+                return self.method.fallback(self.state.method, reason)
+        except Stopped as stopped:
+            raise NothingSelected(stopped.reason) from stopped
         except NothingSelected as error:
             raise NothingSelected(error.stop_reason, at_deadline=self.meter.met_deadline) from error
 
@@ -138,6 +146,7 @@ class Session:
     def _restore(self, checkpoint: Checkpoint) -> None:
         try:
             self.state = RunState.from_checkpoint(self.method, checkpoint)
+            self.meter.journal = Journal(self._save_within, checkpoint.arrays)
             self.meter.resume(self.state.spent, self.state.seconds, self.state.pairs_from_cache)
             self._show_best()
         except UNREADABLE as error:
@@ -148,18 +157,31 @@ class Session:
         self._advance(replace(self.state, evaluation=evaluation))
 
     def _advance(self, state: RunState[Any]) -> None:
-        meter = self.meter
-        self.state = replace(state, spent=meter.spent, seconds=meter.seconds, pairs_from_cache=meter.pairs_from_cache)
+        self.state = self._spent(state)
         self._show_best()
-        identity = meter.scorer.identity
-        packed = self.state.to_checkpoint(self.method, self._fingerprint, identity.dtype, meter.phase, meter.step)
-        self.store.save(
-            replace(
-                packed,
-                run=self._run_fingerprint,
-                device=identity.device,
-                result_if_cancelled=self.result_if_cancelled,
-            )
+        self.meter.journal.clear()
+        self.store.save(self._pack(self.state, self.meter.step))
+
+    def _save_within(self) -> None:
+        """Save the state before the current step, and the scores of the step, unless they are large."""
+        state = replace(self.state, seconds=self.meter.seconds)
+        packed = self._pack(state, self.meter.step - 1)
+        arrays = {**packed.arrays, **self.meter.journal.pack()}
+        if sum(array.nbytes for array in arrays.values()) <= MOST_BYTES:
+            self.store.save(replace(packed, arrays=arrays))
+
+    def _spent(self, state: RunState[Any]) -> RunState[Any]:
+        meter = self.meter
+        return replace(state, spent=meter.spent, seconds=meter.seconds, pairs_from_cache=meter.pairs_from_cache)
+
+    def _pack(self, state: RunState[Any], step: int) -> Checkpoint:
+        identity = self.meter.scorer.identity
+        packed = state.to_checkpoint(self.method, self._fingerprint, identity.dtype, self.meter.phase, step)
+        return replace(
+            packed,
+            run=self._run_fingerprint,
+            device=identity.device,
+            result_if_cancelled=self.result_if_cancelled,
         )
 
     def _show_best(self) -> None:

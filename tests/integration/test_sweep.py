@@ -142,6 +142,44 @@ def test_wait_after_many_crashes_is_an_hour(
     assert float(wait or 0) == 3600
 
 
+def test_further_attempt_goes_before_selections_that_have_not_begun(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    claim = selections.running()
+    new = selections.in_state("queued")
+    with database.session_scope() as session:
+        assert claims.release(session, claim)
+    age(database, "queued_at", 3600)
+    age(database, "not_before", 1)
+    with redis_of(settings) as redis:
+        sweep(database, queue, settings)
+
+        waiting = [job.decode() for job in redis.lrange(QUEUE, 0, -1)]
+
+    assert waiting[0] == Doorbell(claim.selection_id, 2).job_id
+    assert Doorbell(new, 1).job_id in waiting
+
+
+@pytest.mark.parametrize(("crashes", "status"), [(0, "queued"), (2, "failed")])
+def test_stall_is_charged_once_and_has_its_own_code(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings, crashes: int, status: str
+) -> None:
+    claim = selections.running()
+    with database.session_scope() as session:
+        session.execute(update(Selection).values(crashes=crashes))
+    with database.session_scope() as session:
+        assert claims.give_up_stalled(session, claim, 600.0, settings)
+    with database.session_scope() as session:
+        assert not claims.expire_lease(session, claim), "the parent reports the killed work-horse"
+    sweep(database, queue, settings)
+
+    stored = read(database, claim.selection_id)
+    assert (stored.status, stored.crashes) == (status, crashes + 1)
+    if stored.error is not None:
+        assert stored.error["type"].endswith("/problems/stalled")
+        assert "no progress for 600 s" in stored.error["detail"]
+
+
 def test_selection_fails_after_its_last_attempt_and_says_why(
     selections: Selections, database: Database, queue: JobQueue, settings: Settings
 ) -> None:

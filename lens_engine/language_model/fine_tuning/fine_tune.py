@@ -21,6 +21,7 @@ from lens_engine.language_model.fine_tuning.evidence import Evidence, OnBatch, T
 from lens_engine.language_model.fine_tuning.options import FineTuningOptions
 from lens_engine.language_model.fine_tuning.training import Pace, TokenRows, Training
 from lens_engine.language_model.repeatable import repeatable_training
+from lens_engine.liveness.beat import with_beats
 from lens_engine.scoring.memory import is_out_of_memory
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.task.template import Task
@@ -28,6 +29,9 @@ from lens_engine.types import Example, FloatArray
 
 if TYPE_CHECKING:
     from lens_engine.language_model.loading.load import TrainableLM
+
+_BATCH = 64
+"""Queries tokenised between two beats."""
 
 
 def ignore_progress(_done: int, _total: int) -> None:
@@ -120,7 +124,9 @@ def _read(language_model: "TrainableLM", task: Task, examples: Sequence[Example]
     """Tokens of the rendered queries. A query that is too long loses its beginning: the last token is pooled."""
     groups = task.index_labels(examples)
     tokenizer = language_model.tokenizer
-    tokens = tokenizer.encode_prefixes([(task.render_query(example.text),) for example in examples])
+    prefixes = [(task.render_query(example.text),) for example in examples]
+    starts = with_beats(range(0, len(prefixes), _BATCH))
+    tokens = [row for start in starts for row in tokenizer.encode_prefixes(prefixes[start : start + _BATCH])]
     for example, row in zip(examples, tokens, strict=True):
         if not row:
             raise InvalidDataset(

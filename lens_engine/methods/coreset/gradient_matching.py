@@ -8,6 +8,7 @@ papers and in Guo et al., "DeepCore" (DEXA 2022).
 import numpy as np
 
 from lens_engine.language_model.fine_tuning.evidence import Evidence, FinalLayerGradients
+from lens_engine.liveness.beat import with_beats
 from lens_engine.methods.coreset.group_choice import choose_within, first_best
 from lens_engine.methods.coreset.submodular import FacilityLocation, maximise
 from lens_engine.types import FloatArray, IndexArray
@@ -53,7 +54,7 @@ def pursue(gradients: FinalLayerGradients, count: int, ridge: float = _RIDGE) ->
     crossed = np.empty((len(gradients), 0))  # [rows, chosen] g_i · g_j
     chosen: list[int] = []
     weights: FloatArray = np.empty(0)
-    for _ in range(count):
+    for _ in with_beats(range(count)):
         lacking = aims - crossed @ weights  # [rows] g_i · residual
         lacking[chosen] = -np.inf
         chosen.append(first_best(lacking))

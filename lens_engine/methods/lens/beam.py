@@ -15,6 +15,7 @@ from lens_engine.config import Reordering, SearchOptions
 from lens_engine.judging.outcome import Finished, Outcome
 from lens_engine.judging.race import Incumbents
 from lens_engine.judging.score import Score, rank_key
+from lens_engine.liveness.beat import with_beats
 from lens_engine.methods.lens.diversity import Affinity, exchange
 from lens_engine.methods.permutations import draw_permutation, keep_apart, shuffle, swap
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Permutation
@@ -94,7 +95,7 @@ class Neighbourhood:
         reorder = _REORDERINGS[self.options.reorder_by]
         for parent in parents:
             moves = [self._substitute] * self.options.substitutions + [reorder] * self.options.reorderings
-            for move in moves:
+            for move in with_beats(moves):
                 child = _first_new(partial(move, parent, rng), seen)
                 if child is not None:
                     seen.add(child)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lens_engine.liveness.beat import beat
 from lens_engine.types import FloatArray, IndexArray
 
 _MIN_GAIN = 1e-9
@@ -65,18 +66,20 @@ def exchange(affinity: Affinity, members: Sequence[int], groups: IndexArray, all
     if not len(allowed):
         return chosen
     scale = 2.0 / max(len(chosen) - 1, 1)
+    informative, own = affinity.informativeness[allowed], groups[allowed]
+    penalties = np.ascontiguousarray(affinity.penalty[allowed[:, None], chosen].T)  # [members, outsiders]
     while True:
+        beat()
         pull = affinity.penalty[:, chosen].sum(axis=1)  # [m]
-        gains = np.full((len(chosen), len(allowed)), -np.inf)  # [members, outsiders]
-        for place, member in enumerate(chosen):
-            fits = affinity.informativeness[allowed] - scale * (pull[allowed] - affinity.penalty[allowed, member])
-            stays = affinity.informativeness[member] - scale * pull[member]
-            gains[place] = np.where(groups[allowed] == groups[member], fits - stays, -np.inf)
+        fits = informative - scale * (pull[allowed] - penalties)
+        stays = affinity.informativeness[chosen] - scale * pull[chosen]
+        gains = np.where(own == groups[chosen][:, None], fits - stays[:, None], -np.inf)  # [members, outsiders]
         gains[:, np.isin(allowed, chosen)] = -np.inf
         swapped, outsider = divmod(int(gains.argmax()), len(allowed))
         if not gains[swapped, outsider] > _MIN_GAIN:
             return chosen
         chosen[swapped] = int(allowed[outsider])
+        penalties[swapped] = affinity.penalty[allowed, chosen[swapped]]
 
 
 def _cosine(features: FloatArray) -> FloatArray:

@@ -44,6 +44,11 @@ class FilterState:
         """I(e, S) of each survivor on the score set so far  # [survivors]."""
         return info_scores(self.contributions)
 
+    @property
+    def scores_by_candidate(self) -> dict[int, float]:
+        """`info_scores` by index of the candidate."""
+        return dict(zip(self.survivors.tolist(), self.info_scores.tolist(), strict=True))
+
 
 @dataclass(frozen=True)
 class Filter:

@@ -97,8 +97,7 @@ class Lens(Method[LensState]):
 
     def findings(self, state: LensState) -> Findings:
         filtering, search = state.filtering, state.search
-        info_scores = dict(zip(filtering.survivors.tolist(), filtering.info_scores.tolist(), strict=True))
-        known = info_scores if filtering.rounds_done else {}
+        known = filtering.scores_by_candidate if filtering.rounds_done else {}
         if search is None:
             message = "the run ended before the search: the permutation was chosen by InfoScore and diversity alone"
             return Findings(info_scores=known, warnings=(message,))

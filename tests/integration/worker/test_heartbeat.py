@@ -55,7 +55,7 @@ def beating(
     monitor = RunMonitor()
     if has_begun:
         monitor.begin()
-    heartbeat = Heartbeat(database, claim, monitor, replace(QUICK, **changes), kill)
+    heartbeat = Heartbeat(database, claim, monitor, replace(QUICK, **changes), kill=kill)
     heartbeat.start()
     try:
         yield monitor

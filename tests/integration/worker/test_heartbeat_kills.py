@@ -15,15 +15,18 @@ from tests.integration.conftest import Selections
 
 _DEAF = """
 import sys, time
+from functools import partial
 from app.database import create_database
-from app.selections.claims import Claim
+from app.selections.claims import Claim, give_up_stalled
 from app.settings import Settings
-from worker.heartbeat import Heartbeat, Rhythm
+from worker.heartbeat import Heartbeat
 from worker.progress import RunMonitor
+from worker.rhythm import Rhythm
 
 settings = Settings()
 claim = Claim(sys.argv[1], int(sys.argv[2]))
-Heartbeat(create_database(settings, pool_size=1), claim, RunMonitor(), Rhythm.of(settings)).start()
+give_up = partial(give_up_stalled, settings=settings)
+Heartbeat(create_database(settings, pool_size=1), claim, RunMonitor(), Rhythm.of(settings), give_up=give_up).start()
 time.sleep(30)
 """
 """A run that computes on, whatever its monitor says."""
@@ -54,3 +57,6 @@ def test_deaf_run_is_killed(
     process = Process("deaf run", arguments, environment, tmp_path / "run.log")
 
     assert process.wait(20) == -signal.SIGKILL, process.log()
+    events = selections.client.get(f"/selections/{claim.selection_id}/events").json()["items"]
+    stalls = [event["data"] for event in events if event["type"] == "stalled"]
+    assert stalls == ([{"seconds": 1.5, "attempt": 1}] if stall < stop_grace else [])

@@ -95,6 +95,28 @@ def test_only_progress_resets_idle_time(second: Progress, idle_seconds: float) -
     assert monitor.idle_seconds == idle_seconds
 
 
+def test_run_that_asks_whether_to_stop_moves() -> None:
+    clock = Clock()
+    monitor = RunMonitor(clock)
+    clock.seconds = 7.0
+
+    monitor.stop_requested()
+
+    assert monitor.idle_seconds == 0.0
+
+
+def test_time_of_loading_does_not_count_as_idle_afterwards() -> None:
+    clock = Clock()
+    monitor = RunMonitor(clock)
+
+    with monitor.loading():
+        assert monitor.is_loading
+        clock.seconds = 700.0
+
+    assert not monitor.is_loading
+    assert monitor.idle_seconds == 0.0
+
+
 def test_run_without_request_has_no_stop_reason() -> None:
     assert RunMonitor().stop_requested() is None
 

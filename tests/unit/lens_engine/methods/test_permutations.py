@@ -1,8 +1,11 @@
+import time
 from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lens_engine.config import SelectionConfig
 from lens_engine.methods.permutations import draw_permutation, draw_permutations, keep_apart, shuffle, swap
@@ -108,3 +111,39 @@ def test_permutations_are_kept_apart(most: int, most_shared: int, least: int, ke
     ranked = [(0, 1, 2), (2, 1, 3), (2, 4, 5), (1, 2, 0), (7, 8, 9)]
 
     assert keep_apart(ranked, most, most_shared, least) == [ranked[place] for place in kept]
+
+
+def keep_apart_naively(ranked: list[Permutation], most: int, most_shared: int, least: int) -> list[Permutation]:
+    def shares(members: Permutation) -> int:
+        return max((len(set(members) & set(other)) for other in chosen), default=0)
+
+    chosen = list[Permutation]()
+    for members in ranked:
+        if len(chosen) < most and shares(members) <= most_shared:
+            chosen.append(members)
+    while len(chosen) < min(least, len(ranked)):
+        chosen.append(min((members for members in ranked if members not in chosen), key=shares))
+    return chosen
+
+
+@given(
+    ranked=st.lists(st.permutations(range(9)).map(lambda order: tuple(order[:3])), max_size=30, unique=True),
+    most=st.integers(0, 8),
+    most_shared=st.integers(0, 3),
+    least=st.integers(0, 32),
+)
+def test_permutations_are_kept_apart_as_by_the_naive_loop(
+    ranked: list[Permutation], most: int, most_shared: int, least: int
+) -> None:
+    assert keep_apart(ranked, most, most_shared, least) == keep_apart_naively(ranked, most, most_shared, least)
+
+
+def test_many_permutations_are_kept_apart_within_seconds() -> None:
+    rng = np.random.default_rng(0)
+    ranked = [tuple(rng.permutation(20)[:8].tolist()) for _ in range(3_000)]
+
+    started = time.monotonic()
+    kept = keep_apart(ranked, 24, most_shared=2, least=256)
+
+    assert len(kept) == 256
+    assert time.monotonic() - started < 20, "cubic in the number kept, this took minutes"

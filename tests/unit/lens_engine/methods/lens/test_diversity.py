@@ -186,3 +186,31 @@ def test_single_candidate_has_no_one_to_resemble() -> None:
 
     assert affinity.penalty.tolist() == [[0.0]]
     assert affinity.objective([0]) == 0.0
+
+
+def exchange_naively(affinity: Affinity, members: Sequence[int], groups: IndexArray, allowed: IndexArray) -> list[int]:
+    """The same sums, one member at a time."""
+    chosen, scale = list(members), 2.0 / max(len(members) - 1, 1)
+    while True:
+        pull = affinity.penalty[:, chosen].sum(axis=1)
+        gains = np.full((len(chosen), len(allowed)), -np.inf)
+        for place, member in enumerate(chosen):
+            fits = affinity.informativeness[allowed] - scale * (pull[allowed] - affinity.penalty[allowed, member])
+            stays = affinity.informativeness[member] - scale * pull[member]
+            gains[place] = np.where(groups[allowed] == groups[member], fits - stays, -np.inf)
+        gains[:, np.isin(allowed, chosen)] = -np.inf
+        swapped, outsider = divmod(int(gains.argmax()), len(allowed))
+        if not gains[swapped, outsider] > 1e-9:
+            return chosen
+        chosen[swapped] = int(allowed[outsider])
+
+
+@given(seed=st.integers(0, 10_000), size=st.integers(1, 12))
+def test_exchange_equals_the_naive_loop(seed: int, size: int) -> None:
+    rng = np.random.default_rng(seed)
+    groups, affinity = np.arange(60) % 3, make_affinity(seed, size=60)
+    allowed = np.flatnonzero(rng.random(60) < 0.6)
+    start = rng.permutation(60)[:size].tolist()
+
+    if len(allowed):
+        assert exchange(affinity, start, groups, allowed) == exchange_naively(affinity, start, groups, allowed)

@@ -1,0 +1,1 @@
+"""Liveness: how work that scores nothing shows that it moves."""
