@@ -62,7 +62,7 @@ def test_without_a_key_only_this_machine_reads_an_open_service(
     make_client: Callable[..., TestClient], host: str, api_keys: dict[str, str] | None, status: int
 ) -> None:
     app = make_client(api_keys=api_keys).app
-    client = TestClient(app, client=(host, 5000))
+    client = TestClient(app, base_url="http://localhost", client=(host, 5000))
     assert client.get("/metrics").status_code == status
 
 

@@ -91,7 +91,7 @@ def test_etag_changes_with_everything_that_a_client_sees(
     look()
     for pairs in (10, 20):
         with database.session_scope() as session:
-            claims.save_progress(session, claim, replace(PROGRESS, pairs_done=pairs))
+            claims.renew_lease(session, claim, 60, replace(PROGRESS, pairs_done=pairs))
         look()
     with database.session_scope() as session:
         claims.release(session, claim)
@@ -114,7 +114,7 @@ def test_next_poll_comes_after_a_tenth_of_the_remaining_time(
 ) -> None:
     claim = selections.running()
     with database.session_scope() as session:
-        claims.save_progress(session, claim, replace(PROGRESS, eta_seconds=eta))
+        claims.renew_lease(session, claim, 60, replace(PROGRESS, eta_seconds=eta))
     path = f"/selections/{claim.selection_id}"
     shown = client.get(path)
     known = client.get(path, headers={"If-None-Match": shown.headers["etag"]})

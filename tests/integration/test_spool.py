@@ -66,7 +66,7 @@ def test_no_space_for_an_upload_is_a_refusal_to_repeat(settings: Settings) -> No
     async def submit() -> httpx.Response:
         app = create_app(settings)
         transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://lens.test") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             files = {"dataset": make_csv(LONG_ROWS)}
             with files_no_longer_than(4096):
                 response = await client.post("/selections", files=files, data={"spec": json.dumps(make_spec())})

@@ -67,7 +67,7 @@ MUTATIONS = (
     Mutation(
         mechanism="heartbeat: a stalled run is killed",
         path=_HEARTBEAT,
-        old="        if self._monitor.idle_seconds > self._rhythm.stall:\n",
+        old="        if self._monitor.idle_seconds > limit:\n",
         new="        if False:\n",
         tests=("tests/integration/worker/test_heartbeat_kills.py",),
     ),
@@ -116,8 +116,8 @@ MUTATIONS = (
     Mutation(
         mechanism="sweep: dead attempts are stopped",
         path=_SWEEP,
-        old="        if unwanted := dead + forgotten + overdue:\n",
-        new="        if unwanted := overdue:\n",
+        old="        if unwanted := dead + forgotten + _find_pointless(database, queue, settings):\n",
+        new="        if unwanted := _find_pointless(database, queue, settings):\n",
         tests=(f"{_IN_CRASHES}::test_a_frozen_work_horse_is_killed_and_its_worker_goes_on",),
     ),
     Mutation(
