@@ -11,6 +11,7 @@ from app.ids import encode_cursor
 from app.selections import openapi, repository, service
 from app.selections.form import KeyDep, SubmissionDep
 from app.selections.presentation import present, present_label_words, present_result
+from app.selections.ringing import ringing
 from app.selections.schemas import (
     EventOut,
     EventPage,
@@ -62,7 +63,9 @@ def submit_selection(submission: SubmissionDep, services: ServicesDep, owner: Ow
     }
     if accepted.is_replayed:
         headers["Idempotent-Replayed"] = "true"
-    return JSONResponse(accepted.answer, status.HTTP_202_ACCEPTED, headers)
+    return JSONResponse(
+        accepted.answer, status.HTTP_202_ACCEPTED, headers, background=ringing(services, accepted.doorbell)
+    )
 
 
 @router.get("", response_description="One page of selections.", responses=openapi.refusals(400, 401, 503))
@@ -97,7 +100,7 @@ def get_selection(
     if_none_match: KnownEtag = None,
 ) -> Response:
     """Return status and progress. Until the selection has ended, poll after `Retry-After` with `If-None-Match`."""
-    selection = present(service.get(session, owner, selection_id))
+    selection = service.show(services, session, owner, selection_id)
     is_done = selection.status in TERMINAL
     headers = {} if is_done else {"Retry-After": str(services.settings.retry_after_seconds)}
     return answer_with_etag(if_none_match, selection, {"Cache-Control": "private, no-cache", **headers})

@@ -192,6 +192,21 @@ class SpecOut(Outgoing):
     )
 
 
+class QueueOut(Outgoing):
+    """The place of a queued selection, and who works on the queue."""
+
+    position: int | None = Field(
+        description="Place among the queued selections that may start; 1 is the next. 1001 stands for every later "
+        "place. Null while the selection waits after a crash or a fault of a worker.",
+        examples=[3],
+    )
+    workers: int | None = Field(
+        description="Number of living workers, some seconds old. With 0, nothing starts until the operator starts a "
+        "worker. A worker that was killed counts for up to two minutes. Null if it is not known.",
+        examples=[2],
+    )
+
+
 class SelectionOut(Outgoing):
     """A selection: its spec, its state, and the time of each state that it reached."""
 
@@ -208,6 +223,9 @@ class SelectionOut(Outgoing):
         examples=[["dataset: 2 blank rows were skipped and are not counted in row numbers"]],
     )
     progress: AsStored[ProgressOut | None] = Field(description="Progress of the run; null before the first report.")
+    queue: QueueOut | None = Field(
+        None, description="Place in the queue. Only GET of one selection has it, while `status` is `queued`."
+    )
     attempt: int = Field(description="Number of times a worker started or resumed the selection.")
     partial: bool | None = Field(description="True if the run was stopped and the result is the best found until then.")
     stop_reason: StopReason | None = Field(

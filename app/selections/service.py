@@ -1,8 +1,9 @@
 """Decisions about selections. SQL is in the repositories, HTTP in the endpoints."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from anyio import CapacityLimiter
 from sqlalchemy.orm import Session
 
 from app.database import Database
@@ -12,7 +13,8 @@ from app.models import Report, Selection
 from app.queue import Doorbell, JobQueue
 from app.selections import idempotency, repository
 from app.selections.presentation import present
-from app.selections.schemas import PromptText, RenderedPrompt, SelectionOut, TokenCounts
+from app.selections.queue_place import find_position
+from app.selections.schemas import PromptText, QueueOut, RenderedPrompt, SelectionOut, TokenCounts
 from app.selections.spec import read_task
 from app.selections.states import TERMINAL, Status
 from app.selections.submissions import KnownDataset, RawSubmission, Source, ValidSubmission
@@ -28,6 +30,7 @@ class Services:
     settings: Settings
     database: Database
     queue: JobQueue
+    ringers: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(2))  #: threads that ring after answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,17 @@ class Accepted:
     answer: dict[str, Any]
     is_replayed: bool = False
 
+    @property
+    def doorbell(self) -> Doorbell | None:
+        """What to ring when the answer was sent."""
+        return None if self.is_replayed else Doorbell(self.answer["id"], 1)
+
 
 def submit(services: Services, owner_id: str, submission: RawSubmission, key: str | None) -> Accepted:
-    """Validate a submission, store it with its datasets and its key in one transaction, then enqueue it."""
+    """Validate a submission, and store it with its datasets and its key in one transaction.
+
+    The caller rings for it. If the caller dies before that, the sweep does.
+    """
     request = None if key is None else idempotency.RequestKey(owner_id, key, submission.digest())
     if request is not None and (answer := _find_answer(services, request)) is not None:
         return Accepted(answer, is_replayed=True)
@@ -52,7 +63,6 @@ def submit(services: Services, owner_id: str, submission: RawSubmission, key: st
         answer = present(_store(session, owner_id, valid)).model_dump(mode="json")
         if request is not None:
             idempotency.keep_answer(session, request, answer)
-    services.queue.enqueue(Doorbell(answer["id"], 1))
     return Accepted(answer)
 
 
@@ -66,6 +76,19 @@ def get(session: Session, owner_id: str, selection_id: str) -> Selection:
     if selection is None:
         raise NotFound("there is no selection with this id")
     return selection
+
+
+def show(services: Services, session: Session, owner_id: str, selection_id: str) -> SelectionOut:
+    """Return a selection of this owner, and its place in the queue.
+
+    Raises:
+        NotFound: the owner has no selection with this id.
+    """
+    selection = get(session, owner_id, selection_id)
+    if selection.status != Status.QUEUED:
+        return present(selection)
+    place = QueueOut(position=find_position(session, selection), workers=services.queue.count_workers())
+    return present(selection, place)
 
 
 def get_report(services: Services, session: Session, owner_id: str, selection_id: str) -> Report:
