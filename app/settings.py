@@ -116,6 +116,9 @@ class Settings(BaseSettings):
     max_waiting_submissions: int = Field(
         16, ge=0, le=1000, description="Number of further submissions that are read or wait; more of them get 503."
     )
+    max_selections: int | None = Field(
+        None, ge=1, description="Number of selections of one owner that may be queued or running; null for no maximum."
+    )
     max_body_bytes: int = Field(2 * 2**20, ge=1024, description="Maximum size of any other body (bytes).")
     max_rows: int = Field(100_000, ge=1, description="Maximum number of rows of a dataset.")
     max_labels: int = Field(200, ge=2, description="Maximum number of labels of a dataset.")
@@ -148,6 +151,12 @@ class Settings(BaseSettings):
         "https://lens.example", pattern=r"^https?://[^\s]+$", description="Base address of problem types."
     )
     retry_after_seconds: int = Field(2, ge=1, description="Time between two polls of a client (seconds).")
+    resume_days: float = Field(
+        7.0, ge=0, description="Time for which a cancelled selection keeps its checkpoint for a resume (days)."
+    )
+    keep_days: float | None = Field(
+        None, gt=0, description="Time after its end at which a selection is deleted (days); null for never."
+    )
     idempotency_hours: int = Field(
         24, ge=24, description="Time for which answers to idempotency keys are kept (hours)."
     )

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from app.models import Event, Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
 from app.selections.rescue import describe_fault, rescue
 from app.selections.spec import SPEC_VERSION
-from app.selections.states import LEASED, TERMINAL, Status
+from app.selections.states import LEASED, Status
 from app.settings import Settings
 from lens_engine.classifier.artefact import Classifier
 from lens_engine.metering.progress import Progress
@@ -153,17 +153,15 @@ def finish(session: Session, claim: Claim, result: SelectionResult) -> bool:
         provenance=result.provenance.model_dump(mode="json"),
     )
     session.execute(ending)
-    _delete_checkpoint(session, claim)
+    if status is Status.SUCCEEDED:  # a cancelled selection may be resumed
+        _delete_checkpoint(session, claim)
     return True
 
 
 def finish_cancelled(session: Session, claim: Claim) -> bool:
     """End a selection that was cancelled before it had a permutation. Returns False if the claim is lost."""
     ending = _ending(claim, Status.CANCELLED).values(stop_reason=StopReason.CANCELLED.value, partial=False)
-    if not _touched(session, ending):
-        return False
-    _delete_checkpoint(session, claim)
-    return True
+    return _touched(session, ending)
 
 
 def fail(session: Session, claim: Claim, problem: dict[str, Any]) -> bool:
@@ -189,7 +187,7 @@ def give_up(session: Session, claim: Claim, code: str, settings: Settings) -> bo
     record_event(session, claim, WORKER_UNFIT, {"code": code, "attempt": claim.attempt})
     status = rescue(selection, settings, partial(describe_fault, code=code))
     session.flush()
-    if status in TERMINAL:
+    if status is Status.FAILED:
         _delete_checkpoint(session, claim)
     return True
 
@@ -225,7 +223,6 @@ def release(session: Session, claim: Claim, wait_seconds: float = 0.0) -> bool:
             stop_reason=StopReason.CANCELLED.value, partial=False
         ),
     ):
-        _delete_checkpoint(session, claim)
         return True
     back = _fenced(claim).where(Selection.status == Status.RUNNING)
     return _touched(

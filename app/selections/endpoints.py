@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse
 from app.dependencies import OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
 from app.errors import InvalidCursor
 from app.ids import encode_cursor
+from app.queue import Doorbell
 from app.selections import openapi, repository, service
 from app.selections.form import KeyDep, SubmissionDep
 from app.selections.presentation import present, present_label_words, present_result
@@ -24,11 +25,13 @@ from app.selections.schemas import (
     SelectionPage,
     SupportExamplesOut,
 )
+from app.selections.service import Services
 from app.selections.states import TERMINAL, Status
 from app.web.authentication import API_KEY
 from app.web.etag import KnownEtag, answer_with_etag
 from app.web.request_body import json_body
 from lens_engine.classifier.artefact import Classifier
+from lens_engine.types import StopReason
 
 RenderBodyDep = Annotated[RenderBody, Depends(json_body(RenderBody))]
 
@@ -37,6 +40,8 @@ router = APIRouter(prefix="/selections", tags=["selections"], dependencies=[API_
 _NO_RESULT = "The selection has no result yet, or it ended without one."
 _NO_CLASSIFIER = f"{_NO_RESULT} Or the result has no classifier; `detail` says how to get one."
 _IMMUTABLE = {"Cache-Control": "private, max-age=31536000, immutable"}
+_REVALIDATED = {"Cache-Control": "private, no-cache"}
+"""For the result of a cancelled selection, which is replaced when the selection is resumed."""
 
 
 @router.post(
@@ -122,7 +127,7 @@ def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerD
 @router.get(
     "/{selection_id}/support-examples",
     response_model=SupportExamplesOut,
-    response_description="The result of the selection. It never changes.",
+    response_description="The result of the selection. Only that of a cancelled selection may change, by a resume.",
     responses={
         200: openapi.sends("ETag"),
         **openapi.not_modified(),
@@ -138,13 +143,14 @@ def get_support_examples(
 ) -> Response:
     """Return the support examples in order, and how good they are."""
     report = service.get_report(services, session, owner, selection_id)
-    return answer_with_etag(if_none_match, present_result(report), _IMMUTABLE)
+    is_final = report.result["stop_reason"] != StopReason.CANCELLED
+    return answer_with_etag(if_none_match, present_result(report), _IMMUTABLE if is_final else _REVALIDATED)
 
 
 @router.get(
     "/{selection_id}/classifier",
     response_model=Classifier,
-    response_description="The classifier of the selection. It never changes.",
+    response_description="The classifier of the selection. It changes only as the result does.",
     responses={
         200: {**openapi.CLASSIFIER, **openapi.sends("ETag")},
         **openapi.not_modified(),
@@ -164,7 +170,8 @@ def get_classifier(
     `Classifier.load` of the library reads.
     """
     classifier = service.get_classifier(services, session, owner, selection_id)
-    return answer_with_etag(if_none_match, classifier, _IMMUTABLE)
+    is_final = service.get(session, owner, selection_id).stop_reason != StopReason.CANCELLED
+    return answer_with_etag(if_none_match, classifier, _IMMUTABLE if is_final else _REVALIDATED)
 
 
 @router.post(
@@ -213,6 +220,41 @@ def cancel_selection(
     return selection
 
 
+@router.post(
+    "/{selection_id}/retry",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=SelectionOut,
+    response_description="The selection, queued again.",
+    responses=openapi.refusals(401, 404, 503, conflict="The selection has not failed."),
+)
+def retry_selection(selection_id: SelectionIdDep, services: ServicesDep, owner: OwnerDep) -> Response:
+    """Queue a failed selection again, for example when the operator has mended the workers.
+
+    It keeps its id, begins from the start, and is charged with no crash. Its events keep the error.
+    """
+    selection = service.retry(services, owner, selection_id)
+    return _answer_queued(services, selection)
+
+
+@router.post(
+    "/{selection_id}/resume",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=SelectionOut,
+    response_description="The selection, queued again.",
+    responses={
+        200: {"model": SelectionOut, "description": "The selection was already queued or running."},
+        **openapi.refusals(401, 404, 503, conflict="The selection has succeeded or failed, or is still cancelling."),
+    },
+)
+def resume_selection(selection_id: SelectionIdDep, services: ServicesDep, owner: OwnerDep) -> Response:
+    """Queue a cancelled selection again. It goes on from its checkpoint, or from the start if none is kept.
+
+    Its partial result is deleted at once.
+    """
+    selection, has_changed = service.resume(services, owner, selection_id)
+    return _answer_queued(services, selection) if has_changed else JSONResponse(selection.model_dump(mode="json"))
+
+
 @router.delete(
     "/{selection_id}",
     status_code=status.HTTP_204_NO_CONTENT,
@@ -223,6 +265,15 @@ def cancel_selection(
 def delete_selection(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep) -> None:
     """Delete an ended selection with its result and its data."""
     service.delete(session, owner, selection_id)
+
+
+def _answer_queued(services: Services, selection: SelectionOut) -> Response:
+    return JSONResponse(
+        selection.model_dump(mode="json"),
+        status.HTTP_202_ACCEPTED,
+        {"Retry-After": str(services.settings.retry_after_seconds)},
+        background=ringing(services, Doorbell(selection.id, selection.attempt + 1)),
+    )
 
 
 def _render_all(

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.datasets.repository import load_rows
 from app.ids import new_id
-from app.models import Event, Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
+from app.models import Event, Report, Selection, StoredClassifier, StoredSupportExample
 from app.selections.spec import SPEC_VERSION, StoredSpec
 from app.selections.states import TERMINAL, Status
 from lens_engine.types import Example, StopReason
@@ -112,10 +112,7 @@ def list_support_examples(session: Session, selection_id: str) -> Sequence[Store
 
 def request_cancel(session: Session, owner_id: str, selection_id: str) -> bool:
     """Cancel a queued selection, or request the stop of a running one. Returns False in any other status."""
-    status = session.scalar(_cancel(owner_id, selection_id).returning(Selection.status))
-    if status == Status.CANCELLED:
-        session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id == selection_id))
-    return status is not None
+    return session.scalar(_cancel(owner_id, selection_id).returning(Selection.status)) is not None
 
 
 def delete_selection(session: Session, owner_id: str, selection_id: str) -> bool:

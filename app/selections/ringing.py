@@ -3,7 +3,6 @@
 from functools import partial
 
 import anyio.to_thread
-from anyio import CapacityLimiter
 from starlette.background import BackgroundTask
 
 from app.queue import Doorbell

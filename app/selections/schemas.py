@@ -241,9 +241,11 @@ class SelectionOut(Outgoing):
     queued_at: datetime = Field(description="Time at which the selection last began to wait for a worker.")
     started_at: datetime | None = Field(description="Time at which a worker first took the selection.")
     cancel_requested_at: datetime | None = Field(description="Time of the request to cancel.")
-    cancelled_at: datetime | None = Field(description="Time at which the selection was cancelled.")
+    cancelled_at: datetime | None = Field(
+        description="Time at which the selection was cancelled; null again after a resume."
+    )
     succeeded_at: datetime | None = Field(description="Time at which the selection succeeded.")
-    failed_at: datetime | None = Field(description="Time at which the selection failed.")
+    failed_at: datetime | None = Field(description="Time at which the selection failed; null again after a retry.")
 
 
 class SelectionPage(Outgoing):
@@ -263,14 +265,16 @@ class EventOut(Outgoing):
         "stored. checkpoint-damaged, checkpoint-foreign: a worker dropped the checkpoint and started afresh. "
         "checkpoint-elsewhere: a worker with another device left the selection to a worker that can resume it. "
         "spec-newer: a worker of an older release left the selection to a worker that knows its options. "
-        "worker-unfit: an attempt ended by a fault of its worker.",
+        "worker-unfit: an attempt ended by a fault of its worker. retried: the owner had the failed selection queued "
+        "again. resumed: the owner had the cancelled selection queued again.",
         examples=["status"],
     )
     data: dict[str, Any] = Field(
         description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head`, "
         "`accuracy` (on the test rows) and `use` (what the verdict recommends). checkpoint-damaged, "
         "checkpoint-foreign, checkpoint-elsewhere, spec-newer: `detail`. worker-unfit: `code` (what is wrong with the "
-        "worker) and `attempt`.",
+        "worker) and `attempt`. retried: `error` (why it had failed) and `attempt`. resumed: "
+        "`from_checkpoint` (whether the run goes on where it was), `result_deleted` (whether it had a partial result) and `attempt`.",
         examples=[{"from": "queued", "to": "running", "attempt": 1}],
     )
 

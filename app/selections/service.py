@@ -8,12 +8,24 @@ from sqlalchemy.orm import Session
 
 from app.database import Database
 from app.datasets.repository import delete_unused_datasets, insert_dataset, load_rows, load_warnings, owns_dataset
-from app.errors import AlreadyFinished, NoClassifier, NoResult, NotFinished, NotFound, StillRunning, UnknownDataset
+from app.errors import (
+    AlreadyFinished,
+    NoClassifier,
+    NoResult,
+    NotCancelled,
+    NotFailed,
+    NotFinished,
+    NotFound,
+    StillRunning,
+    UnknownDataset,
+)
 from app.models import Report, Selection
 from app.queue import Doorbell, JobQueue
 from app.selections import idempotency, repository
 from app.selections.presentation import present
 from app.selections.queue_place import find_position
+from app.selections.quota import check_quota, hold_quota
+from app.selections.revival import resume_cancelled, retry_failed
 from app.selections.schemas import PromptText, QueueOut, RenderedPrompt, SelectionOut, TokenCounts
 from app.selections.spec import read_task
 from app.selections.states import TERMINAL, Status
@@ -54,13 +66,16 @@ def submit(services: Services, owner_id: str, submission: RawSubmission, key: st
     request = None if key is None else idempotency.RequestKey(owner_id, key, submission.digest())
     if request is not None and (answer := _find_answer(services, request)) is not None:
         return Accepted(answer, is_replayed=True)
+    if services.settings.max_selections is not None:
+        with services.database.session_scope() as session:
+            check_quota(session, owner_id, services.settings)
     valid = submission.validate(services.settings, lambda id_, field: _find_dataset(services, owner_id, id_, field))
     with services.database.session_scope() as session:
         if request is not None:
             idempotency.hold_key(session, request)
             if (answer := idempotency.find_answer(session, request)) is not None:
                 return Accepted(answer, is_replayed=True)
-        answer = present(_store(session, owner_id, valid)).model_dump(mode="json")
+        answer = present(_store(services, session, owner_id, valid)).model_dump(mode="json")
         if request is not None:
             idempotency.keep_answer(session, request, answer)
     return Accepted(answer)
@@ -163,6 +178,41 @@ def cancel(services: Services, owner_id: str, selection_id: str) -> tuple[Select
     return shown, has_changed
 
 
+def retry(services: Services, owner_id: str, selection_id: str) -> SelectionOut:
+    """Queue a failed selection again. The caller rings for it.
+
+    Raises:
+        NotFailed: the selection has not failed.
+        TooManySelections: the owner has too many selections under way.
+    """
+    with services.database.session_scope() as session:
+        hold_quota(session, owner_id, services.settings)
+        revived = retry_failed(session, owner_id, selection_id)
+        if revived is None:
+            raise NotFound("there is no selection with this id")
+        if not revived.has_changed:
+            raise NotFailed(f"the selection is {revived.selection.status}; only a failed selection can be retried")
+        return present(revived.selection)
+
+
+def resume(services: Services, owner_id: str, selection_id: str) -> tuple[SelectionOut, bool]:
+    """Queue a cancelled selection again. The flag is True if this call did so; the caller then rings for it.
+
+    Raises:
+        NotCancelled: the selection is neither cancelled nor under way.
+        TooManySelections: the owner has too many selections under way.
+    """
+    with services.database.session_scope() as session:
+        hold_quota(session, owner_id, services.settings)
+        revived = resume_cancelled(session, owner_id, selection_id)
+        if revived is None:
+            raise NotFound("there is no selection with this id")
+        shown = present(revived.selection)
+    if not revived.has_changed and shown.status not in {Status.QUEUED, Status.RUNNING}:
+        raise NotCancelled(f"the selection is {shown.status}; only a cancelled selection can be resumed")
+    return shown, revived.has_changed
+
+
 def delete(session: Session, owner_id: str, selection_id: str) -> None:
     """Delete an ended selection and those of its datasets that no other selection uses.
 
@@ -193,7 +243,7 @@ def _check_dataset(session: Session, owner_id: str, dataset_id: str, field: str)
         raise UnknownDataset(detail, errors=[{"detail": detail, "pointer": f"/{field}"}])
 
 
-def _store(session: Session, owner_id: str, valid: ValidSubmission) -> Selection:
+def _store(services: Services, session: Session, owner_id: str, valid: ValidSubmission) -> Selection:
     dataset_id = _store_source(session, owner_id, valid.dataset, "dataset_id")
     test_id = None if valid.test is None else _store_source(session, owner_id, valid.test, "test_dataset_id")
     warnings = tuple(
@@ -202,6 +252,7 @@ def _store(session: Session, owner_id: str, valid: ValidSubmission) -> Selection
         if id_ is not None
         for warning in load_warnings(session, id_)
     )
+    hold_quota(session, owner_id, services.settings)  # after the rows, because other submissions of the owner now wait
     return repository.insert_selection(
         session,
         repository.NewSelection(owner_id, valid.name, valid.spec, dataset_id, test_id, (*warnings, *valid.warnings)),

@@ -169,7 +169,7 @@ def _rescue(session: Session, selection_id: str, settings: Settings) -> _Rescued
         return None
     status = rescue(selection, settings, describe_crash)
     session.flush()
-    if status is not Status.QUEUED:
+    if status is Status.FAILED:  # a cancelled selection may be resumed
         session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id == selection_id))
     return _Rescued(status, Doorbell(selection_id, selection.attempt))
 
