@@ -20,6 +20,7 @@ from app.web.authentication import AuthenticationMiddleware
 from app.web.body_limit import BodyLimitMiddleware
 from app.web.documentation import install_documentation
 from app.web.error_handlers import install_error_handlers
+from app.web.rate_limits import RateLimitMiddleware
 from app.web.request_id import RequestIdMiddleware
 from lens_engine import __version__
 
@@ -36,6 +37,9 @@ order, make a language model classify best. Submit a labelled dataset, a templat
 
 **Keys.** If the service has API keys, send `Authorization: Bearer <key>`. You see only the selections of your key's
 owner. A service without API keys needs no header.
+
+**Limits.** `RateLimit-Policy` and `RateLimit` say how often you may ask, and how often you still may. An answer 429 has
+`Retry-After`.
 
 **Errors.** Every error is a problem (RFC 9457) of media type `application/problem+json`.
 
@@ -70,6 +74,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     install_error_handlers(app, settings)
     # The middleware added last sees a request first.
     app.add_middleware(BodyLimitMiddleware, settings=settings)
+    app.add_middleware(RateLimitMiddleware, settings=settings)
     app.add_middleware(AuthenticationMiddleware, settings=settings)
     app.add_middleware(RequestIdMiddleware)
     return app

@@ -12,6 +12,7 @@ from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 
 _MODEL_NAME = re.compile(r"(?=.{1,100}$)[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
 """A plain name, or a hub id."""
+_RATE = r"^[1-9]\d{0,8}/(second|minute|hour|day)$"
 _KEY_HASH = re.compile(r"[0-9a-f]{64}")
 _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -102,6 +103,17 @@ class Settings(BaseSettings):
 
     # Clients. A JSON object from the SHA-256 of an API key (hex) to the owner.
     api_keys: dict[str, str] | None = Field(None, repr=False)
+
+    rate_requests: str | None = Field(
+        "1200/minute",
+        pattern=_RATE,
+        description="Number of requests of one owner in a moving window, as `1200/minute`; null for no limit.",
+    )
+    rate_submissions: str | None = Field(
+        "60/minute",
+        pattern=_RATE,
+        description="Number of submissions, retries and resumes of one owner in a moving window; null for no limit.",
+    )
 
     # Limits of an upload.
     max_upload_bytes: int = Field(
