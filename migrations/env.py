@@ -1,5 +1,7 @@
 """Runs the migrations: one process at a time, on one connection, with short waits for locks."""
 
+import time
+
 from alembic import context
 from sqlalchemy import Connection, create_engine, pool, text
 
@@ -7,6 +9,7 @@ from app.models import Base
 from app.settings import Settings
 
 _LOCK_KEY = 0x6C656E73_00  # "lens", 0
+_LOOK_SECONDS = 0.2
 
 
 def run(connection: Connection) -> None:
@@ -18,7 +21,7 @@ def run(connection: Connection) -> None:
 def run_online(settings: Settings) -> None:
     engine = create_engine(settings.database_url, poolclass=pool.NullPool, hide_parameters=True)
     with engine.connect() as connection:
-        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _LOCK_KEY})
+        _wait_for_turn(connection)
         # A migration that waits for a table lock blocks all later queries on the table, so the wait is short.
         connection.execute(text("SET lock_timeout = '2s'"))
         connection.commit()
@@ -28,6 +31,13 @@ def run_online(settings: Settings) -> None:
             connection.rollback()
             connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": _LOCK_KEY})
             connection.commit()
+
+
+def _wait_for_turn(connection: Connection) -> None:
+    """Wait while another process migrates. An open statement would hold up an index that it builds concurrently."""
+    while not connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": _LOCK_KEY}):
+        connection.rollback()
+        time.sleep(_LOOK_SECONDS)
 
 
 def run_offline(settings: Settings) -> None:

@@ -7,7 +7,7 @@ from anyio import CapacityLimiter
 from sqlalchemy.orm import Session
 
 from app.database import Database
-from app.datasets.repository import delete_unused_datasets, insert_dataset, load_rows, load_warnings, owns_dataset
+from app.datasets.repository import delete_unused_datasets, load_rows, load_warnings, owns_dataset, store_dataset
 from app.errors import (
     AlreadyFinished,
     NoClassifier,
@@ -263,4 +263,4 @@ def _store_source(session: Session, owner_id: str, source: Source, field: str) -
     if isinstance(source, KnownDataset):
         _check_dataset(session, owner_id, source.id, field)  # the dataset may have been deleted since it was read
         return source.id
-    return insert_dataset(session, owner_id, source)
+    return store_dataset(session, owner_id, source)
