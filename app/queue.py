@@ -230,7 +230,7 @@ class JobQueue:
 
     def _count_workers(self) -> int:
         keys = get_keys(queue=Queue(self._settings.queue_name, connection=self._glancing_redis, serializer=SERIALIZER))
-        return int(self._glancing_redis.exists(*keys)) if keys else 0  # type: ignore[arg-type]
+        return int(self._glancing_redis.exists(*keys)) if keys else 0
 
     def close(self) -> None:
         self._redis.close()

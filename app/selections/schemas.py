@@ -274,7 +274,8 @@ class EventOut(Outgoing):
         "`accuracy` (on the test rows) and `use` (what the verdict recommends). checkpoint-damaged, "
         "checkpoint-foreign, checkpoint-elsewhere, spec-newer: `detail`. worker-unfit: `code` (what is wrong with the "
         "worker) and `attempt`. retried: `error` (why it had failed) and `attempt`. resumed: "
-        "`from_checkpoint` (whether the run goes on where it was), `result_deleted` (whether it had a partial result) and `attempt`.",
+        "`from_checkpoint` (whether the run goes on where it was), `result_deleted` (whether it had a partial "
+        "result) and `attempt`.",
         examples=[{"from": "queued", "to": "running", "attempt": 1}],
     )
 
