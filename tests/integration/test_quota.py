@@ -4,11 +4,16 @@ import hashlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from app.database import Database
+from app.selections.quota import hold_quota
+from app.settings import Settings
+from app.web.authentication import LOCAL_OWNER
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_submission, problem_of
+from tests.integration.test_dataset_locks import wait_until_blocked
 
 
 def test_one_selection_too_many_is_refused_until_one_ends(
@@ -52,7 +57,16 @@ def test_repeated_request_gets_its_answer_and_counts_once(make_client: Callable[
     assert answers[1].headers["Idempotent-Replayed"] == "true"
 
 
-def test_submissions_at_once_do_not_exceed_the_limit(make_client: Callable[..., TestClient]) -> None:
-    with make_client(max_selections=3) as client, ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: client.post("/selections", json=make_submission()).status_code, range(8)))
-    assert sorted(answers) == [202] * 3 + [429] * 5
+def test_submission_waits_for_another_one_of_its_owner(
+    make_client: Callable[..., TestClient], database: Database, settings: Settings
+) -> None:
+    selections = Selections(make_client(max_selections=1), database)
+    selection_id = selections.cancelled()
+    revive = text("UPDATE selections SET status = 'queued', cancelled_at = NULL WHERE id = :id")
+    with ThreadPoolExecutor(1) as pool:
+        with database.session_scope() as session:
+            hold_quota(session, LOCAL_OWNER, settings.model_copy(update={"max_selections": 1}))
+            answer = pool.submit(selections.client.post, "/selections", json=make_submission())
+            wait_until_blocked(database)
+            session.execute(revive, {"id": selection_id})
+        problem_of(answer.result(), 429, "too-many-selections")
