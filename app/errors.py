@@ -12,6 +12,8 @@
     │   ├── NoClassifier                409  no-classifier
     │   ├── AlreadyFinished             409  already-finished
     │   ├── StillRunning                409  still-running
+    │   ├── NotFailed                   409  not-failed
+    │   ├── NotCancelled                409  not-cancelled
     │   └── IdempotencyInFlight         409  idempotency-in-flight
     ├── ContentTooLarge                 413  content-too-large
     ├── UnsupportedMediaType            415  unsupported-media-type
@@ -20,6 +22,8 @@
     │   ├── UnknownModelName            422  unknown-model
     │   ├── UnknownDataset              422  unknown-dataset
     │   └── IdempotencyMismatch         422  idempotency-mismatch
+    ├── TooManyRequests                 429  too-many-requests
+    │   └── TooManySelections           429  too-many-selections
     └── Unavailable                     503  unavailable
         ├── Busy                        503  busy
         └── StorageFull                 503  storage-full
@@ -121,6 +125,18 @@ class StillRunning(Conflict):
     code = "still-running"
 
 
+class NotFailed(Conflict):
+    """The selection has not failed."""
+
+    code = "not-failed"
+
+
+class NotCancelled(Conflict):
+    """The selection was not cancelled."""
+
+    code = "not-cancelled"
+
+
 class IdempotencyInFlight(Conflict):
     """Another request with this Idempotency-Key is in progress."""
 
@@ -161,6 +177,18 @@ class IdempotencyMismatch(Unprocessable):
     """This Idempotency-Key was used with a different body."""
 
     code = "idempotency-mismatch"
+
+
+class TooManyRequests(AppError):
+    """This owner sends more requests than the service allows."""
+
+    status, code = 429, "too-many-requests"
+
+
+class TooManySelections(TooManyRequests):
+    """This owner has as many selections queued or running as the service allows."""
+
+    code = "too-many-selections"
 
 
 class Unavailable(AppError):

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import re
+from datetime import datetime
 
 from ulid import ULID
 
@@ -12,6 +13,12 @@ _ID = re.compile(r"[a-z]{2,3}_[0-9a-z]{26}")
 def new_id(prefix: str) -> str:
     """Create an id: a prefix and a ULID in lower case, e.g. `sel_01jd…`."""
     return f"{prefix}_{str(ULID()).lower()}"
+
+
+def first_id(prefix: str, moment: datetime) -> str:
+    """Return the least id that can be created at `moment`. Every id that was created before is smaller."""
+    milliseconds = int(moment.timestamp() * 1000)
+    return f"{prefix}_{str(ULID.from_bytes(milliseconds.to_bytes(6, 'big') + bytes(10))).lower()}"
 
 
 def is_id(value: str) -> bool:

@@ -32,6 +32,7 @@ from app.web.documentation import install_documentation
 from app.web.error_handlers import install_error_handlers
 from app.web.loopback import LoopbackMiddleware
 from app.web.methods import MethodsMiddleware
+from app.web.rate_limits import RateLimitMiddleware
 from app.web.request_id import RequestIdMiddleware
 from lens_engine import __version__
 
@@ -48,6 +49,9 @@ order, make a language model classify best. Submit a labelled dataset, a templat
 
 **Keys.** If the service has API keys, send `Authorization: Bearer <key>`. You see only the selections of your key's
 owner. A service without API keys needs no header, and answers the machine that it runs on only.
+
+**Limits.** `RateLimit-Policy` and `RateLimit` say how often you may ask, and how often you still may. An answer 429 has
+`Retry-After`.
 
 **Errors.** Every error is a problem (RFC 9457) of media type `application/problem+json`.
 
@@ -88,6 +92,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     routes = [*selections_router.routes, *health_router.routes, *metrics_router.routes, *app.routes]
     app.add_middleware(MethodsMiddleware, routes=routes)
     app.add_middleware(BodyLimitMiddleware, settings=settings)
+    app.add_middleware(RateLimitMiddleware, settings=settings)
     app.add_middleware(AuthenticationMiddleware, settings=settings, keys=app.state.keys)
     app.add_middleware(LoopbackMiddleware, settings=settings)
     app.add_middleware(ConnectionLimitMiddleware, settings=settings)

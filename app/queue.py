@@ -24,7 +24,9 @@ from rq.job import Job, JobStatus
 from rq.registry import StartedJobRegistry
 from rq.worker_registration import get_keys
 
+from app.pause import Pause
 from app.settings import Settings
+from app.worker_count import WorkerCount
 from app.worker_device import REDIS_FIELD, WorkerDevice
 
 RUN_SELECTION = "worker.jobs.run_selection"
@@ -32,6 +34,7 @@ RUN_SELECTION = "worker.jobs.run_selection"
 
 SERIALIZER = "json"
 _FAILURE_TTL_SECONDS = 7 * 86_400
+_GLANCE_SECONDS = 0.2
 
 _log = logging.getLogger(__name__)
 
@@ -74,6 +77,21 @@ class JobQueue:
             settings.redis_url, socket_connect_timeout=1, socket_timeout=1, retry=Retry(NoBackoff(), 1)
         )
         self._queue = Queue(settings.queue_name, connection=self._redis, serializer=SERIALIZER)
+        self._glancing_redis = Redis.from_url(
+            settings.redis_url,
+            socket_connect_timeout=_GLANCE_SECONDS,
+            socket_timeout=_GLANCE_SECONDS,
+            retry=Retry(NoBackoff(), 0),
+        )
+        self._workers = WorkerCount(self._count_workers)
+        self._pause = Pause()
+
+    def ring(self, doorbell: Doorbell) -> bool:
+        """Enqueue a selection for a request. Returns False if the sweep is left to do so.
+
+        For some seconds after Redis did not answer, it is not asked, so that requests do not wait one after another.
+        """
+        return not self._pause.is_on and self.enqueue(doorbell)
 
     def enqueue(self, doorbell: Doorbell) -> bool:
         """Enqueue a selection. Returns False if it is enqueued already or Redis does not answer.
@@ -85,6 +103,7 @@ class JobQueue:
         except DuplicateJobError:
             return False
         except RedisError as error:
+            self._pause.begin()
             _log.warning(
                 "Redis does not answer; the sweep will enqueue %s (%s)",
                 doorbell.selection_id,
@@ -227,8 +246,20 @@ class JobQueue:
         devices = [device for text in found if (device := _parse_device(text)) is not None]
         return sorted(devices, key=lambda device: (device.name, device.device))
 
+    def count_workers(self) -> int | None:
+        """The number of living workers of some seconds ago; None if Redis does not answer.
+
+        A worker that was killed counts for up to two minutes. The call takes a fraction of a second at most.
+        """
+        return self._workers.get()
+
+    def _count_workers(self) -> int:
+        keys = get_keys(queue=Queue(self._settings.queue_name, connection=self._glancing_redis, serializer=SERIALIZER))
+        return int(self._glancing_redis.exists(*keys)) if keys else 0
+
     def close(self) -> None:
         self._redis.close()
+        self._glancing_redis.close()
 
     def _fetch(self, doorbell: Doorbell) -> Job:
         return Job.fetch(doorbell.job_id, connection=self._redis, serializer=SERIALIZER)

@@ -13,6 +13,7 @@ from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 
 _MODEL_NAME = re.compile(r"(?=.{1,100}$)[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
 """A plain name, or a hub id."""
+_RATE = r"^[1-9]\d{0,8}/(second|minute|hour|day)$"
 _KEY_HASH = re.compile(r"[0-9a-f]{64}")
 OWNER_FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -120,6 +121,17 @@ class Settings(BaseSettings):
         3.0, ge=0, le=60, description="Time after which a new or revoked key of the database takes effect (seconds)."
     )
 
+    rate_requests: str | None = Field(
+        "1200/minute",
+        pattern=_RATE,
+        description="Number of requests of one owner in a moving window, as `1200/minute`; null for no limit.",
+    )
+    rate_submissions: str | None = Field(
+        "60/minute",
+        pattern=_RATE,
+        description="Number of submissions, retries and resumes of one owner in a moving window; null for no limit.",
+    )
+
     # Limits of an upload.
     max_upload_bytes: int = Field(
         50 * 2**20, ge=1024, description="Maximum size of the body of POST /selections (bytes)."
@@ -132,6 +144,9 @@ class Settings(BaseSettings):
     )
     max_waiting_submissions: int = Field(
         16, ge=0, le=1000, description="Number of further submissions that are read or wait; more of them get 503."
+    )
+    max_selections: int | None = Field(
+        None, ge=1, description="Number of selections of one owner that may be queued or running; null for no maximum."
     )
     max_body_bytes: int = Field(2 * 2**20, ge=1024, description="Maximum size of any other body (bytes).")
     max_rows: int = Field(100_000, ge=1, description="Maximum number of rows of a dataset.")
@@ -166,6 +181,12 @@ class Settings(BaseSettings):
     )
     retry_after_seconds: int = Field(
         2, ge=1, description="Shortest time between two polls of a client (seconds); longer while much is left to do."
+    )
+    resume_days: float = Field(
+        7.0, ge=0, description="Time for which a cancelled selection keeps its checkpoint for a resume (days)."
+    )
+    keep_days: float | None = Field(
+        None, gt=0, description="Time after its end at which a selection is deleted (days); null for never."
     )
     idempotency_hours: int = Field(
         24, ge=24, description="Time for which answers to idempotency keys are kept (hours)."

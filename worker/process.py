@@ -11,6 +11,8 @@ import mmap
 import os
 import signal
 import sys
+from datetime import UTC, datetime
+from types import FrameType
 from typing import Any
 
 from redis import Redis
@@ -151,6 +153,18 @@ class SelectionWorker(HerokuWorker):
         except ProcessLookupError:
             return
         super().kill_horse(sig)
+
+    def _install_signal_handlers(self) -> None:
+        super()._install_signal_handlers()  # type: ignore[no-untyped-call]
+        signal.signal(signal.SIGUSR1, self.request_drain)
+
+    def request_drain(self, _signum: int, _frame: FrameType | None) -> None:
+        """Take no further selection, and end after the one under way. SIGTERM still releases that one at once."""
+        if os.getpid() != self.pid:
+            return  # a work-horse, which inherits this handler
+        _log.info("the worker drains: it takes no further selection", extra={"action": "drain"})
+        self._shutdown_requested_date = datetime.now(UTC)
+        self._shutdown()  # type: ignore[no-untyped-call]
 
     @property
     def was_asked_to_stop(self) -> bool:

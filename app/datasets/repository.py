@@ -22,6 +22,26 @@ _INSERT_EXAMPLES = text(
 )
 
 
+def store_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> str:
+    """Return the id of the owner's dataset with these rows, which is stored unless it is there already."""
+    return find_equal_dataset(session, owner_id, parsed) or insert_dataset(session, owner_id, parsed)
+
+
+def find_equal_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> str | None:
+    """Find a dataset with the same rows, format and warnings. It is locked as by `owns_dataset`.
+
+    A dataset that another transaction is about to delete is not found.
+    """
+    query = select(Dataset.id).where(
+        Dataset.owner_id == owner_id,
+        Dataset.sha256 == parsed.sha256,
+        Dataset.format == parsed.format,
+        Dataset.num_rows == len(parsed.examples),
+        Dataset.warnings == list(parsed.warnings),
+    )
+    return session.scalar(query.limit(1).with_for_update(read=True, key_share=True, skip_locked=True))
+
+
 def insert_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> str:
     """Store a dataset with its rows and return its id."""
     dataset_id = new_id("ds")

@@ -24,7 +24,12 @@ def run_checks(services: Services) -> dict[str, Check]:
     Only Postgres is needed to serve requests. Without Redis, a submission is stored and runs later.
     """
     database, migrations = _check_database(services)
-    return {"database": database, "migrations": migrations, "redis": _check_redis(services)}
+    return {
+        "database": database,
+        "migrations": migrations,
+        "redis": _check_redis(services),
+        "workers": _check_workers(services),
+    }
 
 
 def find_workers(services: Services) -> list[WorkerDevice]:
@@ -63,4 +68,10 @@ def _check_redis(services: Services) -> Check:
         services.queue.ping()
     except RedisError:
         return Check("does not answer; submissions are stored and run later")
+    return Check()
+
+
+def _check_workers(services: Services) -> Check:
+    if services.queue.count_workers() == 0:
+        return Check("0: no worker is registered; submissions wait until one is started")
     return Check()

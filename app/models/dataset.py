@@ -17,6 +17,7 @@ class Dataset(Base):
         CheckConstraint("num_rows > 0", name="not_empty"),
         CheckConstraint("format IN ('csv', 'jsonl', 'parquet', 'inline')", name="format_known"),
         Index(None, "owner_id", "id"),
+        Index(None, "owner_id", "sha256"),
     )
 
     id: Mapped[str] = mapped_column(IdText, primary_key=True)

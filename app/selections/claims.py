@@ -158,7 +158,8 @@ def finish(session: Session, claim: Claim, result: SelectionResult) -> bool:
     described = store_result(session, claim.selection_id, result)
     status = Status.CANCELLED if result.stop_reason is StopReason.CANCELLED else Status.SUCCEEDED
     session.execute(_ending(claim, status).values(described))
-    delete_checkpoint(session, claim.selection_id)
+    if status is Status.SUCCEEDED:  # a cancelled selection may be resumed
+        delete_checkpoint(session, claim.selection_id)
     return True
 
 

@@ -9,13 +9,16 @@ from app.dependencies import OwnerDep, PageDep, SelectionIdDep, ServicesDep, Ses
 from app.errors import InvalidCursor
 from app.ids import encode_cursor
 from app.models import Report, StoredClassifier
+from app.queue import Doorbell
 from app.selections import openapi, repository, service
 from app.selections.form import KeyDep, SubmissionDep
 from app.selections.polls import SelectionState, retry_after
 from app.selections.presentation import present, present_label_words, present_result
+from app.selections.ringing import ringing
 from app.selections.schemas import (
     EventOut,
     EventPage,
+    QueueOut,
     RenderBody,
     Rendered,
     RenderedEnsemble,
@@ -25,6 +28,7 @@ from app.selections.schemas import (
     SelectionPage,
     SupportExamplesOut,
 )
+from app.selections.service import Services
 from app.selections.states import Status
 from app.web.authentication import API_KEY
 from app.web.etag import KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
@@ -39,7 +43,7 @@ router = APIRouter(prefix="/selections", tags=["selections"], dependencies=[API_
 _NO_RESULT = "The selection has no result yet, or it ended without one."
 _NO_CLASSIFIER = f"{_NO_RESULT} Or the result has no classifier; `detail` says how to get one."
 _REVALIDATED = {"Cache-Control": "private, no-cache"}
-"""A browser may keep the answer, and asks each time whether it still holds: a selection may be deleted."""
+"""A browser may keep the answer, and asks each time whether it still holds: a selection may be deleted or resumed."""
 
 
 @router.post(
@@ -66,7 +70,9 @@ def submit_selection(submission: SubmissionDep, services: ServicesDep, owner: Ow
     }
     if accepted.is_replayed:
         headers["Idempotent-Replayed"] = "true"
-    return JSONResponse(accepted.answer, status.HTTP_202_ACCEPTED, headers)
+    return JSONResponse(
+        accepted.answer, status.HTTP_202_ACCEPTED, headers, background=ringing(services, accepted.doorbell)
+    )
 
 
 @router.get(
@@ -108,14 +114,15 @@ def get_selection(
     with services.database.session_scope() as session:
         if if_none_match is not None:
             state = service.get_state(session, owner, selection_id)
-            etag = _etag_of(state)
+            etag = _etag_of(state, service.find_place(services, session, state))
             if is_known(if_none_match, etag):
                 waiting = retry_after(services.settings, state.status, state.progress)
                 return answer_unchanged(etag, {**_REVALIDATED, **waiting})
         selection = service.get(session, owner, selection_id)
-    waiting = retry_after(services.settings, selection.status, selection.progress)
-    etag = _etag_of(SelectionState.of(selection))
-    return answer_with_etag(etag, present(selection), {**_REVALIDATED, **waiting})
+        state = SelectionState.of(selection)
+        place = service.find_place(services, session, state)
+    waiting = retry_after(services.settings, state.status, state.progress)
+    return answer_with_etag(_etag_of(state, place), present(selection, place), {**_REVALIDATED, **waiting})
 
 
 @router.get(
@@ -134,7 +141,7 @@ def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerD
 @router.get(
     "/{selection_id}/support-examples",
     response_model=SupportExamplesOut,
-    response_description="The result of the selection. It never changes.",
+    response_description="The result of the selection. Only that of a cancelled selection may change, by a resume.",
     responses={
         200: openapi.sends("ETag"),
         **openapi.not_modified(),
@@ -145,9 +152,10 @@ def get_support_examples(
     selection_id: SelectionIdDep, owner: OwnerDep, services: ServicesDep, if_none_match: KnownEtag = None
 ) -> Response:
     """Return the support examples in order, and how good they are."""
-    etag = make_etag("support-examples", selection_id)
     with services.database.session_scope() as session:
-        if is_known(if_none_match, etag) and repository.has_stored(session, owner, selection_id, Report):
+        attempt = repository.find_attempt_with(session, owner, selection_id, Report)
+        etag = make_etag("support-examples", selection_id, str(attempt))
+        if attempt is not None and is_known(if_none_match, etag):
             return answer_unchanged(etag, _REVALIDATED)
         report = service.get_report(services, session, owner, selection_id)
     return answer_with_etag(etag, present_result(report), _REVALIDATED)
@@ -156,7 +164,7 @@ def get_support_examples(
 @router.get(
     "/{selection_id}/classifier",
     response_model=Classifier,
-    response_description="The classifier of the selection. It never changes.",
+    response_description="The classifier of the selection. It changes only as the result does.",
     responses={
         200: {**openapi.CLASSIFIER, **openapi.sends("ETag")},
         **openapi.not_modified(),
@@ -171,9 +179,10 @@ def get_classifier(
     It is the recommended rival's, or else the one that Lens made. Saved as `classifier.json`, the body is a file that
     `Classifier.load` of the library reads.
     """
-    etag = make_etag("classifier", selection_id)
     with services.database.session_scope() as session:
-        if is_known(if_none_match, etag) and repository.has_stored(session, owner, selection_id, StoredClassifier):
+        attempt = repository.find_attempt_with(session, owner, selection_id, StoredClassifier)
+        etag = make_etag("classifier", selection_id, str(attempt))
+        if attempt is not None and is_known(if_none_match, etag):
             return answer_unchanged(etag, _REVALIDATED)
         classifier = service.get_classifier(services, session, owner, selection_id)
     return answer_with_etag(etag, classifier, _REVALIDATED)
@@ -225,6 +234,43 @@ def cancel_selection(
     return selection
 
 
+@router.post(
+    "/{selection_id}/retry",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=SelectionOut,
+    response_description="The selection, queued again.",
+    responses=openapi.refusals(400, 401, 404, 503, conflict="The selection has not failed."),
+)
+def retry_selection(selection_id: SelectionIdDep, services: ServicesDep, owner: OwnerDep) -> Response:
+    """Queue a failed selection again, for example when the operator has mended the workers.
+
+    It keeps its id, begins from the start, and is charged with no crash. Its events keep the error.
+    """
+    selection = service.retry(services, owner, selection_id)
+    return _answer_queued(services, selection)
+
+
+@router.post(
+    "/{selection_id}/resume",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=SelectionOut,
+    response_description="The selection, queued again.",
+    responses={
+        200: {"model": SelectionOut, "description": "The selection was already queued or running."},
+        **openapi.refusals(
+            400, 401, 404, 503, conflict="The selection has succeeded or failed, or is still cancelling."
+        ),
+    },
+)
+def resume_selection(selection_id: SelectionIdDep, services: ServicesDep, owner: OwnerDep) -> Response:
+    """Queue a cancelled selection again. It goes on from its checkpoint, or from the start if none is kept.
+
+    Its partial result is deleted at once.
+    """
+    selection, has_changed = service.resume(services, owner, selection_id)
+    return _answer_queued(services, selection) if has_changed else JSONResponse(selection.model_dump(mode="json"))
+
+
 @router.delete(
     "/{selection_id}",
     status_code=status.HTTP_204_NO_CONTENT,
@@ -237,8 +283,17 @@ def delete_selection(selection_id: SelectionIdDep, session: SessionDep, owner: O
     service.delete(session, owner, selection_id)
 
 
-def _etag_of(state: SelectionState) -> str:
-    return make_etag("selection", state.version)
+def _etag_of(state: SelectionState, place: QueueOut | None) -> str:
+    return make_etag("selection", state.version, repr(place))
+
+
+def _answer_queued(services: Services, selection: SelectionOut) -> Response:
+    return JSONResponse(
+        selection.model_dump(mode="json"),
+        status.HTTP_202_ACCEPTED,
+        {"Retry-After": str(services.settings.retry_after_seconds)},
+        background=ringing(services, Doorbell(selection.id, selection.attempt + 1)),
+    )
 
 
 def _render_all(

@@ -86,7 +86,7 @@ _HEADERS: dict[str, dict[str, Any]] = {
     },
     "WWW-Authenticate": {"description": "Always `Bearer`.", "schema": {"type": "string"}},
 }
-_HEADERS_OF_REFUSALS = {401: ("WWW-Authenticate",), 503: ("Retry-After",)}
+_HEADERS_OF_REFUSALS = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
 
 
 def sends(*names: str) -> dict[str, Any]:
@@ -128,7 +128,9 @@ def refusals(
     The entry `default` also keeps FastAPI from declaring its own 422, which the error handlers replace.
     """
     content = {"application/problem+json": {"schema": _inlined(Problem)}}
-    descriptions = {status: _DESCRIPTIONS[status] for status in statuses}
+    # A route that needs a key may also be asked too often.
+    expected = {*statuses, 429} if 401 in statuses else statuses
+    descriptions = {status: _DESCRIPTIONS[status] for status in expected}
     if conflict is not None:
         descriptions[409] = conflict
     entries: dict[int | str, str] = {**dict(sorted(descriptions.items())), "default": "Any other error."}
@@ -164,6 +166,8 @@ _DESCRIPTIONS = {
     413: "The request body is too large.",
     415: "The media type of the request body is not supported.",
     422: "The request is well-formed but invalid; `errors` names each place.",
+    429: "You send too many requests, or have too many selections queued or running; repeat the request after "
+    "`Retry-After`.",
     503: "The service is temporarily unavailable; repeat the request after `Retry-After`.",
 }
 

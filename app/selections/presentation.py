@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from app.models import Report, Selection
-from app.selections.schemas import ProgressOut, SelectionOut, SpecOut, SupportExamplesOut
+from app.selections.schemas import ProgressOut, QueueOut, SelectionOut, SpecOut, SupportExamplesOut
 from app.selections.spec import read_task
 from app.selections.states import TERMINAL, Status
 from lens_engine.classifier.artefact import LabelWord, TaskRecord
@@ -24,11 +24,11 @@ _DONE = {"step": "steps", "pairs_total": "pairs_done", "tokens_total": "tokens_d
 """What each figure of the progress is after a success."""
 
 
-def present(selection: Selection) -> SelectionOut:
-    """Build the API's view of a selection."""
+def present(selection: Selection, queue: QueueOut | None = None) -> SelectionOut:
+    """Build the API's view of a selection. `queue`: its place, if it was asked for."""
     values = {name: getattr(selection, name) for name in _COPIED}
     return SelectionOut.model_validate(
-        {**values, "spec": present_spec(selection.spec), "progress": present_progress(selection)}
+        {**values, "spec": present_spec(selection.spec), "progress": present_progress(selection), "queue": queue}
     )
 
 

@@ -91,11 +91,15 @@ def find_state(session: Session, owner_id: str, selection_id: str) -> SelectionS
     return None if row is None else SelectionState(*row)
 
 
-def has_stored(session: Session, owner_id: str, selection_id: str, part: type[Report] | type[StoredClassifier]) -> bool:
-    """Whether a selection of this owner has the part, which is not read."""
-    statement = select(Selection.id).join(part, part.selection_id == Selection.id)
-    statement = statement.where(Selection.id == selection_id, Selection.owner_id == owner_id)
-    return session.scalar(statement) is not None
+def find_attempt_with(
+    session: Session, owner_id: str, selection_id: str, part: type[Report] | type[StoredClassifier]
+) -> int | None:
+    """Return the attempt that stored the part of a selection of this owner, without reading the part.
+
+    A selection that was resumed has no part until another attempt stores one. None without a part.
+    """
+    statement = select(Selection.attempt).join(part, part.selection_id == Selection.id)
+    return session.scalar(statement.where(Selection.id == selection_id, Selection.owner_id == owner_id))
 
 
 def list_selections(session: Session, owner_id: str, query: PageQuery) -> Sequence[Selection]:

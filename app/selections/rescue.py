@@ -78,6 +78,6 @@ def describe_fault(selection: Selection, settings: Settings, code: str) -> dict[
     """The problem of a selection whose last attempt met an unfit worker. `code` says what was wrong with the worker."""
     detail = (
         f"{selection.crashes} attempts ended without a result; the last one ended because its worker is unfit "
-        f"({code}), not because of this selection; submit it again when the operator has mended the workers"
+        f"({code}), not because of this selection; retry it when the operator has mended the workers"
     )
     return problem("worker-unfit", detail, settings=settings, instance=f"/selections/{selection.id}")

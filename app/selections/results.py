@@ -39,7 +39,8 @@ def store_result(session: Session, selection_id: str, result: SelectionResult) -
 def end_cancelled(session: Session, selection_id: str) -> None:
     """End a selection as cancelled, with the best so far of its checkpoint as its result.
 
-    The row of the selection must be locked, and its status must not be a final one.
+    The checkpoint stays, because the selection may be resumed. The row of the selection must be locked, and its status
+    must not be a final one.
     """
     best = _read_best(session, selection_id)
     described: dict[str, Any] = {"stop_reason": StopReason.CANCELLED.value, "partial": False}
@@ -50,7 +51,6 @@ def end_cancelled(session: Session, selection_id: str) -> None:
         ending.values(status=Status.CANCELLED, lease_until=None, cancelled_at=func.now(), **described),
         execution_options={"synchronize_session": False},
     )
-    delete_checkpoint(session, selection_id)
 
 
 def delete_checkpoint(session: Session, selection_id: str) -> None:

@@ -192,6 +192,21 @@ class SpecOut(Outgoing):
     )
 
 
+class QueueOut(Outgoing):
+    """The place of a queued selection, and who works on the queue."""
+
+    position: int | None = Field(
+        description="Place among the queued selections that may start; 1 is the next. 1001 stands for every later "
+        "place. Null while the selection waits after a crash or a fault of a worker.",
+        examples=[3],
+    )
+    workers: int | None = Field(
+        description="Number of living workers, some seconds old. With 0, nothing starts until the operator starts a "
+        "worker. A worker that was killed counts for up to two minutes. Null if it is not known.",
+        examples=[2],
+    )
+
+
 class SelectionOut(Outgoing):
     """A selection: its spec, its state, and the time of each state that it reached."""
 
@@ -208,6 +223,9 @@ class SelectionOut(Outgoing):
         examples=[["dataset: 2 blank rows were skipped and are not counted in row numbers"]],
     )
     progress: AsStored[ProgressOut | None] = Field(description="Progress of the run; null before the first report.")
+    queue: QueueOut | None = Field(
+        None, description="Place in the queue. Only GET of one selection has it, while `status` is `queued`."
+    )
     attempt: int = Field(description="Number of times a worker started or resumed the selection.")
     partial: bool | None = Field(description="True if the run was stopped and the result is the best found until then.")
     stop_reason: StopReason | None = Field(
@@ -223,9 +241,11 @@ class SelectionOut(Outgoing):
     queued_at: datetime = Field(description="Time at which the selection last began to wait for a worker.")
     started_at: datetime | None = Field(description="Time at which a worker first took the selection.")
     cancel_requested_at: datetime | None = Field(description="Time of the request to cancel.")
-    cancelled_at: datetime | None = Field(description="Time at which the selection was cancelled.")
+    cancelled_at: datetime | None = Field(
+        description="Time at which the selection was cancelled; null again after a resume."
+    )
     succeeded_at: datetime | None = Field(description="Time at which the selection succeeded.")
-    failed_at: datetime | None = Field(description="Time at which the selection failed.")
+    failed_at: datetime | None = Field(description="Time at which the selection failed; null again after a retry.")
 
 
 class SelectionPage(Outgoing):
@@ -246,14 +266,18 @@ class EventOut(Outgoing):
         "checkpoint-elsewhere: a worker with another device left the selection to a worker that can resume it. "
         "spec-newer: a worker of an older release left the selection to a worker that knows its options. "
         "checkpoint-unwritten: a checkpoint could not be stored, and the run continues. "
-        "worker-unfit: an attempt ended by a fault of its worker. stalled: an attempt made no progress and was ended.",
+        "worker-unfit: an attempt ended by a fault of its worker. stalled: an attempt made no progress and was ended. "
+        "retried: the owner had the failed selection queued again. resumed: the owner had the cancelled selection "
+        "queued again.",
         examples=["status"],
     )
     data: dict[str, Any] = Field(
         description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head`, "
         "`accuracy` (on the test rows) and `use` (what the verdict recommends). checkpoint-damaged, "
         "checkpoint-foreign, checkpoint-elsewhere, checkpoint-unwritten, spec-newer: `detail`. worker-unfit: `code` "
-        "(what is wrong with the worker) and `attempt`. stalled: `seconds` (without progress) and `attempt`.",
+        "(what is wrong with the worker) and `attempt`. stalled: `seconds` (without progress) and `attempt`. "
+        "retried: `error` (why it had failed) and `attempt`. resumed: `from_checkpoint` (whether the run goes on where "
+        "it was), `result_deleted` (whether it had a partial result) and `attempt`.",
         examples=[{"from": "queued", "to": "running", "attempt": 1}],
     )
 

@@ -1,19 +1,33 @@
 """Decisions about selections. SQL is in the repositories, HTTP in the endpoints."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from anyio import CapacityLimiter
 from sqlalchemy.orm import Session
 
 from app.database import Database
-from app.datasets.repository import delete_unused_datasets, insert_dataset, load_rows, load_warnings, owns_dataset
-from app.errors import AlreadyFinished, NoClassifier, NoResult, NotFinished, NotFound, StillRunning, UnknownDataset
+from app.datasets.repository import delete_unused_datasets, load_rows, load_warnings, owns_dataset, store_dataset
+from app.errors import (
+    AlreadyFinished,
+    NoClassifier,
+    NoResult,
+    NotCancelled,
+    NotFailed,
+    NotFinished,
+    NotFound,
+    StillRunning,
+    UnknownDataset,
+)
 from app.models import Report, Selection
 from app.queue import Doorbell, JobQueue
 from app.selections import idempotency, repository
 from app.selections.polls import SelectionState, retry_after
 from app.selections.presentation import present
-from app.selections.schemas import PromptText, RenderedPrompt, SelectionOut, TokenCounts
+from app.selections.queue_place import find_position
+from app.selections.quota import check_quota, hold_quota
+from app.selections.revival import resume_cancelled, retry_failed
+from app.selections.schemas import PromptText, QueueOut, RenderedPrompt, SelectionOut, TokenCounts
 from app.selections.spec import read_task
 from app.selections.states import TERMINAL, Status
 from app.selections.submissions import KnownDataset, RawSubmission, Source, ValidSubmission
@@ -29,6 +43,7 @@ class Services:
     settings: Settings
     database: Database
     queue: JobQueue
+    ringers: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(2))  #: threads that ring after answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +53,32 @@ class Accepted:
     answer: dict[str, Any]
     is_replayed: bool = False
 
+    @property
+    def doorbell(self) -> Doorbell | None:
+        """What to ring when the answer was sent."""
+        return None if self.is_replayed else Doorbell(self.answer["id"], 1)
+
 
 def submit(services: Services, owner_id: str, submission: RawSubmission, key: str | None) -> Accepted:
-    """Validate a submission, store it with its datasets and its key in one transaction, then enqueue it."""
+    """Validate a submission, and store it with its datasets and its key in one transaction.
+
+    The caller rings for it. If the caller dies before that, the sweep does.
+    """
     request = None if key is None else idempotency.RequestKey(owner_id, key, submission.digest())
     if request is not None and (answer := _find_answer(services, request)) is not None:
         return Accepted(answer, is_replayed=True)
+    if services.settings.max_selections is not None:
+        with services.database.session_scope() as session:
+            check_quota(session, owner_id, services.settings)
     valid = submission.validate(services.settings, lambda id_, field: _find_dataset(services, owner_id, id_, field))
     with services.database.session_scope() as session:
         if request is not None:
             idempotency.hold_key(session, request)
             if (answer := idempotency.find_answer(session, request)) is not None:
                 return Accepted(answer, is_replayed=True)
-        answer = present(_store(session, owner_id, valid)).model_dump(mode="json")
+        answer = present(_store(services, session, owner_id, valid)).model_dump(mode="json")
         if request is not None:
             idempotency.keep_answer(session, request, answer)
-    services.queue.enqueue(Doorbell(answer["id"], 1))
     return Accepted(answer)
 
 
@@ -79,6 +104,13 @@ def get_state(session: Session, owner_id: str, selection_id: str) -> SelectionSt
     if state is None:
         raise NotFound("there is no selection with this id")
     return state
+
+
+def find_place(services: Services, session: Session, state: SelectionState) -> QueueOut | None:
+    """Return the place of a selection in the queue; None if it is not queued."""
+    if state.status != Status.QUEUED:
+        return None
+    return QueueOut(position=find_position(session, state), workers=services.queue.count_workers())
 
 
 def get_report(services: Services, session: Session, owner_id: str, selection_id: str) -> Report:
@@ -153,6 +185,41 @@ def cancel(services: Services, owner_id: str, selection_id: str) -> tuple[Select
     return shown, has_changed
 
 
+def retry(services: Services, owner_id: str, selection_id: str) -> SelectionOut:
+    """Queue a failed selection again. The caller rings for it.
+
+    Raises:
+        NotFailed: the selection has not failed.
+        TooManySelections: the owner has too many selections under way.
+    """
+    with services.database.session_scope() as session:
+        hold_quota(session, owner_id, services.settings)
+        revived = retry_failed(session, owner_id, selection_id)
+        if revived is None:
+            raise NotFound("there is no selection with this id")
+        if not revived.has_changed:
+            raise NotFailed(f"the selection is {revived.selection.status}; only a failed selection can be retried")
+        return present(revived.selection)
+
+
+def resume(services: Services, owner_id: str, selection_id: str) -> tuple[SelectionOut, bool]:
+    """Queue a cancelled selection again. The flag is True if this call did so; the caller then rings for it.
+
+    Raises:
+        NotCancelled: the selection is neither cancelled nor under way.
+        TooManySelections: the owner has too many selections under way.
+    """
+    with services.database.session_scope() as session:
+        hold_quota(session, owner_id, services.settings)
+        revived = resume_cancelled(session, owner_id, selection_id)
+        if revived is None:
+            raise NotFound("there is no selection with this id")
+        shown = present(revived.selection)
+    if not revived.has_changed and shown.status not in {Status.QUEUED, Status.RUNNING}:
+        raise NotCancelled(f"the selection is {shown.status}; only a cancelled selection can be resumed")
+    return shown, revived.has_changed
+
+
 def delete(session: Session, owner_id: str, selection_id: str) -> None:
     """Delete an ended selection and those of its datasets that no other selection uses.
 
@@ -183,7 +250,7 @@ def _check_dataset(session: Session, owner_id: str, dataset_id: str, field: str)
         raise UnknownDataset(detail, errors=[{"detail": detail, "pointer": f"/{field}"}])
 
 
-def _store(session: Session, owner_id: str, valid: ValidSubmission) -> Selection:
+def _store(services: Services, session: Session, owner_id: str, valid: ValidSubmission) -> Selection:
     dataset_id = _store_source(session, owner_id, valid.dataset, "dataset_id")
     test_id = None if valid.test is None else _store_source(session, owner_id, valid.test, "test_dataset_id")
     warnings = tuple(
@@ -192,6 +259,7 @@ def _store(session: Session, owner_id: str, valid: ValidSubmission) -> Selection
         if id_ is not None
         for warning in load_warnings(session, id_)
     )
+    hold_quota(session, owner_id, services.settings)  # after the rows, because other submissions of the owner now wait
     return repository.insert_selection(
         session,
         repository.NewSelection(owner_id, valid.name, valid.spec, dataset_id, test_id, (*warnings, *valid.warnings)),
@@ -202,4 +270,4 @@ def _store_source(session: Session, owner_id: str, source: Source, field: str) -
     if isinstance(source, KnownDataset):
         _check_dataset(session, owner_id, source.id, field)  # the dataset may have been deleted since it was read
         return source.id
-    return insert_dataset(session, owner_id, source)
+    return store_dataset(session, owner_id, source)

@@ -32,11 +32,17 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
     Status.FAILED: frozenset(),
 }
 
+REVIVALS: dict[Status, Status] = {Status.FAILED: Status.QUEUED, Status.CANCELLED: Status.QUEUED}
+"""The only ways out of a terminal status: the owner retries a failed selection, or resumes a cancelled one.
+
+Nothing else revives a selection, so these are no transitions.
+"""
+
 TERMINAL = frozenset(status for status, successors in TRANSITIONS.items() if not successors)
 LEASED = frozenset({Status.RUNNING, Status.CANCELLING})
 """Statuses in which a worker holds the selection."""
 
 
 def can_move(current: Status, target: Status) -> bool:
-    """Whether the transition is allowed."""
+    """Whether the transition is allowed without a request of the owner to revive the selection."""
     return target in TRANSITIONS[current]

@@ -26,6 +26,7 @@ from app.database import Database, is_away
 from app.models import IdempotencyKey, Selection
 from app.queue import Doorbell, JobQueue
 from app.selections.rescue import describe_crash, rescue
+from app.selections.retention import forget_old
 from app.selections.states import LEASED, TERMINAL, Status
 from app.settings import Settings
 
@@ -107,6 +108,7 @@ def _sweep(database: Database, queue: JobQueue, settings: Settings, outages: Out
     )
     with database.session_scope() as session:
         _forget_old_keys(session, settings)
+    forget_old(database, settings)
     if report != SweepReport():
         _log.info("sweep: %s", report, extra={"action": "sweep"})
     return report

@@ -19,6 +19,7 @@ from app.logs import context
 from app.settings import Settings
 from app.web.documentation import ASSETS, PUBLIC_PATHS
 from app.web.error_handlers import problem_response
+from app.web.paths import served_path
 
 LOCAL_OWNER = "local"
 API_KEY = Depends(
@@ -82,9 +83,7 @@ class AuthenticationMiddleware:
 
 
 def _is_public(scope: Scope) -> bool:
-    path, root = scope["path"], scope.get("root_path", "").rstrip("/")
-    if root and path.startswith(f"{root}/"):  # the path under which a proxy serves the application
-        path = path.removeprefix(root)
+    path = served_path(scope)
     return path in _PUBLIC_PATHS or path.startswith(ASSETS)
 
 

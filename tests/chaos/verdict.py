@@ -70,13 +70,13 @@ def check_keys(connection: Connection, history: History) -> None:
 
 
 def check_results(connection: Connection, history: History) -> None:
-    """I3: what succeeded has one result, and nothing that has ended keeps a checkpoint."""
+    """I3: what succeeded has one result; only what may go on keeps a checkpoint."""
     for id_, status, has_report, examples, has_checkpoint in connection.execute(_RESULTS):
         if status == Status.SUCCEEDED and not has_report:
             history.violate("I3", "succeeded without a result", id_)
         if has_report != (examples > 0) or (has_report and status not in {Status.SUCCEEDED, Status.CANCELLED}):
             history.violate("I3", f"{status} with report {has_report} and {examples} support examples", id_)
-        if has_checkpoint and status in TERMINAL:
+        if has_checkpoint and status in {Status.SUCCEEDED, Status.FAILED}:
             history.violate("I3", f"{status} and keeps a checkpoint", id_)
     for (id_,) in connection.execute(_UNUSED_DATASETS):
         history.violate("I8", "a dataset of no selection", id_)

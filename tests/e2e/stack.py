@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from app.database import Database
 from app.selections.repository import load_submission
-from app.selections.states import TERMINAL, Status, can_move
+from app.selections.states import REVIVALS, TERMINAL, Status, can_move
 from app.settings import Settings
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import SINGLE_PROMPT, overlay_options
@@ -166,11 +166,12 @@ class Stack:
             events = session.execute(text(_MOVES)).all()
         for id_, status, has_report, support_examples, checkpoints in rows:
             assert status in TERMINAL, f"{id_} is {status}"
-            assert checkpoints == 0, f"{id_} has ended and keeps a checkpoint"
+            assert checkpoints == 0 or status == Status.CANCELLED, f"{id_} has ended and keeps a checkpoint"
             assert has_report == (support_examples > 0), id_
             assert has_report or status != Status.SUCCEEDED, id_
         for id_, before, after in events:
-            assert can_move(Status(before), Status(after)), f"{id_} went from {before} to {after}"
+            moved = (Status(before), Status(after))
+            assert can_move(*moved) or moved in REVIVALS.items(), f"{id_} went from {before} to {after}"
 
 
 _ENDINGS = """

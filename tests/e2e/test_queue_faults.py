@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -62,6 +63,18 @@ def test_a_hung_redis_does_not_hold_up_a_submission(lens: Stack, servers: Embedd
     assert waited < 5
     assert selection["status"] == Status.SUCCEEDED
     lens.check_invariants()
+
+
+def test_a_hung_redis_does_not_hold_up_submissions_at_once(lens: Stack, servers: EmbeddedServers) -> None:
+    def submit(_: int) -> tuple[str, float]:
+        started = time.monotonic()
+        return lens.submit(), time.monotonic() - started
+
+    with _stopped_redis(servers), ThreadPoolExecutor(20) as pool:
+        submitted = list(pool.map(submit, range(20)))
+    assert max(waited for _, waited in submitted) < 3
+    jobs = Queue(lens.settings.queue_name, connection=lens.redis, serializer=SERIALIZER)
+    until(lambda: set(jobs.job_ids) == {f"{selection_id}-1" for selection_id, _ in submitted}, "the sweep enqueues all")
 
 
 def test_a_stranger_s_job_is_not_run(lens: Stack, tmp_path: Path) -> None:

@@ -166,3 +166,56 @@ def _status(port: int, path: str) -> int | None:
         return httpx.get(f"http://127.0.0.1:{port}{path}", timeout=5).status_code
     except httpx.TransportError:
         return None
+
+
+def test_drained_worker_ends_its_selection_and_takes_no_other(lens: Stack) -> None:
+    lens.hold_from(IN_THE_SEARCH)
+    worker = lens.start_worker()
+    first, second = lens.submit(), lens.submit()
+    lens.wait_for_checkpoint(first)
+
+    worker.send(signal.SIGUSR1)
+    until(lambda: "the worker drains" in worker.log(), "the worker has heard")
+    worker.wait_for_horse().send_signal(signal.SIGUSR1)  # as systemd does to the whole group
+    lens.let_go()
+    selection = lens.wait_until_done(first)
+
+    assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 1)
+    assert worker.wait(20) == 0
+    assert lens.get(second)["status"] == Status.QUEUED
+
+
+def test_idle_worker_drains_at_once(lens: Stack) -> None:
+    worker = lens.start_worker()
+    until(lambda: "Listening on" in worker.log(), "the worker waits for jobs")
+    worker.send(signal.SIGUSR1)
+    assert worker.wait(20) == 0
+
+
+def test_drain_can_be_cut_short(lens: Stack) -> None:
+    lens.hold_from(IN_THE_SEARCH)
+    worker = lens.start_worker()
+    selection_id = lens.submit()
+    lens.wait_for_checkpoint(selection_id)
+
+    worker.send(signal.SIGUSR1)
+    until(lambda: "the worker drains" in worker.log(), "the worker has heard")
+    assert worker.terminate(20) == 0
+    assert lens.get(selection_id)["status"] == Status.QUEUED
+
+
+def test_cancelled_selection_resumes_to_the_digest_of_an_undisturbed_run(lens: Stack) -> None:
+    lens.hold_from(IN_THE_SEARCH)
+    lens.start_worker()
+    selection_id = lens.submit()
+    lens.wait_for_checkpoint(selection_id)
+    lens.cancel(selection_id)
+    lens.let_go()
+    lens.wait_for(selection_id, Status.CANCELLED)
+
+    assert lens.client.post(f"/selections/{selection_id}/resume").status_code == 202
+    selection = lens.wait_until_done(selection_id)
+
+    assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 2)
+    assert selection["digest"] == lens.undisturbed_digest(selection_id)
+    lens.check_invariants()

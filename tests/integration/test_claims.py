@@ -161,7 +161,15 @@ def test_next_attempt_finds_the_checkpoint_of_the_last(selections: Selections, d
         assert claims.load_checkpoint(session, successor) == CHECKPOINT.to_bytes()
 
 
-@pytest.mark.parametrize("ending", ["finish", "finish cancelled", "fail", "drop"])
+def test_cancelled_selection_keeps_its_checkpoint_for_a_resume(selections: Selections, database: Database) -> None:
+    claim = selections.running()
+    with database.session_scope() as session:
+        claims.save_checkpoint(session, claim, CHECKPOINT)
+        assert claims.finish_cancelled(session, claim)
+        assert claims.load_checkpoint(session, claim) is not None
+
+
+@pytest.mark.parametrize("ending", ["finish", "fail", "drop"])
 def test_ending_forgets_the_checkpoint(selections: Selections, database: Database, ending: str) -> None:
     claim = selections.running()
     with database.session_scope() as session:
@@ -210,7 +218,7 @@ def test_release_of_one_that_was_cancelled_cancels_it(selections: Selections, da
     with database.session_scope() as session:
         claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT))
         assert claims.release(session, claim)
-        assert claims.load_checkpoint(session, claim) is None
+        assert claims.load_checkpoint(session, claim) is not None  # for a resume
     stored = read(database, claim)
     assert (stored.status, stored.stop_reason) == ("cancelled", "cancelled")
     assert stored.cancelled_at is not None

@@ -13,6 +13,7 @@ from app.database import Database
 from app.datasets.repository import delete_unused_datasets, owns_dataset
 from app.web.authentication import LOCAL_OWNER
 from tests.integration.conftest import Selections
+from tests.integration.samples import make_rows, make_submission
 
 _BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
@@ -61,7 +62,8 @@ def count(database: Database, statement: str) -> Any:
 def test_dataset_that_a_submission_is_about_to_use_is_kept(
     selections: Selections, database: Database, dataset_id: str
 ) -> None:
-    other_id = selections.cancelled()
+    other = {**make_submission(), "examples": make_rows()[:-1]}
+    other_id = selections.client.post("/selections", json=other).json()["id"]
     with database.session_scope() as session:
         assert owns_dataset(session, LOCAL_OWNER, dataset_id)
         with deletion(database, dataset_id) as errors:

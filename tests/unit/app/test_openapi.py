@@ -13,6 +13,7 @@ import pytest
 from app.main import create_app
 from app.selections.claims import WORKER_UNFIT
 from app.selections.openapi import EXAMPLE_CLASSIFIER
+from app.selections.revival import RESUMED, RETRIED
 from app.selections.spec import SpecOfNewerRelease
 from app.settings import Settings
 from lens_engine.classifier.artefact import Classifier
@@ -59,6 +60,7 @@ def test_service_is_described_with_its_license(document: dict[str, Any]) -> None
 def test_operations_have_short_names(document: dict[str, Any]) -> None:
     assert {operation["operationId"] for _, operation in operations(document)} == {
         *("submit_selection", "list_selections", "get_selection", "delete_selection", "cancel_selection"),
+        *("retry_selection", "resume_selection"),
         *("list_events", "get_support_examples", "get_classifier", "render_prompt"),
         *("is_alive", "is_ready", "list_models"),
     }
@@ -128,6 +130,8 @@ def test_every_answer_is_described(document: dict[str, Any]) -> None:
         ("post", "", "Another request with this Idempotency-Key"),
         ("delete", "/{selection_id}", "has not ended"),
         ("post", "/{selection_id}/cancel", "has succeeded or failed"),
+        ("post", "/{selection_id}/retry", "has not failed"),
+        ("post", "/{selection_id}/resume", "has succeeded or failed, or is still cancelling"),
         ("get", "/{selection_id}/support-examples", "has no result yet, or it ended without one"),
         ("get", "/{selection_id}/classifier", "the result has no classifier"),
         ("post", "/{selection_id}/render", "the result has no classifier"),
@@ -178,7 +182,16 @@ def test_kinds_of_prompts_are_declared_with_their_default(document: dict[str, An
 def test_kinds_of_events_are_all_described(document: dict[str, Any]) -> None:
     properties = document["components"]["schemas"]["EventOut"]["properties"]
     of_checkpoints = (CheckpointDamaged.code, CheckpointForeign.code, CheckpointElsewhere.code)
-    for kind in ("status", "phase", "classifier", *of_checkpoints, SpecOfNewerRelease.code, WORKER_UNFIT):
+    for kind in (
+        "status",
+        "phase",
+        "classifier",
+        *of_checkpoints,
+        SpecOfNewerRelease.code,
+        WORKER_UNFIT,
+        RETRIED,
+        RESUMED,
+    ):
         assert kind in properties["type"]["description"]
 
 
@@ -204,6 +217,6 @@ def test_routes_with_a_key_name_its_scheme(document: dict[str, Any]) -> None:
 
 def test_refusals_name_the_headers_that_they_send(document: dict[str, Any]) -> None:
     for name, operation in operations(document):
-        for status, header in (("401", "WWW-Authenticate"), ("503", "Retry-After")):
+        for status, header in (("401", "WWW-Authenticate"), ("429", "Retry-After"), ("503", "Retry-After")):
             if status in operation["responses"]:
                 assert list(operation["responses"][status]["headers"]) == [header], (name, status)

@@ -2,12 +2,16 @@
 
 import pytest
 
-from app.selections.states import TERMINAL, TRANSITIONS, Status, can_move
+from app.selections.states import REVIVALS, TERMINAL, TRANSITIONS, Status, can_move
 
 
 @pytest.mark.parametrize("status", TERMINAL)
 def test_terminal_status_has_no_transition(status: Status) -> None:
     assert not any(can_move(status, target) for target in Status)
+
+
+def test_owner_revives_what_failed_or_was_cancelled_and_nothing_else() -> None:
+    assert REVIVALS == {Status.FAILED: Status.QUEUED, Status.CANCELLED: Status.QUEUED}
 
 
 def test_three_statuses_are_terminal() -> None:

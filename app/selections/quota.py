@@ -1,0 +1,42 @@
+"""How many selections of one owner may be queued or running at once."""
+
+from sqlalchemy import func, literal, select
+from sqlalchemy.orm import Session
+
+from app.errors import TooManySelections
+from app.models import Selection
+from app.selections.states import LEASED, Status
+from app.settings import Settings
+
+_RETRY_AFTER_SECONDS = 30
+_UNDER_WAY = [status.value for status in (Status.QUEUED, *LEASED)]
+
+
+def check_quota(session: Session, owner_id: str, settings: Settings) -> None:
+    """Refuse one more selection than the owner may have under way. Cheap, and two requests at once may both pass.
+
+    Raises:
+        TooManySelections: the owner has as many as the settings allow.
+    """
+    most = settings.max_selections
+    if most is None:
+        return
+    under_way = select(literal(1)).where(Selection.owner_id == owner_id, Selection.status.in_(_UNDER_WAY))
+    count = session.scalar(select(func.count()).select_from(under_way.limit(most).subquery()))
+    if (count or 0) >= most:
+        raise TooManySelections(
+            f"{most:,} of your selections are queued or running, the most that this service allows at once; wait until "
+            "one has ended, or cancel one",
+            headers={"Retry-After": str(_RETRY_AFTER_SECONDS)},
+        )
+
+
+def hold_quota(session: Session, owner_id: str, settings: Settings) -> None:
+    """As `check_quota`, and keep other requests of this owner waiting until the transaction ends.
+
+    Raises:
+        TooManySelections: the owner has as many as the settings allow.
+    """
+    if settings.max_selections is not None:
+        session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"selections of {owner_id}", 0))))
+        check_quota(session, owner_id, settings)

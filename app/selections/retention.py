@@ -1,0 +1,72 @@
+"""Deletes what is older than the settings keep: ended selections with their datasets, and checkpoints for a resume."""
+
+import logging
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session
+
+from app.database import Database
+from app.datasets.repository import delete_unused_datasets
+from app.ids import first_id
+from app.models import Selection, StoredCheckpoint
+from app.selections.states import TERMINAL, Status
+from app.settings import Settings
+
+_MOST_A_SWEEP = 20
+"""A selection may bring 100,000 rows with it, so few are deleted at a time, each in a transaction of its own."""
+
+_log = logging.getLogger(__name__)
+
+
+def forget_old(database: Database, settings: Settings) -> int:
+    """Delete some of what is too old, and return the number of deleted selections. Another sweep deletes the rest."""
+    with database.session_scope() as session:
+        _forget_checkpoints(session, settings)
+        old = _find_old(session, settings)
+    deleted = 0
+    for selection_id in old:
+        with database.session_scope() as session:
+            deleted += _forget(session, selection_id)
+    if deleted:
+        _log.info("%d selections were older than keep_days and are deleted", deleted, extra={"action": "retention"})
+    return deleted
+
+
+def _find_old(session: Session, settings: Settings) -> list[str]:
+    """Ids of selections that ended too long ago, the first created first."""
+    if settings.keep_days is None:
+        return []
+    kept = timedelta(days=settings.keep_days)
+    ended_at = func.greatest(Selection.succeeded_at, Selection.failed_at, Selection.cancelled_at)
+    query = select(Selection.id).where(
+        Selection.id < first_id("sel", datetime.now(UTC) - kept),  # by the primary key: a younger one is not read
+        Selection.status.in_([status.value for status in TERMINAL]),
+        ended_at < func.now() - kept,
+    )
+    return list(session.scalars(query.order_by(Selection.id).limit(_MOST_A_SWEEP)))
+
+
+def _forget(session: Session, selection_id: str) -> bool:
+    """Delete one selection. Returns False if it was revived or deleted meanwhile."""
+    statement = delete(Selection).where(
+        Selection.id == selection_id, Selection.status.in_([status.value for status in TERMINAL])
+    )
+    columns = (Selection.owner_id, Selection.dataset_id, Selection.test_dataset_id)
+    row = session.execute(statement.returning(*columns)).one_or_none()
+    if row is None:
+        return False
+    owner_id, *datasets = row
+    delete_unused_datasets(session, owner_id, [id_ for id_ in datasets if id_ is not None])
+    return True
+
+
+def _forget_checkpoints(session: Session, settings: Settings) -> None:
+    """Delete the checkpoints of selections that were cancelled too long ago to be resumed from them."""
+    too_old = select(StoredCheckpoint.selection_id).join(Selection, Selection.id == StoredCheckpoint.selection_id)
+    too_old = too_old.where(
+        Selection.status == Status.CANCELLED,
+        Selection.cancelled_at < func.now() - timedelta(days=settings.resume_days),
+    )
+    some = too_old.limit(_MOST_A_SWEEP)
+    session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id.in_(some)))

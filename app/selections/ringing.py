@@ -1,0 +1,18 @@
+"""Rings for a selection after the answer to its request, so that no client waits for Redis."""
+
+from functools import partial
+
+import anyio.to_thread
+from starlette.background import BackgroundTask
+
+from app.queue import Doorbell
+from app.selections.service import Services
+
+
+def ringing(services: Services, doorbell: Doorbell | None) -> BackgroundTask | None:
+    """Build the task that rings. It takes none of the threads that answer requests."""
+    return None if doorbell is None else BackgroundTask(_ring, services, doorbell)
+
+
+async def _ring(services: Services, doorbell: Doorbell) -> None:
+    await anyio.to_thread.run_sync(partial(services.queue.ring, doorbell), limiter=services.ringers)

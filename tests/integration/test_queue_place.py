@@ -1,0 +1,74 @@
+"""What the poll of a queued selection tells: its place in the queue, and the number of workers."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from sqlalchemy import text
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.selections import queue_place
+from app.settings import Settings
+from tests.integration.conftest import Selections
+from worker.process import create_worker
+
+
+@pytest.fixture
+def worker_is_registered(settings: Settings) -> Iterator[None]:
+    worker = create_worker(settings)
+    worker.register_birth()
+    yield
+    worker.connection.close()
+
+
+def place_of(client: TestClient, selection_id: str) -> object:
+    return client.get(f"/selections/{selection_id}").json()["queue"]
+
+
+def test_places_are_in_the_order_of_waiting(client: TestClient, selections: Selections, database: Database) -> None:
+    first, second, third = (selections.queued() for _ in range(3))
+    assert [place_of(client, id_)["position"] for id_ in (first, second, third)] == [1, 2, 3]  # type: ignore[index]
+
+    with database.session_scope() as session:
+        session.execute(text("UPDATE selections SET queued_at = now() WHERE id = :id"), {"id": first})
+    assert [place_of(client, id_)["position"] for id_ in (first, second, third)] == [3, 1, 2]  # type: ignore[index]
+
+
+def test_selection_that_may_not_start_has_no_place_and_takes_none(
+    client: TestClient, selections: Selections, database: Database
+) -> None:
+    first, second = (selections.queued() for _ in range(2))
+    with database.session_scope() as session:
+        session.execute(text("UPDATE selections SET not_before = now() + interval '1h' WHERE id = :id"), {"id": first})
+
+    assert [place_of(client, id_)["position"] for id_ in (first, second)] == [None, 1]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("status", ["running", "cancelling", "cancelled", "succeeded", "failed"])
+def test_only_a_queued_selection_has_a_place(client: TestClient, selections: Selections, status: str) -> None:
+    assert place_of(client, selections.in_state(status)) is None
+
+
+def test_count_is_bounded(client: TestClient, selections: Selections, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [selections.queued() for _ in range(4)]
+    monkeypatch.setattr(queue_place, "MOST_COUNTED", 2)
+    assert [place_of(client, id_)["position"] for id_ in ids] == [1, 2, 3, 3]  # type: ignore[index]
+
+
+@pytest.mark.usefixtures("worker_is_registered")
+def test_living_workers_are_counted(client: TestClient, selections: Selections) -> None:
+    assert place_of(client, selections.queued()) == {"position": 1, "workers": 1}
+    assert client.get("/readyz").json()["checks"]["workers"] == "ok"
+
+
+def test_no_worker_is_told(client: TestClient, selections: Selections) -> None:
+    assert place_of(client, selections.queued()) == {"position": 1, "workers": 0}
+    ready = client.get("/readyz")
+    assert (ready.status_code, ready.json()["status"]) == (200, "degraded")
+    assert ready.json()["checks"]["workers"].startswith("0: no worker is registered")
+
+
+def test_workers_are_unknown_without_redis(make_client: Callable[..., TestClient], selections: Selections) -> None:
+    client = make_client(redis_url="unix:///nowhere.sock")
+    assert place_of(client, selections.queued()) == {"position": 1, "workers": None}
+    assert client.get("/readyz").json()["checks"]["workers"] == "ok"

@@ -1,0 +1,72 @@
+"""LENS_MAX_SELECTIONS: how many selections of one owner are queued or running at once."""
+
+import hashlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from sqlalchemy import text
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.selections.quota import hold_quota
+from app.settings import Settings
+from app.web.authentication import LOCAL_OWNER
+from tests.integration.conftest import Selections
+from tests.integration.samples import make_submission, problem_of
+from tests.integration.test_dataset_locks import wait_until_blocked
+
+
+def test_one_selection_too_many_is_refused_until_one_ends(
+    make_client: Callable[..., TestClient], database: Database
+) -> None:
+    selections = Selections(make_client(max_selections=2), database)
+    queued = selections.queued()
+    selections.claim(selections.queued())
+    response = selections.client.post("/selections", json=make_submission())
+    problem_of(response, 429, "too-many-selections")
+    assert int(response.headers["Retry-After"]) > 0
+
+    selections.client.post(f"/selections/{queued}/cancel")
+    selections.queued()
+
+
+def test_revival_counts_as_a_submission(make_client: Callable[..., TestClient], database: Database) -> None:
+    selections = Selections(make_client(max_selections=1), database)
+    failed, cancelled = selections.failed(), selections.cancelled()
+    selections.queued()
+    for selection_id, act in ((failed, "retry"), (cancelled, "resume")):
+        problem_of(selections.client.post(f"/selections/{selection_id}/{act}"), 429, "too-many-selections")
+        assert selections.status_of(selection_id) in {"failed", "cancelled"}
+
+
+def test_owners_are_counted_apart(make_client: Callable[..., TestClient]) -> None:
+    keys = {hashlib.sha256(owner.encode()).hexdigest(): owner for owner in ("alice", "bob")}
+    client = make_client(max_selections=1, api_keys=keys)
+    answers = [
+        client.post("/selections", json=make_submission(), headers={"Authorization": f"Bearer {owner}"}).status_code
+        for owner in ("alice", "bob", "alice")
+    ]
+    assert answers == [202, 202, 429]
+
+
+def test_repeated_request_gets_its_answer_and_counts_once(make_client: Callable[..., TestClient]) -> None:
+    client = make_client(max_selections=1)
+    headers = {"Idempotency-Key": "one"}
+    answers = [client.post("/selections", json=make_submission(), headers=headers) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [202, 202]
+    assert answers[1].headers["Idempotent-Replayed"] == "true"
+
+
+def test_submission_waits_for_another_one_of_its_owner(
+    make_client: Callable[..., TestClient], database: Database, settings: Settings
+) -> None:
+    selections = Selections(make_client(max_selections=1), database)
+    selection_id = selections.cancelled()
+    revive = text("UPDATE selections SET status = 'queued', cancelled_at = NULL WHERE id = :id")
+    with ThreadPoolExecutor(1) as pool:
+        with database.session_scope() as session:
+            hold_quota(session, LOCAL_OWNER, settings.model_copy(update={"max_selections": 1}))
+            answer = pool.submit(selections.client.post, "/selections", json=make_submission())
+            wait_until_blocked(database)
+            session.execute(revive, {"id": selection_id})
+        problem_of(answer.result(), 429, "too-many-selections")

@@ -1,0 +1,70 @@
+"""A repeated upload of the same rows is stored once, also while the stored rows are about to be deleted."""
+
+import hashlib
+import json
+from collections.abc import Callable
+
+from sqlalchemy import text
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.datasets.repository import delete_unused_datasets
+from app.web.authentication import LOCAL_OWNER
+from tests.integration.samples import make_csv, make_rows, make_spec, make_submission
+
+
+def submit(client: TestClient, rows: list[dict[str, str]] | None = None, **request: object) -> str:
+    body = make_submission() if rows is None else {**make_submission(), "examples": rows}
+    response = client.post("/selections", json=body, **request)  # type: ignore[arg-type]
+    assert response.status_code == 202, response.text
+    return str(response.json()["dataset_id"])
+
+
+def count(database: Database, table: str) -> int:
+    with database.session_scope() as session:
+        return int(session.execute(text(f"SELECT count(*) FROM {table}")).scalar_one())
+
+
+def test_same_rows_are_stored_once(client: TestClient, database: Database) -> None:
+    assert len({submit(client) for _ in range(3)}) == 1
+    assert (count(database, "datasets"), count(database, "examples")) == (1, 60)
+
+
+def test_other_rows_and_other_warnings_are_another_dataset(client: TestClient) -> None:
+    first = submit(client)
+    assert submit(client, make_rows()[:-1]) != first
+    with_an_unused_column = [{**row, "source": "web"} for row in make_rows()]
+    assert submit(client, with_an_unused_column) != first
+
+
+def test_file_is_not_taken_for_inline_rows(client: TestClient) -> None:
+    form = {"dataset": ("reviews.csv", make_csv())}
+    data = {"spec": json.dumps(make_spec())}
+    files = [client.post("/selections", files=form, data=data).json()["dataset_id"] for _ in range(2)]
+    assert files[0] == files[1] != submit(client)
+
+
+def test_rows_of_another_owner_are_not_used(make_client: Callable[..., TestClient]) -> None:
+    keys = {hashlib.sha256(owner.encode()).hexdigest(): owner for owner in ("alice", "bob")}
+    client = make_client(api_keys=keys)
+    found = [submit(client, headers={"Authorization": f"Bearer {owner}"}) for owner in ("alice", "bob", "alice")]
+    assert found[0] == found[2] != found[1]
+
+
+def test_shared_dataset_is_deleted_with_its_last_selection(client: TestClient, database: Database) -> None:
+    made = [client.post("/selections", json=make_submission()).json()["id"] for _ in range(2)]
+    for selection_id, left in zip(made, (1, 0), strict=True):
+        client.post(f"/selections/{selection_id}/cancel")
+        assert client.delete(f"/selections/{selection_id}").status_code == 204
+        assert count(database, "datasets") == left
+
+
+def test_dataset_under_deletion_is_not_used(client: TestClient, database: Database) -> None:
+    first = submit(client)
+    with database.session_scope() as session:
+        session.execute(text("DELETE FROM selections"))
+        delete_unused_datasets(session, LOCAL_OWNER, [first])
+        second = submit(client)  # while the deletion is not committed
+    assert second != first
+    assert count(database, "datasets") == 1
+    assert submit(client) == second

@@ -1,0 +1,116 @@
+"""LENS_KEEP_DAYS and LENS_RESUME_DAYS: the sweep deletes what is too old."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import text
+
+from app.database import Database
+from app.ids import first_id
+from app.queue import JobQueue
+from app.selections import retention
+from app.selections.sweep import sweep
+from app.settings import Settings
+from tests.integration.conftest import Selections
+from tests.integration.test_revival import put_checkpoint
+
+
+def make_old(database: Database, selection_id: str, created: int, ended: int) -> str:
+    """Move a selection into the past (days), with an id of that time. Returns the id."""
+    old_id = first_id("sel", datetime.now(UTC) - timedelta(days=created))[:-4] + selection_id[-4:]
+    past = f"now() - interval '{ended} days'"
+    changes = ", ".join(f"{name} = CASE WHEN {name} IS NOT NULL THEN {past} END" for name in _ENDS)
+    with database.session_scope() as session:
+        for table in ("reports", "support_examples", "classifiers", "events"):
+            session.execute(text(f"DELETE FROM {table}"))
+        session.execute(text(f"UPDATE selections SET id = :new, {changes} WHERE id = :old"), _ids(selection_id, old_id))
+    return old_id
+
+
+_ENDS = ("succeeded_at", "failed_at", "cancelled_at")
+
+
+def _ids(old: str, new: str) -> dict[str, str]:
+    return {"old": old, "new": new}
+
+
+def ids_in(database: Database, table: str, column: str = "id") -> set[str]:
+    with database.session_scope() as session:
+        return set(session.execute(text(f"SELECT {column} FROM {table}")).scalars())
+
+
+@pytest.fixture
+def keeping(settings: Settings) -> Settings:
+    return settings.model_copy(update={"keep_days": 30.0})
+
+
+@pytest.mark.parametrize("status", ["succeeded", "failed", "cancelled"])
+def test_selection_that_ended_long_ago_is_deleted_with_its_dataset(
+    selections: Selections, database: Database, queue: JobQueue, keeping: Settings, status: str
+) -> None:
+    make_old(database, selections.in_state(status), created=40, ended=31)
+    sweep(database, queue, keeping)
+    assert ids_in(database, "selections") == ids_in(database, "datasets") == set()
+
+
+def test_selection_that_ended_lately_is_kept(
+    selections: Selections, database: Database, queue: JobQueue, keeping: Settings
+) -> None:
+    late = make_old(database, selections.failed(), created=40, ended=29)
+    sweep(database, queue, keeping)
+    assert ids_in(database, "selections") == {late}
+
+
+@pytest.mark.parametrize("status", ["queued", "running", "cancelling"])
+def test_selection_under_way_is_kept(
+    selections: Selections, database: Database, queue: JobQueue, keeping: Settings, status: str
+) -> None:
+    old = make_old(database, selections.in_state(status), created=40, ended=40)
+    sweep(database, queue, keeping)
+    assert ids_in(database, "selections") == {old}
+
+
+def test_everything_is_kept_by_default(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    old = make_old(database, selections.failed(), created=4000, ended=4000)
+    sweep(database, queue, settings)
+    assert ids_in(database, "selections") == {old}
+
+
+def test_dataset_that_another_selection_uses_is_kept(
+    selections: Selections, database: Database, queue: JobQueue, keeping: Settings
+) -> None:
+    make_old(database, selections.failed(), created=40, ended=31)
+    young = selections.queued()
+    sweep(database, queue, keeping)
+    assert ids_in(database, "selections") == {young}
+    assert len(ids_in(database, "datasets")) == 1
+
+
+def test_each_sweep_deletes_a_page(
+    selections: Selections,
+    database: Database,
+    queue: JobQueue,
+    keeping: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(retention, "_MOST_A_SWEEP", 2)
+    for days in range(3):
+        make_old(database, selections.failed(), created=40 + days, ended=31)
+    for left in (1, 0):
+        sweep(database, queue, keeping)
+        assert len(ids_in(database, "selections")) == left
+
+
+@pytest.mark.parametrize(("days", "is_kept"), [(6, True), (8, False)])
+def test_checkpoint_of_a_cancelled_selection_is_kept_for_a_week(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings, days: int, *, is_kept: bool
+) -> None:
+    selection_id = selections.cancelled()
+    put_checkpoint(database, selection_id)
+    with database.session_scope() as session:
+        session.execute(text(f"UPDATE selections SET cancelled_at = now() - interval '{days} days'"))
+    sweep(database, queue, settings)
+    assert ids_in(database, "checkpoints", "selection_id") == ({selection_id} if is_kept else set())
+    assert ids_in(database, "selections") == {selection_id}

@@ -1,0 +1,143 @@
+"""POST /retry and /resume in every state, and what they keep."""
+
+import pytest
+from redis import Redis
+from sqlalchemy import select, text
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.models import Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
+from app.selections import claims
+from app.selections.claims import Claim
+from app.settings import Settings
+from lens_engine.types import StopReason
+from tests.integration.conftest import Selections
+from tests.integration.samples import make_result, problem_of
+
+
+def post(client: TestClient, selection_id: str, act: str, status: int = 202) -> dict[str, object]:
+    response = client.post(f"/selections/{selection_id}/{act}")
+    assert response.status_code == status, response.text
+    body: dict[str, object] = response.json()
+    return body
+
+
+def events_of(client: TestClient, selection_id: str, kind: str) -> list[dict[str, object]]:
+    items = client.get(f"/selections/{selection_id}/events").json()["items"]
+    return [item["data"] for item in items if item["type"] == kind]
+
+
+def put_checkpoint(database: Database, selection_id: str) -> None:
+    with database.session_scope() as session:
+        values = {"selection_id": selection_id, "attempt": 1, "phase": "search", "step": 1, "data": b"x"}
+        session.add(StoredCheckpoint(**values))
+
+
+def jobs_in(settings: Settings) -> list[str]:
+    with Redis.from_url(settings.redis_url) as redis:
+        return [id_.decode() for id_ in redis.lrange("rq:queue:lens", 0, -1)]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("status", ["queued", "running", "cancelling", "cancelled", "succeeded"])
+def test_only_a_failed_selection_is_retried(client: TestClient, selections: Selections, status: str) -> None:
+    selection_id = selections.in_state(status)
+    problem_of(client.post(f"/selections/{selection_id}/retry"), 409, "not-failed")
+    assert selections.status_of(selection_id) == status
+
+
+def test_failed_selection_is_queued_again_with_nothing_charged(
+    client: TestClient, selections: Selections, database: Database, settings: Settings
+) -> None:
+    selection_id = selections.failed()
+    with database.session_scope() as session:
+        session.execute(text("UPDATE selections SET crashes = 3, progress = '{}', phase = 'search'"))
+    shown = post(client, selection_id, "retry")
+
+    assert (shown["status"], shown["error"], shown["failed_at"], shown["progress"]) == ("queued", None, None, None)
+    assert shown["attempt"] == 1
+    with database.session_scope() as session:
+        assert session.scalar(select(Selection.crashes)) == 0
+    assert jobs_in(settings)[-1] == f"{selection_id}-2"
+    assert selections.claim(selection_id).attempt == 2
+
+
+def test_events_keep_the_error_of_a_retried_selection(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.failed()
+    error = client.get(f"/selections/{selection_id}").json()["error"]
+    post(client, selection_id, "retry")
+
+    assert events_of(client, selection_id, "retried") == [{"error": error, "attempt": 1}]
+    assert events_of(client, selection_id, "status")[-1] == {"from": "failed", "to": "queued", "attempt": 1}
+
+
+def test_retry_is_not_undone_by_the_attempt_that_failed(
+    client: TestClient, selections: Selections, database: Database
+) -> None:
+    selection_id = selections.failed()
+    post(client, selection_id, "retry")
+    late = Claim(selection_id, 1)
+    with database.session_scope() as session:
+        assert not claims.finish(session, late, make_result())
+        assert not claims.expire_lease(session, late)
+    assert selections.status_of(selection_id) == "queued"
+
+
+@pytest.mark.parametrize("status", ["cancelling", "succeeded", "failed"])
+def test_only_a_cancelled_selection_is_resumed(client: TestClient, selections: Selections, status: str) -> None:
+    selection_id = selections.in_state(status)
+    problem_of(client.post(f"/selections/{selection_id}/resume"), 409, "not-cancelled")
+    assert selections.status_of(selection_id) == status
+
+
+@pytest.mark.parametrize("status", ["queued", "running"])
+def test_repeated_resume_changes_nothing(client: TestClient, selections: Selections, status: str) -> None:
+    selection_id = selections.in_state(status)
+    assert post(client, selection_id, "resume", status=200)["status"] == status
+    assert events_of(client, selection_id, "resumed") == []
+
+
+def test_resumed_selection_has_its_checkpoint_and_no_result(
+    client: TestClient, selections: Selections, database: Database, settings: Settings
+) -> None:
+    claim = selections.cancelling()
+    put_checkpoint(database, claim.selection_id)
+    with database.session_scope() as session:
+        assert claims.finish(session, claim, make_result(StopReason.CANCELLED))
+    result = client.get(f"/selections/{claim.selection_id}/support-examples")
+    assert result.headers["Cache-Control"] == "private, no-cache"
+    classifier = client.get(f"/selections/{claim.selection_id}/classifier")
+    assert classifier.headers["Cache-Control"] == "private, no-cache"
+    shown = post(client, claim.selection_id, "resume")
+
+    gone = ("partial", "stop_reason", "digest", "cancelled_at", "cancel_requested_at")
+    assert [shown[name] for name in ("status", *gone)] == ["queued", *(None for _ in gone)]
+    problem_of(client.get(f"/selections/{claim.selection_id}/support-examples"), 409, "not-finished")
+    with database.session_scope() as session:
+        assert session.get(StoredCheckpoint, claim.selection_id) is not None
+        for table in (Report, StoredSupportExample, StoredClassifier):
+            assert session.scalars(select(table)).all() == []
+    data = {"from_checkpoint": True, "result_deleted": True, "attempt": 1}
+    assert events_of(client, claim.selection_id, "resumed") == [data]
+    assert jobs_in(settings)[-1] == f"{claim.selection_id}-2"
+
+
+def test_selection_cancelled_in_the_queue_starts_from_the_start(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.cancelled()
+    post(client, selection_id, "resume")
+    assert events_of(client, selection_id, "resumed") == [
+        {"from_checkpoint": False, "result_deleted": False, "attempt": 0}
+    ]
+    assert selections.claim(selection_id).attempt == 1
+
+
+def test_resumed_selection_can_be_cancelled_again(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.cancelled()
+    post(client, selection_id, "resume")
+    assert post(client, selection_id, "cancel")["status"] == "cancelled"
+    post(client, selection_id, "resume")
+    assert selections.status_of(selection_id) == "queued"
+
+
+@pytest.mark.parametrize("act", ["retry", "resume"])
+def test_unknown_selection_is_not_revived(client: TestClient, act: str) -> None:
+    problem_of(client.post(f"/selections/sel_{'0' * 26}/{act}"), 404, "not-found")

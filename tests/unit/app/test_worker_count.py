@@ -1,0 +1,56 @@
+"""The number of workers is asked of Redis now and then, not at every poll."""
+
+from redis.exceptions import ConnectionError as RedisAway
+
+from app.pause import Pause
+from app.worker_count import WorkerCount
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_redis_is_asked_every_few_seconds() -> None:
+    clock, answers = Clock(), iter([2, 3])
+    count = WorkerCount(lambda: next(answers), clock)
+    assert [count.get() for _ in range(5)] == [2] * 5
+    clock.now += 6
+    assert count.get() == 3
+
+
+def test_redis_that_is_away_is_not_asked_at_every_poll() -> None:
+    asked = []
+
+    def fail() -> int:
+        asked.append(1)
+        raise RedisAway
+
+    count = WorkerCount(fail, Clock())
+    assert [count.get() for _ in range(5)] == [None] * 5
+    assert len(asked) == 1
+
+
+def test_other_threads_do_not_wait_for_the_one_that_asks() -> None:
+    nested: list[int | None] = []
+
+    def ask() -> int:
+        nested.append(count.get())
+        return 4
+
+    count = WorkerCount(ask)
+    assert count.get() == 4
+    assert nested == [None]
+
+
+def test_pause_ends_by_itself() -> None:
+    clock = Clock()
+    pause = Pause(5, clock)
+    assert not pause.is_on
+    pause.begin()
+    clock.now += 4.9
+    assert pause.is_on
+    clock.now += 0.2
+    assert not pause.is_on
