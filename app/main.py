@@ -123,6 +123,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     finally:
         stopping.set()
         await asyncio.gather(*tasks)  # a running sweep holds a connection
+        services.ringers.shutdown(cancel_futures=True)
         services.queue.close()
         app.state.keys.close()
         services.database.dispose()

@@ -1,8 +1,7 @@
 """Rings for a selection after the answer to its request, so that no client waits for Redis."""
 
-from functools import partial
+import asyncio
 
-import anyio.to_thread
 from starlette.background import BackgroundTask
 
 from app.queue import Doorbell
@@ -15,4 +14,4 @@ def ringing(services: Services, doorbell: Doorbell | None) -> BackgroundTask | N
 
 
 async def _ring(services: Services, doorbell: Doorbell) -> None:
-    await anyio.to_thread.run_sync(partial(services.queue.ring, doorbell), limiter=services.ringers)
+    await asyncio.wrap_future(services.ringers.submit(services.queue.ring, doorbell))

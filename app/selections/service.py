@@ -1,9 +1,9 @@
 """Decisions about selections. SQL is in the repositories, HTTP in the endpoints."""
 
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from anyio import CapacityLimiter
 from sqlalchemy.orm import Session
 
 from app.database import Database
@@ -43,7 +43,7 @@ class Services:
     settings: Settings
     database: Database
     queue: JobQueue
-    ringers: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(2))  #: threads that ring after answers
+    ringers: Executor = field(default_factory=lambda: ThreadPoolExecutor(2, "lens-ring"))  #: they ring after answers
 
 
 @dataclass(frozen=True, slots=True)

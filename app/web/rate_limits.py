@@ -4,15 +4,15 @@ The counts are in Redis, for all API processes. While Redis is away, each proces
 opens no door. No request waits for Redis longer than a quarter of a second.
 """
 
+import asyncio
 import logging
 import math
 import re
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import anyio
-import anyio.to_thread
 from limits import RateLimitItem, parse
 from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import MovingWindowRateLimiter
@@ -72,19 +72,18 @@ class RequestCounter:
         )
         self._shared = MovingWindowRateLimiter(storage)
         self._own = MovingWindowRateLimiter(MemoryStorage())
-        self._threads = anyio.CapacityLimiter(_MOST_THREADS)
+        self._threads = ThreadPoolExecutor(_MOST_THREADS, "lens-rates")
         self._pause = Pause()
 
     async def count(self, policies: Iterable[Policy], owner_id: str) -> list[Standing]:
         """Count one request against each policy, up to the first that refuses it."""
         asked = list(policies)
         if not self._pause.is_on:
-            with anyio.move_on_after(_LONGEST_WAIT_SECONDS):
-                found = await anyio.to_thread.run_sync(
-                    self._ask_redis, asked, owner_id, limiter=self._threads, abandon_on_cancel=True
-                )
-                if found is not None:
-                    return found
+            asking = asyncio.wrap_future(self._threads.submit(self._ask_redis, asked, owner_id))
+            done, _ = await asyncio.wait({asking}, timeout=_LONGEST_WAIT_SECONDS)
+            if done and (found := asking.result()) is not None:
+                return found
+            asking.cancel()
             self._pause.begin()
             _log.warning("Redis does not answer; this process counts requests for itself for some seconds")
         return _hit(self._own, asked, owner_id)
