@@ -164,7 +164,7 @@ def test_next_attempt_finds_the_checkpoint_of_the_last(selections: Selections, d
 def test_cancelled_selection_keeps_its_checkpoint_for_a_resume(selections: Selections, database: Database) -> None:
     claim = selections.running()
     with database.session_scope() as session:
-        claims.save_checkpoint(session, claim, CHECKPOINT)
+        claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT))
         assert claims.finish_cancelled(session, claim)
         assert claims.load_checkpoint(session, claim) is not None
 
