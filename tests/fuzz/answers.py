@@ -56,7 +56,13 @@ def _find_faults_of_problem(answer: Answer, codes: Set[tuple[int, str]]) -> Iter
     if answer.headers.get("content-type") != "application/problem+json":
         yield f"refusal {answer.status} of type {answer.headers.get('content-type')}: {answer.text[:200]}"
         return
-    problem: dict[str, Any] = json.loads(answer.content)
+    if answer.method == "HEAD":
+        return  # has no body
+    try:
+        problem: dict[str, Any] = json.loads(answer.content)
+    except ValueError:
+        yield f"refusal {answer.status} that is no JSON: {answer.text[:200]}"
+        return
     if set(problem) != _MEMBERS:
         yield f"members of the problem are {sorted(problem)}"
         return
