@@ -40,6 +40,12 @@ MODEL_SELECTIONS ?=
 chaos: $(INSTALLED) ## the whole service under random faults; MINUTES=60 for an hour, SEED=number to repeat the faults of a run
 	$(BIN)/python -m tests.chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(MODEL_SELECTIONS),--models $(MODEL_SELECTIONS))
 
+REQUESTS ?= 20000
+
+.PHONY: fuzz
+fuzz: $(INSTALLED) ## random requests and files to a real API; REQUESTS=number, SEED=number to repeat a run; about twenty minutes
+	$(BIN)/python -m tests.fuzz --requests $(REQUESTS) $(if $(SEED),--seed $(SEED))
+
 .PHONY: check
 check: $(INSTALLED) ## what CI runs: format, lint, types, that the public index has every pin, all tests, and that the faster executor is the faster one
 	$(BIN)/ruff format --check .
