@@ -64,7 +64,7 @@ def _for_each_example(strategy: Any, count: int, number: int, act: Callable[[Cas
 def _send(requester: Requester, case: Case, draw: random.Random) -> None:
     population = requester.population
     owner = draw.choice(OWNERS) if draw.random() < 0.9 else None
-    _make_real(case, population, draw)
+    _make_real(case, population, draw, owner)
     try:
         arguments = case.as_transport_kwargs(base_url=population.service.address)
     except (ValueError, TypeError):
@@ -87,10 +87,10 @@ def _send(requester: Requester, case: Case, draw: random.Random) -> None:
             requester.fail(label, fault, f"{arguments}\n\n{failure}")
 
 
-def _make_real(case: Case, population: Population, draw: random.Random) -> None:
+def _make_real(case: Case, population: Population, draw: random.Random, owner: str | None) -> None:
     """Put ids, cursors and a good submission into some requests: random ones are refused at the door."""
     if "selection_id" in (case.path_parameters or {}) and draw.random() < 0.75:
-        case.path_parameters["selection_id"] = population.draw_id(draw)
+        case.path_parameters["selection_id"] = population.draw_id(draw, owner)
     if isinstance(case.query, dict) and draw.random() < 0.2:
         case.query["cursor"] = encode_cursor(draw.choice((population.draw_id(draw), "17", "9" * 30)))
     if case.operation.label == "POST /selections" and isinstance(case.body, dict) and draw.random() < 0.6:

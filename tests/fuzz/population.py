@@ -21,6 +21,7 @@ class Population:
     service: Service
     ids: dict[str, set[str]] = field(default_factory=lambda: {owner: set() for owner in OWNERS})  #: all ever shown
     stored: set[str] = field(default_factory=set)  #: acknowledged selections that were not deleted
+    seeded: set[str] = field(default_factory=set)  #: those that `refill` brought into a state
     accepted: int = 0
 
     def refill(self) -> None:
@@ -30,6 +31,7 @@ class Population:
                 selection = self._post(owner, "/selections", make_submission())
                 self.note_accepted(owner, selection, is_replayed=False)
                 self._bring_into(state, owner, selection["id"])
+                self.seeded.add(selection["id"])
 
     def note_accepted(self, owner: str, selection: dict[str, Any], is_replayed: bool) -> None:
         self.ids[owner] |= {selection["id"], selection["dataset_id"], selection["test_dataset_id"]} - {None}
@@ -43,10 +45,12 @@ class Population:
     def foreign_to(self, owner: str | None) -> set[str]:
         return set().union(*(ids for other, ids in self.ids.items() if other != owner))
 
-    def draw_id(self, draw: random.Random) -> str:
-        """The id of a selection of either owner; mostly one that is stored."""
-        living = sorted(self.stored)[-40:]
-        return draw.choice(living or ["sel_" + "0" * 26])
+    def draw_id(self, draw: random.Random, owner: str | None = None) -> str:
+        """The id of a selection, mostly one of `owner`; half of them in a known state, the others the newest."""
+        whose = owner if owner is not None and draw.random() < 0.7 else draw.choice(OWNERS)
+        living = self.seeded if draw.random() < 0.5 else self.stored
+        found = sorted(living & self.stored & self.ids[whose])[-20:]
+        return draw.choice(found or ["sel_" + "0" * 26])
 
     def draw_dataset_id(self, draw: random.Random) -> str:
         return draw.choice(sorted(one for ids in self.ids.values() for one in ids if one.startswith("ds_"))[-40:])
