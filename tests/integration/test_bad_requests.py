@@ -1,12 +1,14 @@
 """Bodies that are no submission at all: broken forms, and anything that chance comes up with."""
 
 import json
+import os
+import random
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, given, note, seed
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
@@ -192,11 +194,11 @@ datasets = (
 )
 
 
-@hypothesis_settings(
-    max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(dataset=datasets, spec=specs, inline=st.none() | values)
-def test_anything_sent_is_taken_or_refused(intake: Intake, dataset: bytes, spec: Any, inline: Any) -> None:
+SEED = int(os.environ.get("BAD_REQUESTS_SEED") or random.randrange(10**6))
+"""Another one in each run; a failure prints it."""
+
+
+def check_anything(intake: Intake, dataset: bytes, spec: Any, inline: Any) -> None:
     form = intake.client.post("/selections", files={"dataset": dataset}, data={"spec": json.dumps(spec)})
     whole = intake.send_json({"spec": spec, "examples": inline})
 
@@ -204,3 +206,22 @@ def test_anything_sent_is_taken_or_refused(intake: Intake, dataset: bytes, spec:
         assert response.status_code == 202 or 400 <= response.status_code < 500, response.text
         if response.status_code != 202:
             assert response.headers["content-type"] == "application/problem+json"
+
+
+MANY = hypothesis_settings(
+    max_examples=60, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@hypothesis_settings(MANY, derandomize=True)
+@given(dataset=datasets, spec=specs, inline=st.none() | values)
+def test_anything_sent_is_taken_or_refused(intake: Intake, dataset: bytes, spec: Any, inline: Any) -> None:
+    check_anything(intake, dataset, spec, inline)
+
+
+@seed(SEED)
+@hypothesis_settings(MANY)
+@given(dataset=datasets, spec=specs, inline=st.none() | values)
+def test_anything_new_that_is_sent_is_taken_or_refused(intake: Intake, dataset: bytes, spec: Any, inline: Any) -> None:
+    note(f"BAD_REQUESTS_SEED={SEED} repeats these requests")
+    check_anything(intake, dataset, spec, inline)

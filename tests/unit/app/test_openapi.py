@@ -42,6 +42,11 @@ def resolves(document: dict[str, Any], reference: str) -> bool:
     return root == "#" and node is not None
 
 
+def schema_of(document: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = document["components"]["schemas"][name]
+    return found
+
+
 def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
@@ -77,7 +82,8 @@ def test_errors_are_problems_and_nothing_else(document: dict[str, Any]) -> None:
     for name, operation in operations(document):
         for status, response in operation["responses"].items():
             if status == "default" or int(status) >= 400:
-                assert list(response["content"]) == ["application/problem+json"], (name, status)
+                schema = {"$ref": "#/components/schemas/Problem"}
+                assert response["content"] == {"application/problem+json": {"schema": schema}}, (name, status)
 
 
 def fields(node: Any, owner: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -174,8 +180,7 @@ def test_example_of_a_classifier_loads_and_classifies(tmp_path: Path) -> None:
 
 
 def test_kinds_of_prompts_are_declared_with_their_default(document: dict[str, Any]) -> None:
-    content = document["paths"]["/selections/{selection_id}/render"]["post"]["requestBody"]["content"]
-    field = content["application/json"]["schema"]["properties"]["prompts"]
+    field = schema_of(document, "RenderBody")["properties"]["prompts"]
     assert (field["enum"], field["default"]) == (["best", "all"], "best")
 
 
@@ -195,9 +200,17 @@ def test_kinds_of_events_are_all_described(document: dict[str, Any]) -> None:
         assert kind in properties["type"]["description"]
 
 
-@pytest.mark.parametrize("media_type", ["application/json", "multipart/form-data"])
-def test_names_of_columns_are_described(document: dict[str, Any], media_type: str) -> None:
+@pytest.mark.parametrize(
+    ("media_type", "name"), [("application/json", "SubmissionBody"), ("multipart/form-data", "SubmissionForm")]
+)
+def test_bodies_of_a_submission_have_names(document: dict[str, Any], media_type: str, name: str) -> None:
     body = document["paths"]["/selections"]["post"]["requestBody"]["content"][media_type]["schema"]
+    assert body == {"$ref": f"#/components/schemas/{name}"}
+
+
+@pytest.mark.parametrize("schema", ["SubmissionBody", "SubmissionForm"])
+def test_names_of_columns_are_described(document: dict[str, Any], schema: str) -> None:
+    body = schema_of(document, schema)
     for name, column in (("text_column", "text"), ("label_column", "label")):
         assert f"the default is `{column}`" in body["properties"][name]["description"]
         assert name not in body["required"]

@@ -1,0 +1,1 @@
+"""The HTTP service under load, beside a bare endpoint of the same framework."""
