@@ -38,6 +38,8 @@ def values_of(folder: Path) -> dict[str, object]:
         "stop_grace_seconds": STOP_GRACE_SECONDS,
         "retry_after_seconds": 1,
         "api_keys": {hashlib.sha256(key_of(owner).encode()).hexdigest(): owner for owner in OWNERS},
+        "rate_requests": None,
+        "rate_submissions": None,
         "allow_testing_models": True,
         "allowed_models": {TABLE_MODEL: "testing:tests.chaos.scorers:unhurried", BUNDLED: BUNDLED_MODEL},
         "default_model": TABLE_MODEL,

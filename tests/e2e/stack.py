@@ -189,6 +189,6 @@ _MOVES = (
 def environment_of(values: Mapping[str, object]) -> dict[str, str]:
     """Settings as the variables that a process reads them from."""
     return {
-        f"LENS_{name.upper()}": json.dumps(value) if isinstance(value, dict | bool) else str(value)
+        f"LENS_{name.upper()}": json.dumps(value) if value is None or isinstance(value, dict | bool) else str(value)
         for name, value in values.items()
     }

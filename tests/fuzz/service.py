@@ -75,6 +75,8 @@ def running_service(folder: Path) -> Iterator[Service]:
             "lease_seconds": 86_400,  # what the run brings into a state stays there
             "lease_renew_seconds": 60,
             "spool_dir": str(spool),
+            "rate_requests": None,
+            "rate_submissions": None,
             "api_keys": {hashlib.sha256(key_of(owner).encode()).hexdigest(): owner for owner in OWNERS},
         }
         settings = Settings.model_validate({**values, "_env_file": None})
