@@ -40,6 +40,12 @@ MODEL_SELECTIONS ?=
 chaos: $(INSTALLED) ## the whole service under random faults; MINUTES=60 for an hour, SEED=number to repeat the faults of a run
 	$(BIN)/python -m tests.chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(MODEL_SELECTIONS),--models $(MODEL_SELECTIONS))
 
+FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
+
+.PHONY: upgrade
+upgrade: $(INSTALLED) ## upgrade the whole service under load, from the git revision FROM to the working tree; three minutes
+	$(BIN)/python -m tests.chaos.upgrade --from '$(FROM)'
+
 .PHONY: check
 check: $(INSTALLED) ## what CI runs: format, lint, types, that the public index has every pin, all tests, and that the faster executor is the faster one
 	$(BIN)/ruff format --check .
