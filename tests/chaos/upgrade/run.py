@@ -92,8 +92,11 @@ def run_upgrade(plan: UpgradePlan, say: Callable[[str], None]) -> UpgradeReport:
         time.sleep(plan.seconds)
         say("rest")
         _wait_for_rest(upgrade, clients)
-        for variant, found in _learn(upgrade, "after").items():
-            digests[variant] |= found
+        try:
+            for variant, found in _learn(upgrade, "after").items():
+                digests[variant] |= found
+        except AssertionError as error:
+            upgrade.history.violate("I1", f"the new release computes no selection: {error}")
         _judge(upgrade, old, digests)
         upgrade.report.violations = list(upgrade.history.violations)
         return upgrade.report
@@ -144,7 +147,10 @@ def _learn(upgrade: Upgrade, when: str) -> Digests:
     """What each variant gives while all processes are of one release."""
     upgrade.say(f"learning the digests {when} the upgrade")
     with open_client(OWNERS[0], upgrade.apis[0].address) as client:
-        ids = {one: one.post(client, f"{when}-{one.number}").json()["id"] for one in upgrade.plan.variants}
+        answers = {one: one.post(client, f"{when}-{one.number}") for one in upgrade.plan.variants}
+        for answer in answers.values():
+            assert answer.status_code == 202, answer.text
+        ids = {one: answer.json()["id"] for one, answer in answers.items()}
 
         def find(id_: str) -> str | None:
             selection = client.get(f"/selections/{id_}").json()
