@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lens_engine.config import SelectionConfig
-from lens_engine.errors import PromptTooLong
+from lens_engine.errors import InputProblem, PromptTooLong
 from lens_engine.rows.splits import SplitRows, check_sizes
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.template import Task
@@ -94,13 +94,17 @@ def _too_long(rows: SplitRows, ruler: _Ruler, longest: int) -> PromptTooLong:
     queries += [("test row", example) for example in rows.test]
     lengths = ruler.demonstrations(rows.candidates) + ruler.queries([example for _, example in queries])
     kind, example = (candidates + queries)[lengths.index(max(lengths))]
-    return PromptTooLong(
+    place = example.place.replace("row", kind, 1)
+    message = (
         f"the longest prompt would have {longest} tokens and the model takes {ruler.room}; the longest example is "
-        f"{example.place.replace('row', kind, 1)}; shorten the longest texts, use fewer demonstrations, or set "
-        'too_long to "skip_example" or "trim_input"',
-        field="options.too_long",
-        row=example.row,
+        f"{place}; shorten the longest texts, use fewer demonstrations, or set too_long to "
+        '"skip_example" or "trim_input"'
     )
+    field = "options.too_long"
+    faults = [InputProblem(field, message)]
+    if kind == "row":  # a test row is of the dataset or of a file of its own
+        faults.append(InputProblem("dataset.text", f"{place} has the longest text", example.row))
+    return PromptTooLong(message, field=field, row=example.row, problems=tuple(faults))
 
 
 def _skip(rows: SplitRows, ruler: _Ruler) -> FittedRows:
