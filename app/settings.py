@@ -18,6 +18,10 @@ _KEY_HASH = re.compile(r"[0-9a-f]{64}")
 OWNER_FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
+_VARIABLES_ONLY = frozenset({"allow_testing_models"})
+"""Settings that let others run code here. A `.env` lies in any folder in which somebody calls `lens`."""
+
+
 class _VariablesThenFile(PydanticBaseSettingsSource):
     """Variables, and the lines of `.env` for other settings.
 
@@ -38,7 +42,8 @@ class _VariablesThenFile(PydanticBaseSettingsSource):
         return self._variables.get_field_value(field, field_name)
 
     def __call__(self) -> dict[str, Any]:
-        return {**self._file(), **self._variables()}
+        file = {name: value for name, value in self._file().items() if name not in _VARIABLES_ONLY}
+        return {**file, **self._variables()}
 
 
 class Settings(BaseSettings):
@@ -161,7 +166,7 @@ class Settings(BaseSettings):
     allowed_models: dict[str, str] = Field({BUNDLED_MODEL: BUNDLED_MODEL})
     default_model: str = BUNDLED_MODEL
     allow_testing_models: bool = Field(
-        False, description="Models of the form `testing:module:function` (for tests only)."
+        False, description="Models of the form `testing:module:function` (for tests only). Not read from `.env`."
     )
     device: str = Field("auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")
     share_device: bool = Field(
@@ -274,7 +279,9 @@ class Settings(BaseSettings):
             raise ValueError("stall_seconds must exceed lease_renew_seconds")
         doubles = [name for name, reference in self.allowed_models.items() if reference.startswith("testing:")]
         if doubles and not self.allow_testing_models:
-            raise ValueError(f"allowed_models {', '.join(doubles)}: `testing:` requires allow_testing_models")
+            raise ValueError(
+                f"allowed_models {', '.join(doubles)}: `testing:` requires the variable LENS_ALLOW_TESTING_MODELS"
+            )
         if self.default_model not in self.allowed_models:
             raise ValueError("default_model must be one of allowed_models")
         return self

@@ -39,7 +39,7 @@ METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
 class Options(BaseModel):
     """Base of every group of options. Groups are frozen; an unknown option name is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
 
 
 class SplitOptions(Options):

@@ -35,7 +35,7 @@ from app.logs import context
 from app.logs.failures import summarize
 from app.selections import claims
 from app.selections.claims import Claim
-from app.selections.repository import Submission, load_submission
+from app.selections.repository import Submission, has_inline_rows, load_submission
 from app.selections.rescue import backoff_seconds
 from app.selections.spec import SPEC_VERSION, SpecOfNewerRelease, SpecRefused
 from app.settings import Settings
@@ -184,7 +184,9 @@ class Attempt:
             return partial(claims.fail, problem=describe_timeout(self._settings, self._instance))
         except (InvalidInput, ModelError, MemoryError) as error:
             self._log("failed: %s", summarize(error))
-            return partial(claims.fail, problem=describe_failure(error, self._settings, self._instance))
+            inline = self._transact(lambda session: has_inline_rows(session, self._claim.selection_id))
+            described = describe_failure(error, self._settings, self._instance, inline=inline)
+            return partial(claims.fail, problem=described)
         return partial(claims.finish, result=result)
 
     def _nothing_selected(self, error: NothingSelected) -> Ending:

@@ -3,18 +3,25 @@
 from typing import Any
 
 from app.errors import title_of
+from app.selections.refusals import as_items
 from app.selections.spec import SpecRefused
 from app.settings import Settings
-from app.web.problems import ErrorItem, point, problem
+from app.web.problems import problem
 from lens_engine.errors import InvalidInput, LensError
 
 
-def describe_failure(error: LensError | MemoryError, settings: Settings, instance: str) -> dict[str, Any]:
-    """Describe an error that another attempt would repeat."""
+def describe_failure(
+    error: LensError | MemoryError, settings: Settings, instance: str, *, inline: bool = False
+) -> dict[str, Any]:
+    """Describe an error that another attempt would repeat.
+
+    Args:
+        inline: whether the rows came in a JSON body, where pointers lead to them.
+    """
     if isinstance(error, MemoryError):
         detail = "the machine has not enough memory for this dataset and model"
         return problem("out-of-memory", detail, settings=settings, instance=instance)
-    errors = [_locate(error)] if isinstance(error, InvalidInput) else []
+    errors = as_items(error, inline=inline) if isinstance(error, InvalidInput) else []
     return problem(error.code, str(error), settings=settings, title=title_of(error), instance=instance, errors=errors)
 
 
@@ -32,8 +39,3 @@ def describe_timeout(settings: Settings, instance: str) -> dict[str, Any]:
         "budget max_seconds, or fewer test rows (splits.test), to end earlier with the best so far"
     )
     return problem("timeout", detail, settings=settings, instance=instance)
-
-
-def _locate(error: InvalidInput) -> ErrorItem:
-    path = ["dataset", "rows", error.row] if error.row is not None else error.field.split(".")
-    return {"detail": str(error), "pointer": point(*path)}

@@ -91,7 +91,9 @@ def _socket_folders(data_dir: Path) -> Iterator[Path]:
     folder = data_dir / "run"
     if len(os.fsencode(folder / "postgres" / ".s.PGSQL.5432")) > _MAX_SOCKET_PATH_BYTES:
         folder = Path(tempfile.mkdtemp(prefix="lens-"))
-    shutil.rmtree(folder, ignore_errors=True)
+        folder.chmod(0o711)  # Postgres runs as another account under root
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
     try:
         for server in ("postgres", "redis"):
             (folder / server).mkdir(mode=0o700, parents=True)

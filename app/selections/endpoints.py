@@ -135,7 +135,9 @@ def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerD
     service.get(session, owner, selection_id)
     found = repository.list_events(session, selection_id, _event_id(page.last_id), page.limit)
     items = [EventOut.model_validate(event) for event in found[: page.limit]]
-    return EventPage(items=items, next=encode_cursor(str(items[-1].id)) if len(found) > page.limit else None)
+    last_id = str(items[-1].id) if items else page.last_id
+    follow = None if last_id is None else encode_cursor(last_id)
+    return EventPage(items=items, next=follow if len(found) > page.limit else None, follow=follow)
 
 
 @router.get(

@@ -111,7 +111,8 @@ class ErrorItemOut(BaseModel):
 class Problem(BaseModel):
     """An error response (RFC 9457)."""
 
-    type: str = Field(description="URI that ends in a stable code.")
+    type: str = Field(description="URI that ends in the code.")
+    code: str = Field(description="Stable code of the error.")
     title: str = Field(description="What the code means.")
     status: int = Field(description="HTTP status.")
     detail: str = Field(description="What is wrong with this request.")

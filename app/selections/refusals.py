@@ -30,12 +30,13 @@ def as_problem(
     found: Sequence[InvalidInput], *, inline: bool, columns: Mapping[str, str] | None = None
 ) -> RefusedInput:
     """Combine all errors into one. Its code is that of the first error."""
-    return RefusedInput(found[0], [item for error in found for item in _items(error, inline, columns or {})])
+    return RefusedInput(found[0], [item for error in found for item in as_items(error, inline=inline, columns=columns)])
 
 
-def _items(error: InvalidInput, inline: bool, columns: Mapping[str, str]) -> list[ErrorItem]:
+def as_items(error: InvalidInput, *, inline: bool, columns: Mapping[str, str] | None = None) -> list[ErrorItem]:
+    """All faults of one error, each with its pointer. See `invalid_inputs` for the arguments."""
     return [
-        {"detail": fault.detail, "pointer": pointer(_rename(fault.field, columns), fault.row, inline)}
+        {"detail": fault.detail, "pointer": pointer(_rename(fault.field, columns or {}), fault.row, inline)}
         for fault in error.faults
     ]
 

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.datasets.repository import load_rows
 from app.ids import new_id
-from app.models import Event, Report, Selection, StoredClassifier, StoredSupportExample
+from app.models import Dataset, Event, Report, Selection, StoredClassifier, StoredSupportExample
 from app.selections.polls import SelectionState
 from app.selections.results import end_cancelled
 from app.selections.spec import SPEC_VERSION, StoredSpec
@@ -62,6 +62,13 @@ def load_submission(session: Session, selection_id: str) -> Submission:
         examples=rows.examples,
         test=None if test is None else test.examples,
     )
+
+
+def has_inline_rows(session: Session, selection_id: str) -> bool:
+    """Whether the dataset of the selection came in a JSON body. False also for a selection that was deleted."""
+    owned = select(Selection.dataset_id).where(Selection.id == selection_id)
+    statement = select(Dataset.format == "inline").where(Dataset.id == owned.scalar_subquery())
+    return bool(session.scalar(statement))
 
 
 def insert_selection(session: Session, new: NewSelection) -> Selection:

@@ -4,7 +4,7 @@ Only the sweep retries selections. The API sweeps every few seconds, and a worke
 start. An advisory lock admits one sweep at a time. Rows that a worker is writing are left to the next
 sweep. One row that cannot be read or written keeps no other from its rescue.
 
-After an outage of Postgres, living workers need time to renew their leases, which ran out meanwhile.
+After an outage or a hang of Postgres, living workers need time to renew their leases, which ran out meanwhile.
 For as long as a lease, the sweep then takes nothing over.
 """
 
@@ -13,6 +13,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -32,6 +33,8 @@ from app.settings import Settings
 
 _LOCK_KEY = 0x6C656E73_01  # "lens", 1
 _PAGE_ROWS = 200
+_SILENCE_SHARE, _LEAST_SILENCE_SECONDS = 0.25, 1.0
+"""Share of a lease, and least time, after which a sweep takes a Postgres that did not answer to have hung."""
 _log = logging.getLogger(__name__)
 
 
@@ -47,7 +50,7 @@ class SweepReport:
 
 
 class OutageMemory:
-    """When this process last found Postgres away."""
+    """When this process last found Postgres away, or hanging."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -57,6 +60,17 @@ class OutageMemory:
         """Remember an error if it is an outage. A statement that the server refused or cut off is none."""
         if is_away(error):
             self._noted_at = self._clock()
+
+    @contextmanager
+    def noting_silence(self, seconds: float) -> Iterator[None]:
+        """Remember a block that takes longer than `seconds` as an outage: Postgres hung, and nobody renewed a lease."""
+        started = self._clock()
+        try:
+            yield
+        finally:
+            ended = self._clock()
+            if ended - started > seconds:
+                self._noted_at = ended
 
     def is_recent(self, seconds: float) -> bool:
         """Whether an outage was noted in the last `seconds`."""
@@ -95,7 +109,9 @@ def sweep(database: Database, queue: JobQueue, settings: Settings, outages: Outa
 
 def _sweep(database: Database, queue: JobQueue, settings: Settings, outages: OutageMemory) -> SweepReport:
     with database.session_scope() as session:
-        if not _lock(session):
+        with outages.noting_silence(max(_LEAST_SILENCE_SECONDS, _SILENCE_SHARE * settings.lease_seconds)):
+            is_first = _lock(session)
+        if not is_first:
             return SweepReport(skipped=True)
         has_settled = _has_run_for_a_lease(session, settings) and not outages.is_recent(settings.lease_seconds)
     rescued = _rescue_all(database, settings) if has_settled else []

@@ -25,10 +25,11 @@ def problem(
 ) -> dict[str, Any]:
     """Build a problem. `status` is omitted in the `error` of a failed selection.
 
-    `type` is an absolute URI that ends with `code`. Codes are stable.
+    `type` is an absolute URI that ends with `code`. Codes are stable, whatever the address of the service is.
     """
     body: dict[str, Any] = {
         "type": f"{settings.public_url.rstrip('/')}/problems/{code}",
+        "code": code,
         "title": title or code.replace("-", " ").capitalize(),
         "status": status,
         "detail": detail,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lens_engine.config import SelectionConfig
-from lens_engine.errors import PromptTooLong
+from lens_engine.errors import InputProblem, PromptTooLong
 from lens_engine.liveness.tokens import count_tokens
 from lens_engine.rows.splits import SplitRows, check_sizes
 from lens_engine.scoring.base import LabelScorer
@@ -65,14 +65,7 @@ def fit_to_context(rows: SplitRows, task: Task, scorer: LabelScorer, config: Sel
     if longest <= ruler.room:
         return FittedRows(rows)
     if config.too_long == "reject":
-        example = _longest_example(rows, ruler)
-        raise PromptTooLong(
-            f"the longest prompt would have {longest} tokens and the model takes {ruler.room}; the longest example is "
-            f"{example.place}; shorten the longest texts, use fewer demonstrations, or set too_long to "
-            '"skip_example" or "trim_input"',
-            field="options.too_long",
-            row=example.row,
-        )
+        raise _too_long(rows, ruler, longest)
     fitted = _trim(rows, ruler) if config.too_long == "trim_input" else _skip(rows, ruler)
     check_sizes(fitted.rows, config)
     return fitted
@@ -95,9 +88,24 @@ def _longest_prompt(rows: SplitRows, ruler: _Ruler) -> int:
     return sum(demonstrations[: ruler.num_demonstrations]) + queries
 
 
-def _longest_example(rows: SplitRows, ruler: _Ruler) -> Example:
-    lengths = ruler.demonstrations(rows.candidates)
-    return rows.candidates[lengths.index(max(lengths))]
+def _too_long(rows: SplitRows, ruler: _Ruler, longest: int) -> PromptTooLong:
+    """Name the row whose text takes the most of the context, be it a candidate or a query."""
+    candidates = [("row", example) for example in rows.candidates]
+    queries = [("row", example) for split in _evaluation_rows(rows)[:-1] for example in split]
+    queries += [("test row", example) for example in rows.test]
+    lengths = ruler.demonstrations(rows.candidates) + ruler.queries([example for _, example in queries])
+    kind, example = (candidates + queries)[lengths.index(max(lengths))]
+    place = example.place.replace("row", kind, 1)
+    message = (
+        f"the longest prompt would have {longest} tokens and the model takes {ruler.room}; the longest example is "
+        f"{place}; shorten the longest texts, use fewer demonstrations, or set too_long to "
+        '"skip_example" or "trim_input"'
+    )
+    field = "options.too_long"
+    faults = [InputProblem(field, message)]
+    if kind == "row":  # a test row is of the dataset or of a file of its own
+        faults.append(InputProblem("dataset.text", f"{place} has the longest text", example.row))
+    return PromptTooLong(message, field=field, row=example.row, problems=tuple(faults))
 
 
 def _skip(rows: SplitRows, ruler: _Ruler) -> FittedRows:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
 
+import httpx
+
 from tests.chaos.submissions import Variant
 
 
@@ -69,7 +71,7 @@ class History:
             if outcome is not Outcome.INFO:
                 self.slowest[action] = max(seconds, self.slowest.get(action, 0.0))
 
-    def note_silence(self, action: str, error: Exception) -> None:
+    def note_silence(self, action: str, error: httpx.TransportError) -> None:
         with self._lock:
             self.note(action, Outcome.INFO)
             self.silences[type(error).__name__] += 1

@@ -40,6 +40,8 @@ class Requester:
         is_refused = response.status_code in _REFUSALS or _is_in_flight(action, response)
         outcome = Outcome.FAIL if is_refused else Outcome.OK
         self._history.note(action, outcome, seconds, response.status_code if is_refused else None)
+        if response.status_code in _REFUSALS and "Retry-After" not in response.headers:
+            self._history.violate("I10", f"{action} got {response.status_code} without Retry-After")
         if response.status_code >= 500 and response.status_code not in _REFUSALS:
             detail = f"{action} got {response.status_code}: {response.text[:300]}"
             self._history.violate("I10", detail, response.headers.get("X-Request-ID", ""))

@@ -1,17 +1,18 @@
 """What must hold at the end, after the network was mended and everything has had time to come to rest."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
-from app.selections.states import TERMINAL, Status, can_move
+from app.selections.states import TERMINAL, Status
 from tests.chaos.history import History
 from tests.chaos.settings import MAX_ATTEMPTS
 from tests.chaos.submissions import Variant
+from tests.moves import find_false_moves
 
 Digests = Mapping[Variant, str]
 """What each variant gives undisturbed."""
@@ -88,23 +89,6 @@ def check_moves(connection: Connection, history: History) -> None:
     for id_, moves in groupby(rows, key=lambda row: row[0]):
         for fault in find_false_moves((before, after, attempt) for _, before, after, attempt in moves):
             history.violate("I4", fault, id_)
-
-
-def find_false_moves(moves: Iterable[tuple[str | None, str, int]]) -> list[str]:
-    """Moves, each (from, to, attempt), that do not continue the path."""
-    faults: list[str] = []
-    current: str | None = None
-    attempts = 0
-    for before, after, attempt in moves:
-        if before != current:
-            faults.append(f"left {before} while {current}")
-        if before is not None and not can_move(Status(before), Status(after)):
-            faults.append(f"went from {before} to {after}")
-        attempts += after == Status.RUNNING
-        if attempt != attempts:
-            faults.append(f"became {after} in attempt {attempt} after {attempts} claims")
-        current = after
-    return faults
 
 
 def compare_digests(connection: Connection, history: History, digests: Digests) -> dict[str, int]:

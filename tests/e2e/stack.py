@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from app.database import Database
 from app.selections.repository import load_submission
-from app.selections.states import REVIVALS, TERMINAL, Status, can_move
+from app.selections.states import TERMINAL, Status
 from app.settings import Settings
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import SINGLE_PROMPT, overlay_options
@@ -22,6 +22,7 @@ from lens_engine.scoring.base import LabelScorer
 from lens_engine.testing import TableScorer
 from tests.e2e.processes import Worker
 from tests.e2e.waiting import until
+from tests.moves import find_false_moves
 
 _numbers = itertools.count()
 
@@ -162,28 +163,36 @@ class Stack:
     def check_invariants(self) -> None:
         """What must hold of every selection after every fault."""
         with self.database.session_scope() as session:
-            rows = session.execute(text(_ENDINGS)).all()
-            events = session.execute(text(_MOVES)).all()
-        for id_, status, has_report, support_examples, checkpoints in rows:
-            assert status in TERMINAL, f"{id_} is {status}"
-            assert checkpoints == 0 or status == Status.CANCELLED, f"{id_} has ended and keeps a checkpoint"
-            assert has_report == (support_examples > 0), id_
-            assert has_report or status != Status.SUCCEEDED, id_
-        for id_, before, after in events:
-            moved = (Status(before), Status(after))
-            assert can_move(*moved) or moved in REVIVALS.items(), f"{id_} went from {before} to {after}"
+            endings = session.execute(text(_ENDINGS)).all()
+            moves = session.execute(text(_MOVES)).all()
+            unused = session.execute(text(_UNUSED_DATASETS)).scalars().all()
+        for ending in endings:
+            assert ending.status in TERMINAL, f"{ending.id} is {ending.status}"
+            assert ending.lease_until is None, f"{ending.id} has ended and keeps a lease"
+            may_go_on = ending.status == Status.CANCELLED
+            assert ending.num_checkpoints == 0 or may_go_on, f"{ending.id} has ended and keeps a checkpoint"
+            assert ending.has_report == (ending.num_examples > 0), ending.id
+            assert ending.has_report or ending.status != Status.SUCCEEDED, ending.id
+            assert (ending.error is not None) == (ending.status == Status.FAILED), ending.id
+        for id_, path in itertools.groupby(moves, key=lambda move: move.selection_id):
+            assert find_false_moves((before, after, attempt) for _, before, after, attempt in path) == [], id_
+        assert not unused, "datasets of no selection"
 
 
 _ENDINGS = """
-SELECT id, status,
-       EXISTS (SELECT FROM reports WHERE selection_id = id),
-       (SELECT count(*) FROM support_examples WHERE selection_id = id),
-       (SELECT count(*) FROM checkpoints WHERE selection_id = id)
+SELECT id, status, lease_until, error,
+       EXISTS (SELECT FROM reports WHERE selection_id = id) AS has_report,
+       (SELECT count(*) FROM support_examples WHERE selection_id = id) AS num_examples,
+       (SELECT count(*) FROM checkpoints WHERE selection_id = id) AS num_checkpoints
 FROM selections
 """
-_MOVES = (
-    "SELECT selection_id, data->>'from', data->>'to' FROM events WHERE type = 'status' AND data->>'from' IS NOT NULL"
-)
+_MOVES = """
+SELECT selection_id, data->>'from', data->>'to', (data->>'attempt')::int FROM events
+WHERE type = 'status' ORDER BY selection_id, id
+"""
+_UNUSED_DATASETS = """
+SELECT id FROM datasets WHERE NOT EXISTS (SELECT FROM selections WHERE datasets.id IN (dataset_id, test_dataset_id))
+"""
 
 
 def environment_of(values: Mapping[str, object]) -> dict[str, str]:

@@ -59,6 +59,22 @@ def test_killed_work_horses_are_replaced_at_once(lens: Stack) -> None:
     lens.check_invariants()
 
 
+def test_a_killed_work_horse_gives_its_lease_up_at_once(lens: Stack) -> None:
+    lens.hold_from(IN_THE_SEARCH)
+    worker = lens.start_worker(LENS_LEASE_SECONDS="3600")  # so that nobody waits for its end
+    selection_id = lens.submit()
+    lens.wait_for_checkpoint(selection_id)
+    until(lambda: lens.scalar("SELECT lease_until > now() + interval '1 minute' FROM selections"), "a long lease")
+
+    worker.wait_for_horse().kill()
+    lens.let_go()
+    selection = lens.wait_until_done(selection_id)
+
+    assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 2)
+    assert lens.crashes(selection_id) == 1
+    lens.check_invariants()
+
+
 def test_a_selection_that_kills_every_worker_fails_and_harms_no_other(lens: Stack) -> None:
     worker = lens.start_worker()
     poison_id = lens.submit(model="poison")

@@ -44,7 +44,7 @@ def test_an_outage_longer_than_a_lease_costs_no_attempt(lens: Stack) -> None:
     with absent(lens.settings):
         time.sleep(3 * lens.settings.lease_seconds)
         horse.send_signal(signal.SIGSTOP)  # the sweep comes before its next renewal
-    _wait_for_sweep(lens, selection_id)
+    wait_for_sweep(lens, selection_id)
     horse.send_signal(signal.SIGCONT)
     is_renewed = "SELECT lease_until > now() FROM selections WHERE id = :id"
     until(lambda: lens.scalar(is_renewed, id=selection_id), "the run renews its lease")
@@ -57,7 +57,7 @@ def test_an_outage_longer_than_a_lease_costs_no_attempt(lens: Stack) -> None:
     lens.check_invariants()
 
 
-def _wait_for_sweep(lens: Stack, selection_id: str) -> None:
+def wait_for_sweep(lens: Stack, selection_id: str) -> None:
     """A sweep forgets old idempotency keys last."""
     columns = "owner_id, key, body_sha256, selection_id, answer, created_at"
     values = "owner_id, 'old', repeat('0', 64), id, '{}', now() - interval '1 year'"

@@ -107,6 +107,7 @@ def test_path_too_long_for_a_socket_is_served(tmp_path: Path) -> None:
         socket_dir = make_url(servers.database_url).query["host"]
         assert isinstance(socket_dir, str)
         assert not Path(socket_dir).is_relative_to(folder)
+        assert Path(socket_dir).parent.stat().st_mode & 0o777 == 0o711  # nobody else can list it, or make one in it
     assert not Path(socket_dir).exists()
 
 

@@ -1,16 +1,19 @@
 """API keys, and walls between owners."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from app.database import Database
+from app.main import create_app
 from app.selections import claims
+from app.settings import Settings
 from tests.integration.samples import make_result, make_spec, make_submission, problem_of
 
+BODIES = {"/selections/{selection_id}/render": ({"input": "x"}, {"input": "x", "prompts": "all"})}
 KEYS = {"alice": "key-of-alice", "bob": "key-of-bob"}
 
 
@@ -76,25 +79,23 @@ def test_owner_sees_and_uses_what_is_theirs(guarded: TestClient, alices: dict[st
     assert [item["id"] for item in guarded.get("/selections", headers=as_("alice")).json()["items"]] == [alices["id"]]
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
-        ("GET", "", None),
-        ("GET", "/events", None),
-        ("GET", "/support-examples", None),
-        ("GET", "/classifier", None),
-        ("POST", "/render", {"input": "x"}),
-        ("POST", "/render", {"input": "x", "prompts": "all"}),
-        ("POST", "/cancel", None),
-        ("DELETE", "", None),
-    ],
-)
+def routes_of_a_selection() -> Iterator[tuple[str, str, Any]]:
+    """Every documented route of one selection, with each body to send to it: a new route is tested too."""
+    paths = create_app(Settings(_env_file=None)).openapi()["paths"]
+    for path, operations in paths.items():
+        if "{selection_id}" in path:
+            for method in operations:
+                for body in BODIES.get(path, (None,)):
+                    yield method.upper(), path, body
+
+
+@pytest.mark.parametrize(("method", "path", "body"), [*routes_of_a_selection()])
 def test_what_another_owner_has_is_not_found(
     guarded: TestClient, alices: dict[str, Any], method: str, path: str, body: Any
 ) -> None:
-    theirs = guarded.request(method, f"/selections/{alices['id']}{path}", json=body, headers=as_("bob"))
-    nobodys = guarded.request(
-        method, f"/selections/sel_01jd0000000000000000000000{path}", json=body, headers=as_("bob")
+    theirs, nobodys = (
+        guarded.request(method, path.replace("{selection_id}", id_), json=body, headers=as_("bob"))
+        for id_ in (alices["id"], "sel_01jd0000000000000000000000")
     )
     refusal, unknown = problem_of(theirs, 404, "not-found"), problem_of(nobodys, 404, "not-found")
     for varying in ("instance", "request_id"):

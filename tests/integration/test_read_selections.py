@@ -196,6 +196,19 @@ def test_events_come_in_pages(client: TestClient, selections: Selections) -> Non
     assert first["items"][-1]["id"] < second["items"][0]["id"]
 
 
+def test_events_can_be_followed(client: TestClient, selections: Selections) -> None:
+    claim = selections.running()
+    path = f"/selections/{claim.selection_id}/events"
+    first = client.get(path).json()
+    quiet = client.get(path, params={"cursor": first["follow"]}).json()
+    assert client.post(f"/selections/{claim.selection_id}/cancel").status_code == 202
+    later = client.get(path, params={"cursor": quiet["follow"]}).json()
+
+    assert (first["next"], quiet["next"], quiet["items"]) == (None, None, [])
+    assert [event["data"]["to"] for event in first["items"]] == ["queued", "running"]
+    assert [event["data"]["to"] for event in later["items"]] == ["cancelling"]
+
+
 def test_cursor_of_a_list_is_no_cursor_of_events(client: TestClient, selections: Selections) -> None:
     selection_id = selections.queued()
     selections.queued()

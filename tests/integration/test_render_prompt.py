@@ -1,8 +1,10 @@
 """POST /selections/{id}/render: the prompt of a production system, byte for byte."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 from starlette.testclient import TestClient
 
 from app.database import Database
@@ -54,6 +56,21 @@ def test_prompt_is_what_was_scored(
         "characters": len(prompt),
         "tokens": {"demonstrations": 15, "query": None},
     }
+
+
+def test_selection_deleted_meanwhile_gives_no_prompt_without_demonstrations(
+    make_client: Callable[..., TestClient], selections: Selections
+) -> None:
+    selection_id = selections.succeeded()
+    client = make_client()
+
+    def delete_first(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if "FROM support_examples" in statement:
+            selections.client.delete(f"/selections/{selection_id}")
+
+    engine = client.app.state.services.database.engine  # type: ignore[attr-defined]
+    event.listen(engine, "before_cursor_execute", delete_first)
+    problem_of(client.post(f"/selections/{selection_id}/render", json={"input": "x"}), 404, "not-found")
 
 
 def test_first_prompt_reads_as_it_should(client: TestClient, selections: Selections) -> None:

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import chain, repeat
 
 import pytest
 from redis import Redis
@@ -264,6 +265,17 @@ def test_leases_are_spared_until_a_lease_after_an_outage(
     assert selections.status_of(claim.selection_id) == "running"
     seconds += settings.lease_seconds
     assert sweep(database, queue, settings, outages).rescued == 1
+
+
+def test_leases_are_spared_until_a_lease_after_a_hang_of_postgres(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    claim = selections.running(lease_seconds=-1)
+    hang_seconds = settings.lease_seconds + 1
+    readings = chain([0.0], repeat(hang_seconds))  # the lock took as long
+    assert sweep(database, queue, settings, OutageMemory(lambda: next(readings))) == SweepReport()
+    assert selections.status_of(claim.selection_id) == "running"
+    assert sweep(database, queue, settings).rescued == 1
 
 
 def test_leases_are_spared_until_a_lease_after_a_start_of_postgres(

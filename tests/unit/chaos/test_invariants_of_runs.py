@@ -4,8 +4,9 @@ from pathlib import Path
 
 from tests.chaos.history import Accepted, History
 from tests.chaos.submissions import VARIANTS
-from tests.chaos.verdict import check_traces, find_false_moves
+from tests.chaos.verdict import check_traces
 from tests.chaos.watch import Streaks
+from tests.moves import find_false_moves
 
 
 def test_a_path_with_a_rescue_is_true() -> None:

@@ -8,7 +8,9 @@ from lens_engine.errors import (
     NonFiniteScore,
     NothingSelected,
     OutOfMemory,
+    PromptTooLong,
     UnknownModel,
+    join_faults,
 )
 from worker.failures import describe_failure, describe_timeout
 
@@ -17,19 +19,28 @@ INSTANCE = "/selections/sel_1"
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "pointer"),
+    ("error", "code", "inline", "pointer"),
     [
-        (ClassTooSmall("too few", field="dataset", row=7), "class-too-small", "/dataset/rows/7"),
-        (InvalidVerbalizer("same word", field="verbalizer.a"), "invalid-verbalizer", "/verbalizer/a"),
+        (ClassTooSmall("too few", field="dataset.label", row=7), "class-too-small", False, "/dataset/rows/7/label"),
+        (ClassTooSmall("too few", field="dataset.label", row=7), "class-too-small", True, "/examples/7/label"),
+        (InvalidVerbalizer("same word", field="verbalizer.a.b"), "invalid-verbalizer", True, "/spec/verbalizer/a.b"),
+        (PromptTooLong("long", field="options.too_long", row=7), "prompt-too-long", False, "/spec/options/too_long"),
     ],
 )
-def test_invalid_input_has_a_pointer(error: LensError, code: str, pointer: str) -> None:
-    problem = describe_failure(error, SETTINGS, INSTANCE)
+def test_invalid_input_has_the_pointer_of_a_refusal(error: LensError, code: str, inline: bool, pointer: str) -> None:
+    problem = describe_failure(error, SETTINGS, INSTANCE, inline=inline)
 
     assert problem["type"] == f"https://lens.test/problems/{code}"
+    assert problem["code"] == code
     assert problem["detail"] == str(error)
     assert problem["instance"] == INSTANCE
     assert problem["errors"] == [{"detail": str(error), "pointer": pointer}]
+
+
+def test_every_fault_has_its_pointer() -> None:
+    faults = [InvalidVerbalizer(f"no {label}", field=f"verbalizer.{label}") for label in "ab"]
+    problem = describe_failure(join_faults(faults), SETTINGS, INSTANCE)
+    assert [item["pointer"] for item in problem["errors"]] == ["/spec/verbalizer/a", "/spec/verbalizer/b"]
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,17 @@ def test_refusal_names_the_longest_row(
     assert refusal.value.row == row
 
 
+@pytest.mark.parametrize(("part", "named"), [(0, "row"), (2, "row"), (4, "test row")])
+def test_refusal_names_a_long_row_of_any_split(
+    part: int, named: str, make_problem: Callable[..., Problem], fit: Callable[..., FittedRows], make_config: MakeConfig
+) -> None:
+    row = parts_of(split_examples(make_problem(), make_config()))[part][0].row
+
+    with pytest.raises(PromptTooLong, match=f"the longest example is {named} {row}") as refusal:
+        fit(make_problem([row]), 40)
+    assert refusal.value.row == row
+
+
 def test_skipping_leaves_out_and_counts_long_rows(
     make_problem: Callable[..., Problem], fit: Callable[..., FittedRows], make_config: MakeConfig
 ) -> None:
