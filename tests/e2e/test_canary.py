@@ -146,7 +146,8 @@ def provoke_refusals(client: httpx.Client, done: str) -> list[Any]:
     requests: list[tuple[int, str, str, dict[str, Any]]] = [
         (400, "POST", "/selections", {"content": f'{{"spec": "{CANARY}', "headers": AUTHORIZED | json_type}),
         (401, "GET", "/selections", {"headers": {"Authorization": f"Bearer {CANARY}-wrong"}}),
-        (404, "GET", f"/selections/{CANARY}?cursor={CANARY}", {"headers": AUTHORIZED}),
+        (404, "GET", f"/selections/{CANARY}", {"headers": AUTHORIZED}),
+        (400, "GET", f"/selections/{done}?{CANARY}={CANARY}", {"headers": AUTHORIZED}),
         (404, "GET", f"/{CANARY}", {"headers": AUTHORIZED}),
         (400, "GET", f"/selections?cursor={CANARY}", {"headers": AUTHORIZED}),
         (400, "GET", f"/selections?limit={CANARY}", {"headers": AUTHORIZED}),
@@ -170,7 +171,9 @@ def provoke_failures(client: httpx.Client, lens: Stack, done: str) -> list[Any]:
     """The bodies of two answers 500: Postgres refuses a row, and pydantic refuses what is stored."""
     with refusing_rows(lens, "examples"):
         headers = {**AUTHORIZED, "Idempotency-Key": f"{CANARY}-500"}
-        by_postgres = client.post("/selections", json=submission("held"), headers=headers)
+        fresh = submission("held")  # rows that were not stored before
+        fresh["examples"] = [{**row, "text": f"{row['text']}, again"} for row in fresh["examples"]]
+        by_postgres = client.post("/selections", json=fresh, headers=headers)
     damage = "UPDATE classifiers SET classifier = to_jsonb(CAST(:word AS text)) WHERE selection_id = :id RETURNING 1"
     assert lens.scalar(damage, word=CANARY, id=done) == 1
     render = {"input": CANARY, "prompts": "all"}

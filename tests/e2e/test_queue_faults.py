@@ -22,8 +22,8 @@ def test_an_id_delivered_twice_runs_once(lens: Stack) -> None:
     lens.hold_from(0)
     selection_id = lens.submit()
     jobs = Queue(lens.settings.queue_name, connection=lens.redis, serializer=SERIALIZER)
-    for number in range(2):
-        jobs.enqueue("worker.jobs.run_selection", selection_id, job_id=f"twin-{number}")
+    for number in (8, 9):
+        jobs.enqueue("worker.jobs.run_selection", selection_id, job_id=f"{selection_id}-{number}")
     for _ in range(2):
         lens.start_worker()
 

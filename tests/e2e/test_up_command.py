@@ -91,7 +91,7 @@ def children_of(up: subprocess.Popen[str]) -> list[psutil.Process]:
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGHUP])
 def test_up_serves_until_it_is_told_to_stop(up: subprocess.Popen[str], end: signal.Signals) -> None:
     url = wait_for_address(up)
-    assert httpx.get(f"{url}/readyz").json()["status"] == "ready"
+    assert httpx.get(f"{url}/readyz").status_code == 200
     children = children_of(up)
     up.send_signal(end)
     printed, errors = up.communicate(timeout=60)
@@ -105,7 +105,7 @@ def test_up_started_with_signals_ignored_stops_on_sigterm(background_up: subproc
     children = children_of(background_up)
     for ignored in (signal.SIGINT, signal.SIGHUP):
         background_up.send_signal(ignored)
-    assert httpx.get(f"{url}/readyz").json()["status"] == "ready"
+    assert httpx.get(f"{url}/readyz").status_code == 200
     background_up.terminate()
     printed, errors = background_up.communicate(timeout=60)
     assert (background_up.returncode, errors) == (0, "")

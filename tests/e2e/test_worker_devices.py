@@ -23,7 +23,8 @@ def start_on_card(lens: Stack, card: str = "GPU-1", **environment: str) -> Worke
 def refusal_of(worker: Worker) -> str:
     """The last line of the log of a worker that does not start."""
     assert worker.wait(START_SECONDS) == 2, worker.log()
-    return worker.log().splitlines()[-1].partition("the worker does not start: ")[2]
+    event: str = json.loads(worker.log().splitlines()[-1])["event"]
+    return event.partition("the worker does not start: ")[2]
 
 
 def devices_of(lens: Stack) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from tests.e2e.processes import ROOT
 
 ID = re.compile(r"(?:sel|ds)_[0-9a-z]{26}")
-_MEMBERS = {"type", "title", "status", "detail", "instance", "request_id", "errors"}
+_MEMBERS = {"type", "code", "title", "status", "detail", "instance", "request_id", "errors"}
 
 
 @dataclass(frozen=True)

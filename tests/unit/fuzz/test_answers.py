@@ -10,6 +10,7 @@ from tests.fuzz.answers import Answer, documented_codes, find_faults
 OURS, FOREIGN = "sel_" + "a" * 26, "sel_" + "b" * 26
 PROBLEM = {
     "type": "https://lens.example/problems/not-found",
+    "code": "not-found",
     "title": "The resource does not exist",
     "status": 404,
     "detail": "no such selection",
