@@ -80,7 +80,8 @@ def _cut_traceback(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 
 def _drop_decoration(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    event.pop("color_message", None)  # uvicorn's message, a second time
+    event.pop("color_message", None)  # the message of uvicorn, a second time
+    event.pop("_ray_timestamp_ns", None)  # Ray adds it to every record of a process that imports it
     return event
 
 

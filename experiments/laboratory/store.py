@@ -48,6 +48,7 @@ class CellStore:
             outcome: dict[str, Any] = stored["outcome"]
         except (ValueError, KeyError, TypeError) as error:
             raise CellDamaged(path) from error
+        self.checkpoint(key).unlink(missing_ok=True)  # left by a process that was killed in `save`
         return outcome
 
     def save(self, key: str, cell: Cell, outcome: dict[str, Any]) -> None:

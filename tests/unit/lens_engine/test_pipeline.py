@@ -132,7 +132,10 @@ class LastStepListener:
         return StopReason.CANCELLED if self.is_last else None
 
 
-def test_run_is_cancelled_in_a_step_that_scores_nothing(select: Callable[..., SelectionResult]) -> None:
+def test_run_is_cancelled_in_a_step_that_scores_nothing(
+    select: Callable[..., SelectionResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(beat, "_LEAST_SECONDS", 0.0)
     listener = LastStepListener()
     others = ("random_and_validation", "random_ensemble", "random_prompts", "long_prompt")
     report = dict.fromkeys(others, False) | {"random_permutations": 0, "order_shuffles": 0, "bag_of_words": True}

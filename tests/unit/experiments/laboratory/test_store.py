@@ -30,6 +30,15 @@ def test_checkpoint_of_a_finished_cell_is_removed(tmp_path: Path, cell: Selectio
     assert not store.checkpoint("key").exists()
 
 
+def test_checkpoint_that_was_left_beside_a_finished_cell_is_removed(tmp_path: Path, cell: SelectionCell) -> None:
+    store = CellStore(tmp_path)
+    store.save("key", cell, {})
+    store.checkpoint("key").write_bytes(b"left by a process that was killed")
+
+    assert store.load("key") == {}
+    assert not store.checkpoint("key").exists()
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"outcome"', b"\xff"])
 def test_damaged_cell_is_an_error_that_names_the_file(tmp_path: Path, content: bytes) -> None:
     store = CellStore(tmp_path)
