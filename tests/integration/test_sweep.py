@@ -456,7 +456,7 @@ def test_only_one_sweeps_at_a_time(
 
 
 def test_row_that_a_worker_is_writing_is_skipped(
-    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     claim = selections.running(lease_seconds=-1)
     with database.session_scope() as session:
@@ -464,6 +464,7 @@ def test_row_that_a_worker_is_writing_is_skipped(
         assert sweep(database, queue, settings) == SweepReport()
     assert sweep(database, queue, settings) == SweepReport()
     assert selections.status_of(claim.selection_id) == "running"
+    assert "cannot be rescued" not in caplog.text
 
 
 def test_keys_are_kept_for_a_day(
