@@ -42,13 +42,19 @@ class Database:
         self.engine.dispose()
 
 
+def find_sqlstate(error: Exception) -> str | None:
+    """Return the SQLSTATE of an error of SQLAlchemy; None if Postgres did not answer."""
+    found: str | None = getattr(getattr(error, "orig", None), "sqlstate", None)
+    return found
+
+
 def is_away(error: Exception) -> bool:
     """Whether no statement would succeed now. A statement that Postgres refused or cut off is no outage."""
     if not isinstance(error, DBAPIError):
         return isinstance(error, TimeoutError)  # no connection of the pool became free
     if error.connection_invalidated:
         return True
-    sqlstate: str | None = getattr(error.orig, "sqlstate", None)
+    sqlstate = find_sqlstate(error)
     if sqlstate is None:
         return isinstance(error, POSTGRES_AWAY)
     return sqlstate.startswith(_AWAY)

@@ -8,7 +8,7 @@ from lens_engine.run.checkpoint import Checkpoint
 from worker.progress import RunMonitor
 
 _SHARE = 20.0
-"""Making a result takes at most one part in so many of the run's time."""
+"""Time of the run (seconds) for each second in which a result is made."""
 
 
 class PostgresCheckpointStore:

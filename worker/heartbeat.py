@@ -11,11 +11,11 @@ from collections.abc import Callable
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from app.database import POSTGRES_AWAY, Database, is_away
+from app.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
 from app.logs import context
 from app.selections import claims
 from app.selections.claims import Claim, Lease, PackedCheckpoint
-from worker.persistence import find_sqlstate, log_postponed
+from worker.persistence import log_postponed
 from worker.progress import News, RunMonitor
 from worker.rhythm import Rhythm
 from worker.tally import count_ending

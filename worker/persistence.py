@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from app.database import POSTGRES_AWAY, Database, is_away
+from app.database import POSTGRES_AWAY, Database, find_sqlstate, is_away
 
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
@@ -50,8 +50,3 @@ def log_postponed(error: Exception, consequence: str) -> None:
     _log.warning(
         "Postgres refused a statement; %s (%s, SQLSTATE %s)", consequence, type(error).__name__, find_sqlstate(error)
     )
-
-
-def find_sqlstate(error: Exception) -> str | None:
-    """The SQLSTATE of an error; None if Postgres did not answer."""
-    return getattr(getattr(error, "orig", None), "sqlstate", None)

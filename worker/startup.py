@@ -4,7 +4,7 @@ import logging
 
 from sqlalchemy.exc import ProgrammingError
 
-from app.database import POSTGRES_AWAY, Database, create_database
+from app.database import POSTGRES_AWAY, Database, create_database, find_sqlstate
 from app.queue import JobQueue
 from app.schema import current_revision, head_revision, is_behind
 from app.selections.sweep import sweep
@@ -26,7 +26,7 @@ def sweep_once(settings: Settings) -> None:
         _check_schema(database)
         sweep(database, queue, settings)
     except ProgrammingError as error:
-        if getattr(error.orig, "sqlstate", None) not in _NO_SUCH_THING:
+        if find_sqlstate(error) not in _NO_SUCH_THING:
             raise
         raise SystemExit("the database schema is missing or belongs to another release; run `lens migrate`") from error
     except POSTGRES_AWAY as error:

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, and_, func, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from app.database import Database, is_away
+from app.database import Database, find_sqlstate, is_away
 from app.models import Selection
 from app.queue import Doorbell, JobQueue
 from app.selections.results import end_cancelled
@@ -52,7 +52,7 @@ def _try_to_end(database: Database, selection_id: str, settings: Settings) -> Do
             "%s cannot be ended (%s, SQLSTATE %s)",
             selection_id,
             type(error).__name__,
-            getattr(error.orig, "sqlstate", None),
+            find_sqlstate(error),
             extra={"action": "end-failed", "selection_id": selection_id},
         )
         return None

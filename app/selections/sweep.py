@@ -23,7 +23,7 @@ from sqlalchemy import ColumnElement, and_, delete, func, not_, or_, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from app.database import Database, is_away
+from app.database import Database, find_sqlstate, is_away
 from app.models import IdempotencyKey, Selection
 from app.queue import Doorbell, JobQueue
 from app.selections.rescue import describe_crash, rescue
@@ -173,7 +173,7 @@ def _try_rescue(session: Session, selection_id: str, settings: Settings) -> _Res
             "%s cannot be rescued (%s, SQLSTATE %s); the next sweep tries again",
             selection_id,
             type(error).__name__,
-            getattr(getattr(error, "orig", None), "sqlstate", None),
+            find_sqlstate(error),
             extra={"action": "rescue-failed", "selection_id": selection_id},
         )
         return None

@@ -18,6 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
 
+from app.database import find_sqlstate
 from app.errors import AppError, BadRequest, StorageFull, Unavailable
 from app.logs.failures import summarize
 from app.settings import Settings
@@ -107,7 +108,7 @@ def _of_validation(error: RequestValidationError) -> Refusal:
 
 
 def _of_database(error: DBAPIError | PoolTimeout) -> Refusal:
-    sqlstate = getattr(getattr(error, "orig", None), "sqlstate", None)
+    sqlstate = find_sqlstate(error)
     if sqlstate == _DISK_FULL:
         return _of_app_error(StorageFull("the database has no space left"))
     if isinstance(error, OperationalError | InterfaceError | PoolTimeout):

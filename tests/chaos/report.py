@@ -64,7 +64,7 @@ class Report:
         stuck = sum("still" in violation.detail for violation in self.violations)
         yield f"Chaos of {self.seconds:.0f} s with SEED={self.seed}"
         yield from _table("Faults", self._count_faults())
-        yield from _table("Faults not to be had here", self.missing)
+        yield from _table("Faults that this machine cannot have", self.missing)
         yield from _table(
             "Selections",
             {

@@ -45,7 +45,7 @@ FAULT_SECONDS = (1.0, 12.0)
 
 @dataclass(frozen=True, slots=True)
 class PlannedFault:
-    """A fault `at` so many seconds after the beginning. `place` chooses among the processes that can have it."""
+    """A fault. `at` is the time since the beginning (seconds). `place` chooses among the processes that can have it."""
 
     at: float
     kind: str
