@@ -1,10 +1,14 @@
-"""Outages of a real Postgres, as its clients see them."""
+"""Outages of a real Postgres and a real Redis, as their clients see them."""
 
+import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from redis import Redis
 from sqlalchemy import create_engine, make_url, pool, text
 
+from app.embedded import EmbeddedServers
 from app.settings import Settings
 
 
@@ -18,6 +22,18 @@ def absent(settings: Settings) -> Iterator[None]:
 def read_only(settings: Settings) -> Iterator[None]:
     """A database that only reads, like a server that has become a standby."""
     yield from _altered(settings, "SET default_transaction_read_only = on", "RESET default_transaction_read_only")
+
+
+@contextmanager
+def hung_redis(servers: EmbeddedServers) -> Iterator[None]:
+    """A Redis that accepts connections and never answers."""
+    with Redis.from_url(servers.redis_url) as redis:  # a test may have started it again, as another process
+        pid = redis.info("server")["process_id"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 def _altered(settings: Settings, change: str, way_back: str) -> Iterator[None]:

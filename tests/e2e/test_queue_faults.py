@@ -1,14 +1,9 @@
 """Redis loses, repeats, is away or is written to by a stranger: Postgres is the truth."""
 
-import os
-import signal
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 from rq import Queue
 
 from app.embedded import EmbeddedServers
@@ -16,6 +11,7 @@ from app.queue import SERIALIZER
 from app.selections.states import Status
 from tests.e2e.stack import Stack
 from tests.e2e.waiting import until
+from tests.outages import hung_redis
 
 
 def test_an_id_delivered_twice_runs_once(lens: Stack) -> None:
@@ -52,7 +48,7 @@ def test_a_flushed_redis_loses_nothing(lens: Stack) -> None:
 
 
 def test_a_hung_redis_does_not_hold_up_a_submission(lens: Stack, servers: EmbeddedServers) -> None:
-    with _stopped_redis(servers):
+    with hung_redis(servers):
         started = time.monotonic()
         selection_id = lens.submit()
         waited = time.monotonic() - started
@@ -70,7 +66,7 @@ def test_a_hung_redis_does_not_hold_up_submissions_at_once(lens: Stack, servers:
         started = time.monotonic()
         return lens.submit(), time.monotonic() - started
 
-    with _stopped_redis(servers), ThreadPoolExecutor(20) as pool:
+    with hung_redis(servers), ThreadPoolExecutor(20) as pool:
         submitted = list(pool.map(submit, range(20)))
     assert max(waited for _, waited in submitted) < 3
     jobs = Queue(lens.settings.queue_name, connection=lens.redis, serializer=SERIALIZER)
@@ -94,14 +90,3 @@ def test_a_stranger_s_job_is_not_run(lens: Stack, tmp_path: Path) -> None:
 
 def _is_not_claimed(lens: Stack) -> bool:
     return sum(worker.log().count("was not claimed") for worker in lens.workers) >= 2
-
-
-@contextmanager
-def _stopped_redis(servers: EmbeddedServers) -> Iterator[None]:
-    """A Redis that accepts connections and never answers."""
-    redis = next(child for child in servers.children if psutil.Process(child.pid).name().startswith("redis"))
-    os.kill(redis.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(redis.pid, signal.SIGCONT)

@@ -1,19 +1,16 @@
 """Rate limits by owner: headers, 429, and what happens without Redis."""
 
 import hashlib
-import os
 import re
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
-import psutil
 import pytest
 from starlette.testclient import TestClient
 
 from app.embedded import EmbeddedServers
 from tests.integration.samples import make_submission, problem_of
+from tests.outages import hung_redis
 
 KEYS = {hashlib.sha256(owner.encode()).hexdigest(): owner for owner in ("alice", "bob")}
 ALICE, BOB = ({"Authorization": f"Bearer {owner}"} for owner in ("alice", "bob"))
@@ -26,16 +23,6 @@ def make_limited(make_client: Callable[..., TestClient]) -> Callable[..., TestCl
 
 def statuses(client: TestClient, number: int, headers: dict[str, str] = ALICE) -> list[int]:
     return [client.get("/selections", headers=headers).status_code for _ in range(number)]
-
-
-@contextmanager
-def stopped_redis(servers: EmbeddedServers) -> Iterator[None]:
-    redis = next(child for child in servers.children if psutil.Process(child.pid).name().startswith("redis"))
-    os.kill(redis.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(redis.pid, signal.SIGCONT)
 
 
 def test_one_request_too_many_is_refused_and_says_when_to_ask_again(make_limited: Callable[..., TestClient]) -> None:
@@ -114,7 +101,7 @@ def test_hung_redis_opens_no_door_and_holds_up_no_request(
 ) -> None:
     client = make_limited(rate_requests="3/minute")
     assert statuses(client, 1) == [200]
-    with stopped_redis(servers):
+    with hung_redis(servers):
         started = time.monotonic()
         assert statuses(client, 5) == [200, 200, 200, 429, 429]
         waited = time.monotonic() - started

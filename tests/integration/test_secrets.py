@@ -26,10 +26,10 @@ def submission_with_canary() -> dict[str, object]:
 
 
 def test_texts_are_in_no_log_even_when_the_database_refuses_them(
-    client: TestClient, database: Database, caplog: pytest.LogCaptureFixture
+    client: TestClient, database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    caplog.handler.setFormatter(make_formatter("json", sys.stderr))
+    monkeypatch.setattr(caplog.handler, "formatter", make_formatter("json", sys.stderr))
     with database.session_scope() as session:
         session.execute(text(f"ALTER TABLE examples ADD CONSTRAINT never CHECK (text NOT LIKE '%{CANARY[:6]}%')"))
     try:
