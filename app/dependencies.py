@@ -1,4 +1,4 @@
-"""Dependencies of routes: services, session, owner, selection id, page."""
+"""Dependencies of routes: services, intake, session, owner, selection id, page."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.errors import InvalidCursor, NotFound
 from app.ids import decode_cursor, is_id
+from app.selections.intake import Intake
 from app.selections.service import Services
 
 
@@ -17,6 +18,12 @@ async def get_services(request: Request) -> Services:
     return services
 
 
+async def get_intake(request: Request) -> Intake:
+    intake: Intake = request.app.state.intake
+    return intake
+
+
+IntakeDep = Annotated[Intake, Depends(get_intake)]
 ServicesDep = Annotated[Services, Depends(get_services)]
 
 

@@ -33,6 +33,7 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from app.web.problems import ErrorItem
 from lens_engine.errors import InvalidInput
@@ -57,6 +58,17 @@ class AppError(Exception):
     @property
     def title(self) -> str:
         return title_of(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """An error may travel between processes. The arguments of a subclass need not make it anew."""
+        return _remake, (type(self), self.detail, self.__dict__)
+
+
+def _remake(kind: type[AppError], detail: str, state: dict[str, Any]) -> AppError:
+    error = kind.__new__(kind)
+    Exception.__init__(error, detail)
+    error.__dict__.update(state)
+    return error
 
 
 class BadRequest(AppError):

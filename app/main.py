@@ -20,6 +20,7 @@ from app.metrics.service_state import ServiceState
 from app.queue import JobQueue
 from app.selections.admission import Admission
 from app.selections.endpoints import router as selections_router
+from app.selections.intake import Intake
 from app.selections.openapi import add_schemas
 from app.selections.overdue import LOOK_SECONDS, end_overdue
 from app.selections.service import Services
@@ -80,7 +81,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
     )
     database = create_database(settings)
-    app.state.services = Services(settings, database, JobQueue(settings))
+    app.state.services = services = Services(settings, database, JobQueue(settings))
+    app.state.intake = Intake(services)
     app.state.keys = KeyRing(database, settings.key_cache_seconds)
     app.state.admission = Admission(settings.max_submissions, settings.max_waiting_submissions)
     app.include_router(selections_router)
@@ -124,6 +126,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     finally:
         stopping.set()
         await asyncio.gather(*tasks)  # a running sweep holds a connection
+        app.state.intake.close()
         services.ringers.shutdown(cancel_futures=True)
         services.queue.close()
         app.state.keys.close()

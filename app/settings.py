@@ -145,7 +145,10 @@ class Settings(BaseSettings):
         8 * 2**20, ge=1024, description="Maximum size of a body of POST /selections that is JSON (bytes)."
     )
     max_submissions: int = Field(
-        4, ge=1, le=40, description="Number of submissions that an API process validates and stores at the same time."
+        4,
+        ge=1,
+        le=40,
+        description="Number of submissions of up to 64 KiB that an API process validates and stores at the same time.",
     )
     max_waiting_submissions: int = Field(
         16, ge=0, le=1000, description="Number of further submissions that are read or wait; more of them get 503."

@@ -15,7 +15,8 @@ class Admission:
     """Admits submissions to one process. All calls must come from its event loop."""
 
     def __init__(self, num_places: int, num_waiting: int) -> None:
-        self._places = asyncio.Semaphore(num_places)
+        self._light_places = asyncio.Semaphore(num_places)
+        self._heavy_place = asyncio.Semaphore(1)
         self._most = num_places + num_waiting
         self._num_admitted = 0
 
@@ -37,10 +38,11 @@ class Admission:
             self._num_admitted -= 1
 
     @asynccontextmanager
-    async def take_place(self) -> AsyncIterator[None]:
+    async def take_place(self, *, is_light: bool) -> AsyncIterator[None]:
         """Wait for a place to work on a submission, and hold it until the block ends.
 
+        Heavy ones have one place, because they are worked on in one process, and light ones do not wait for them.
         Enter the block after the body was read, so that a slow client holds no place.
         """
-        async with self._places:
+        async with self._light_places if is_light else self._heavy_place:
             yield

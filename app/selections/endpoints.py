@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Response, status
 from starlette.responses import JSONResponse
 
-from app.dependencies import OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
+from app.dependencies import IntakeDep, OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
 from app.errors import InvalidCursor
 from app.ids import encode_cursor
 from app.models import Report, StoredClassifier
@@ -61,9 +61,11 @@ _REVALIDATED = {"Cache-Control": "private, no-cache"}
     },
     openapi_extra=openapi.SUBMISSION_BODY,
 )
-def submit_selection(submission: SubmissionDep, services: ServicesDep, owner: OwnerDep, key: KeyDep) -> Response:
+def submit_selection(
+    submission: SubmissionDep, intake: IntakeDep, services: ServicesDep, owner: OwnerDep, key: KeyDep
+) -> Response:
     """Submit a dataset and a task. A worker then searches for the support examples."""
-    accepted = service.submit(services, owner, submission, key)
+    accepted = intake.submit(owner, submission, key)
     headers = {
         "Location": f"/selections/{accepted.answer['id']}",
         "Retry-After": str(services.settings.retry_after_seconds),

@@ -15,7 +15,7 @@ from app.selections.admission import Admission
 from app.selections.idempotency import check_key
 from app.selections.schemas import MAX_COLUMN_CHARACTERS
 from app.selections.service import Services
-from app.selections.submissions import FormSubmission, JsonSubmission, RawSubmission
+from app.selections.submissions import LIGHT_BYTES, FormSubmission, JsonSubmission, RawSubmission
 from app.web.problems import ErrorItem, point
 from app.web.request_body import JSON, check_media_type
 
@@ -27,7 +27,7 @@ _CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
 
 
 async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
-    """Read a submission, and wait for a place to work on it. Files are spooled to disk and deleted at the end.
+    """Read a submission, and wait for a place to work on it. Large bodies are spooled to disk and deleted at the end.
 
     Raises:
         Busy: too many submissions are read or wait.
@@ -41,14 +41,17 @@ async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
     admission: Admission = request.app.state.admission
     with admission.admit():
         reading = _read_json(request) if media_type == JSON else _read_files(request)
-        async with reading as submission, admission.take_place():
+        async with reading as submission, admission.take_place(is_light=submission.is_light):
             yield submission
 
 
 @asynccontextmanager
 async def _read_json(request: Request) -> AsyncIterator[JsonSubmission]:
     services: Services = request.app.state.services
-    yield JsonSubmission(await request.body(), services.settings.max_rows)
+    with SpooledTemporaryFile(max_size=LIGHT_BYTES, dir=_spool_dir(services)) as body:
+        async for chunk in request.stream():
+            body.write(chunk)
+        yield JsonSubmission(body, services.settings.max_rows)
 
 
 @asynccontextmanager
@@ -76,9 +79,7 @@ class _WholeFormParser(MultiPartParser):
         chunks = self._read_to_the_end(request)
         super().__init__(request.headers, chunks, max_files=3, max_fields=5, max_part_size=_MAX_SPEC_BYTES)
         self._has_ended = False
-        services: Services = request.app.state.services
-        folder = services.settings.spool_dir
-        self._spool_dir = None if folder is None else str(folder)
+        self._spool_dir = _spool_dir(request.app.state.services)
 
     def on_headers_finished(self) -> None:
         super().on_headers_finished()
@@ -104,6 +105,11 @@ class _WholeFormParser(MultiPartParser):
             yield chunk
         if not self._has_ended:
             raise BadRequest("the form ends before its last boundary; send the complete form")
+
+
+def _spool_dir(services: Services) -> str | None:
+    folder = services.settings.spool_dir
+    return None if folder is None else str(folder)
 
 
 def _check_charset(request: Request) -> None:

@@ -2,11 +2,10 @@
 
 from datetime import timedelta
 
-from sqlalchemy import func, literal, select, tuple_
+from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from app.ids import first_id
-from app.models import Selection
 from app.selections.polls import SelectionState
 from app.selections.states import Status
 
@@ -14,6 +13,16 @@ MOST_COUNTED = 1000
 """Number of selections before this one that are counted, so that a poll costs the same in a long queue."""
 
 _CLOCKS_APART = timedelta(minutes=10)
+
+# As text, because each poll of a queued selection runs it, and building it costs more than running it. A selection that
+# was queued earlier was also created earlier, so its id is in the first part of the index. The time in an id is that of
+# an API process.
+_PLACE = text(
+    "SELECT (SELECT count(*) FROM ("
+    "  SELECT 1 FROM selections WHERE status = 'queued' AND id < :first_id AND not_before <= now()"
+    "  AND (queued_at, id) < (CAST(:queued_at AS timestamptz), :id) LIMIT :most) AS earlier),"
+    " (SELECT not_before <= now() FROM selections WHERE id = :id)"
+)
 
 
 def find_position(session: Session, selection: SelectionState) -> int | None:
@@ -23,15 +32,11 @@ def find_position(session: Session, selection: SelectionState) -> int | None:
     """
     if selection.status != Status.QUEUED:
         return None
-    # A selection that was queued earlier was also created earlier, so its id is in the first part of the index. The
-    # time in an id is that of an API process.
-    before = select(literal(1)).where(
-        Selection.status == literal(Status.QUEUED.value, literal_execute=True),
-        Selection.id < first_id("sel", selection.queued_at + _CLOCKS_APART),
-        Selection.not_before <= func.now(),
-        tuple_(Selection.queued_at, Selection.id) < tuple_(literal(selection.queued_at), literal(selection.id)),
-    )
-    count = select(func.count()).select_from(before.limit(MOST_COUNTED).subquery())
-    may_start = select(Selection.not_before <= func.now()).where(Selection.id == selection.id)
-    counted, is_free = session.execute(select(count.scalar_subquery(), may_start.scalar_subquery())).one()
+    values = {
+        "id": selection.id,
+        "queued_at": selection.queued_at,
+        "first_id": first_id("sel", selection.queued_at + _CLOCKS_APART),
+        "most": MOST_COUNTED,
+    }
+    counted, is_free = session.execute(_PLACE, values).one()
     return counted + 1 if is_free else None

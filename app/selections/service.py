@@ -260,9 +260,9 @@ def _store(services: Services, session: Session, owner_id: str, valid: ValidSubm
     test_id = None if valid.test is None else _store_source(session, owner_id, valid.test, "test_dataset_id")
     warnings = tuple(
         f"{field}: {warning}"
-        for field, id_ in (("dataset", dataset_id), ("test", test_id))
-        if id_ is not None
-        for warning in load_warnings(session, id_)
+        for field, source in (("dataset", valid.dataset), ("test", valid.test))
+        if source is not None
+        for warning in (load_warnings(session, source.id) if isinstance(source, KnownDataset) else source.warnings)
     )
     hold_quota(session, owner_id, services.settings)  # after the rows, because other submissions of the owner now wait
     return repository.insert_selection(

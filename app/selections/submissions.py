@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,6 +25,9 @@ from lens_engine.rows.splits import split_examples
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Template, Verbalizer
 from lens_engine.types import Example
+
+LIGHT_BYTES = 64 * 1024
+"""Largest submission that is worked on beside other requests (bytes). A larger one takes tens of milliseconds."""
 
 _MAX_OTHER_CONTAINERS = 1000
 """Largest number of objects and lists of a JSON body besides two for each row."""
@@ -84,10 +88,20 @@ class CheckedSpec:
 
 @dataclass(frozen=True)
 class JsonSubmission:
-    """A JSON body as received. `max_rows` bounds what is built of it."""
+    """A JSON body as received, spooled. `max_rows` bounds what is built of it."""
 
-    raw: bytes
+    body: IO[bytes]
     max_rows: int
+
+    @property
+    def is_light(self) -> bool:
+        """Whether little is to be done. A stored dataset may be large, and is read to check that the spec fits."""
+        return _size(self.body) <= LIGHT_BYTES and b'dataset_id"' not in self._raw
+
+    @cached_property
+    def _raw(self) -> bytes:
+        self.body.seek(0)
+        return self.body.read()
 
     @cached_property
     def _parsed(self) -> Any:
@@ -99,12 +113,12 @@ class JsonSubmission:
         """
         # A small object takes 24 times its JSON in memory, so the objects are counted before they are built.
         most = 2 * self.max_rows + _MAX_OTHER_CONTAINERS
-        if count_containers(self.raw) > most:
+        if count_containers(self._raw) > most:
             raise ContentTooLarge(
                 f"the JSON has more than {most:,} objects and lists; send a larger dataset as a file, in a form "
                 "(multipart/form-data)"
             )
-        return parse_json(self.raw)
+        return parse_json(self._raw)
 
     def digest(self) -> str:
         """SHA-256 of the canonical JSON."""
@@ -149,6 +163,12 @@ class FormSubmission:
     dataset: IO[bytes]
     test: IO[bytes] | None
     columns: Mapping[str, str] = field(default_factory=dict)  #: `text_column` and `label_column`, if given
+
+    @property
+    def is_light(self) -> bool:
+        """Whether little is to be done."""
+        files = [file for file in (self.dataset, self.test) if file is not None]
+        return len(self.raw_spec) + sum(_size(file) for file in files) <= LIGHT_BYTES
 
     @cached_property
     def _spec(self) -> Any:
@@ -256,6 +276,10 @@ def _parse_file(file: IO[bytes], settings: Settings, name: str, columns: Mapping
     with open(descriptor, "rb", closefd=False) as reader:
         reader.seek(0)
         return parse_dataset(reader, parsing_limits(settings), field=name, **columns)
+
+
+def _size(file: IO[bytes]) -> int:
+    return file.seek(0, os.SEEK_END)
 
 
 def _file_digest(file: IO[bytes]) -> str:

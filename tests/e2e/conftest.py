@@ -14,7 +14,7 @@ from app.schema import upgrade_schema
 from app.settings import Settings
 from lens_cli.service.stack import find_free_port
 from lens_engine.testing import tiny_causal_lm
-from tests.e2e.processes import Process
+from tests.e2e.processes import Process, status_at
 from tests.e2e.scorers import HOLD_VARIABLE
 from tests.e2e.stack import Stack, environment_of
 from tests.e2e.waiting import until
@@ -79,6 +79,21 @@ def lens(service: Stack) -> Iterator[Stack]:
     service.redis.flushall()
     with service.database.session_scope() as session:
         session.execute(text("TRUNCATE selections, datasets, idempotency_keys CASCADE"))
+
+
+@pytest.fixture
+def port() -> int:
+    return find_free_port()
+
+
+@pytest.fixture
+def second_api(lens: Stack, port: int) -> Iterator[Process]:
+    """An API process of the test's own, which drains for two seconds."""
+    arguments = ["-m", "lens_cli", "serve", "--port", str(port), "--drain-seconds", "2"]
+    api = Process("second API", arguments, lens.environment, lens.log_dir / f"api-{port}.log")
+    until(lambda: api.exit_status is not None or status_at(port, "/readyz") == 200, "the second API answers")
+    yield api
+    api.stop()
 
 
 def _is_ready(client: httpx.Client, api: Process) -> bool:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import httpx
 import psutil
 
 from app.embedded.child import Child, ChildSpec
@@ -82,3 +83,11 @@ def is_gone(process: psutil.Process) -> bool:
         return process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
+
+
+def status_at(port: int, path: str) -> int | None:
+    """None if the process takes no connection."""
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}{path}", timeout=5).status_code
+    except httpx.TransportError:
+        return None

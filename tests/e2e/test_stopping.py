@@ -4,16 +4,12 @@ import contextlib
 import http.client
 import json
 import signal
-from collections.abc import Iterator
 
-import httpx
-import pytest
 from rq import Worker as RqWorker
 
 from app.queue import Doorbell, JobQueue
 from app.selections.states import Status
-from lens_cli.service.stack import find_free_port
-from tests.e2e.processes import Process, is_gone
+from tests.e2e.processes import Process, is_gone, status_at
 from tests.e2e.stack import Stack, make_submission
 from tests.e2e.test_crashes import IN_THE_SEARCH
 from tests.e2e.waiting import until
@@ -21,21 +17,6 @@ from tests.e2e.waiting import until
 DRAIN_SECONDS = 10
 RELEASE_SECONDS = 5
 """Less than the six seconds that RQ by itself leaves a job before it tells it of a shutdown."""
-
-
-@pytest.fixture
-def port() -> int:
-    return find_free_port()
-
-
-@pytest.fixture
-def second_api(lens: Stack, port: int) -> Iterator[Process]:
-    """An API process of the test's own, which drains for two seconds."""
-    arguments = ["-m", "lens_cli", "serve", "--port", str(port), "--drain-seconds", "2"]
-    api = Process("second API", arguments, lens.environment, lens.log_dir / f"api-{port}.log")
-    until(lambda: api.exit_status is not None or _status(port, "/readyz") == 200, "the second API answers")
-    yield api
-    api.stop()
 
 
 def test_an_api_says_that_it_stops_and_finishes_what_it_began(second_api: Process, port: int) -> None:
@@ -47,9 +28,9 @@ def test_an_api_says_that_it_stops_and_finishes_what_it_began(second_api: Proces
         upload.endheaders(body[:100])
 
         second_api.send(signal.SIGTERM)
-        until(lambda: _status(port, "/readyz") == 503, "a balancer sees that it stops", seconds=2)
-        assert _status(port, "/selections") == 200
-        until(lambda: _status(port, "/readyz") is None, "it takes no further connection", seconds=5)
+        until(lambda: status_at(port, "/readyz") == 503, "a balancer sees that it stops", seconds=2)
+        assert status_at(port, "/selections") == 200
+        until(lambda: status_at(port, "/readyz") is None, "it takes no further connection", seconds=5)
         upload.send(body[100:])
         answer = upload.getresponse()
         selection = json.loads(answer.read())
@@ -158,14 +139,6 @@ def _wait_until_heard(lens: Stack, selection_id: str) -> None:
 
 def _states(lens: Stack) -> list[str]:
     return [worker.get_state() for worker in RqWorker.all(connection=lens.redis)]
-
-
-def _status(port: int, path: str) -> int | None:
-    """None if the process takes no connection."""
-    try:
-        return httpx.get(f"http://127.0.0.1:{port}{path}", timeout=5).status_code
-    except httpx.TransportError:
-        return None
 
 
 def test_drained_worker_ends_its_selection_and_takes_no_other(lens: Stack) -> None:

@@ -1,5 +1,6 @@
 """Idempotency-Key: one selection, one answer."""
 
+import io
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -93,7 +94,7 @@ def test_answer_outlives_its_selection(client: TestClient) -> None:
 
 
 def test_request_in_flight_is_a_conflict(client: TestClient, database: Database) -> None:
-    digest = JsonSubmission(json.dumps(make_submission()).encode(), max_rows=100).digest()
+    digest = JsonSubmission(io.BytesIO(json.dumps(make_submission()).encode()), max_rows=100).digest()
     with database.session_scope() as session:
         hold_key(session, RequestKey("local", "key-1", digest))
         response = post(client, "key-1")

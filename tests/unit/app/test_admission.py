@@ -14,7 +14,7 @@ def test_as_many_as_there_are_places_work_at_once() -> None:
     async def submit() -> None:
         nonlocal working, most
         with admission.admit():
-            async with admission.take_place():
+            async with admission.take_place(is_light=True):
                 working += 1
                 most = max(most, working)
                 await asyncio.sleep(0.001)
@@ -41,7 +41,7 @@ def test_failed_submission_gives_its_place_back() -> None:
 
     async def fail() -> None:
         with admission.admit():
-            async with admission.take_place():
+            async with admission.take_place(is_light=True):
                 raise BadRequest("the JSON breaks")
 
     for _ in range(3):
@@ -54,7 +54,7 @@ def test_submission_given_up_while_it_waits_leaves_its_place_to_the_next() -> No
 
     async def submit(end: asyncio.Event) -> None:
         with admission.admit():
-            async with admission.take_place():
+            async with admission.take_place(is_light=True):
                 await end.wait()
 
     async def give_one_up() -> None:

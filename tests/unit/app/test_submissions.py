@@ -1,5 +1,6 @@
 """What is done with a body as received."""
 
+import io
 import json
 import tempfile
 from collections.abc import Iterator
@@ -24,6 +25,18 @@ class CountedBytes(bytes):
         return super().decode(encoding, errors)
 
 
+class CountedBody(io.BytesIO):
+    """A file of these bytes."""
+
+    def __init__(self, raw: CountedBytes) -> None:
+        super().__init__(raw)
+        self.raw = raw
+
+    def read(self, size: int | None = -1) -> bytes:
+        assert size == -1
+        return self.raw
+
+
 def find_no_dataset(dataset_id: str, field: str) -> Never:
     raise AssertionError(f"{field} {dataset_id} was looked up")
 
@@ -33,7 +46,7 @@ def received(request: pytest.FixtureRequest) -> Iterator[tuple[JsonSubmission | 
     """A submission, and the bytes of its JSON."""
     if request.param == "json":
         raw = CountedBytes(json.dumps(make_submission()).encode())
-        yield JsonSubmission(raw, SETTINGS.max_rows), raw
+        yield JsonSubmission(CountedBody(raw), SETTINGS.max_rows), raw
         return
     raw = CountedBytes(json.dumps(make_spec()).encode())
     with tempfile.TemporaryFile() as file:

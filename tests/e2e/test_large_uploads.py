@@ -1,0 +1,112 @@
+"""A large dataset is read by a process of its own, which may die and does not outlive the API."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import httpx
+import psutil
+import pytest
+from sqlalchemy import text
+
+from app.selections.states import Status
+from app.selections.submissions import LIGHT_BYTES
+from tests.e2e.processes import Process, is_gone
+from tests.e2e.stack import Stack, make_submission
+from tests.e2e.waiting import until
+
+
+@pytest.fixture
+def api(port: int) -> Iterator[httpx.Client]:
+    """A client of the second API."""
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+        yield client
+
+
+def test_an_upload_whose_reader_dies_is_refused_and_the_next_one_is_read(
+    lens: Stack, second_api: Process, api: httpx.Client
+) -> None:
+    with datasets_locked(lens), ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(upload, api)
+        reader = wait_for_reader(second_api, lens, answer)
+        reader.kill()
+        refused = answer.result()
+    accepted = upload(api)
+
+    assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
+    assert int(refused.headers["Retry-After"]) > 0
+    assert accepted.status_code == 202
+    assert lens.scalar("SELECT count(*) FROM selections") == 1
+    assert lens.scalar("SELECT count(*) FROM datasets") == 1
+
+
+def test_polls_and_small_submissions_do_not_wait_for_a_large_upload(
+    lens: Stack, second_api: Process, api: httpx.Client
+) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with datasets_locked(lens):
+            large = pool.submit(upload, api)
+            wait_for_reader(second_api, lens, large)
+            assert api.get("/selections").status_code == 200
+            refused = api.post("/selections", json=make_submission(template="no place for a text"))
+            assert not large.done()
+        assert refused.status_code == 422
+        assert large.result().status_code == 202
+
+
+def test_the_reader_ends_when_the_api_is_killed(lens: Stack, second_api: Process, api: httpx.Client) -> None:
+    with datasets_locked(lens), ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(upload, api)
+        reader = wait_for_reader(second_api, lens, answer)
+        second_api.kill()
+        with pytest.raises(httpx.TransportError):
+            answer.result()
+        until(lambda: is_gone(reader), "the reader is gone")
+
+
+def test_a_signal_to_all_processes_leaves_an_upload_under_way_its_answer(
+    lens: Stack, second_api: Process, api: httpx.Client
+) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with datasets_locked(lens):
+            answer = pool.submit(upload, api)
+            reader = wait_for_reader(second_api, lens, answer)
+            os.killpg(second_api.pid, signal.SIGTERM)
+        response = answer.result()
+    assert (response.status_code, response.json()["status"]) == (202, Status.QUEUED)
+    assert second_api.wait(10) in (0, -signal.SIGTERM)
+    until(lambda: is_gone(reader), "the reader is gone")
+
+
+def upload(api: httpx.Client) -> httpx.Response:
+    """POST a dataset that is too large to be read beside other requests."""
+    body = make_submission()
+    label = body["examples"][0]["label"]
+    body["examples"] = [
+        *body["examples"],
+        *({"text": f"row {n} {'long ' * 20}", "label": label} for n in range(800)),
+    ]
+    content = json.dumps(body).encode()
+    assert len(content) > LIGHT_BYTES
+    return api.post("/selections", content=content, headers={"Content-Type": "application/json"})
+
+
+def wait_for_reader(api: Process, lens: Stack, answer: Future[httpx.Response]) -> psutil.Process:
+    """The process that reads, once it waits for its lock."""
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%datasets%'"
+    until(lambda: answer.done() or lens.scalar(waiting) == 1, "the upload waits for the lock")
+    assert not answer.done(), answer.result().text
+    readers = [child for child in psutil.Process(api.pid).children() if "spawn_main" in " ".join(child.cmdline())]
+    assert len(readers) == 1
+    return readers[0]
+
+
+@contextmanager
+def datasets_locked(lens: Stack) -> Iterator[None]:
+    """Nobody can store a dataset until the block ends."""
+    with lens.database.session_scope() as session:
+        session.execute(text("LOCK TABLE datasets IN EXCLUSIVE MODE"))
+        yield
