@@ -7,12 +7,14 @@ _SWEEP = "app/selections/sweep.py"
 _QUEUE = "app/queue.py"
 _HEARTBEAT = "worker/heartbeat.py"
 _PROCESS = "worker/process.py"
+_INTAKE = "app/selections/intake.py"
 _IN_CLAIMS = "tests/integration/test_claims.py"
 _IN_SWEEP = "tests/integration/test_sweep.py"
 _IN_HEARTBEAT = "tests/integration/worker/test_heartbeat.py"
 _IN_PROCESS = "tests/unit/worker/test_process.py"
 _IN_CRASHES = "tests/e2e/test_crashes.py"
 _IN_STOPPING = "tests/e2e/test_stopping.py"
+_IN_LARGE_UPLOADS = "tests/e2e/test_large_uploads.py"
 
 MUTATIONS = (
     Mutation(
@@ -237,9 +239,30 @@ MUTATIONS = (
     Mutation(
         mechanism="idempotency: the lock of a key",
         path="app/selections/idempotency.py",
-        old="    if not session.scalar(select(func.pg_try_advisory_xact_lock(name))):\n",
+        old='    if not session.scalar(_HOLD, {"name": f"{request.owner_id}\\n{request.key}"}):\n',
         new="    if False:\n",
         tests=("tests/integration/test_idempotency.py",),
+    ),
+    Mutation(
+        mechanism="uploads: large ones in a process of their own",
+        path=_INTAKE,
+        old="        if submission.is_light:\n",
+        new="        if True:\n",
+        tests=("tests/integration/test_intake.py",),
+    ),
+    Mutation(
+        mechanism="uploads: a reader that died is replaced",
+        path=_INTAKE,
+        old="                self._reader = None\n",
+        new="                pass\n",
+        tests=(f"{_IN_LARGE_UPLOADS}::test_an_upload_whose_reader_dies_is_refused_and_the_next_one_is_read",),
+    ),
+    Mutation(
+        mechanism="uploads: the reader ends with the API",
+        path=_INTAKE,
+        old='    threading.Thread(target=_end_with_parent, name="lens-parent", daemon=True).start()\n',
+        new="",
+        tests=(f"{_IN_LARGE_UPLOADS}::test_the_reader_ends_when_the_api_is_killed",),
     ),
     Mutation(
         mechanism="uploads: an open quote is an error",
