@@ -41,9 +41,7 @@ def _end(service: Service, member: Member, number: signal.Signals) -> Inflicted:
 
 def _freeze(service: Service, member: Member) -> Inflicted:
     victim = service.find_victim(member)
-    if member.running is None:
-        raise FaultSkipped(f"{member.name} is not running")
-    return Inflicted(member.name, freeze_all([psutil.Process(member.running.pid)]), victim, member)
+    return Inflicted(member.name, freeze_all([_process_of(member)]), victim, member)
 
 
 def _kill_horse(service: Service, member: Member) -> Inflicted:
@@ -58,18 +56,25 @@ def _freeze_horse(service: Service, member: Member) -> Inflicted:
     return Inflicted(member.name, freeze_all([horse]), victim, member)
 
 
+def _process_of(member: Member) -> psutil.Process:
+    process = member.running  # asked once, because it may end at any moment
+    if process is not None:
+        with suppress(psutil.NoSuchProcess):
+            return psutil.Process(process.pid)
+    raise FaultSkipped(f"{member.name} is not running")
+
+
 def _horse_of(member: Member) -> psutil.Process:
-    if member.horse is None:
+    horse = member.horse
+    if horse is None:
         raise FaultSkipped(f"{member.name} has no work-horse")
-    return member.horse
+    return horse
 
 
 def _fill_disk(service: Service, member: Member) -> Inflicted:
     """Files of the process cannot grow, as on a full disk, though the error is another: EFBIG for ENOSPC."""
-    if member.running is None:
-        raise FaultSkipped(f"{member.name} is not running")
     victim = service.find_victim(member)
-    processes = list(_with_children(member))
+    processes = list(_with_children(_process_of(member)))
     for process in processes:
         _limit_files(process, _FULL_DISK_BYTES)
 
@@ -80,11 +85,9 @@ def _fill_disk(service: Service, member: Member) -> Inflicted:
     return Inflicted(member.name, mend, victim, member)
 
 
-def _with_children(member: Member) -> Iterator[psutil.Process]:
-    assert member.running is not None
+def _with_children(process: psutil.Process) -> Iterator[psutil.Process]:
+    yield process
     with suppress(psutil.NoSuchProcess):
-        process = psutil.Process(member.running.pid)
-        yield process
         yield from process.children()
 
 
