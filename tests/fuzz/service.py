@@ -39,26 +39,31 @@ class Service:
     process: Process
     spool: Path
 
-    def rss_bytes(self) -> int:
-        """Memory of the API and its children (bytes)."""
+    def memory_bytes(self) -> int:
+        """Memory of the API and its children; what they share is counted once (bytes)."""
         total = 0
-        with contextlib.suppress(psutil.Error):
-            parent = psutil.Process(self.process.pid)
-            for one in (parent, *parent.children(recursive=True)):
-                with contextlib.suppress(psutil.Error):
-                    total += one.memory_info().rss
+        for process in self._processes():
+            with contextlib.suppress(psutil.Error):
+                total += process.memory_full_info().pss
         return total
 
     def spooled(self) -> list[str]:
         """Files of uploads, also those without a name that a process holds open."""
         files = [path.name for path in self.spool.iterdir()]
-        folder = f"/proc/{self.process.pid}/fd"
-        for number in os.listdir(folder):
+        for process in self._processes():
+            folder = Path(f"/proc/{process.pid}/fd")
             with contextlib.suppress(OSError):
-                target = os.readlink(f"{folder}/{number}")
-                if target.startswith(str(self.spool)):
-                    files.append(target)
+                for link in folder.iterdir():
+                    with contextlib.suppress(OSError):
+                        files += [target for target in [os.readlink(link)] if target.startswith(str(self.spool))]
         return files
+
+    def _processes(self) -> list[psutil.Process]:
+        """The API and its children."""
+        with contextlib.suppress(psutil.Error):
+            parent = psutil.Process(self.process.pid)
+            return [parent, *parent.children(recursive=True)]
+        return []
 
 
 @contextmanager
