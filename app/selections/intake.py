@@ -3,6 +3,7 @@
 Python runs one thread of a process at a time, so a thread that reads a large dataset would hold up every poll.
 """
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -10,15 +11,16 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from multiprocessing.reduction import DupFd
 from typing import Any, ClassVar, Self
 
+from sqlalchemy.exc import SQLAlchemyError
 from structlog.contextvars import get_contextvars
 
 from app.database import create_database
-from app.errors import Unavailable
+from app.errors import AppError, Unavailable
 from app.logs import context
 from app.logs.setup import configure_logging
 from app.queue import JobQueue
@@ -26,6 +28,8 @@ from app.selections import service
 from app.selections.service import Accepted, Services
 from app.selections.submissions import RawSubmission
 from app.settings import Settings
+
+_log = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 300.0
 """Far more than the largest upload takes."""
@@ -97,8 +101,10 @@ class _Reader:
 
     def stop(self) -> None:
         """Kill the process. What it has not committed is not stored."""
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
+        # By its handle, because the id of a process that has ended may be another's.
+        for child in multiprocessing.active_children():
+            if child.pid == self.pid:
+                child.kill()
         self.pool.shutdown(cancel_futures=True)
 
 
@@ -154,5 +160,12 @@ def _end_with_parent() -> None:
 
 def _submit(owner_id: str, parcel: _Parcel, key: str | None, log_fields: dict[str, Any]) -> Accepted:
     context.begin(**log_fields)
-    with parcel.unpacked() as submission:
-        return service.submit(_Here.services, owner_id, submission, key)
+    try:
+        with parcel.unpacked() as submission:
+            return service.submit(_Here.services, owner_id, submission, key)
+    except (AppError, SQLAlchemyError, OSError):
+        raise
+    except Exception:
+        # The answer is made by the other process, to which the error travels without its frames.
+        _log.exception("a large submission failed unexpectedly", extra={"action": "internal-error"})
+        raise
