@@ -13,6 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from multiprocessing import resource_sharer
 from multiprocessing.reduction import DupFd
 from typing import Any, ClassVar, Self
 
@@ -106,6 +107,7 @@ class _Reader:
             if child.pid == self.pid:
                 child.kill()
         self.pool.shutdown(cancel_futures=True)
+        resource_sharer.stop()  # closes the descriptors that the process did not fetch, and so deletes their files
 
 
 @dataclass(frozen=True, slots=True)

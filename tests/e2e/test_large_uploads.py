@@ -5,7 +5,9 @@ import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import gettempdir
 
 import httpx
 import psutil
@@ -81,6 +83,18 @@ def test_a_signal_to_all_processes_leaves_an_upload_under_way_its_answer(
     until(lambda: is_gone(reader), "the reader is gone")
 
 
+def test_no_file_is_left_open_for_a_reader_that_died_before_it_took_it(second_api: Process, api: httpx.Client) -> None:
+    assert upload(api).status_code == 202
+    (reader,) = readers_of(second_api)
+    reader.suspend()
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(upload, api)
+        until(lambda: len(deleted_files_of(second_api)) == 2, "the file waits for the reader under two descriptors")
+        reader.kill()
+        assert answer.result().status_code == 503
+    until(lambda: not deleted_files_of(second_api), "no file is open")
+
+
 def upload(api: httpx.Client) -> httpx.Response:
     """POST a dataset that is too large to be read beside other requests."""
     body = make_submission()
@@ -99,9 +113,21 @@ def wait_for_reader(api: Process, lens: Stack, answer: Future[httpx.Response]) -
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%datasets%'"
     until(lambda: answer.done() or lens.scalar(waiting) == 1, "the upload waits for the lock")
     assert not answer.done(), answer.result().text
-    readers = [child for child in psutil.Process(api.pid).children() if "spawn_main" in " ".join(child.cmdline())]
-    assert len(readers) == 1
-    return readers[0]
+    (reader,) = readers_of(api)
+    return reader
+
+
+def readers_of(api: Process) -> list[psutil.Process]:
+    return [child for child in psutil.Process(api.pid).children() if "spawn_main" in " ".join(child.cmdline())]
+
+
+def deleted_files_of(api: Process) -> list[str]:
+    """Files without a name that the process holds open."""
+    found = []
+    for link in Path(f"/proc/{api.pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            found.append(os.readlink(link))
+    return [target for target in found if target.startswith(gettempdir()) and target.endswith("(deleted)")]
 
 
 @contextmanager

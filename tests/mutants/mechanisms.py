@@ -258,6 +258,13 @@ MUTATIONS = (
         tests=(f"{_IN_LARGE_UPLOADS}::test_an_upload_whose_reader_dies_is_refused_and_the_next_one_is_read",),
     ),
     Mutation(
+        mechanism="uploads: files for a reader that died are closed",
+        path=_INTAKE,
+        old="        resource_sharer.stop()",
+        new="        #",
+        tests=(f"{_IN_LARGE_UPLOADS}::test_no_file_is_left_open_for_a_reader_that_died_before_it_took_it",),
+    ),
+    Mutation(
         mechanism="uploads: the reader ends with the API",
         path=_INTAKE,
         old='    threading.Thread(target=_end_with_parent, name="lens-parent", daemon=True).start()\n',
