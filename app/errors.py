@@ -31,12 +31,16 @@
 `app/web/error_handlers.py` turns each error into a response.
 """
 
+import errno
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.web.problems import ErrorItem
 from lens_engine.errors import InvalidInput
+
+NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""No space on the disk, in the quota of the account, or in the file size that the process may write."""
 
 _ENGINE_STATUSES = {"dataset-too-large": 413, "unsupported-media-type": 415}
 
@@ -62,6 +66,11 @@ class AppError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         """An error may travel between processes. The arguments of a subclass need not make it anew."""
         return _remake, (type(self), self.detail, self.__dict__)
+
+
+def make_internal_error() -> AppError:
+    """The answer to an error that nobody expects, and that is in the log."""
+    return AppError("the server failed unexpectedly; quote the request id when you report this")
 
 
 def _remake(kind: type[AppError], detail: str, state: dict[str, Any]) -> AppError:

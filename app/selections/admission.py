@@ -15,8 +15,10 @@ class Admission:
     """Admits submissions to one process. All calls must come from its event loop."""
 
     def __init__(self, num_places: int, num_waiting: int) -> None:
-        self._light_places = asyncio.Semaphore(num_places)
-        self._heavy_place = asyncio.Semaphore(1)
+        self._places = asyncio.Semaphore(num_places)
+        self._large_place = asyncio.Semaphore(1)
+        self._most_large = max(1, num_waiting)
+        self._num_large = 0
         self._most = num_places + num_waiting
         self._num_admitted = 0
 
@@ -38,11 +40,24 @@ class Admission:
             self._num_admitted -= 1
 
     @asynccontextmanager
-    async def take_place(self, *, is_light: bool) -> AsyncIterator[None]:
+    async def take_place(self, *, is_large: bool) -> AsyncIterator[None]:
         """Wait for a place to work on a submission, and hold it until the block ends.
 
-        Heavy ones have one place, because they are worked on in one process, and light ones do not wait for them.
+        Large ones have one place, because they are worked on in one process, and small ones do not wait for them.
         Enter the block after the body was read, so that a slow client holds no place.
+
+        Raises:
+            Busy: so many large ones wait that small ones would not be admitted.
         """
-        async with self._light_places if is_light else self._heavy_place:
-            yield
+        if not is_large:
+            async with self._places:
+                yield
+            return
+        if self._num_large >= self._most_large:
+            raise Busy("too many large submissions wait, and nothing of this one was stored; repeat the request later")
+        self._num_large += 1
+        try:
+            async with self._large_place:
+                yield
+        finally:
+            self._num_large -= 1

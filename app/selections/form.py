@@ -15,7 +15,7 @@ from app.selections.admission import Admission
 from app.selections.idempotency import check_key
 from app.selections.schemas import MAX_COLUMN_CHARACTERS
 from app.selections.service import Services
-from app.selections.submissions import LIGHT_BYTES, FormSubmission, JsonSubmission, RawSubmission
+from app.selections.submissions import SMALL_BYTES, FormSubmission, JsonSubmission, RawSubmission
 from app.web.problems import ErrorItem, point
 from app.web.request_body import JSON, check_media_type
 
@@ -41,16 +41,17 @@ async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
     admission: Admission = request.app.state.admission
     with admission.admit():
         reading = _read_json(request) if media_type == JSON else _read_files(request)
-        async with reading as submission, admission.take_place(is_light=submission.is_light):
+        async with reading as submission, admission.take_place(is_large=submission.is_large):
             yield submission
 
 
 @asynccontextmanager
 async def _read_json(request: Request) -> AsyncIterator[JsonSubmission]:
     services: Services = request.app.state.services
-    with SpooledTemporaryFile(max_size=LIGHT_BYTES, dir=_spool_dir(services)) as body:
+    with SpooledTemporaryFile(max_size=SMALL_BYTES, dir=_spool_dir(services)) as body:
+        spooled = UploadFile(body)  # type: ignore[arg-type]  # writes to the disk in a thread
         async for chunk in request.stream():
-            body.write(chunk)
+            await spooled.write(chunk)
         yield JsonSubmission(body, services.settings.max_rows)
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,14 +21,18 @@ from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import Faults, InvalidInput
 from lens_engine.presets import resolve_config
 from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset, parse_inline
+from lens_engine.reading.content_format import is_parquet
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Template, Verbalizer
 from lens_engine.types import Example
 
-LIGHT_BYTES = 64 * 1024
+SMALL_BYTES = 64 * 1024
 """Largest submission that is worked on beside other requests (bytes). A larger one takes tens of milliseconds."""
+
+_NAMES_DATASET = re.compile(rb'dataset_id"|\\u00[2-7]')
+"""The field, or an escaped character of ASCII, by which the field could be written otherwise."""
 
 _MAX_OTHER_CONTAINERS = 1000
 """Largest number of objects and lists of a JSON body besides two for each row."""
@@ -93,10 +98,10 @@ class JsonSubmission:
     body: IO[bytes]
     max_rows: int
 
-    @property
-    def is_light(self) -> bool:
-        """Whether little is to be done. A stored dataset may be large, and is read to check that the spec fits."""
-        return _size(self.body) <= LIGHT_BYTES and b'dataset_id"' not in self._raw
+    @cached_property
+    def is_large(self) -> bool:
+        """Whether much is to be done. A stored dataset may be large, and is read to check that the spec fits."""
+        return _size(self.body) > SMALL_BYTES or _NAMES_DATASET.search(self._raw) is not None
 
     @cached_property
     def _raw(self) -> bytes:
@@ -164,11 +169,11 @@ class FormSubmission:
     test: IO[bytes] | None
     columns: Mapping[str, str] = field(default_factory=dict)  #: `text_column` and `label_column`, if given
 
-    @property
-    def is_light(self) -> bool:
-        """Whether little is to be done."""
+    @cached_property
+    def is_large(self) -> bool:
+        """Whether much is to be done. A small Parquet file may hold many rows."""
         files = [file for file in (self.dataset, self.test) if file is not None]
-        return len(self.raw_spec) + sum(_size(file) for file in files) <= LIGHT_BYTES
+        return len(self.raw_spec) + sum(map(_size, files)) > SMALL_BYTES or any(map(_is_parquet, files))
 
     @cached_property
     def _spec(self) -> Any:
@@ -280,6 +285,11 @@ def _parse_file(file: IO[bytes], settings: Settings, name: str, columns: Mapping
 
 def _size(file: IO[bytes]) -> int:
     return file.seek(0, os.SEEK_END)
+
+
+def _is_parquet(file: IO[bytes]) -> bool:
+    file.seek(0)
+    return is_parquet(file.read(4))
 
 
 def _file_digest(file: IO[bytes]) -> str:

@@ -3,7 +3,6 @@
 Responses never echo what a client sent.
 """
 
-import errno
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
 
 from app.database import find_sqlstate
-from app.errors import AppError, BadRequest, StorageFull, Unavailable
+from app.errors import NO_SPACE, AppError, BadRequest, StorageFull, Unavailable, make_internal_error
 from app.logs.failures import summarize
 from app.settings import Settings
 from app.web.access_log import note_problem
@@ -28,8 +27,6 @@ from app.web.request_id import HEADER
 from app.web.validation import error_items, join_details
 
 _DISK_FULL = "53100"
-_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-"""No space on the disk, in the quota of the account, or in the file size that the process may write."""
 _DATABASE_AWAY = (
     "the database does not answer; the request may or may not have been carried out. Repeat the request, "
     "a submission with the same Idempotency-Key"
@@ -119,7 +116,7 @@ def _of_database(error: DBAPIError | PoolTimeout) -> Refusal:
 
 
 def _of_system(error: OSError) -> Refusal:
-    if error.errno in _NO_SPACE:
+    if error.errno in NO_SPACE:
         return _of_app_error(StorageFull("the disk has no space left for the upload"))
     _log.error("unexpected system error", exc_info=error, extra={"action": "internal-error"})
     return _internal_error()
@@ -132,7 +129,7 @@ def _of_anything(error: Exception) -> Refusal:
 
 
 def _internal_error() -> Refusal:
-    return _of_app_error(AppError("the server failed unexpectedly; quote the request id when you report this"))
+    return _of_app_error(make_internal_error())
 
 
 def _encodable(value: Any) -> Any:

@@ -39,6 +39,11 @@ _FOREIGN_MARKS = {
 }
 
 
+def is_parquet(head: bytes) -> bool:
+    """Whether a file that begins with `head` (4 bytes or more) is a Parquet file."""
+    return head.startswith(_PARQUET)
+
+
 def detect_format(head: bytes, field: str) -> FileFormat:
     """The format of a file that begins with `head`.
 
@@ -47,7 +52,7 @@ def detect_format(head: bytes, field: str) -> FileFormat:
         InvalidDataset: the encoding is not UTF-8, or the file is a JSON array.
         DatasetEmpty: there are no bytes.
     """
-    if head.startswith(_PARQUET):
+    if is_parquet(head):
         return "parquet"
     _refuse_other_formats(head, field)
     for mark, encoding in _FOREIGN_MARKS.items():

@@ -1,19 +1,24 @@
-"""A heavy submission gets the answer of a light one, from another process."""
+"""A large submission gets the answer of a small one, from another process."""
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import psutil
 import pytest
+from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from app.selections import submissions
+from app.database import Database
+from app.selections import reader, submissions
+from tests.e2e.waiting import until
 from tests.integration.samples import make_csv, make_rows, make_spec, make_submission
 
 Send = Callable[[TestClient], Any]
 
 JSON = {"Content-Type": "application/json"}
+CANARY = "canary-9d2c"
 KEY = {"Idempotency-Key": "key-1"}
 
 
@@ -47,18 +52,81 @@ def answer_of(response: Any) -> tuple[int, dict[str, Any], dict[str, str]]:
 
 
 @pytest.mark.parametrize("send", SENDERS.values(), ids=SENDERS)
-def test_answer_is_that_of_a_light_submission(client: TestClient, send: Send, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(submissions, "LIGHT_BYTES", 2**30)
-    light = answer_of(send(client))
-    monkeypatch.setattr(submissions, "LIGHT_BYTES", -1)
-    assert answer_of(send(client)) == light
-    assert [child for child in psutil.Process().children() if "spawn_main" in " ".join(child.cmdline())]
+def test_answer_is_that_of_a_small_submission(client: TestClient, send: Send, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(submissions, "SMALL_BYTES", -1)
+    large = answer_of(send(client))
+    assert readers()
+    monkeypatch.setattr(submissions, "SMALL_BYTES", 2**30)
+    assert answer_of(send(client)) == large
+
+
+def test_reader_that_hangs_is_killed_and_replaced(
+    make_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(submissions, "SMALL_BYTES", -1)
+    client = make_client()
+    assert client.post("/selections", json=make_submission()).status_code == 202
+    (hung,) = readers()
+    hung.suspend()
+    monkeypatch.setattr(reader, "_PATIENCE_SECONDS", 0.5)
+    assert client.post("/selections", json=make_submission()).status_code == 503
+    assert not hung.is_running() or hung.status() == psutil.STATUS_ZOMBIE
+    assert "ended with exit code -9" in caplog.text
+
+    monkeypatch.setattr(reader, "_PATIENCE_SECONDS", 60)
+    assert client.post("/selections", json=make_submission()).status_code == 202
+
+
+def test_reader_that_died_idle_costs_nobody_an_answer(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(submissions, "SMALL_BYTES", -1)
+    assert client.post("/selections", json=make_submission()).status_code == 202
+    (idle,) = readers()
+    idle.kill()
+    until(lambda: idle.status() == psutil.STATUS_ZOMBIE, "the reader has died")
+    assert client.post("/selections", json=make_submission()).status_code == 202
+
+
+def test_outage_of_the_database_is_told(
+    make_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(submissions, "SMALL_BYTES", -1)
+    client = make_client(database_url="postgresql://lens@127.0.0.1:1/lens")
+    refused = client.post("/selections", json=make_submission())
+    assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
+
+
+def test_no_reader_starts_once_the_service_has_ended(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(submissions, "SMALL_BYTES", -1)
+    client.app.state.intake.close()  # type: ignore[attr-defined]
+    assert client.post("/selections", json=make_submission()).status_code == 503
+    assert not readers()
+
+
+def test_texts_are_in_no_log_of_the_reader(
+    client: TestClient, database: Database, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(submissions, "SMALL_BYTES", -1)
+    body = make_submission()
+    body["examples"][5]["text"] += CANARY
+    with database.session_scope() as session:
+        session.execute(text(f"ALTER TABLE examples ADD CONSTRAINT never CHECK (text NOT LIKE '%{CANARY[:6]}%')"))
+    try:
+        response = client.post("/selections", json=body)
+    finally:
+        with database.session_scope() as session:
+            session.execute(text("ALTER TABLE examples DROP CONSTRAINT never"))
+    log = capfd.readouterr().err
+    assert (response.status_code, response.json()["code"]) == (500, "internal-error")
+    assert response.json()["request_id"] in log
+    assert "IntegrityError (SQLSTATE 23514)" in log
+    assert "app/datasets/repository.py" in log
+    assert CANARY not in log + response.text
 
 
 def test_refusals_of_the_service_keep_their_headers(
     make_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(submissions, "LIGHT_BYTES", -1)
+    monkeypatch.setattr(submissions, "SMALL_BYTES", -1)
     client = make_client(max_selections=1)
     first = client.post("/selections", json=make_submission(), headers=KEY)
     again = client.post("/selections", json=make_submission(), headers=KEY)
@@ -70,3 +138,13 @@ def test_refusals_of_the_service_keep_their_headers(
     refused = client.post("/selections", json=make_submission())
     assert (refused.status_code, refused.json()["code"]) == (429, "too-many-selections")
     assert refused.headers["Retry-After"] == "30"
+
+
+def readers() -> list[psutil.Process]:
+    """The readers that this process has started."""
+    found = []
+    for child in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess):
+            if "spawn_main" in " ".join(child.cmdline()):
+                found.append(child)
+    return found

@@ -8,6 +8,7 @@ _QUEUE = "app/queue.py"
 _HEARTBEAT = "worker/heartbeat.py"
 _PROCESS = "worker/process.py"
 _INTAKE = "app/selections/intake.py"
+_READER = "app/selections/reader.py"
 _IN_CLAIMS = "tests/integration/test_claims.py"
 _IN_SWEEP = "tests/integration/test_sweep.py"
 _IN_HEARTBEAT = "tests/integration/worker/test_heartbeat.py"
@@ -246,27 +247,34 @@ MUTATIONS = (
     Mutation(
         mechanism="uploads: large ones in a process of their own",
         path=_INTAKE,
-        old="        if submission.is_light:\n",
+        old="        if not submission.is_large:\n",
         new="        if True:\n",
         tests=("tests/integration/test_intake.py",),
     ),
     Mutation(
-        mechanism="uploads: a reader that died is replaced",
-        path=_INTAKE,
-        old="                self._reader = None\n",
-        new="                pass\n",
-        tests=(f"{_IN_LARGE_UPLOADS}::test_an_upload_whose_reader_dies_is_refused_and_the_next_one_is_read",),
+        mechanism="uploads: a place for large ones",
+        path="app/selections/admission.py",
+        old="            async with self._large_place:\n",
+        new="            async with self._places:\n",
+        tests=("tests/unit/app/test_admission.py",),
     ),
     Mutation(
-        mechanism="uploads: files for a reader that died are closed",
+        mechanism="uploads: a reader that died is replaced",
         path=_INTAKE,
-        old="        resource_sharer.stop()",
-        new="        #",
-        tests=(f"{_IN_LARGE_UPLOADS}::test_no_file_is_left_open_for_a_reader_that_died_before_it_took_it",),
+        old=" or not self._reader.is_alive:\n",
+        new=":\n",
+        tests=("tests/integration/test_intake.py",),
+    ),
+    Mutation(
+        mechanism="uploads: a reader that hangs is killed",
+        path=_READER,
+        old="        overdue.start()\n",
+        new="",
+        tests=("tests/integration/test_intake.py",),
     ),
     Mutation(
         mechanism="uploads: the reader ends with the API",
-        path=_INTAKE,
+        path=_READER,
         old='    threading.Thread(target=_end_with_parent, name="lens-parent", daemon=True).start()\n',
         new="",
         tests=(f"{_IN_LARGE_UPLOADS}::test_the_reader_ends_when_the_api_is_killed",),

@@ -8,7 +8,7 @@ from typing import Never
 
 import pytest
 
-from app.selections.submissions import FormSubmission, JsonSubmission
+from app.selections.submissions import SMALL_BYTES, FormSubmission, JsonSubmission
 from app.settings import Settings
 from tests.integration.samples import make_csv, make_spec, make_submission
 
@@ -63,3 +63,19 @@ def test_json_is_parsed_once_also_with_a_key(received: tuple[JsonSubmission | Fo
     assert len(digest) == 64
     assert len(valid.dataset.examples) == 60
     assert raw.num_decoded == 1
+
+
+def test_what_may_take_long_is_large() -> None:
+    small, named = json.dumps(make_submission()), json.dumps({"spec": make_spec(), "dataset_id": "ds_1"})
+    bodies = {small: False, named: True, named.replace("_", "\\u005f"): True, small + " " * SMALL_BYTES: True}
+    for body, is_large in bodies.items():
+        assert JsonSubmission(io.BytesIO(body.encode()), SETTINGS.max_rows).is_large is is_large
+
+
+def test_parquet_file_is_large_however_small_it_is() -> None:
+    spec = json.dumps(make_spec()).encode()
+    csv, parquet = io.BytesIO(make_csv()), io.BytesIO(b"PAR1" + b"\0" * 99)
+    assert not FormSubmission(spec, csv, csv).is_large
+    assert FormSubmission(spec, parquet, None).is_large
+    assert FormSubmission(spec, csv, parquet).is_large
+    assert FormSubmission(spec + b" " * SMALL_BYTES, csv, None).is_large
