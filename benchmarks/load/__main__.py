@@ -34,7 +34,7 @@ class Options:
 async def measure(servers: Servers, options: Options) -> None:
     """Run all scenarios, Lens and the bare endpoint in turns, and print what was found."""
     ids = await _submit_some(servers.lens)
-    await upload_at_once(servers.lens, large_form(_MIB), 1)  # starts the process that reads large uploads
+    await upload_at_once(servers.lens, large_form(_MIB), 1)  # starts the reader of large submissions
     await _measure_polls(servers, ids, options)
     await _measure_submissions(servers, options)
     json_bytes = min(options.upload_bytes, servers.settings.max_json_bytes - 1)
