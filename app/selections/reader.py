@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle, send_handle
@@ -131,12 +132,10 @@ def _serve(pipe: Connection, settings: Settings) -> None:
             parcel: _Parcel = pipe.recv()
         except EOFError:
             return
-        files = {name: os.fdopen(recv_handle(pipe), "rb") for name in parcel.file_names}
-        try:
-            pipe.send(_answer(services, parcel, files))
-        finally:
-            for file in files.values():
-                file.close()
+        with ExitStack() as files_open:  # closed before the answer, so that nothing of a finished request is left
+            files = {name: files_open.enter_context(os.fdopen(recv_handle(pipe), "rb")) for name in parcel.file_names}
+            answer = _answer(services, parcel, files)
+        pipe.send(answer)
 
 
 def _answer(services: Services, parcel: _Parcel, files: dict[str, Any]) -> Accepted | Exception:

@@ -183,6 +183,7 @@ def test_cancelled_selection_resumes_to_the_digest_of_an_undisturbed_run(lens: S
     selection_id = lens.submit()
     lens.wait_for_checkpoint(selection_id)
     lens.cancel(selection_id)
+    _wait_until_heard(lens, selection_id)
     lens.let_go()
     lens.wait_for(selection_id, Status.CANCELLED)
 

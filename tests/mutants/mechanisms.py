@@ -233,7 +233,7 @@ MUTATIONS = (
     Mutation(
         mechanism="storage full: of an upload",
         path="app/web/error_handlers.py",
-        old="    if error.errno in _NO_SPACE:\n",
+        old="    if error.errno in NO_SPACE:\n",
         new="    if False:\n",
         tests=("tests/integration/test_storage_full.py",),
     ),
