@@ -10,7 +10,7 @@ from pathlib import Path
 CUBLAS_WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 """The environment variable that sizes cuBLAS's scratch memory, and so decides between its algorithms."""
 
-_LIBRARIES = ("torch", "transformers", "tokenizers")
+_LIBRARIES = ("transformers", "tokenizers")
 _CUBLAS = ("nvidia-cublas", "nvidia-cublas-cu13", "nvidia-cublas-cu12")  # names of one package over the years
 _MISSING = "none"
 _CPU_INFO = Path("/proc/cpuinfo")  # Linux only; elsewhere the platform module describes the processor
@@ -25,9 +25,11 @@ def describe_surroundings(device: str) -> tuple[str, ...]:
         device: the model's device, as torch names it. For "cuda:1" the card is included, for "cpu" processor and
             threads.
     """
+    import torch
 
     return (
         f"scoring {_digest_own_sources()}",
+        f"torch {torch.__version__}",  # its build too (`+cpu`), which the package's metadata may leave out
         *(f"{name} {_version(name)}" for name in _LIBRARIES),
         f"products {_products()}",
         *(_card(device) if device.startswith("cuda") else _cores()),
