@@ -61,9 +61,11 @@ class Settings(BaseSettings):
     # Stores. Addresses contain passwords and therefore stay out of the repr.
     database_url: str = Field("postgresql+psycopg://lens:lens@localhost:5432/lens", repr=False)
     database_pool_size: int = Field(
-        10, ge=1, le=200, description="Number of connections that the API process keeps open."
+        15, ge=1, le=200, description="Number of connections that the API process opens when it needs them, and keeps."
     )
-    database_max_overflow: int = Field(5, ge=0, le=200, description="Number of further connections at peak load.")
+    database_max_overflow: int = Field(
+        0, ge=0, le=200, description="Number of further connections, each of which is closed after its request."
+    )
     statement_timeout_seconds: float = Field(10.0, gt=0, description="Time limit of one SQL statement (seconds).")
     redis_url: str = Field("redis://localhost:6379/0", repr=False)
     queue_name: str = Field("lens", pattern=r"^[A-Za-z0-9_-]{1,64}$")

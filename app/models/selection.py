@@ -27,7 +27,7 @@ class Selection(Base):
         CheckConstraint("(status = 'failed') = (error IS NOT NULL)", name="error_when_failed"),
         Index(None, "owner_id", "id"),
         Index(None, "owner_id", "status", "id"),
-        Index("ix_selections_queued", "id", postgresql_where=text("status = 'queued'")),
+        Index("ix_selections_in_queue", "queued_at", "id", postgresql_where=text("status = 'queued'")),
         # Not by `lease_until`: a renewal that changes no indexed column writes to no index.
         Index("ix_selections_held", "id", postgresql_where=text("status IN ('running', 'cancelling')")),
         Index(None, "dataset_id"),

@@ -19,7 +19,7 @@ from datetime import timedelta
 from typing import Any
 
 from redis.exceptions import RedisError
-from sqlalchemy import ColumnElement, and_, delete, func, not_, or_, select
+from sqlalchemy import ColumnElement, and_, delete, func, not_, or_, select, tuple_
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
@@ -204,25 +204,27 @@ def _ring(database: Database, queue: JobQueue, settings: Settings, dead: list[Do
 
 
 def _find_waiting(database: Database, settings: Settings) -> Iterator[_Waiting]:
-    """Selections that wait for a worker, a page in each transaction.
+    """Selections that wait for a worker, in the order of the queue, a page in each transaction.
 
     A new selection is first left to the request that created it.
     """
+    place = tuple_(Selection.queued_at, Selection.id)
     is_old = and_(Selection.attempt > 0, Selection.queued_at < _ago(settings.lease_seconds))
-    query = select(Selection.id, Selection.attempt, is_old).where(
+    query = select(Selection.id, Selection.attempt, is_old, Selection.queued_at).where(
         Selection.status == Status.QUEUED,
         Selection.not_before <= func.now(),
         or_(Selection.attempt > 0, Selection.queued_at < _ago(settings.doorbell_grace_seconds)),
     )
-    last = ""
+    query = query.order_by(Selection.queued_at, Selection.id).limit(_PAGE_ROWS)
+    following = query
     while True:
         with database.session_scope() as session:
-            page = session.execute(query.where(Selection.id > last).order_by(Selection.id).limit(_PAGE_ROWS)).all()
-        for id_, attempt, has_waited in page:
+            page = session.execute(following).all()
+        for id_, attempt, has_waited, _ in page:
             yield _Waiting(Doorbell(id_, attempt + 1), has_waited)
         if len(page) < _PAGE_ROWS:
             return
-        last = page[-1][0]
+        following = query.where(place > (page[-1].queued_at, page[-1].id))
 
 
 def _find_pointless(database: Database, queue: JobQueue, settings: Settings) -> list[Doorbell]:

@@ -8,9 +8,15 @@ from starlette.testclient import TestClient
 
 from app.database import Database
 from app.selections import queue_place
+from app.selections.queue_place import find_position
+from app.selections.repository import find_state
 from app.settings import Settings
+from app.web.authentication import LOCAL_OWNER
 from tests.integration.conftest import Selections
 from worker.process import create_worker
+
+_ROWS_READ = text("SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'selections'")
+"""By the transaction."""
 
 
 @pytest.fixture
@@ -53,6 +59,23 @@ def test_count_is_bounded(client: TestClient, selections: Selections, monkeypatc
     ids = [selections.queued() for _ in range(4)]
     monkeypatch.setattr(queue_place, "MOST_COUNTED", 2)
     assert [place_of(client, id_)["position"] for id_ in ids] == [1, 2, 3, 3]  # type: ignore[index]
+
+
+def test_selections_behind_are_not_read(selections: Selections, database: Database) -> None:
+    _, second = (selections.queued() for _ in range(2))
+    columns = "owner_id, dataset_id, spec, spec_version"
+    with database.session_scope() as session:
+        copies = f"FROM selections, generate_series(1, 500) AS number WHERE id = '{second}'"
+        session.execute(
+            text(f"INSERT INTO selections (id, {columns}) SELECT left(id, -4) || 1000 + number, {columns} {copies}")
+        )
+    with database.session_scope() as session:
+        session.execute(text("SET LOCAL enable_seqscan = off"))  # which is cheaper for a table as small as this one
+        state = find_state(session, LOCAL_OWNER, second)
+        assert state is not None
+        before = session.scalar(_ROWS_READ)
+        assert find_position(session, state) == 2
+        assert session.scalar(_ROWS_READ) - before < 10
 
 
 @pytest.mark.usefixtures("worker_is_registered")

@@ -316,6 +316,26 @@ def test_selections_that_redis_lost_are_enqueued_again(
         assert redis.llen(QUEUE) == 3
 
 
+def test_selections_that_redis_lost_keep_the_order_of_the_queue(
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+) -> None:
+    selections.queued()
+    columns = "owner_id, dataset_id, spec, spec_version"
+    copies = "'sel_copy_' || number, now() - make_interval(secs => 10 * number)"
+    with database.session_scope() as session:
+        session.execute(
+            text(
+                f"INSERT INTO selections (id, queued_at, {columns}) SELECT {copies}, {columns} "
+                "FROM selections, generate_series(2, 450) AS number"
+            )
+        )
+    with redis_of(settings) as redis:
+        redis.flushall()
+        assert sweep(database, queue, settings) == SweepReport(enqueued=449)
+        expected = [f"sel_copy_{number}-1".encode() for number in range(450, 1, -1)]
+        assert redis.lrange(QUEUE, 0, -1) == expected
+
+
 def test_new_selection_is_left_to_the_request_that_made_it(
     selections: Selections, database: Database, queue: JobQueue, settings: Settings
 ) -> None:
