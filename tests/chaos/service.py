@@ -23,6 +23,7 @@ from tests.e2e.waiting import until
 RESTART_SECONDS = 0.5
 """How long a supervisor waits before it starts an ended process again."""
 _START_SECONDS = 90.0
+_END_SECONDS = 5.0
 
 
 @dataclass
@@ -123,6 +124,13 @@ class Service:
         return None
 
     def find_leftovers(self) -> list[str]:
+        """Processes of this run that stay. Children of a killed process notice its death and need time to end."""
+        deadline = time.monotonic() + _END_SECONDS
+        while (found := self._find_living()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return found
+
+    def _find_living(self) -> list[str]:
         """Processes of this run that live, and are no zombies."""
         mark = self.extra_environment[MARK]
         found = []
