@@ -1,6 +1,7 @@
 """A large submission gets the answer of a small one, from another process."""
 
 import json
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -69,7 +70,11 @@ def test_reader_that_hangs_is_killed_and_replaced(
     (hung,) = readers()
     hung.suspend()
     monkeypatch.setattr(reader, "_PATIENCE_SECONDS", 0.5)
+    last_resort = threading.Timer(30, hung.kill)  # so that the test fails and does not hang, too
+    last_resort.start()
     assert client.post("/selections", json=make_submission()).status_code == 503
+    assert last_resort.is_alive()
+    last_resort.cancel()
     assert not hung.is_running() or hung.status() == psutil.STATUS_ZOMBIE
     assert "ended with exit code -9" in caplog.text
 
