@@ -67,7 +67,7 @@ def test_the_reader_ends_when_the_api_is_killed(lens: Stack, second_api: Process
         with pytest.raises(httpx.TransportError):
             answer.result()
         try:
-            until(lambda: is_gone(reader), "the reader is gone")
+            until(lambda: is_gone(reader), "the reader is gone", seconds=5)  # sooner than its statement times out
         finally:
             with suppress(psutil.NoSuchProcess):
                 reader.kill()
