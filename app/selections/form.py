@@ -1,5 +1,6 @@
 """Reads the body of POST /selections, JSON or multipart, without validating its content."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from tempfile import SpooledTemporaryFile
@@ -10,7 +11,7 @@ from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from app.errors import BadRequest, Unprocessable
+from app.errors import STOPPING, BadRequest, Unavailable, Unprocessable
 from app.selections.admission import Admission
 from app.selections.idempotency import check_key
 from app.selections.schemas import MAX_COLUMN_CHARACTERS
@@ -31,6 +32,7 @@ async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
 
     Raises:
         Busy: too many submissions are read or wait.
+        Unavailable: the service stops. The submission may be stored.
         UnsupportedMediaType: the body is neither JSON nor a form, or it is compressed.
         BadRequest: the form is malformed or incomplete.
         Unprocessable: a part of the form is missing, repeated or unknown.
@@ -39,10 +41,13 @@ async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
         request, JSON, _FORM, send=f"a form ({_FORM}: dataset, spec and optionally test) or {JSON}"
     )
     admission: Admission = request.app.state.admission
-    with admission.admit():
-        reading = _read_json(request) if media_type == JSON else _read_files(request)
-        async with reading as submission, admission.take_place(is_large=submission.is_large):
-            yield submission
+    try:
+        with admission.admit():
+            reading = _read_json(request) if media_type == JSON else _read_files(request)
+            async with reading as submission, admission.take_place(is_large=submission.is_large):
+                yield submission
+    except asyncio.CancelledError as error:  # by uvicorn, when it stops and has waited long enough
+        raise Unavailable(STOPPING) from error
 
 
 @asynccontextmanager

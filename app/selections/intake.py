@@ -6,7 +6,7 @@ Python runs one thread of a process at a time, so a thread that reads a large da
 import logging
 import threading
 
-from app.errors import Unavailable
+from app.errors import STOPPING, Unavailable
 from app.selections import service
 from app.selections.reader import Reader, ReaderEnded
 from app.selections.service import Accepted, Services
@@ -20,7 +20,7 @@ class Intake:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._starting = threading.Lock()
+        self._changing = threading.Lock()
         self._asking = threading.Lock()
         self._reader: Reader | None = None
         self._is_closed = False
@@ -34,12 +34,13 @@ class Intake:
         if not submission.is_large:
             return service.submit(self._services, owner_id, submission, key)
         with self._asking:
-            reader = self._find_reader()
+            reader = self._ensure_reader()
             try:
                 return reader.submit(owner_id, submission, key)
             except ReaderEnded as end:
-                reader.stop()
-                _log.warning("the reader of large submissions %s", end, extra={"action": "reader-ended"})
+                _warn(f"the reader of large submissions {end}")
+                with self._changing:
+                    self._stop_reader()
                 raise Unavailable(
                     "the process that validates this submission ended; repeat the request, with the same "
                     "Idempotency-Key if it had one"
@@ -47,21 +48,30 @@ class Intake:
 
     def close(self) -> None:
         """End the reader, and start none any more. What it has not committed is not stored."""
-        with self._starting:
+        with self._changing:
             self._is_closed = True
-            if self._reader is not None:
-                self._reader.stop()
+            self._stop_reader()
 
-    def _find_reader(self) -> Reader:
-        with self._starting:
+    def _ensure_reader(self) -> Reader:
+        with self._changing:
             if self._is_closed:
-                raise Unavailable("the service stops; repeat the request")
-            if self._reader is None or not self._reader.is_alive:
+                raise Unavailable(STOPPING)
+            if self._reader is not None and not self._reader.is_alive:
+                _warn(f"the reader of large submissions {self._reader.describe_end()} while it had nothing to do")
+                self._stop_reader()
+            if self._reader is None:
                 try:
                     self._reader = Reader(self._services.settings)
                 except OSError as error:
-                    _log.warning(
-                        "the reader of large submissions cannot start (%s)", error, extra={"action": "reader-ended"}
-                    )
+                    _warn(f"the reader of large submissions cannot start ({error})")
                     raise Unavailable("the process that validates this submission cannot start") from error
             return self._reader
+
+    def _stop_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.stop()
+        self._reader = None
+
+
+def _warn(message: str) -> None:
+    _log.warning(message, extra={"action": "reader-ended"})

@@ -30,7 +30,7 @@ from app.settings import Settings
 _log = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 300.0
-"""Far more than the largest upload takes."""
+"""Far more than the largest upload takes with the default limits."""
 
 _NICENESS = 5
 """Lower priority than the process that answers polls."""
@@ -49,6 +49,7 @@ class Reader:
             OSError: the machine has no room for another process.
         """
         spawning = multiprocessing.get_context("spawn")
+        self._was_overdue = False
         self._pipe, far_end = spawning.Pipe()
         self._process = spawning.Process(target=_serve, args=(far_end, settings), name="lens-reader")
         with far_end:  # this process keeps no copy, so that the death of the other ends the pipe
@@ -66,7 +67,7 @@ class Reader:
             ReaderEnded: the process died, or was killed because it hung.
         """
         parcel, files = _Parcel.pack(owner_id, submission, key)
-        overdue = threading.Timer(_PATIENCE_SECONDS, self._process.kill)
+        overdue = threading.Timer(_PATIENCE_SECONDS, self._kill_overdue)
         overdue.daemon = True
         overdue.start()
         try:
@@ -78,7 +79,7 @@ class Reader:
         return answer
 
     def stop(self) -> None:
-        """Kill the process. What it has not committed is not stored."""
+        """Kill the process. What it has not committed is not stored. Call it once, from one thread."""
         atexit.unregister(self.stop)
         self._process.kill()
         self._process.join()
@@ -92,9 +93,19 @@ class Reader:
                 send_handle(self._pipe, file.fileno(), self._process.pid)
             answer: Accepted | Exception = self._pipe.recv()
         except (OSError, EOFError, RuntimeError) as error:  # RuntimeError: macOS, where a descriptor is acknowledged
-            self._process.join(1)
-            raise ReaderEnded(f"ended with exit code {self._process.exitcode}") from error
+            raise ReaderEnded(self.describe_end()) from error
         return answer
+
+    def describe_end(self) -> str:
+        """How the process ended, in words that follow its name."""
+        if self._was_overdue:
+            return f"did not answer for {_PATIENCE_SECONDS:g} s and was killed"
+        self._process.join(1)
+        return f"ended with exit code {self._process.exitcode}"
+
+    def _kill_overdue(self) -> None:
+        self._was_overdue = True
+        self._process.kill()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,15 +138,23 @@ def _serve(pipe: Connection, settings: Settings) -> None:
     threading.Thread(target=_end_with_parent, name="lens-parent", daemon=True).start()
     configure_logging(settings.log_level, settings.log_format)
     services = Services(settings, create_database(settings, pool_size=1), JobQueue(settings))
-    while True:
-        try:
-            parcel: _Parcel = pipe.recv()
-        except EOFError:
-            return
-        with ExitStack() as files_open:  # closed before the answer, so that nothing of a finished request is left
-            files = {name: files_open.enter_context(os.fdopen(recv_handle(pipe), "rb")) for name in parcel.file_names}
-            answer = _answer(services, parcel, files)
-        pipe.send(answer)
+    try:
+        while True:
+            _serve_next(pipe, services)
+    except (EOFError, ConnectionError):
+        return
+    except Exception as error:  # noqa: BLE001 - logged by class and frames, as everywhere
+        _log.critical("the reader ends: %s", summarize(error), exc_info=error, extra={"action": "reader-ended"})
+        raise SystemExit(1) from None
+
+
+def _serve_next(pipe: Connection, services: Services) -> None:
+    """Answer one submission. Nothing of it stays in memory, not even by the frames of its error."""
+    parcel: _Parcel = pipe.recv()
+    with ExitStack() as files_open:  # closed before the answer, so that nothing of a finished request is left
+        files = {name: files_open.enter_context(os.fdopen(recv_handle(pipe), "rb")) for name in parcel.file_names}
+        answer = _answer(services, parcel, files)
+    pipe.send(answer)
 
 
 def _answer(services: Services, parcel: _Parcel, files: dict[str, Any]) -> Accepted | Exception:

@@ -3,13 +3,17 @@
 import contextlib
 import os
 import sys
-from typing import Annotated
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from lens_cli.refusals import Refusal, read_settings
+from lens_cli.refusals import EXIT_MENDABLE, Refusal, read_settings
 from lens_cli.service.exposure import check_host
+
+if TYPE_CHECKING:
+    from app.settings import Settings
 
 KEEP_ALIVE_SECONDS = 75
 """Longer than the pause between two polls of a client. Uvicorn's default of 5 s cuts off polls."""
@@ -43,6 +47,7 @@ def serve(
 
     settings = read_settings()
     check_host(settings, host)
+    _check_spool(settings)
     configure_logging(settings.log_level, settings.log_format)
     config = uvicorn.Config(
         "app.main:create_app",
@@ -60,6 +65,18 @@ def serve(
         server.run()
     if not server.started:
         raise typer.Exit(1)
+
+
+def _check_spool(settings: "Settings") -> None:
+    """Refuse a folder for uploads in which no upload could be kept."""
+    try:
+        TemporaryFile(dir=settings.spool_dir).close()
+    except OSError as error:
+        raise Refusal(
+            f"no file can be written in the folder for uploads ({error.strerror})",
+            details=("where: LENS_SPOOL_DIR, or TMPDIR if it is not set",),
+            exit_code=EXIT_MENDABLE,
+        ) from error
 
 
 def work() -> None:

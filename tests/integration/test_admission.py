@@ -10,6 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
+from app.selections.admission import Admission
 from app.settings import Settings
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 
@@ -23,6 +24,11 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         self._app = create_app(settings)
         self._transport = httpx.ASGITransport(self._app)
+
+    @property
+    def admission(self) -> Admission:
+        found: Admission = self._app.state.admission
+        return found
 
     async def __aenter__(self) -> httpx.AsyncClient:
         self._client = httpx.AsyncClient(transport=self._transport, base_url="http://localhost", timeout=20)
@@ -46,6 +52,11 @@ class SlowBody:
 
     async def end(self) -> httpx.Response:
         self._may_end.set()
+        return await self._response
+
+    async def cancel(self) -> httpx.Response:
+        """Do what uvicorn does to requests under way when it has waited long enough for them."""
+        self._response.cancel()
         return await self._response
 
     async def _chunks(self) -> AsyncIterator[bytes]:
@@ -101,6 +112,33 @@ def test_all_that_may_wait_are_taken(settings: Settings) -> None:
         async with Service(small) as client:
             posts = (client.post("/selections", content=BODY, headers=HEADERS) for _ in range(8))
             assert [answer.status_code for answer in await asyncio.gather(*posts)] == [202] * 8
+
+    asyncio.run(submit())
+
+
+def test_submission_that_a_stop_cuts_off_is_to_be_repeated(settings: Settings) -> None:
+    async def submit() -> None:
+        small = settings.model_copy(update={"max_submissions": 1, "max_waiting_submissions": 0})
+        async with Service(small) as client:
+            (slow,) = await begin_slow_bodies(client, 1)
+            cut_off = await slow.cancel()
+            assert "Idempotency-Key" in problem_of(cut_off, 503, "unavailable")["detail"]
+            assert cut_off.headers["retry-after"] == "5"
+            assert (await client.post("/selections", content=BODY, headers=HEADERS)).status_code == 202
+
+    asyncio.run(submit())
+
+
+def test_submission_that_a_stop_cuts_off_while_it_waits_is_to_be_repeated(settings: Settings) -> None:
+    async def submit() -> None:
+        service = Service(settings.model_copy(update={"max_submissions": 1, "max_waiting_submissions": 1}))
+        async with service as client, service.admission.take_place(is_large=False):
+            (body,) = await begin_slow_bodies(client, 1)
+            ended = asyncio.create_task(body.end())
+            await asyncio.sleep(0.2)
+            assert not ended.done()
+            problem_of(await body.cancel(), 503, "unavailable")
+            await ended
 
     asyncio.run(submit())
 

@@ -1,9 +1,11 @@
 """A large submission gets the answer of a small one, from another process."""
 
 import json
+import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -76,19 +78,24 @@ def test_reader_that_hangs_is_killed_and_replaced(
     assert last_resort.is_alive()
     last_resort.cancel()
     assert not hung.is_running() or hung.status() == psutil.STATUS_ZOMBIE
-    assert "ended with exit code -9" in caplog.text
+    assert "did not answer for 0.5 s and was killed" in caplog.text
 
     monkeypatch.setattr(reader, "_PATIENCE_SECONDS", 60)
     assert client.post("/selections", json=make_submission()).status_code == 202
 
 
-def test_reader_that_died_idle_costs_nobody_an_answer(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reader_that_died_idle_costs_nobody_an_answer(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(submissions, "SMALL_BYTES", -1)
     assert client.post("/selections", json=make_submission()).status_code == 202
     (idle,) = readers()
+    pipes_open = count_pipes()
     idle.kill()
     until(lambda: idle.status() == psutil.STATUS_ZOMBIE, "the reader has died")
     assert client.post("/selections", json=make_submission()).status_code == 202
+    assert "ended with exit code -9 while it had nothing to do" in caplog.text
+    assert count_pipes() == pipes_open
 
 
 def test_outage_of_the_database_is_told(
@@ -143,6 +150,12 @@ def test_refusals_of_the_service_keep_their_headers(
     refused = client.post("/selections", json=make_submission())
     assert (refused.status_code, refused.json()["code"]) == (429, "too-many-selections")
     assert refused.headers["Retry-After"] == "30"
+
+
+def count_pipes() -> int:
+    """How many ends of pipes this process has open. Those to a reader are some of them."""
+    links = (os.readlink(link) for link in Path("/proc/self/fd").iterdir() if link.is_symlink())
+    return sum(link.startswith("pipe:") for link in links)
 
 
 def readers() -> list[psutil.Process]:
