@@ -42,7 +42,10 @@ from lens_engine.errors import InvalidInput
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """No space on the disk, in the quota of the account, or in the file size that the process may write."""
 
-STOPPING = "the service stops; repeat the request, with the same Idempotency-Key if it had one"
+REPEAT = "repeat the request, with the same Idempotency-Key if it had one"
+"""Advice where a submission may or may not be stored."""
+
+STOPPING = f"the service stops; {REPEAT}"
 
 _ENGINE_STATUSES = {"dataset-too-large": 413, "unsupported-media-type": 415}
 

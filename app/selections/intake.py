@@ -6,7 +6,7 @@ Python runs one thread of a process at a time, so a thread that reads a large da
 import logging
 import threading
 
-from app.errors import STOPPING, Unavailable
+from app.errors import REPEAT, STOPPING, Unavailable
 from app.selections import service
 from app.selections.reader import Reader, ReaderEnded
 from app.selections.service import Accepted, Services
@@ -38,13 +38,10 @@ class Intake:
             try:
                 return reader.submit(owner_id, submission, key)
             except ReaderEnded as end:
-                _warn(f"the reader of large submissions {end}")
+                _warn(str(end))
                 with self._changing:
                     self._stop_reader()
-                raise Unavailable(
-                    "the process that validates this submission ended; repeat the request, with the same "
-                    "Idempotency-Key if it had one"
-                ) from end
+                raise Unavailable(f"the process that validates this submission ended; {REPEAT}") from end
 
     def close(self) -> None:
         """End the reader, and start none any more. What it has not committed is not stored."""
@@ -57,13 +54,13 @@ class Intake:
             if self._is_closed:
                 raise Unavailable(STOPPING)
             if self._reader is not None and not self._reader.is_alive:
-                _warn(f"the reader of large submissions {self._reader.describe_end()} while it had nothing to do")
+                _warn(f"{self._reader.describe_end()} while it had nothing to do")
                 self._stop_reader()
             if self._reader is None:
                 try:
                     self._reader = Reader(self._services.settings)
                 except OSError as error:
-                    _warn(f"the reader of large submissions cannot start ({error})")
+                    _warn(f"cannot start ({error})")
                     raise Unavailable("the process that validates this submission cannot start") from error
             return self._reader
 
@@ -73,5 +70,5 @@ class Intake:
         self._reader = None
 
 
-def _warn(message: str) -> None:
-    _log.warning(message, extra={"action": "reader-ended"})
+def _warn(what: str) -> None:
+    _log.warning("the reader of large submissions %s", what, extra={"action": "reader-ended"})

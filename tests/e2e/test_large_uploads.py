@@ -6,7 +6,6 @@ import signal
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from tempfile import gettempdir
 
 import httpx
@@ -19,6 +18,7 @@ from app.selections.submissions import SMALL_BYTES
 from tests.e2e.processes import Process, is_gone
 from tests.e2e.stack import Stack, make_submission
 from tests.e2e.waiting import until
+from tests.open_files import list_open_files
 
 
 @pytest.fixture
@@ -127,11 +127,8 @@ def readers_of(api: Process) -> list[psutil.Process]:
 
 def deleted_files_of(api: Process) -> list[str]:
     """Files without a name that the process holds open."""
-    found = []
-    for link in Path(f"/proc/{api.pid}/fd").iterdir():
-        with suppress(FileNotFoundError):
-            found.append(os.readlink(link))
-    return [target for target in found if target.startswith(gettempdir()) and target.endswith("(deleted)")]
+    files = list_open_files(api.pid)
+    return [target for target in files if target.startswith(gettempdir()) and target.endswith("(deleted)")]
 
 
 @contextmanager

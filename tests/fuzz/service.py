@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from lens_cli.service.stack import find_free_port
 from tests.e2e.processes import Process
 from tests.e2e.stack import environment_of
 from tests.e2e.waiting import until
+from tests.open_files import list_open_files
 
 OWNERS = ("ada", "ben")
 _START_SECONDS = 90.0
@@ -51,11 +51,8 @@ class Service:
         """Files of uploads, also those without a name that a process holds open."""
         files = [path.name for path in self.spool.iterdir()]
         for process in self._processes():
-            folder = Path(f"/proc/{process.pid}/fd")
             with contextlib.suppress(OSError):
-                for link in folder.iterdir():
-                    with contextlib.suppress(OSError):
-                        files += [target for target in [os.readlink(link)] if target.startswith(str(self.spool))]
+                files += [target for target in list_open_files(process.pid) if target.startswith(str(self.spool))]
         return files
 
     def _processes(self) -> list[psutil.Process]:

@@ -6,10 +6,8 @@ The rules of each format are tested row by row beside the parser; here is one wi
 import gzip
 import io
 import json
-import os
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pyarrow
@@ -23,6 +21,7 @@ from app.models import Dataset, Example
 from app.settings import Settings
 from tests.integration.refused_submissions import CANARY, GOOD_ROWS, NUM_GOOD, Intake, Refusal, pointer_to
 from tests.integration.samples import SMALL_OPTIONS, make_spec
+from tests.open_files import list_open_files
 from tests.unit.lens_engine.reading.dataset_uploads import Row, to_mappings, write_csv, write_jsonl, write_parquet
 from tests.unit.lens_engine.reading.dataset_uploads import write_table as write_arrow
 
@@ -253,8 +252,7 @@ def test_inline_rows_over_the_cap_are_refused(
 
 def list_deleted_open_files() -> set[str]:
     """Where spooled uploads live: files without a name."""
-    links = [Path("/proc/self/fd", number) for number in os.listdir("/proc/self/fd")]
-    return {target for link in links if link.is_symlink() and (target := os.readlink(link)).endswith("(deleted)")}
+    return {target for target in list_open_files() if target.endswith("(deleted)")}
 
 
 def test_refused_file_too_big_for_memory_leaves_no_file_open(intake: Intake) -> None:

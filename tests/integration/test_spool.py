@@ -2,36 +2,28 @@
 
 import asyncio
 import json
-import os
 import resource
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
-import pytest
 
 from app.main import create_app
 from app.settings import Settings
 from tests.integration.samples import make_csv, make_rows, make_spec
+from tests.open_files import list_open_files, needs_proc
 
-DESCRIPTORS = Path("/proc/self/fd")
 LONG_ROWS = [{"text": f"{row['text']} {'x' * 15_000}", "label": row["label"]} for row in make_rows() * 3]
 """More than the megabyte that is kept in memory."""
 
 
 def open_files_in(folder: Path) -> list[str]:
     """The files in a folder that this process has open, also those without a name."""
-    found = list[str]()
-    for descriptor in DESCRIPTORS.iterdir():
-        try:
-            found.append(os.readlink(descriptor))
-        except FileNotFoundError:  # the one that lists the folder
-            continue
-    return [name for name in found if name.startswith(f"{folder}/")]
+    return [name for name in list_open_files() if name.startswith(f"{folder}/")]
 
 
-@pytest.mark.skipif(not DESCRIPTORS.is_dir(), reason="needs /proc")
+@needs_proc
 def test_upload_is_once_on_disk_in_the_folder_of_the_settings_and_without_a_name(settings: Settings) -> None:
     spool = settings.spool_dir
     assert spool is not None
