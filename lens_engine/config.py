@@ -151,7 +151,7 @@ class SearchOptions(Options):
         description="Share of the first permutations that are drawn at random from the filtered examples.",
     )
     objective: Objective = Field(
-        "head",
+        "accuracy",
         description="Measure that ranks permutations. accuracy: accuracy of the label words' probabilities as they are "
         "(the paper). head: accuracy, then log-loss, under the head `prior`.",
     )
@@ -242,11 +242,11 @@ class ReportOptions(Options):
         "and head (needs `random_and_validation`).",
     )
     random_prompts: bool = Field(
-        True,
+        False,
         description="Comparison with random prompts without a search, whose budget is spent on more fit rows.",
     )
     long_prompt: bool = Field(
-        True, description="Comparison with one random prompt with as many demonstrations as the classifier's prompts."
+        False, description="Comparison with one random prompt with as many demonstrations as the classifier's prompts."
     )
     bag_of_words: bool = Field(
         True,

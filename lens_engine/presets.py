@@ -20,14 +20,14 @@ from lens_engine.options.refusal import refuse_options
 PRESETS: dict[PresetName, SelectionConfig] = {
     "quick": SelectionConfig(
         splits=SplitOptions(validation=100, confirmation=100, test=300),
-        filtering=FilteringOptions(candidates=128, keep=64, rounds=2, initial_score_size=16, max_score_size=64),
+        filtering=FilteringOptions(candidates=256, keep=64, rounds=2, initial_score_size=16, max_score_size=64),
         search=SearchOptions(
             beam_width=4,
             substitutions=3,
             reorderings=1,
-            iterations=1,
-            first_permutations=40,
-            halvings=2,
+            iterations=3,
+            first_permutations=112,
+            halvings=3,
             random_starts=0.5,
         ),
         classifier=ClassifierOptions(fit_rows=800),
@@ -43,9 +43,9 @@ PRESETS: dict[PresetName, SelectionConfig] = {
     "paper": SelectionConfig(
         splits=SplitOptions(validation=100, confirmation=0, test=None),
         filtering=FilteringOptions(rho=2.0),
-        search=SearchOptions(reorder_by="shuffle", objective="accuracy"),
+        search=SearchOptions(reorder_by="shuffle"),
         classifier=ClassifierOptions(max_prompts=1, head="argmax", fit_rows=0),
-        report=ReportOptions(random_ensemble=False, random_prompts=False, long_prompt=False),
+        report=ReportOptions(random_ensemble=False),
     ),
 }
 

@@ -55,6 +55,7 @@ def serve(
         host=host,
         port=port,
         log_config=None,
+        http="h11",  # bounds the bytes of headers (64 KiB); httptools keeps all that are sent, without a key
         access_log=False,  # app/web/access_log.py logs requests
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,

@@ -1,8 +1,9 @@
 """Objectives: what a permutation is ranked by.
 
-`accuracy` is the paper's: accuracy of the label words' probabilities as they are, then the mean margin. At eight
-demonstrations most of the spread of that accuracy between permutations is a bias towards some labels, which a head
-takes out. `head` looks through the head `prior`: accuracy, then log-loss, without that bias.
+`accuracy`, the default, is the paper's: accuracy of the label words' probabilities as they are, then the mean margin.
+The support examples are read in the same way. At eight demonstrations most of the spread of that accuracy between
+permutations is a bias towards some labels, which a head takes out. `head` looks through the head `prior`: accuracy,
+then log-loss, without that bias.
 """
 
 from collections.abc import Sequence

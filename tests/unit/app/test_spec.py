@@ -7,7 +7,7 @@ from typing import Any
 from app.selections.spec import SPEC_VERSION
 from lens_engine.config import SelectionConfig
 
-PINNED = (4, "be6c9f47e56327bf")
+PINNED = (4, "306d2f23e0eb835b")
 """SPEC_VERSION, and the digest of the options that a spec of this version may hold."""
 
 

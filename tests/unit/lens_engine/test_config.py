@@ -36,7 +36,7 @@ def test_paper_preset_holds_the_papers_settings() -> None:
 @pytest.mark.parametrize(
     ("name", "permutations", "pairs"),
     [
-        ("quick", 40 + 16, (40 * 25 + 20 * 25 + 10 * 50) + (16 * 25 + 8 * 25 + 4 * 50)),
+        ("quick", 112 + 3 * 16, (112 * 13 + 56 * 12 + 28 * 25 + 14 * 50) + 3 * (16 * 13 + 8 * 12 + 4 * 25 + 4 * 50)),
         (
             "standard",
             1024 + 10 * 64,
@@ -55,7 +55,7 @@ def test_presets_spend_what_their_halvings_leave(name: Any, permutations: int, p
 def test_options_are_laid_over_a_preset_group_by_group() -> None:
     config = resolve_config("quick", {"seed": 7, "search": {"beam_width": 2}, "filtering": {"candidates": None}})
 
-    assert (config.seed, config.search.beam_width, config.search.iterations) == (7, 2, 1)
+    assert (config.seed, config.search.beam_width, config.search.iterations) == (7, 2, 3)
     assert (config.filtering.candidates, config.filtering.keep) == (None, 64)
     assert PRESETS["quick"].search.beam_width == 4
 

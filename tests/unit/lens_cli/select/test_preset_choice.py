@@ -61,7 +61,7 @@ def test_configurations_of_quick_and_standard_are_read_if_no_preset_is_given() -
 
 
 def test_preset_that_the_options_do_not_suit_is_left_out() -> None:
-    wide = ["search.beam_width=50"]  # more than the first permutations of quick
+    wide = ["search.beam_width=200"]  # more than the first permutations of quick
     assert list(read_configs(None, None, None, wide)) == ["standard"]
     with pytest.raises(InvalidConfig, match=r"did you mean search\.beam_width"):
         read_configs(None, None, None, ["beam_width=3"])
