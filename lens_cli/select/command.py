@@ -110,7 +110,7 @@ def select(
         bool,
         typer.Option(
             "--comparisons/--no-comparisons",
-            help="Compare the classifier with its rivals, which is more than half of a quick run.",
+            help="Compare the classifier with its rivals, which is two fifths of a quick run.",
         ),
     ] = True,
     estimate: Annotated[
