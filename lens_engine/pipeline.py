@@ -39,7 +39,7 @@ def select_support_examples(
     Args:
         problem: the task and its labelled examples.
         scorer: the language model, see `open_model`; or any other `LabelScorer`.
-        config: the options; None for the preset "standard". Every `method` gets the same splits and evaluation.
+        config: the options; None for the preset "quick". Every `method` gets the same splits and evaluation.
         listener: hears the progress and may ask the run to stop; None for a progress bar on stderr.
         checkpoints: keeps the newest checkpoint; None keeps it in memory.
         fine_tuner: needed by the coreset methods; see `open_model`.

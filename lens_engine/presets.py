@@ -70,7 +70,7 @@ WITHOUT_COMPARISONS: Mapping[str, Any] = {
 """Options, to lay over any preset, of a run that tests the classifier and leaves out its rivals with demonstrations."""
 
 
-def resolve_config(preset: PresetName = "standard", options: Mapping[str, Any] | None = None) -> SelectionConfig:
+def resolve_config(preset: PresetName = "quick", options: Mapping[str, Any] | None = None) -> SelectionConfig:
     """Lay `options` over a preset: nested like SelectionConfig, or by dotted names such as `search.beam_width`.
 
     Raises:

@@ -91,7 +91,7 @@ class SelectionSpec(Incoming):
     separator: str = Field(default="\n", max_length=100, description="Text that ends each demonstration.")
     model: ModelName | None = Field(default=None, description="Model name from GET /models; null for the default.")
     preset: PresetName = Field(
-        default="standard",
+        default="quick",
         description="Complete configuration to start from. quick: minutes on a CPU with a small model. standard: "
         "five to ten times the work of quick. paper: the paper's settings.",
     )

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lens_cli.refusals import list_settings
-from lens_engine.config import PresetName
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading import BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
 
@@ -18,18 +17,16 @@ def advise(error: InvalidDataset, train: Path) -> str | None:
     """The command with the options that mend all faults, or else the one that looks at the file, if that can help."""
     settings = list_settings(error)
     if settings:
-        return f"this command has the options: {write_command('quick', settings)}"
+        return f"this command has the options: {_write_command(settings)}"
     if isinstance(error, _UNREADABLE) or any(fault.field.startswith("test") for fault in error.faults):
         return None  # lens suggest would refuse the file too, or does not read it
     return f"lens suggest {shlex.quote(str(train))} shows what this file offers, and the command that reads it"
 
 
-def write_command(preset: PresetName, settings: Mapping[str, str] | None = None) -> str:
-    """The command that was given, with more options, a preset and a file for the classifier where they lack."""
+def _write_command(settings: Mapping[str, str]) -> str:
+    """The command that was given, with more options, and a file for the classifier where it lacks."""
     words = sys.argv[1:]
-    more = [word for name, value in (settings or {}).items() for word in ("--option", f"{name}={value}")]
-    if not _gives("--preset", words):
-        more += ["--preset", preset]
+    more = [word for name, value in settings.items() for word in ("--option", f"{name}={value}")]
     if not any(_gives(option, words) for option in _KEPT):
         more += ["--classifier", "classifier.json"]
     return shlex.join(["lens", *words, *more])

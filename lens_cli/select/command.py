@@ -61,14 +61,13 @@ def select(
         ),
     ] = None,
     preset: Annotated[
-        PresetName | None,
+        PresetName,
         typer.Option(
             metavar="NAME",
             help="Complete configuration to start from. quick: minutes on a CPU with a small model. "
-            "standard: five to ten times the work of quick. paper: the paper's settings. Default: standard on a GPU; "
-            "on a CPU, the command shows the cost of quick and standard, and asks.",
+            "standard: five to ten times the work of quick. paper: the paper's settings.",
         ),
-    ] = None,
+    ] = "quick",
     seed: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Seed of every random choice; default: 0.")
     ] = None,
@@ -118,8 +117,7 @@ def select(
         typer.Option(
             "--estimate",
             metavar="",
-            help="Show the expected cost of the run and the rows of each split, and exit; without --preset, those of "
-            "quick and standard.",
+            help="Show the expected cost of the run and the rows of each split, and exit.",
         ),
     ] = False,
 ) -> None:
@@ -138,20 +136,19 @@ def select(
           --preset quick --output result.json --classifier classifier.json
     """
     from lens_cli.select.advice import advise
-    from lens_cli.select.options import read_configs, read_task_request
-    from lens_cli.select.preset_choice import choose_preset
+    from lens_cli.select.options import read_config, read_task_request
     from lens_cli.select.run import (
         ModelChoice,
         SelectionRun,
         Sources,
-        estimate_runs,
+        estimate_run,
         opened_model,
         show_files,
         warn_of_loss,
         write_classifier,
         write_result,
     )
-    from lens_cli.views.cost import show_estimates
+    from lens_cli.views.cost import show_estimate
     from lens_cli.views.result import show_result
 
     console = Console(stderr=True)
@@ -164,21 +161,18 @@ def select(
             with faults.noting():
                 asked = read_task_request(template, verbalizer, separator)
             with faults.noting():
-                configs = read_configs(preset, seed, method, option or [], compares=comparisons)
+                config = read_config(preset, seed, method, option or [], compares=comparisons)
             faults.refuse()
-            first, *_ = configs
-            run = SelectionRun.prepare(Sources(train, test, text_column, label_column), asked, configs[first])
-            runs = {name: run.with_config(config) for name, config in configs.items()}
+            run = SelectionRun.prepare(Sources(train, test, text_column, label_column), asked, config)
             run.show_notes(console)
             if output is None and classifier is None and not estimate:
                 warn_of_loss(console)
             choice = ModelChoice(model, dtype, device, actors, ray_address)
             with opened_model(choice, console, checkpoint=checkpoint, remembers=pair_cache and not estimate) as opened:
                 if estimate:
-                    show_estimates(estimate_runs(runs, opened.scorer, console), Console(highlight=False))
+                    show_estimate(estimate_run(run, opened.scorer, console), Console(highlight=False))
                     return
-                name = preset or choose_preset(runs, opened.scorer, console)
-                result = runs[name].execute(opened, checkpoint, console, remembers=pair_cache)
+                result = run.execute(opened, checkpoint, console, remembers=pair_cache)
             if output is not None:
                 write_result(result, output)
             is_written = classifier is not None and write_classifier(result, classifier, console)

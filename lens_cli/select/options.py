@@ -10,9 +10,6 @@ from lens_engine.presets import WITHOUT_COMPARISONS, nest_options, overlay_optio
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Task, Template, Verbalizer
 
-PROPOSED: tuple[PresetName, ...] = ("quick", "standard")
-"""The presets to choose from when none is given, the first of them first."""
-
 
 def read_task_request(template: str | None, verbalizer: Sequence[str] | None, separator: str) -> TaskRequest:
     """Read the parts of a task that were given; None or nothing for a part that was not.
@@ -81,33 +78,6 @@ def read_config(
     named = {name: value for name, value in given.items() if value is not None}
     alone = {} if compares else WITHOUT_COMPARISONS
     return resolve_config(preset, overlay_options(named, alone, read_options(options)))
-
-
-def read_configs(
-    preset: PresetName | None,
-    seed: int | None,
-    method: MethodName | None,
-    options: Sequence[str],
-    *,
-    compares: bool = True,
-) -> dict[PresetName, SelectionConfig]:
-    """The configuration of a preset by its name; without a preset, those of `PROPOSED` that the options suit.
-
-    Raises:
-        InvalidConfig: as `read_config`.
-    """
-    if preset is not None:
-        return {preset: read_config(preset, seed, method, options, compares=compares)}
-    configs: dict[PresetName, SelectionConfig] = {}
-    refusal: InvalidConfig | None = None
-    for name in PROPOSED:
-        try:
-            configs[name] = read_config(name, seed, method, options, compares=compares)
-        except InvalidConfig as error:
-            refusal = error
-    if not configs and refusal is not None:
-        raise refusal
-    return configs
 
 
 def read_options(options: Sequence[str]) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """A selection on this machine: files in, model loaded, bar shown, result written."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -14,7 +14,7 @@ from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
 from lens_cli.signals import StopRequest, interruptible
 from lens_cli.views.notes import show_note
 from lens_cli.views.progress import SelectionBar, selection_bar
-from lens_engine.config import PresetName, SelectionConfig
+from lens_engine.config import SelectionConfig
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.errors import Faults, InvalidDataset, NothingSelected
 from lens_engine.language_model.open_model import LanguageModel, open_model
@@ -28,7 +28,7 @@ from lens_engine.rows.label_words import find_unknown_labels
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import FileCheckpointStore
-from lens_engine.run.preparation import estimate_costs
+from lens_engine.run.preparation import estimate_cost
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES, remember_pairs
 from lens_engine.task.request import TaskRequest
@@ -132,14 +132,6 @@ class SelectionRun:
         for note in self.notes:
             show_note(note, console)
 
-    def with_config(self, config: SelectionConfig) -> "SelectionRun":
-        """The same rows with other options.
-
-        Raises:
-            InvalidInput: as `prepare`.
-        """
-        return replace(self, config=config, warnings=split_examples(self.problem, config).warnings)
-
     def execute(
         self, model: LanguageModel, checkpoint: Path | None, console: Console, *, remembers: bool = True
     ) -> SelectionResult:
@@ -178,19 +170,15 @@ class SelectionRun:
         return result
 
 
-def estimate_runs(
-    runs: Mapping[PresetName, SelectionRun], scorer: LabelScorer, console: Console
-) -> dict[PresetName, CostEstimate]:
-    """Price runs of the same rows, without running them.
+def estimate_run(run: SelectionRun, scorer: LabelScorer, console: Console) -> CostEstimate:
+    """Price a run without running it.
 
     Raises:
-        LensError: as `estimate_costs`.
+        LensError: as `estimate_cost`.
     """
-    first = next(iter(runs.values()))
     with selection_bar(console, transient=True) as bar, interruptible():
         bar.wait("Measuring the speed of the model")
-        estimates = estimate_costs(first.problem, scorer, [run.config for run in runs.values()])
-    return dict(zip(runs, estimates, strict=True))
+        return estimate_cost(run.problem, scorer, run.config)
 
 
 @contextmanager

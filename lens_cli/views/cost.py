@@ -7,25 +7,23 @@ from rich.console import Console
 from rich.table import Table
 
 from lens_cli.views.progress import describe_seconds
-from lens_engine.config import PresetName
 from lens_engine.metering.cost import Cost
 from lens_engine.pricing.estimate import CostEstimate
+from lens_engine.result import Splits
 
 _NOTHING = "–"
 
 
-def show_estimates(estimates: Mapping[PresetName, CostEstimate], console: Console) -> None:
-    """Print cost and rows of runs of the same dataset, side by side by the names of their presets."""
-    console.print(build_estimate_table(estimates))
-    if all(estimate.splits is not None for estimate in estimates.values()):
-        console.print(build_rows_table(estimates))
-    for name, estimate in estimates.items():
-        for limit in _list_limits(estimate):
-            console.print(f"The budget ends {name} {limit}, with the best examples found until then.")
-    words_accuracy = next(iter(estimates.values())).words_accuracy
-    if words_accuracy is not None:
+def show_estimate(estimate: CostEstimate, console: Console) -> None:
+    """Print the cost of a run and the rows of its splits."""
+    console.print(build_estimate_table(estimate))
+    if estimate.splits is not None:
+        console.print(_build_rows_table(estimate.splits, estimate.fit_rows))
+    for limit in _list_limits(estimate):
+        console.print(f"The budget ends the run {limit}, with the best examples found until then.")
+    if estimate.words_accuracy is not None:
         console.print(
-            f"A bag of words on the labelled rows of this run has an accuracy of {words_accuracy:.3f} by "
+            f"A bag of words on the labelled rows of this run has an accuracy of {estimate.words_accuracy:.3f} by "
             "cross-validation and takes a second. If that is enough, use it."
         )
 
@@ -39,34 +37,23 @@ def _list_limits(estimate: CostEstimate) -> Iterator[str]:
         yield f"after {describe_seconds(seconds)} (budget.max_seconds)"
 
 
-def build_estimate_table(estimates: Mapping[PresetName, CostEstimate]) -> Table:
-    """One line per phase, and the total below. Several estimates are shown without tokens."""
-    columns = ["phase"]
-    lines: dict[str, list[str]] = {}
-    total: list[str] = []
-    for name, estimate in estimates.items():
-        is_alone = len(estimates) == 1
-        columns += ["pairs", "tokens", "time"] if is_alone else [f"{name}: pairs", "time"]
-        for phase, cost in estimate.phases.items():
-            lines.setdefault(phase.value, []).extend(_cells(cost, estimate.seconds_of(phase), with_tokens=is_alone))
-        total += _cells(estimate.total, estimate.seconds, with_tokens=is_alone)
+def build_estimate_table(estimate: CostEstimate) -> Table:
+    """One line per phase, and the total below."""
+    lines = {phase.value: _cells(cost, estimate.seconds_of(phase)) for phase, cost in estimate.phases.items()}
+    total = _cells(estimate.total, estimate.seconds)
     caption = "speed measured on a small sample; repeated permutations are scored once"
-    return cost_table("Expected cost of the run", caption, columns, lines, total=total)
+    return cost_table("Expected cost of the run", caption, ("phase", "pairs", "tokens", "time"), lines, total=total)
 
 
-def build_rows_table(estimates: Mapping[PresetName, CostEstimate]) -> Table:
-    """The number of rows in each split."""
+def _build_rows_table(splits: Splits, fit_rows: int | None) -> Table:
     title = "Rows of each split"
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, caption_justify="left")
     table.caption = "fit rows: validation rows, confirmation rows and others; the head is fitted on them"
     table.add_column("split")
-    for name in estimates:
-        table.add_column("rows" if len(estimates) == 1 else name, justify="right")
+    table.add_column("rows", justify="right")
     for split in ("test", "validation", "confirmation", "score_set", "candidates"):
-        table.add_row(split.replace("_", " "), *(f"{getattr(one.splits, split):,}" for one in estimates.values()))
-    table.add_row(
-        "fit rows", *(_NOTHING if one.fit_rows is None else f"{one.fit_rows:,}" for one in estimates.values())
-    )
+        table.add_row(split.replace("_", " "), f"{getattr(splits, split):,}")
+    table.add_row("fit rows", _NOTHING if fit_rows is None else f"{fit_rows:,}")
     return table
 
 
@@ -91,6 +78,5 @@ def cost_table(
     return table
 
 
-def _cells(cost: Cost, seconds: float | None, *, with_tokens: bool) -> list[str]:
-    tokens = [f"{cost.tokens:,}"] if with_tokens else []
-    return [f"{cost.pairs:,}", *tokens, _NOTHING if seconds is None else describe_seconds(seconds)]
+def _cells(cost: Cost, seconds: float | None) -> list[str]:
+    return [f"{cost.pairs:,}", f"{cost.tokens:,}", _NOTHING if seconds is None else describe_seconds(seconds)]

@@ -1,6 +1,5 @@
 """Preparation of a run: its rows, its method, its price."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,23 +94,10 @@ def estimate_cost(problem: Problem, scorer: LabelScorer, config: SelectionConfig
     Raises:
         InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
     """
-    return estimate_costs(problem, scorer, [config])[0]
-
-
-def estimate_costs(problem: Problem, scorer: LabelScorer, configs: Sequence[SelectionConfig]) -> list[CostEstimate]:
-    """The same for several configurations of one problem, of which there is one at least.
-
-    The pace is measured once. Only the first estimate has the accuracy of a bag of words.
-
-    Raises:
-        InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
-    """
-    prepared = [prepare_run(problem, scorer, config) for config in configs]
-    run = prepared[0].run
-    pace = measure_pace(run.rows, run.task, scorer)
-    first, *others = [_estimate(one).at_pace(pace) for one in prepared]
-    labelled = list_labelled_rows(run.rows, configs[0].classifier.fit_rows)
-    return [replace(first, words_accuracy=estimate_by_words(labelled, run.task)), *others]
+    prepared = prepare_run(problem, scorer, config)
+    run = prepared.run
+    words = estimate_by_words(list_labelled_rows(run.rows, config.classifier.fit_rows), run.task)
+    return replace(_estimate(prepared), words_accuracy=words).at_pace(measure_pace(run.rows, run.task, scorer))
 
 
 def _estimate(prepared: PreparedRun) -> CostEstimate:

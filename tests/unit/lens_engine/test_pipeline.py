@@ -790,12 +790,10 @@ def test_result_survives_json(whole: SelectionResult) -> None:
     assert again.with_digest().digest == whole.digest
 
 
-def test_configuration_is_the_standard_preset_unless_given(
-    make_planted_problem: Make, make_planted_scorer: Make
-) -> None:
+def test_configuration_is_the_preset_quick_unless_given(make_planted_problem: Make, make_planted_scorer: Make) -> None:
     result = select_support_examples(make_planted_problem(count=400), make_planted_scorer())
 
-    assert result.provenance.config == PRESETS["standard"].model_dump(mode="json")
+    assert result.provenance.config == PRESETS["quick"].model_dump(mode="json")
 
 
 def test_rare_label_that_is_dropped_is_nowhere_in_the_result(

@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from lens_cli.views.cost import show_estimates
+from lens_cli.views.cost import show_estimate
 from lens_engine.config import BudgetOptions
 from lens_engine.metering.cost import Cost
 from lens_engine.pricing.estimate import CostEstimate
@@ -21,7 +21,7 @@ PHASES = {Phase.FILTER: Cost(1_200, 30_000), Phase.SEARCH: Cost(4_000, 60_000), 
 def test_cost_table_lists_each_phase_and_the_total(seconds: float | None, times: list[str]) -> None:
     console = Console(file=StringIO(), width=100)
 
-    show_estimates({"quick": CostEstimate(PHASES, seconds)}, console)
+    show_estimate(CostEstimate(PHASES, seconds), console)
 
     lines = [line.split() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
     costs = [["filter", "1,200", "30,000"], ["search", "4,000", "60,000"], ["evaluate", "800", "10,000"]]
@@ -31,7 +31,7 @@ def test_cost_table_lists_each_phase_and_the_total(seconds: float | None, times:
     ]
 
 
-def test_estimates_of_presets_are_side_by_side() -> None:
+def test_rows_of_each_split_and_a_bag_of_words_are_shown() -> None:
     console = Console(file=StringIO(), width=80)
     splits = Splits(
         candidates=128,
@@ -44,25 +44,19 @@ def test_estimates_of_presets_are_side_by_side() -> None:
         conflicting_texts=0,
         leaked_from_test=0,
     )
-    quick = CostEstimate(PHASES, 1_000.0, words_accuracy=0.7, splits=splits, fit_rows=440)
-    larger = {phase: Cost(10 * cost.pairs, 10 * cost.tokens) for phase, cost in PHASES.items()}
-    standard = CostEstimate(larger, 10_000.0, splits=splits.model_copy(update={"candidates": 228}), fit_rows=416)
+    estimate = CostEstimate(PHASES, 1_000.0, words_accuracy=0.7, splits=splits, fit_rows=440)
 
-    show_estimates({"quick": quick, "standard": standard}, console)
+    show_estimate(estimate, console)
 
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     lines = [line.split() for line in shown.splitlines()]
     for line in (
-        ["phase", "quick:", "pairs", "time", "standard:", "pairs", "time"],
-        ["filter", "1,200", "5:00", "12,000", "50:00"],
-        ["total", "6,000", "16:40", "60,000", "2:46:40"],
-        ["split", "quick", "standard"],
-        ["test", "1,240", "1,240"],
-        ["validation", "100", "100"],
-        ["confirmation", "96", "96"],
-        ["score", "set", "32", "32"],
-        ["candidates", "128", "228"],
-        ["fit", "rows", "440", "416"],
+        ["test", "1,240"],
+        ["validation", "100"],
+        ["confirmation", "96"],
+        ["score", "set", "32"],
+        ["candidates", "128"],
+        ["fit", "rows", "440"],
     ):
         assert line in lines
     assert "A bag of words on the labelled rows of this run has an accuracy of 0.700" in shown
@@ -71,14 +65,14 @@ def test_estimates_of_presets_are_side_by_side() -> None:
 def test_budget_below_the_estimate_is_said() -> None:
     console = Console(file=StringIO(), width=100)
     tight = BudgetOptions(max_pairs=5_000, max_seconds=60.0)
-    show_estimates({"quick": CostEstimate(PHASES, 1_000.0, budget=tight)}, console)
+    show_estimate(CostEstimate(PHASES, 1_000.0, budget=tight), console)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "The budget ends quick at 5,000 pairs (budget.max_pairs)" in shown
-    assert "The budget ends quick after 1:00 (budget.max_seconds)" in shown
+    assert "The budget ends the run at 5,000 pairs (budget.max_pairs)" in shown
+    assert "The budget ends the run after 1:00 (budget.max_seconds)" in shown
 
 
 def test_budget_above_the_estimate_is_not_said() -> None:
     console = Console(file=StringIO(), width=100)
     ample = BudgetOptions(max_pairs=6_000, max_seconds=1_000.0)
-    show_estimates({"quick": CostEstimate(PHASES, 1_000.0, budget=ample)}, console)
+    show_estimate(CostEstimate(PHASES, 1_000.0, budget=ample), console)
     assert "budget" not in console.file.getvalue()  # type: ignore[attr-defined]

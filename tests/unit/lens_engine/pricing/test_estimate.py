@@ -11,7 +11,6 @@ from lens_engine.errors import ClassTooSmall, PromptTooLong
 from lens_engine.pricing.estimate import measure_pace
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
-from lens_engine.run.preparation import estimate_costs
 from lens_engine.scoring.base import Block
 from lens_engine.scoring.cache.file import PairCache
 from lens_engine.scoring.cache.scorer import RememberingScorer
@@ -144,22 +143,6 @@ def test_estimate_counts_the_rows_of_each_split(
     assert estimate.splits == result.splits
     assert estimate.fit_rows is not None
     assert 0 < estimate.fit_rows <= len(problem.examples)
-
-
-def test_several_configurations_are_priced_at_one_pace(
-    make_planted_problem: MakeProblem, make_planted_scorer: Any, make_config: MakeConfig
-) -> None:
-    problem, scorer = make_planted_problem(), make_planted_scorer()
-    configs = [make_config(), make_config(search={"iterations": 4})]
-
-    small, large = estimate_costs(problem, scorer, configs)
-
-    assert scorer.num_calls == CALLS
-    assert small.phases == estimate_cost(problem, make_planted_scorer(), configs[0]).phases
-    assert large.phases == estimate_cost(problem, make_planted_scorer(), configs[1]).phases
-    assert small.seconds is not None
-    assert large.seconds is not None
-    assert large.seconds / small.seconds == pytest.approx(large.total.tokens / small.total.tokens)
 
 
 def test_pace_of_a_clock_that_stands_still_is_unknown(

@@ -1,0 +1,70 @@
+"""How a run that is stopped early ends."""
+
+import io
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from lens_cli.refusals import Refusal
+from lens_cli.select.options import read_config
+from lens_cli.select.run import SelectionRun
+from lens_engine.language_model.open_model import LanguageModel
+from lens_engine.rows.problem import Problem
+from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.testing import TableScorer
+from lens_engine.types import Example
+from tests.dispositions import default_signals
+
+TASK = Task(Template("{text} It was {label}."), Verbalizer({"positive": "great", "negative": "terrible"}))
+EXAMPLES = [Example(row, f"film {row}", "positive" if row % 2 else "negative") for row in range(200)]
+SMALL = ["filtering.candidates=64", "filtering.keep=16", "search.first_permutations=8", "search.iterations=0"]
+
+
+@pytest.mark.parametrize(
+    ("remembers", "is_resumable", "end"),
+    [
+        (True, False, "what was scored is kept, run the same command again to go on"),
+        (False, False, "nothing is kept, because the pair cache is off and there is no checkpoint yet"),
+        (False, True, "what was scored is kept, run the same command again to go on"),
+    ],
+)
+def test_run_that_is_stopped_early_says_whether_scores_are_kept(
+    remembers: bool, is_resumable: bool, end: str, tmp_path: Path, make_stopping_scorer: Callable[..., TableScorer]
+) -> None:
+    checkpoint = tmp_path / "run.checkpoint"
+    config = read_config("quick", None, None, SMALL)
+    run = SelectionRun(Problem(TASK, EXAMPLES), config)
+    scorer = make_stopping_scorer(checkpoint.exists if is_resumable else lambda: True)
+    stream = io.StringIO()
+    console = Console(file=stream, width=100)
+
+    with pytest.raises(Refusal) as refusal:
+        run.execute(LanguageModel(scorer, None), checkpoint, console, remembers=remembers)
+
+    assert checkpoint.exists() == is_resumable
+    assert str(refusal.value) == f"stopped before any examples were chosen; {end}"
+    assert refusal.value.exit_code == 130
+    assert "Done" not in stream.getvalue()
+
+
+@pytest.fixture
+def make_stopping_scorer() -> Any:
+    """Makes a scorer that sends this process one Ctrl-C, before the first call at which it is time."""
+
+    def make(is_time: Callable[[], bool]) -> TableScorer:
+        sent: list[int] = []
+
+        def interrupt(call: int) -> None:
+            if not sent and is_time():
+                sent.append(call)
+                os.kill(os.getpid(), signal.SIGINT)
+
+        return TableScorer(before_call=interrupt)
+
+    with default_signals():
+        yield make
