@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.gpu.runner import Finding, Setting
 
 _ROOT = Path(__file__).parents[3]
-_FOLDERS = ("tests/unit/lens_engine/scoring", "tests/unit/benchmarks/measuring")
+_FOLDERS = ("tests/unit/lens_engine/scoring", "tests/lab/benchmarks/measuring")
 _CHOSEN = "varlen or exactness or head or attention or gpu"
 
 

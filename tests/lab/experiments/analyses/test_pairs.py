@@ -8,7 +8,7 @@ from experiments.laboratory.cells import Bench, Demonstration
 from experiments.laboratory.laboratory import Laboratory
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import SelectionConfig
-from tests.unit.experiments.analyses.analysis_tables import models_that_are, right_by_helpful, right_unless_alike
+from tests.lab.experiments.analyses.analysis_tables import models_that_are, right_by_helpful, right_unless_alike
 
 Make = Callable[..., SelectionConfig]
 MakeLaboratory = Callable[..., Laboratory]

@@ -11,7 +11,7 @@ from experiments.table.entries import pick_entries
 from experiments.table.plan import TablePlan
 from lens_engine.config import CORESET_METHODS, SelectionConfig
 from lens_engine.task.paper_tasks import PAPER_TASKS
-from tests.unit.experiments.experiment_doubles import make_dataset
+from tests.lab.experiments.experiment_doubles import make_dataset
 
 Make = Callable[..., SelectionConfig]
 

@@ -1,3 +1,5 @@
+"""Fixtures of the engine's tests, and evidence of random rows."""
+
 from collections.abc import Callable
 
 import numpy as np
@@ -5,6 +7,18 @@ import pytest
 from numpy.typing import NDArray
 
 from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows
+from tests.unit.lens_engine.conftest import (  # noqa: F401
+    make_config,
+    make_examples,
+    make_listener,
+    make_meter,
+    make_planted_problem,
+    make_planted_scorer,
+    make_store,
+    make_task,
+    task,
+)
+from tests.unit.lens_engine.methods.conftest import make_fine_tuner, problem, quality_of, select  # noqa: F401
 
 MakeEvidence = Callable[..., Evidence]
 

@@ -8,7 +8,7 @@ import pytest
 from experiments.laboratory.evidence_files import RememberingFineTuner, evidence_bytes, read_evidence
 from lens_engine.language_model.fine_tuning.evidence import Evidence, TuningRows
 from lens_engine.types import Example
-from tests.unit.experiments.experiment_doubles import TableModels, make_dataset
+from tests.lab.experiments.experiment_doubles import TableModels, make_dataset
 
 DATASET = make_dataset()
 TASK = DATASET.problem("{text} It was {label}.").task

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from lens_engine.scoring.base import LabelScorer, Prefix
 from lens_engine.testing import TableScorer
-from tests.unit.experiments.experiment_doubles import TableModels
+from tests.lab.experiments.experiment_doubles import TableModels
 
 IsRight = Callable[[Prefix, int], bool]
 """Whether the model is right on the row of this number after this prefix."""

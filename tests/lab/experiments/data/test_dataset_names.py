@@ -9,7 +9,7 @@ from lens_engine.errors import InvalidDataset
 from lens_engine.reading import ParsingLimits, parse_dataset
 from lens_engine.task.paper_tasks import PAPER_TASKS
 from lens_engine.types import Example
-from tests.unit.experiments.experiment_doubles import make_dataset
+from tests.lab.experiments.experiment_doubles import make_dataset
 
 LIMITS = ParsingLimits(max_bytes=10_000, max_rows=100)
 

@@ -9,8 +9,8 @@ from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import RANDOM, SUPPORT
 from lens_engine.config import SelectionConfig
 from lens_engine.testing import TableScorer
-from tests.unit.experiments.analyses.analysis_tables import models_that_are, right_by_helpful, right_by_last
-from tests.unit.experiments.experiment_doubles import TableModels
+from tests.lab.experiments.analyses.analysis_tables import models_that_are, right_by_helpful, right_by_last
+from tests.lab.experiments.experiment_doubles import TableModels
 
 Make = Callable[..., SelectionConfig]
 MakeLaboratory = Callable[..., Laboratory]

@@ -5,14 +5,14 @@ import sys
 import time
 from pathlib import Path
 
-from tests.unit.experiments.table.table_child import main, make_plan
+from tests.lab.experiments.table.table_child import main, make_plan
 
 ROOT = Path(__file__).parents[4]
 SECONDS = 60.0
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "tests.unit.experiments.table.table_child", str(folder)], cwd=ROOT)
+    return subprocess.Popen([sys.executable, "-m", "tests.lab.experiments.table.table_child", str(folder)], cwd=ROOT)
 
 
 def count_cells(folder: Path) -> int:

@@ -14,7 +14,7 @@ from experiments.laboratory.laboratory import Laboratory
 from experiments.laboratory.store import CellStore
 from experiments.scales import SCALES, TINY, Scale
 from lens_engine.errors import InvalidConfig
-from tests.unit.experiments.experiment_doubles import FixedDatasets, TableModels, make_dataset
+from tests.lab.experiments.experiment_doubles import FixedDatasets, TableModels, make_dataset
 
 MakeLaboratory = Callable[..., Laboratory]
 

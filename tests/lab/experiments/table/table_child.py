@@ -1,4 +1,4 @@
-"""Computes a small table slowly, to be killed: python -m tests.unit.experiments.table.table_child FOLDER"""
+"""Computes a small table slowly, to be killed: python -m tests.lab.experiments.table.table_child FOLDER"""
 
 import sys
 import time
@@ -13,7 +13,7 @@ from experiments.scales import TINY
 from experiments.table.entries import pick_entries
 from experiments.table.plan import TablePlan
 from lens_engine.testing import TableScorer
-from tests.unit.experiments.experiment_doubles import FixedDatasets, TableModels, make_dataset
+from tests.lab.experiments.experiment_doubles import FixedDatasets, TableModels, make_dataset
 
 _SECONDS_PER_CALL = 0.01
 

@@ -15,7 +15,7 @@ from experiments.table.plan import TablePlan
 from lens_engine.config import METHOD_NAMES
 from lens_engine.errors import InvalidConfig
 from lens_engine.testing import TableScorer
-from tests.unit.experiments.experiment_doubles import FixedDatasets, Killed, TableModels, is_stored
+from tests.lab.experiments.experiment_doubles import FixedDatasets, Killed, TableModels, is_stored
 
 MakeLaboratory = Callable[..., Laboratory]
 MakePlan = Callable[..., TablePlan]

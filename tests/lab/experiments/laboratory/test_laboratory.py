@@ -10,7 +10,7 @@ from lens_engine.config import SelectionConfig
 from lens_engine.rows.splits import split_examples
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.testing import TableScorer
-from tests.unit.experiments.experiment_doubles import Killed, TableModels, is_stored
+from tests.lab.experiments.experiment_doubles import Killed, TableModels, is_stored
 
 Make = Callable[..., SelectionConfig]
 MakeLaboratory = Callable[..., Laboratory]

@@ -12,7 +12,7 @@ from experiments.laboratory.progress import Observer, SilentObserver
 from experiments.laboratory.store import CellStore
 from lens_engine.config import SelectionConfig
 from lens_engine.presets import resolve_config
-from tests.unit.experiments.experiment_doubles import TINY, FixedDatasets, TableModels, make_dataset
+from tests.lab.experiments.experiment_doubles import TINY, FixedDatasets, TableModels, make_dataset
 
 
 @pytest.fixture

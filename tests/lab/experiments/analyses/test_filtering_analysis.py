@@ -10,8 +10,8 @@ from experiments.laboratory.laboratory import Laboratory
 from lens_engine.config import FilteringOptions, SelectionConfig
 from lens_engine.methods.lens.filtering import Filter
 from lens_engine.types import Example
-from tests.unit.experiments.analyses.analysis_tables import models_that_are, right_by_helpful
-from tests.unit.experiments.experiment_doubles import make_dataset
+from tests.lab.experiments.analyses.analysis_tables import models_that_are, right_by_helpful
+from tests.lab.experiments.experiment_doubles import make_dataset
 
 Make = Callable[..., SelectionConfig]
 MakeLaboratory = Callable[..., Laboratory]

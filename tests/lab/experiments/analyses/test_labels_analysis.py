@@ -8,7 +8,7 @@ from experiments.laboratory.cells import Bench
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import RANDOM, SUPPORT
 from lens_engine.config import SelectionConfig
-from tests.unit.experiments.analyses.analysis_tables import models_that_are, right_by_helpful, right_by_labels
+from tests.lab.experiments.analyses.analysis_tables import models_that_are, right_by_helpful, right_by_labels
 
 Make = Callable[..., SelectionConfig]
 MakeLaboratory = Callable[..., Laboratory]

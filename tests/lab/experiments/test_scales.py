@@ -7,7 +7,7 @@ from experiments.scales import LAPTOP, PAPER, SCALES, Scale
 from lens_engine.errors import InvalidConfig
 from lens_engine.presets import overlay_options
 from lens_engine.task.paper_tasks import PAPER_TASKS
-from tests.unit.experiments.experiment_doubles import FixedDatasets
+from tests.lab.experiments.experiment_doubles import FixedDatasets
 
 
 def small(**changes: Any) -> Scale:

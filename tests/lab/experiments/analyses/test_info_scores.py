@@ -9,7 +9,7 @@ from experiments.laboratory.laboratory import Laboratory
 from lens_engine.config import SelectionConfig
 from lens_engine.scoring.base import Prefix
 from lens_engine.testing import TableScorer
-from tests.unit.experiments.experiment_doubles import TableModels
+from tests.lab.experiments.experiment_doubles import TableModels
 
 Make = Callable[..., SelectionConfig]
 MakeLaboratory = Callable[..., Laboratory]

@@ -9,8 +9,8 @@ from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import RANDOM, SUPPORT
 from lens_engine.config import SelectionConfig
 from lens_engine.scoring.base import LabelScorer, Prefix
-from tests.unit.experiments.analyses.analysis_tables import is_helpful, right_by_helpful, scorer_that_is
-from tests.unit.experiments.experiment_doubles import TableModels
+from tests.lab.experiments.analyses.analysis_tables import is_helpful, right_by_helpful, scorer_that_is
+from tests.lab.experiments.experiment_doubles import TableModels
 
 Make = Callable[..., SelectionConfig]
 MakeLaboratory = Callable[..., Laboratory]
