@@ -171,7 +171,7 @@ _DESCRIPTIONS = {
     503: "The service is temporarily unavailable; repeat the request after `Retry-After`.",
 }
 
-_FILE = {"type": "string", "format": "binary", "description": "CSV, JSONL or Parquet file with `text` and `label`."}
+_FILE = {"type": "string", "format": "binary", "description": "CSV or JSONL file with `text` and `label`."}
 
 _COLUMNS = {
     name: {"type": "string", "minLength": 1, "maxLength": MAX_COLUMN_CHARACTERS, "description": description}

@@ -21,7 +21,6 @@ from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import Faults, InvalidInput
 from lens_engine.presets import resolve_config
 from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset, parse_inline
-from lens_engine.reading.content_format import is_parquet
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.task.request import TaskRequest
@@ -171,9 +170,9 @@ class FormSubmission:
 
     @cached_property
     def is_large(self) -> bool:
-        """Whether much is to be done. A small Parquet file may hold many rows."""
+        """Whether much is to be done."""
         files = [file for file in (self.dataset, self.test) if file is not None]
-        return len(self.raw_spec) + sum(map(_size, files)) > SMALL_BYTES or any(map(_is_parquet, files))
+        return len(self.raw_spec) + sum(map(_size, files)) > SMALL_BYTES
 
     @cached_property
     def _spec(self) -> Any:
@@ -285,11 +284,6 @@ def _parse_file(file: IO[bytes], settings: Settings, name: str, columns: Mapping
 
 def _size(file: IO[bytes]) -> int:
     return file.seek(0, os.SEEK_END)
-
-
-def _is_parquet(file: IO[bytes]) -> bool:
-    file.seek(0)
-    return is_parquet(file.read(4))
 
 
 def _file_digest(file: IO[bytes]) -> str:

@@ -1,7 +1,7 @@
 """Reads texts, labelled or not, from CSV, JSONL, Parquet and inline examples. An error names the field and the row.
 
 content_format   detects the format from the bytes
-csv_rows  jsonl_rows  parquet_rows (+ parquet_child)   one reader for each format
+csv_rows  jsonl_rows  parquet_rows   one reader for each format
 columns  value_checks  text_checks   check a header, a JSON value, a string
 row_sink         the contract between the readers and what takes their rows
 row_collector    takes labelled texts, checks every row: limits, problems, digest, warnings
@@ -144,7 +144,7 @@ def _read(source: Path | BufferedReader, rows: RowSink) -> FileFormat:
     """Give the sink every row of the file."""
     with source.open("rb") if isinstance(source, Path) else nullcontext(source) as file:
         _check_size(os.fstat(file.fileno()).st_size, rows.limits, rows.field)
-        file_format = detect_format(file.read(NUM_SNIFFED_BYTES), rows.field)
+        file_format = detect_format(file.read(NUM_SNIFFED_BYTES), rows.field, takes_parquet=rows.limits.takes_parquet)
         file.seek(0)
         _READERS[file_format](file, rows)
     return file_format

@@ -39,12 +39,7 @@ _FOREIGN_MARKS = {
 }
 
 
-def is_parquet(head: bytes) -> bool:
-    """Whether a file that begins with `head` (4 bytes or more) is a Parquet file."""
-    return head.startswith(_PARQUET)
-
-
-def detect_format(head: bytes, field: str) -> FileFormat:
+def detect_format(head: bytes, field: str, *, takes_parquet: bool = True) -> FileFormat:
     """The format of a file that begins with `head`.
 
     Raises:
@@ -52,7 +47,9 @@ def detect_format(head: bytes, field: str) -> FileFormat:
         InvalidDataset: the encoding is not UTF-8, or the file is a JSON array.
         DatasetEmpty: there are no bytes.
     """
-    if is_parquet(head):
+    if head.startswith(_PARQUET):
+        if not takes_parquet:
+            raise UnsupportedDatasetFormat("the file is a Parquet file; save it as CSV or JSONL", field=field)
         return "parquet"
     _refuse_other_formats(head, field)
     for mark, encoding in _FOREIGN_MARKS.items():
@@ -73,8 +70,8 @@ def _refuse_other_formats(head: bytes, field: str) -> None:
     for magic, name in _COMPRESSED.items():
         if head.startswith(magic):
             raise UnsupportedDatasetFormat(
-                f"the file is compressed with {name}; save it as CSV, JSONL or Parquet", field=field
+                f"the file is compressed with {name}; save it as CSV or JSONL, uncompressed", field=field
             )
     for magic, name in _OTHER.items():
         if head.startswith(magic):
-            raise UnsupportedDatasetFormat(f"the file is {name}; send CSV, JSONL or Parquet", field=field)
+            raise UnsupportedDatasetFormat(f"the file is {name}; save it as CSV or JSONL", field=field)

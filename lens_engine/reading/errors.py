@@ -2,7 +2,7 @@
 
     lens_engine.errors.InvalidDataset       422  a row, a column or a value is wrong
     ├── BadRows                             422  some rows cannot be used
-    ├── UnsupportedDatasetFormat            415  neither CSV, JSONL nor Parquet
+    ├── UnsupportedDatasetFormat            415  neither CSV nor JSONL, nor trusted Parquet
     ├── DatasetTooLarge                     413  more bytes or rows than allowed
     └── DatasetEmpty                        422  fewer than two rows to work with
 

@@ -15,22 +15,21 @@ class ParsingLimits:
         ValueError: a cap is below 1, or the cap on a text exceeds the csv module's limit.
     """
 
-    max_bytes: int = 64 * _MIB  #: of the file, and of its texts and labels after decompression
+    max_bytes: int = 64 * _MIB  #: of the file, and of its texts and labels
     max_rows: int = 100_000
     max_text_characters: int = 20_000
     max_label_characters: int = 200
     max_labels: int = 200
-    parquet_memory_bytes: int = 1024 * _MIB  #: address space of the child process; pyarrow alone takes 350 MiB
-    parquet_seconds: float = 20.0  #: longest life of the child process
+    takes_parquet: bool = False  #: for trusted files only: a small Parquet file may unpack to any size
 
     @classmethod
     def of_own_files(cls) -> "ParsingLimits":
         """Limits for trusted local files; larger than those of the service."""
-        return cls(max_bytes=2**31, max_rows=2_000_000)
+        return cls(max_bytes=2**31, max_rows=2_000_000, takes_parquet=True)
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            if getattr(self, field.name) <= 0:
+            if field.name.startswith("max_") and getattr(self, field.name) <= 0:
                 raise ValueError(f"{field.name} must be positive")
         if max(self.max_text_characters, self.max_label_characters) > _CSV_FIELD_LIMIT:
             raise ValueError(f"a text or label may have at most {_CSV_FIELD_LIMIT:,} characters")

@@ -287,13 +287,6 @@ MUTATIONS = (
         tests=("tests/unit/lens_engine/reading/test_csv_rows.py",),
     ),
     Mutation(
-        mechanism="uploads: Parquet in limited memory",
-        path="lens_engine/reading/parquet_child.py",
-        old='        resource.RLIMIT_AS: caps["memory_bytes"],\n',
-        new="",
-        tests=("tests/unit/lens_engine/reading/test_parquet_rows.py",),
-    ),
-    Mutation(
         mechanism="uploads: a place for each",
         path="app/selections/admission.py",
         old="        if self._num_admitted >= self._most:\n",

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow
@@ -19,14 +19,14 @@ FORMATS = ("csv", "jsonl", "parquet", "inline")
 
 @dataclass(frozen=True)
 class Uploads:
-    """Writes content to a file that has no telling name, and parses it."""
+    """Writes content to a file that has no telling name, and parses it as a trusted file."""
 
     folder: Path
 
     def parse(self, content: bytes, limits: ParsingLimits | None = None) -> ParsedDataset:
         path = self.folder / "upload"
         path.write_bytes(content)
-        return parse_dataset(path, limits or ParsingLimits())
+        return parse_dataset(path, replace(limits or ParsingLimits(), takes_parquet=True))
 
     def try_to_parse(self, content: bytes) -> ParsedDataset | InvalidDataset:
         try:
@@ -55,7 +55,7 @@ class Uploads:
             table = pyarrow.table({"Text": [text for text, _ in rows], "Class": [label for _, label in rows]})
             content = write_table(table)
         path.write_bytes(content)
-        return parse_dataset(path, ParsingLimits(), text_column="Text", label_column="Class")
+        return parse_dataset(path, ParsingLimits.of_own_files(), text_column="Text", label_column="Class")
 
     def refuse_rows(self, rows: Sequence[Row], written_as: str, limits: ParsingLimits | None = None) -> InvalidDataset:
         with pytest.raises(InvalidDataset) as refusal:

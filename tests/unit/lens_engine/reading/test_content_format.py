@@ -28,7 +28,7 @@ def test_file_name_decides_nothing(tmp_path: Path, name: str, written_as: str) -
     path = tmp_path / name
     path.write_bytes(WRITERS[written_as](ROWS))
 
-    assert parse_dataset(path, ParsingLimits()).format == written_as
+    assert parse_dataset(path, ParsingLimits.of_own_files()).format == written_as
 
 
 @pytest.mark.parametrize(

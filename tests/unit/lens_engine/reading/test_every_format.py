@@ -64,7 +64,7 @@ def test_other_rows_have_another_digest(uploads: Uploads, other: list[Row]) -> N
 def test_open_file_is_read_as_its_path_and_stays_open(tmp_path: Path, written_as: str) -> None:
     path = tmp_path / "upload"
     path.write_bytes(WRITERS[written_as](GOOD))
-    limits = ParsingLimits(max_bytes=path.stat().st_size)
+    limits = ParsingLimits(max_bytes=path.stat().st_size, takes_parquet=True)
 
     with path.open("rb") as file:
         dataset = parse_dataset(file, limits)
@@ -252,9 +252,7 @@ def test_another_field_name_is_used_in_errors() -> None:
     assert refusal.value.field == "test_examples.text"
 
 
-@pytest.mark.parametrize(
-    "overrides", [{"max_rows": 0}, {"max_bytes": -1}, {"max_text_characters": 131_073}, {"parquet_seconds": 0}]
-)
+@pytest.mark.parametrize("overrides", [{"max_rows": 0}, {"max_bytes": -1}, {"max_text_characters": 131_073}])
 def test_senseless_limit_is_refused(overrides: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=r"positive|characters"):
         ParsingLimits(**overrides)
