@@ -174,13 +174,6 @@ class Settings(BaseSettings):
         False, description="Models of the form `testing:module:function` (for tests only). Not read from `.env`."
     )
     device: str = Field("auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")
-    share_device: bool = Field(
-        False, description="Whether several workers may compute on one card; each of them must set it."
-    )
-    lock_dir: Path | None = Field(
-        None,
-        description="Folder of the locks of cards, the same for all workers of a machine; null for its own folder.",
-    )
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     cache_dir: Path = Field(default_factory=lambda: Path.home() / ".cache" / "lens")
     pair_cache_mib: int = Field(256, ge=0, description="Size of the score cache on disk (MiB); 0 for no cache.")

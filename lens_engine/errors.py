@@ -19,7 +19,6 @@
     ├── CheckpointError
     │   ├── CheckpointDamaged
     │   └── CheckpointForeign
-    │       └── CheckpointElsewhere
     └── NothingSelected         the run was stopped before any examples were chosen
 
 Every error carries a stable `code` that the service repeats to its clients.
@@ -232,15 +231,9 @@ class CheckpointDamaged(CheckpointError):
 
 
 class CheckpointForeign(CheckpointError):
-    """The checkpoint belongs to other data, options, model or engine version, or another build cannot read it."""
+    """The checkpoint belongs to other data, options, model, engine version, device or number format."""
 
     code = "checkpoint-foreign"
-
-
-class CheckpointElsewhere(CheckpointForeign):
-    """The checkpoint belongs to this run on another device, or in another number format. It is of use there."""
-
-    code = "checkpoint-elsewhere"
 
 
 class NothingSelected(LensError):

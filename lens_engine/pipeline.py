@@ -53,8 +53,8 @@ def select_support_examples(
         InvalidConfig: options contradict each other, the budget cannot pay for a first result, or a coreset method
             has no `fine_tuner`.
         PromptTooLong: the longest possible prompt exceeds the context, and `config.too_long` is "reject".
-        CheckpointForeign: the checkpoint belongs to other data, options (budget excepted), model or engine version.
-        CheckpointElsewhere: the checkpoint belongs to this run on another device or in another number format.
+        CheckpointForeign: the checkpoint belongs to other data, options (budget excepted), model, engine version,
+            device or number format.
         CheckpointDamaged: the checkpoint's bytes do not match their digest.
         NonFiniteScore: the model returned NaN or an infinity.
         NothingSelected: the run was stopped before any examples were chosen.

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from app.logs.setup import configure_logging
 from app.settings import Settings
-from worker.card_lock import holding_card
 from worker.device import Device, UnfitWorker
 from worker.inspection import inspect
 from worker.metrics import serve_metrics
@@ -29,8 +28,7 @@ def main(look: Callable[[Settings], Device] = inspect) -> int:
     configure_logging(settings.log_level, settings.log_format)
     try:
         device = look(settings)
-        with holding_card(device, settings):
-            return _work(settings, device)
+        return _work(settings, device)
     except UnfitWorker as refusal:
         _log.critical("the worker does not start: %s", refusal)
         return EXIT_UNFIT

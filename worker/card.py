@@ -42,7 +42,6 @@ def read_card(index: int, dtype: str) -> Device:
     return Device(
         torch_name=str(device),
         name=properties.name,
-        uuid=str(properties.uuid),
         capability=(properties.major, properties.minor),
         driver=read_driver_version(),
         total_bytes=total_bytes,

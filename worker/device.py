@@ -17,16 +17,11 @@ class Device:
 
     torch_name: str  #: "cpu", "mps", "cuda:0"
     name: str  #: "NVIDIA H200", or the name of the processor
-    uuid: str | None = None  #: tells two cards of the machine apart, in every process
     capability: tuple[int, int] | None = None  #: CUDA compute capability
     driver: str | None = None  #: version of NVIDIA's kernel module; None where it cannot be read
     total_bytes: int | None = None
     free_bytes: int | None = None
     number_format: str | None = None  #: tried first; None if it depends on the model
-
-    @property
-    def is_card(self) -> bool:
-        return self.uuid is not None
 
     def register(self) -> WorkerDevice:
         """What other processes may know of the device."""

@@ -7,7 +7,6 @@ attempt. What ends a run, and what becomes of the selection:
     stopped before a permutation    cancelled
     InvalidInput, ModelError        failed at once: another attempt would meet it again
     WorkerFault                     given up and charged; queued again, or failed (worker-unfit) at the last attempt
-    checkpoint of another device    queued again for a worker that fits, not charged; at last computed anew
     a spec of a newer release       queued again for a worker of that release, not charged
     a spec that no release can run  failed (spec-refused)
     the time limit draws near       succeeded with the best so far, a partial result
@@ -40,7 +39,6 @@ from app.selections.rescue import backoff_seconds
 from app.selections.spec import SPEC_VERSION, SpecOfNewerRelease, SpecRefused
 from app.settings import Settings
 from lens_engine.errors import (
-    CheckpointElsewhere,
     CheckpointError,
     CheckpointForeign,
     InvalidInput,
@@ -61,7 +59,6 @@ from worker.model_loading import find_reference, load_model
 from worker.persistence import commit_with_patience
 from worker.progress import RunMonitor
 from worker.rhythm import Rhythm
-from worker.taking import Taking
 
 Ending = Callable[[Session, Claim], bool]
 """The last write of a run. It returns False if the claim was lost."""
@@ -83,16 +80,19 @@ def execute_selection(selection_id: str, settings: Settings) -> bool:
     """
     started = time.monotonic()  # RQ counts the time limit from about here
     database = create_database(settings, pool_size=2)  # the run and its heartbeat
-    taking = Taking(database, selection_id, settings.lease_seconds)
     try:
-        claim = commit_with_patience(database, taking.take, _PATIENCE_SECONDS)
+        claim = commit_with_patience(
+            database,
+            lambda session: claims.claim_selection(session, selection_id, settings.lease_seconds),
+            _PATIENCE_SECONDS,
+        )
         if claim is None:
             _report_unclaimed(database, selection_id)
             return False
         Attempt(database, claim, settings, started).run()
         return True
     except ShutDownImminentException:  # an attempt that has begun deals with it itself
-        taking.give_back(_HURRIED_PATIENCE_SECONDS)
+        _log.info("%s: shutdown before an attempt began; a lease that was claimed runs out", selection_id)
         return False
     finally:
         database.dispose()
@@ -175,7 +175,7 @@ class Attempt:
             result = self._select()
         except NothingSelected as error:
             return self._nothing_selected(error)
-        except (CheckpointElsewhere, SpecOfNewerRelease) as error:
+        except SpecOfNewerRelease as error:
             return self._pass_on(error)
         except SpecRefused as error:
             self._log("failed: %s", summarize(error))
@@ -217,7 +217,7 @@ class Attempt:
 
     def _compute(self, submission: Submission, model: LanguageModel, checkpoint: Checkpoint | None) -> SelectionResult:
         self._monitor.begin()
-        with blaming_worker(is_device_shared=self._settings.share_device):
+        with blaming_worker():
             return select_support_examples(
                 Problem(submission.spec.task, submission.examples, submission.test),
                 model.scorer,
@@ -229,11 +229,7 @@ class Attempt:
             )
 
     def _find_checkpoint(self) -> Checkpoint | None:
-        """What an earlier attempt left, unless it has to be dropped.
-
-        Raises:
-            CheckpointElsewhere: a worker with another device can resume from it; see `_start_afresh`.
-        """
+        """What an earlier attempt left, unless it has to be dropped."""
         data = self._transact(lambda session: claims.load_checkpoint(session, self._claim))
         if data is None:
             return None
@@ -247,43 +243,32 @@ class Attempt:
         return checkpoint
 
     def _check_device(self, checkpoint: Checkpoint) -> None:
-        """Compare the kinds of device before a model is loaded. The engine compares the rest.
+        """Compare the kinds of device before a model is loaded in the checkpoint's number format.
+
+        The engine compares the rest.
 
         Raises:
-            CheckpointElsewhere: the checkpoint is of another kind of device.
+            CheckpointForeign: the checkpoint is of another kind of device.
         """
         own, _, _ = self._settings.device.partition(":")
-        if checkpoint.device and own not in ("auto", checkpoint.device):
-            raise CheckpointElsewhere(
-                f"the checkpoint was computed on {checkpoint.device} in {checkpoint.dtype}, "
-                f"and this worker computes on {own}"
+        if own not in ("auto", checkpoint.device):
+            raise CheckpointForeign(
+                f"the checkpoint was computed on {checkpoint.device}, and this worker computes on {own}"
             )
 
-    def _pass_on(self, error: CheckpointElsewhere | SpecOfNewerRelease) -> Ending:
-        """Leave the selection to a worker that can resume from its checkpoint, or that knows its options."""
+    def _pass_on(self, error: SpecOfNewerRelease) -> Ending:
+        """Leave the selection to a worker that knows its options."""
         self._log("left to another worker: %s", summarize(error))
-        seconds = backoff_seconds(self._count_passes(error.code) + 1, self._settings)
+        seconds = backoff_seconds(self._claim.attempt, self._settings)
         return partial(claims.pass_on, code=error.code, detail=str(error), wait_seconds=seconds)
 
-    def _count_passes(self, code: str) -> int:
-        return self._transact(lambda session: claims.count_passes(session, self._claim, code))
-
     def _start_afresh(self, error: CheckpointError) -> None:
-        """Forget the checkpoint, and report that.
-
-        Raises:
-            CheckpointElsewhere: `error` itself, if the selection can still wait for a worker that fits. It waits as
-                often as `max_attempts` says.
-        """
-        if isinstance(error, CheckpointElsewhere) and self._count_passes(error.code) < self._settings.max_attempts:
-            raise error
+        """Forget the checkpoint, and report that."""
         self._log("starts afresh: %s", summarize(error))
-        # The code of a checkpoint that is kept for another device counts the waits, and this one is dropped.
-        code = CheckpointForeign.code if isinstance(error, CheckpointForeign) else error.code
 
         def forget(session: Session) -> None:
             claims.drop_checkpoint(session, self._claim)
-            claims.record_event(session, self._claim, code, {"detail": str(error)})
+            claims.record_event(session, self._claim, error.code, {"detail": str(error)})
 
         self._transact(forget)
 

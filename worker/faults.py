@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 
-from lens_engine.errors import InvalidConfig, ModelError, OutOfMemory, UnknownModel, UnreadableModel, UnsafeModel
+from lens_engine.errors import InvalidConfig, ModelError, UnknownModel, UnreadableModel, UnsafeModel
 
 _OF_MODEL_FILES = (UnknownModel, UnsafeModel, UnreadableModel)
 _OF_CARD = re.compile(
@@ -47,17 +47,11 @@ def blaming_worker_for_everything() -> Iterator[None]:
 
 
 @contextmanager
-def blaming_worker(*, is_device_shared: bool) -> Iterator[None]:
-    """Turn errors of this machine into a `WorkerFault`; others pass.
-
-    Args:
-        is_device_shared: whether other processes use the device's memory, so that another attempt may find enough.
-    """
+def blaming_worker() -> Iterator[None]:
+    """Turn errors of this machine into a `WorkerFault`; others pass."""
     try:
         yield
     except Exception as error:
-        if is_device_shared and isinstance(error, OutOfMemory):
-            raise _blame(error, error.code) from error
         if not any(_is_of_machine(link) for link in _chain(error)):
             raise
         raise _blame(error, _DEVICE_CODE) from error

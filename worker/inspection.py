@@ -56,7 +56,7 @@ def inspect(settings: Settings, read: ReadCard = read_card) -> Device:
             partial(find_device, settings, read), f"the look at the device {settings.device!r}", seconds=LOOK_SECONDS
         )
     )
-    check_room(device, weights, settings)
+    check_room(device, weights)
     _log.info("computes on %s", device)
     return device
 
@@ -106,14 +106,14 @@ def find_device(settings: Settings, read: ReadCard = read_card) -> Device:
     return device
 
 
-def check_room(device: Device, weights: Mapping[str, int], settings: Settings) -> None:
+def check_room(device: Device, weights: Mapping[str, int]) -> None:
     """Compare the weights of the models with the memory of the card.
 
     Args:
         weights: the least memory of each model (bytes).
 
     Raises:
-        UnfitWorker: the weights of a model alone do not fit.
+        UnfitWorker: the weights of a model alone do not fit, or another process holds the memory.
     """
     if device.total_bytes is None or device.free_bytes is None:
         return
@@ -123,7 +123,7 @@ def check_room(device: Device, weights: Mapping[str, int], settings: Settings) -
                 f"the weights of model {name!r} take at least {in_gib(least)}, and {device.name} has "
                 f"{in_gib(device.total_bytes)}; take the model out of LENS_ALLOWED_MODELS, or use a larger card"
             )
-        if least > device.free_bytes and not settings.share_device:
+        if least > device.free_bytes:
             raise UnfitWorker(
                 f"the weights of model {name!r} take at least {in_gib(least)}, and {in_gib(device.free_bytes)} of "
                 f"{device.name} are free; end the other process on the card (nvidia-smi shows it)"

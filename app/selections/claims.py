@@ -216,17 +216,10 @@ def pass_on(session: Session, claim: Claim, code: str, detail: str, wait_seconds
     The selection waits `wait_seconds`. Otherwise as `release`.
 
     Args:
-        code: type of the event: the checkpoint belongs to another device, or the spec to a newer release.
+        code: type of the event: the spec belongs to a newer release.
     """
     record_event(session, claim, code, {"detail": detail})
     return release(session, claim, wait_seconds)
-
-
-def count_passes(session: Session, claim: Claim, code: str) -> int:
-    """How often the selection was passed on for this reason; see `pass_on`."""
-    passes = select(func.count()).select_from(Event)
-    passes = passes.where(Event.selection_id == claim.selection_id, Event.type == code)
-    return session.scalars(passes).one()
 
 
 def release(session: Session, claim: Claim, wait_seconds: float = 0.0) -> bool:

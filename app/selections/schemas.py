@@ -263,7 +263,6 @@ class EventOut(Outgoing):
     type: str = Field(
         description="Kind of event. status, phase: the status or the phase changed. classifier: the classifier was "
         "stored. checkpoint-damaged, checkpoint-foreign: a worker dropped the checkpoint and started afresh. "
-        "checkpoint-elsewhere: a worker with another device left the selection to a worker that can resume it. "
         "spec-newer: a worker of an older release left the selection to a worker that knows its options. "
         "checkpoint-unwritten: a checkpoint could not be stored, and the run continues. "
         "worker-unfit: an attempt ended by a fault of its worker. stalled: an attempt made no progress and was ended. "
@@ -274,8 +273,8 @@ class EventOut(Outgoing):
     data: dict[str, Any] = Field(
         description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head`, "
         "`accuracy` (on the test rows) and `use` (what the verdict recommends). checkpoint-damaged, "
-        "checkpoint-foreign, checkpoint-elsewhere, checkpoint-unwritten, spec-newer: `detail`. worker-unfit: `code` "
-        "(what is wrong with the worker) and `attempt`. stalled: `seconds` (without progress) and `attempt`. "
+        "checkpoint-foreign, checkpoint-unwritten, spec-newer: `detail`. worker-unfit: `code` (what is wrong with the "
+        "worker) and `attempt`. stalled: `seconds` (without progress) and `attempt`. "
         "retried: `error` (why it had failed) and `attempt`. resumed: `from_checkpoint` (whether the run goes on where "
         "it was), `result_deleted` (whether it had a partial result) and `attempt`.",
         examples=[{"from": "queued", "to": "running", "attempt": 1}],

@@ -35,9 +35,8 @@ Not every Exception: a worker's time limit and shutdown are exceptions too, and 
 class Checkpoint:
     """The state after `step` steps of `phase`, and perhaps the journal of the next step.
 
-    `fingerprint` identifies the run and where it computes: device, number format and executor. `run` identifies the
-    run alone. `dtype` is the number format of the scores and `device` the kind of device ("cpu", "cuda"); a resumed
-    run must use the same. `run` and `device` are "" in a checkpoint of a build that did not store them.
+    `fingerprint` identifies the run and where it computes: device, number format and executor. `dtype` is the number
+    format of the scores and `device` the kind of device ("cpu", "cuda"); a resumed run must use the same.
 
     `result_if_cancelled` makes the result of a run that is cancelled here; None before any examples were chosen. It is
     not among the bytes, and a store may call it only while `CheckpointStore.save` runs.
@@ -49,7 +48,6 @@ class Checkpoint:
     dtype: str
     values: dict[str, Any] = field(default_factory=dict)  #: JSON values
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
-    run: str = ""
     device: str = ""
     result_if_cancelled: Callable[[], SelectionResult | None] | None = field(default=None, repr=False, compare=False)
 
@@ -61,7 +59,6 @@ class Checkpoint:
             "step": self.step,
             "dtype": self.dtype,
             "values": self.values,
-            "run": self.run,
             "device": self.device,
         }
         encoded = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
@@ -100,8 +97,7 @@ class Checkpoint:
             dtype=header["dtype"],
             values=header["values"],
             arrays=arrays,
-            run=header.get("run", ""),
-            device=header.get("device", ""),
+            device=header["device"],
         )
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from lens_engine import __version__
-from lens_engine.errors import CheckpointElsewhere, CheckpointForeign, InvalidConfig, NothingSelected
+from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
 from lens_engine.metering.journal import MOST_BYTES, Journal
 from lens_engine.metering.meter import Meter, Stopped, heeding
 from lens_engine.methods.base import Method, Run
@@ -29,9 +29,8 @@ class Session:
 
     Raises:
         InvalidConfig: the budget cannot pay for a first result, or `Method.check` failed.
-        CheckpointForeign: the checkpoint belongs to other data, options, model or engine version, or another build
-            cannot read it.
-        CheckpointElsewhere: the checkpoint belongs to this run on another device or in another number format.
+        CheckpointForeign: the checkpoint belongs to other data, options, model, engine version, device or number
+            format, or another build wrote it.
         CheckpointDamaged: the checkpoint's bytes do not match their digest.
     """
 
@@ -132,16 +131,13 @@ class Session:
             raise NothingSelected(error.stop_reason, at_deadline=self.meter.met_deadline) from error
 
     def _check_origin(self, checkpoint: Checkpoint) -> None:
-        if checkpoint.fingerprint == self._fingerprint:
-            return
-        if checkpoint.run != self._run_fingerprint:
-            raise CheckpointForeign("the checkpoint belongs to other data, options, model or engine version")
-        identity = self.meter.scorer.identity
-        raise CheckpointElsewhere(
-            f"the checkpoint was computed on {checkpoint.device} in {checkpoint.dtype}, and this run computes on "
-            f"{identity.device} in {identity.dtype}, or with another executor; resume it where it was computed, or "
-            "start the run afresh"
-        )
+        if checkpoint.fingerprint != self._fingerprint:
+            identity = self.meter.scorer.identity
+            raise CheckpointForeign(
+                "the checkpoint belongs to other data, options, model or engine version, or to another device: it was "
+                f"computed on {checkpoint.device} in {checkpoint.dtype}, and this run computes on {identity.device} "
+                f"in {identity.dtype}"
+            )
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         try:
@@ -179,7 +175,6 @@ class Session:
         packed = state.to_checkpoint(self.method, self._fingerprint, identity.dtype, self.meter.phase, step)
         return replace(
             packed,
-            run=self._run_fingerprint,
             device=identity.device,
             result_if_cancelled=self.result_if_cancelled,
         )
@@ -192,12 +187,6 @@ class Session:
     @cached_property
     def _fingerprint(self) -> str:
         """SHA-256 of everything that a checkpoint and a run must share. The budget may change between attempts."""
-        identity = self.meter.scorer.identity
-        return _digest([self._run_fingerprint, identity.dtype, identity.device, identity.executor])
-
-    @cached_property
-    def _run_fingerprint(self) -> str:
-        """As `_fingerprint`, without the place: device, number format and executor."""
         problem, identity = self.prepared.problem, self.meter.scorer.identity
         content = {
             "lens": __version__,
@@ -208,12 +197,9 @@ class Session:
             "separator": problem.task.separator,
             "config": self.run.config.model_dump(mode="json", exclude={"budget"}),
             "model": [identity.model, identity.revision],
+            "place": [identity.dtype, identity.device, identity.executor],
         }
-        return _digest(content)
-
-
-def _digest(content: object) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _check_budget(run: Run, method: Method[Any]) -> None:

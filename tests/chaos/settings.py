@@ -46,7 +46,6 @@ def values_of(folder: Path) -> dict[str, object]:
         "device": "cpu",
         "dtype": "float32",
         "spool_dir": _folder(folder / "spool"),
-        "lock_dir": _folder(folder / "locks"),
     }
 
 

@@ -43,7 +43,6 @@ def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) 
             "tiny": str(folder / "tiny"),
         },
         "cache_dir": str(folder / "cache"),
-        "lock_dir": str(folder / "locks"),
         "device": "cpu",
         "dtype": "float32",
         "default_model": "held",

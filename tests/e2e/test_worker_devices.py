@@ -1,4 +1,4 @@
-"""What a real worker checks before it starts, one worker on a card, and a worker that is unfit."""
+"""What a real worker checks before it starts, and a worker that is unfit."""
 
 import json
 from typing import Any
@@ -7,17 +7,15 @@ import pytest
 import torch
 
 from app.selections.states import Status
-from tests.e2e.processes import Worker, is_gone
+from tests.e2e.processes import Worker
 from tests.e2e.stack import Stack
-from tests.e2e.test_crashes import IN_THE_SEARCH
 from tests.e2e.waiting import until
-from tests.e2e.worker_on_a_card import UUID_VARIABLE
 
 START_SECONDS = 60
 
 
-def start_on_card(lens: Stack, card: str = "GPU-1", **environment: str) -> Worker:
-    return lens.start_worker("tests.e2e.worker_on_a_card", **{UUID_VARIABLE: card}, **environment)
+def start_on_card(lens: Stack, **environment: str) -> Worker:
+    return lens.start_worker("tests.e2e.worker_on_a_card", **environment)
 
 
 def refusal_of(worker: Worker) -> str:
@@ -82,34 +80,6 @@ def test_readiness_shows_the_card_of_a_worker(lens: Stack) -> None:
     assert devices_of(lens) == []
 
 
-def test_a_second_worker_on_a_card_does_not_start_until_the_first_is_dead(lens: Stack) -> None:
-    lens.hold_from(IN_THE_SEARCH)
-    first = start_on_card(lens)
-    lens.submit()
-    horse = first.wait_for_horse()
-
-    refusal = refusal_of(start_on_card(lens))
-    on_another_card = start_on_card(lens, "GPU-2")
-    until(lambda: len(devices_of(lens)) == 2, "a worker on another card starts")
-    first.kill()
-    until(lambda: is_gone(horse), "the work-horse, which holds the card too, dies with its parent", seconds=5)
-    lens.let_go()
-    successor = start_on_card(lens)
-    until(lambda: _is_registered(lens, successor), "a worker takes the card of the dead one")
-
-    assert refusal.startswith("another worker computes on NVIDIA H200 (cuda:0, GPU-1); ")
-    assert refusal.endswith("or set LENS_SHARE_DEVICE=1 for every worker of this card")
-    assert (on_another_card.exit_status, successor.exit_status) == (None, None)
-
-
-def test_workers_share_a_card_only_if_all_of_them_say_so(lens: Stack) -> None:
-    for count in (1, 2):
-        start_on_card(lens, LENS_SHARE_DEVICE="1")
-        until(lambda count=count: len(devices_of(lens)) == count, "a sharing worker starts")
-
-    assert "another worker computes on NVIDIA H200" in refusal_of(start_on_card(lens))
-
-
 def test_an_unfit_worker_stops_and_its_selections_are_run_by_a_sound_one(lens: Stack) -> None:
     unfit = lens.start_worker()
     ids = [lens.submit(model="broken") for _ in range(4)]
@@ -167,8 +137,3 @@ def test_faults_of_a_worker_that_are_not_in_a_row_do_not_stop_it(lens: Stack) ->
 
     assert worker.exit_status is None
     lens.client.post(f"/selections/{broken_id}/cancel")
-
-
-def _is_registered(lens: Stack, worker: Worker) -> bool:
-    pids = {int(lens.redis.hget(key, "pid") or 0) for key in lens.redis.smembers("rq:workers")}
-    return worker.pid in pids

@@ -1,19 +1,14 @@
 """`python -m tests.e2e.worker_on_a_card`: a real worker on a card that is described and not there."""
 
-import os
-
 from app.settings import Settings
 from worker.__main__ import main
 from worker.device import Device
-
-UUID_VARIABLE = "LENS_E2E_CARD"
 
 
 def describe_card(_settings: Settings) -> Device:
     return Device(
         torch_name="cuda:0",
         name="NVIDIA H200",
-        uuid=os.environ[UUID_VARIABLE],
         capability=(9, 0),
         driver="570.124.06",
         total_bytes=150_109_880_320,

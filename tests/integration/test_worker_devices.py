@@ -11,9 +11,7 @@ from app.worker_device import REDIS_FIELD
 from worker.device import Device
 from worker.process import SelectionWorker, create_worker
 
-CARD = Device(
-    "cuda:0", "NVIDIA H200", uuid="GPU-secret", total_bytes=150_109_880_320, free_bytes=1, number_format="bfloat16"
-)
+CARD = Device("cuda:0", "NVIDIA H200", total_bytes=150_109_880_320, free_bytes=1, number_format="bfloat16")
 PROCESSOR = Device("cpu", "A processor")
 
 

@@ -10,7 +10,7 @@ from typing import NoReturn
 from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 
-from lens_engine.errors import InvalidConfig, NonFiniteScore, OutOfMemory, UnreadableModel
+from lens_engine.errors import InvalidConfig, UnreadableModel
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.testing import TableScorer
 
@@ -112,14 +112,6 @@ def losing_its_card() -> TableScorer:
 
 def losing_its_model() -> TableScorer:
     return _raising(UnreadableModel("model 'x' cannot be loaded: config.json is missing"))
-
-
-def overflowing() -> TableScorer:
-    return _raising(OutOfMemory("cuda has too little memory"))
-
-
-def unsteady_on_card() -> TableScorer:
-    return _raising(NonFiniteScore("the model gave nan"))
 
 
 def _raising(error: BaseException) -> TableScorer:

@@ -17,7 +17,7 @@ from app.selections.revival import RESUMED, RETRIED
 from app.selections.spec import SpecOfNewerRelease
 from app.settings import Settings
 from lens_engine.classifier.artefact import Classifier
-from lens_engine.errors import CheckpointDamaged, CheckpointElsewhere, CheckpointForeign
+from lens_engine.errors import CheckpointDamaged, CheckpointForeign
 from lens_engine.testing import TableScorer
 
 
@@ -186,7 +186,7 @@ def test_kinds_of_prompts_are_declared_with_their_default(document: dict[str, An
 
 def test_kinds_of_events_are_all_described(document: dict[str, Any]) -> None:
     properties = document["components"]["schemas"]["EventOut"]["properties"]
-    of_checkpoints = (CheckpointDamaged.code, CheckpointForeign.code, CheckpointElsewhere.code)
+    of_checkpoints = (CheckpointDamaged.code, CheckpointForeign.code)
     for kind in (
         "status",
         "phase",

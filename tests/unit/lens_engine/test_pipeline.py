@@ -10,7 +10,6 @@ import pytest
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import (
     CheckpointDamaged,
-    CheckpointElsewhere,
     CheckpointForeign,
     InvalidConfig,
     NothingSelected,
@@ -288,14 +287,12 @@ def test_checkpoint_of_other_options_is_foreign(
 def test_checkpoint_of_another_model_is_foreign(
     saved: list[bytes], select: Callable[..., SelectionResult], make_store: Make, make_planted_scorer: Make
 ) -> None:
-    with pytest.raises(CheckpointForeign) as caught:
+    with pytest.raises(CheckpointForeign):
         select(scorer=make_planted_scorer(name="another"), checkpoints=make_store(saved[2]))
-
-    assert type(caught.value) is CheckpointForeign
 
 
 @pytest.mark.parametrize("place", [{"device": "cuda"}, {"dtype": "bfloat16"}, {"executor": "packed"}])
-def test_checkpoint_of_another_device_or_number_format_is_elsewhere(
+def test_checkpoint_of_another_device_or_number_format_is_foreign(
     place: dict[str, str],
     saved: list[bytes],
     select: Callable[..., SelectionResult],
@@ -304,23 +301,14 @@ def test_checkpoint_of_another_device_or_number_format_is_elsewhere(
 ) -> None:
     scorer = PlacedScorer(make_planted_scorer(), **place)
 
-    with pytest.raises(CheckpointElsewhere, match="computed on cpu in float32"):
+    with pytest.raises(CheckpointForeign, match="computed on cpu in float32"):
         select(scorer=scorer, checkpoints=make_store(saved[2]))
-
-
-def test_checkpoint_of_other_options_on_another_device_is_foreign(
-    saved: list[bytes], select: Callable[..., SelectionResult], make_store: Make, make_planted_scorer: Make
-) -> None:
-    with pytest.raises(CheckpointForeign) as caught:
-        select(scorer=PlacedScorer(make_planted_scorer(), device="cuda"), checkpoints=make_store(saved[2]), seed=1)
-
-    assert type(caught.value) is CheckpointForeign
 
 
 def test_checkpoint_names_its_device(saved: list[bytes]) -> None:
     checkpoint = Checkpoint.from_bytes(saved[2])
 
-    assert (checkpoint.device, checkpoint.dtype, len(checkpoint.run)) == ("cpu", "float32", 64)
+    assert (checkpoint.device, checkpoint.dtype) == ("cpu", "float32")
 
 
 @pytest.mark.parametrize("lost", ["spent", "method", "evaluation", "chosen"])

@@ -41,7 +41,7 @@ def caused_by(error: Exception, cause: Exception) -> Exception:
     ],
 )
 def test_fault_of_the_machine_is_the_worker_s(error: Exception, code: str) -> None:
-    with pytest.raises(WorkerFault) as caught, blaming_worker(is_device_shared=False):
+    with pytest.raises(WorkerFault) as caught, blaming_worker():
         raise error
 
     assert caught.value.code == code
@@ -62,17 +62,10 @@ def test_fault_of_the_machine_is_the_worker_s(error: Exception, code: str) -> No
     ],
 )
 def test_other_errors_pass(error: Exception) -> None:
-    with pytest.raises(type(error)) as caught, blaming_worker(is_device_shared=False):
+    with pytest.raises(type(error)) as caught, blaming_worker():
         raise error
 
     assert caught.value is error
-
-
-def test_lack_of_memory_on_a_shared_device_is_the_worker_s() -> None:
-    with pytest.raises(WorkerFault) as caught, blaming_worker(is_device_shared=True):
-        raise OutOfMemory("too little memory")
-
-    assert caught.value.code == "out-of-memory"
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("CUDA out of memory"), ImportError("no torch")])

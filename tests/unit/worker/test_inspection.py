@@ -18,7 +18,6 @@ GIB = 1 << 30
 H200 = Device(
     torch_name="cuda:0",
     name="NVIDIA H200",
-    uuid="GPU-1",
     capability=(9, 0),
     driver="570.124.06",
     total_bytes=140 * GIB,
@@ -44,7 +43,7 @@ def machine_with(*cards: Device) -> ReadCard:
     ("asked", "found"), [("auto", "cuda:0"), ("cuda", "cuda:0"), ("cuda:0", "cuda:0"), ("cuda:1", "cuda:1")]
 )
 def test_card_that_is_asked_for_is_found(asked: str, found: str) -> None:
-    cards = machine_with(H200, replace(H200, torch_name="cuda:1", uuid="GPU-2"))
+    cards = machine_with(H200, replace(H200, torch_name="cuda:1"))
 
     assert find_device(make(device=asked), cards).torch_name == found
 
@@ -62,7 +61,7 @@ def test_card_that_is_not_there_is_refused(asked: str) -> None:
 def test_auto_without_a_card_is_the_processor_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
     device = find_device(make(), machine_with())
 
-    assert (device.torch_name, device.is_card, device.number_format) == ("cpu", False, None)
+    assert (device.torch_name, device.total_bytes, device.number_format) == ("cpu", None, None)
     assert device.name
     assert "LENS_DEVICE is auto, and torch sees no CUDA card here: this worker computes on the processor" in caplog.text
 
@@ -101,24 +100,23 @@ def test_device_is_described_with_all_that_is_known() -> None:
 
 @pytest.mark.parametrize("least", [0, 139 * GIB])
 def test_model_that_fits_is_accepted(least: int) -> None:
-    check_room(H200, {"ours": least}, make())
+    check_room(H200, {"ours": least})
 
 
 def test_model_larger_than_the_card_is_refused() -> None:
     with pytest.raises(UnfitWorker, match=r"weights of model 'ours' take at least 141\.0 GiB, and NVIDIA H200 has 140"):
-        check_room(H200, {"small": 1, "ours": 141 * GIB}, make(share_device=True))
+        check_room(H200, {"small": 1, "ours": 141 * GIB})
 
 
-def test_model_larger_than_the_free_memory_is_refused_on_a_card_of_its_own() -> None:
+def test_model_larger_than_the_free_memory_is_refused() -> None:
     held = replace(H200, free_bytes=10 * GIB)
 
     with pytest.raises(UnfitWorker, match=r"and 10\.0 GiB of NVIDIA H200 are free; end the other process"):
-        check_room(held, {"ours": 11 * GIB}, make())
-    check_room(held, {"ours": 11 * GIB}, make(share_device=True))  # the other worker may end its run
+        check_room(held, {"ours": 11 * GIB})
 
 
 def test_processor_has_room() -> None:
-    check_room(Device("cpu", "A processor"), {"ours": 1 << 60}, make())
+    check_room(Device("cpu", "A processor"), {"ours": 1 << 60})
 
 
 @pytest.mark.parametrize(("dtype", "num_bytes"), [("float32", 4), ("bfloat16", 2), ("auto", 2)])
