@@ -46,12 +46,6 @@ REQUESTS ?= 20000
 fuzz: $(INSTALLED) ## random requests and files to a real API; REQUESTS=number, SEED=number to repeat a run; about twenty minutes
 	$(BIN)/python -m tests.fuzz --requests $(REQUESTS) $(if $(SEED),--seed $(SEED))
 
-FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
-
-.PHONY: upgrade
-upgrade: $(INSTALLED) ## upgrade the whole service under load, from the git revision FROM to the working tree; three minutes
-	$(BIN)/python -m tests.chaos.upgrade --from '$(FROM)'
-
 .PHONY: check
 check: $(INSTALLED) ## what CI runs: format, lint, types, that the public index has every pin, all tests, and that the faster executor is the faster one
 	$(BIN)/ruff format --check .
@@ -60,6 +54,7 @@ check: $(INSTALLED) ## what CI runs: format, lint, types, that the public index 
 	@test ! -x $(BIN)/hadolint || $(BIN)/hadolint Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
 	.ci/resolve $(BIN)
+	$(BIN)/python -m tests.mutants --list
 	$(BIN)/python -m pytest
 	$(BIN)/python -m benchmarks.check
 
