@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 
 from app.errors import InvalidCursor, NotFound
 from app.ids import decode_cursor, is_id
-from app.selections.intake import Intake
-from app.selections.service import Services
+from app.intake.intake import Intake
+from app.services import Services
 
 
 async def get_services(request: Request) -> Services:

@@ -36,7 +36,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.web.problems import ErrorItem
+from app.problems import ErrorItem
 from lens_engine.errors import InvalidInput
 
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

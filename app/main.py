@@ -12,19 +12,21 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.database import create_database
 from app.health.endpoints import router as health_router
+from app.intake import openapi as submissions
+from app.intake.admission import Admission
+from app.intake.endpoints import router as intake_router
+from app.intake.intake import Intake
 from app.keys.ring import KeyRing
+from app.lifecycle.overdue import LOOK_SECONDS, end_overdue
+from app.lifecycle.sweep import OutageMemory, sweep
 from app.logs.failures import summarize
 from app.metrics.endpoint import router as metrics_router
 from app.metrics.requests import RequestMetrics, SweepMetrics
 from app.metrics.service_state import ServiceState
 from app.queue import JobQueue
-from app.selections.admission import Admission
 from app.selections.endpoints import router as selections_router
-from app.selections.intake import Intake
-from app.selections.openapi import add_schemas
-from app.selections.overdue import LOOK_SECONDS, end_overdue
-from app.selections.service import Services
-from app.selections.sweep import OutageMemory, sweep
+from app.selections.schemas import RenderBody
+from app.services import Services
 from app.settings import Settings
 from app.web.access_log import AccessLogMiddleware
 from app.web.authentication import AuthenticationMiddleware
@@ -34,6 +36,7 @@ from app.web.documentation import install_documentation
 from app.web.error_handlers import install_error_handlers
 from app.web.loopback import LoopbackMiddleware
 from app.web.methods import MethodsMiddleware
+from app.web.openapi import add_schemas
 from app.web.rate_limits import RateLimitMiddleware
 from app.web.request_id import RequestIdMiddleware
 from lens_engine import __version__
@@ -85,14 +88,23 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.intake = Intake(services)
     app.state.keys = KeyRing(database, settings.key_cache_seconds)
     app.state.admission = Admission(settings.max_submissions, settings.max_waiting_submissions)
+    app.include_router(intake_router)
     app.include_router(selections_router)
     app.include_router(health_router)
     app.include_router(metrics_router)
     request_metrics = _install_metrics(app)
-    install_documentation(app, add_schemas)
+    install_documentation(
+        app, partial(add_schemas, models=(*submissions.MODELS, RenderBody), others=submissions.SCHEMAS)
+    )
     install_error_handlers(app, settings)
     # The middleware added last sees a request first.
-    routes = [*selections_router.routes, *health_router.routes, *metrics_router.routes, *app.routes]
+    routes = [
+        *intake_router.routes,
+        *selections_router.routes,
+        *health_router.routes,
+        *metrics_router.routes,
+        *app.routes,
+    ]
     app.add_middleware(MethodsMiddleware, routes=routes)
     app.add_middleware(BodyLimitMiddleware, settings=settings)
     app.add_middleware(RateLimitMiddleware, settings=settings)

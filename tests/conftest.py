@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from app.embedded import EmbeddedServers
     from app.settings import Settings
+    from lens_cli.service.embedded import EmbeddedServers
 
 _numbers = itertools.count()
 
@@ -34,7 +34,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[EmbeddedServers]":
-    from app.embedded import embedded_servers
+    from lens_cli.service.embedded import embedded_servers
 
     with embedded_servers(tmp_path_factory.mktemp("servers"), durable=False) as running:
         yield running

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from app.selections.states import REVIVALS, Status, can_move
+from app.lifecycle.states import REVIVALS, Status, can_move
 
 
 def find_false_moves(moves: Iterable[tuple[str | None, str, int]]) -> list[str]:

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from redis import Redis
 from sqlalchemy import create_engine, make_url, pool, text
 
-from app.embedded import EmbeddedServers
 from app.settings import Settings
+from lens_cli.service.embedded import EmbeddedServers
 
 
 @contextmanager

@@ -8,10 +8,10 @@ from rq.job import Job
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.database import create_database
+from app.lifecycle.claims import Claim, expire_lease, fail
+from app.problems import problem
 from app.queue import Doorbell
-from app.selections.claims import Claim, expire_lease, fail
 from app.settings import Settings
-from app.web.problems import problem
 from worker.tally import count_ending
 
 _log = logging.getLogger(__name__)

@@ -30,13 +30,13 @@ from rq.timeouts import JobTimeoutException
 from sqlalchemy.orm import Session
 
 from app.database import POSTGRES_AWAY, Database, create_database
+from app.lifecycle import claims
+from app.lifecycle.claims import Claim
+from app.lifecycle.rescue import backoff_seconds
+from app.lifecycle.spec import SPEC_VERSION, SpecOfNewerRelease, SpecRefused
+from app.lifecycle.work import Submission, has_inline_rows, load_submission
 from app.logs import context
 from app.logs.failures import summarize
-from app.selections import claims
-from app.selections.claims import Claim
-from app.selections.repository import Submission, has_inline_rows, load_submission
-from app.selections.rescue import backoff_seconds
-from app.selections.spec import SPEC_VERSION, SpecOfNewerRelease, SpecRefused
 from app.settings import Settings
 from lens_engine.errors import (
     CheckpointError,

@@ -3,10 +3,10 @@
 from typing import Any
 
 from app.errors import title_of
-from app.selections.refusals import as_items
-from app.selections.spec import SpecRefused
+from app.intake.refusals import as_items
+from app.lifecycle.spec import SpecRefused
+from app.problems import problem
 from app.settings import Settings
-from app.web.problems import problem
 from lens_engine.errors import InvalidInput, LensError
 
 

@@ -5,9 +5,9 @@ import logging
 from sqlalchemy.exc import ProgrammingError
 
 from app.database import POSTGRES_AWAY, Database, create_database, find_sqlstate
+from app.lifecycle.sweep import sweep
 from app.queue import JobQueue
 from app.schema import current_revision, head_revision, is_behind
-from app.selections.sweep import sweep
 from app.settings import Settings
 
 _NO_SUCH_THING = {"42P01", "42703"}  # SQLSTATE: unknown table, unknown column

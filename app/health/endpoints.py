@@ -9,11 +9,11 @@ from app.dependencies import ServicesDep
 from app.errors import Unavailable
 from app.health.draining import DRAINING
 from app.health.readiness import find_workers, run_checks
-from app.selections.openapi import refusals
+from app.problems import ErrorItem
 from app.web.authentication import API_KEY
 from app.web.error_handlers import problem_response
+from app.web.openapi import refusals
 from app.web.parameters import KNOWN_PARAMETERS
-from app.web.problems import ErrorItem
 from app.worker_device import WorkerDevice
 
 router = APIRouter()

@@ -6,7 +6,7 @@ from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.schema import current_revision, own_revisions
-from app.selections.service import Services
+from app.services import Services
 from app.worker_device import WorkerDevice
 
 

@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from app.errors import AppError
-from app.selections.sweep import SweepReport
+from app.lifecycle.sweep import SweepReport
 
 _BUCKETS = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 SWEEP_OUTCOMES = ("rescued", "failed", "cancelled", "enqueued")

@@ -13,11 +13,11 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from app.lifecycle.states import Status
 from app.metrics import counters
 from app.metrics.counters import CounterKey, read_counters
 from app.models import Selection
-from app.selections.service import Services
-from app.selections.states import Status
+from app.services import Services
 
 CACHE_SECONDS = 5.0
 """How long an answer is repeated, so that many scrapes cost the stores no more than one."""

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Response, status
 from starlette.responses import JSONResponse
 
-from app.dependencies import IntakeDep, OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
+from app.dependencies import OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
 from app.errors import InvalidCursor
 from app.ids import encode_cursor
+from app.lifecycle.states import Status
 from app.models import Report, StoredClassifier
 from app.queue import Doorbell
 from app.selections import openapi, repository, service
-from app.selections.form import KeyDep, SubmissionDep
 from app.selections.polls import SelectionState, retry_after
 from app.selections.presentation import present, present_label_words, present_result
 from app.selections.ringing import ringing
@@ -28,10 +28,10 @@ from app.selections.schemas import (
     SelectionPage,
     SupportExamplesOut,
 )
-from app.selections.service import Services
-from app.selections.states import Status
+from app.services import Services
 from app.web.authentication import API_KEY
 from app.web.etag import KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
+from app.web.openapi import not_modified, refusals, sends
 from app.web.parameters import KNOWN_PARAMETERS
 from app.web.request_body import json_body
 from lens_engine.classifier.artefact import Classifier
@@ -46,42 +46,11 @@ _REVALIDATED = {"Cache-Control": "private, no-cache"}
 """A browser may keep the answer, and asks each time whether it still holds: a selection may be deleted or resumed."""
 
 
-@router.post(
-    "",
-    status_code=status.HTTP_202_ACCEPTED,
-    response_model=SelectionOut,
-    response_description="The queued selection. `Location` is its address.",
-    responses={
-        202: openapi.sends("Location", "Retry-After", "Idempotent-Replayed"),
-        **openapi.refusals(
-            *(400, 401, 413, 415, 422, 503),
-            conflict="Another request with this Idempotency-Key is still being answered.",
-            is_conflict_brief=True,
-        ),
-    },
-    openapi_extra=openapi.SUBMISSION_BODY,
-)
-def submit_selection(
-    submission: SubmissionDep, intake: IntakeDep, services: ServicesDep, owner: OwnerDep, key: KeyDep
-) -> Response:
-    """Submit a dataset and a task. A worker then searches for the support examples."""
-    accepted = intake.submit(owner, submission, key)
-    headers = {
-        "Location": f"/selections/{accepted.answer['id']}",
-        "Retry-After": str(services.settings.retry_after_seconds),
-    }
-    if accepted.is_replayed:
-        headers["Idempotent-Replayed"] = "true"
-    return JSONResponse(
-        accepted.answer, status.HTTP_202_ACCEPTED, headers, background=ringing(services, accepted.doorbell)
-    )
-
-
 @router.get(
     "",
     response_model=SelectionPage,
     response_description="One page of selections.",
-    responses=openapi.refusals(400, 401, 503),
+    responses=refusals(400, 401, 503),
 )
 def list_selections(
     services: ServicesDep,
@@ -104,9 +73,9 @@ def list_selections(
     response_model=SelectionOut,
     response_description="The selection. Until it has ended, `Retry-After` says when to ask again.",
     responses={
-        200: openapi.sends("ETag", "Retry-After"),
-        **openapi.not_modified("Retry-After"),
-        **openapi.refusals(400, 401, 404, 503),
+        200: sends("ETag", "Retry-After"),
+        **not_modified("Retry-After"),
+        **refusals(400, 401, 404, 503),
     },
 )
 def get_selection(
@@ -130,7 +99,7 @@ def get_selection(
 @router.get(
     "/{selection_id}/events",
     response_description="One page of events.",
-    responses=openapi.refusals(400, 401, 404, 503),
+    responses=refusals(400, 401, 404, 503),
 )
 def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep, page: PageDep) -> EventPage:
     """List the events of a selection, oldest first."""
@@ -147,9 +116,9 @@ def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerD
     response_model=SupportExamplesOut,
     response_description="The result of the selection. Only that of a cancelled selection may change, by a resume.",
     responses={
-        200: openapi.sends("ETag"),
-        **openapi.not_modified(),
-        **openapi.refusals(400, 401, 404, 503, conflict=_NO_RESULT, is_conflict_brief=True),
+        200: sends("ETag"),
+        **not_modified(),
+        **refusals(400, 401, 404, 503, conflict=_NO_RESULT, is_conflict_brief=True),
     },
 )
 def get_support_examples(
@@ -170,9 +139,9 @@ def get_support_examples(
     response_model=Classifier,
     response_description="The classifier of the selection. It changes only as the result does.",
     responses={
-        200: {**openapi.CLASSIFIER, **openapi.sends("ETag")},
-        **openapi.not_modified(),
-        **openapi.refusals(400, 401, 404, 503, conflict=_NO_CLASSIFIER, is_conflict_brief=True),
+        200: {**openapi.CLASSIFIER, **sends("ETag")},
+        **not_modified(),
+        **refusals(400, 401, 404, 503, conflict=_NO_CLASSIFIER, is_conflict_brief=True),
     },
 )
 def get_classifier(
@@ -196,7 +165,7 @@ def get_classifier(
     "/{selection_id}/render",
     response_description="best: one prompt for `input`, or a list of prompts for `inputs`. all: a list of prompts for "
     "`input`, or a list of such lists for `inputs`.",
-    responses=openapi.refusals(*(400, 401, 404, 413, 415, 422, 503), conflict=_NO_CLASSIFIER, is_conflict_brief=True),
+    responses=refusals(*(400, 401, 404, 413, 415, 422, 503), conflict=_NO_CLASSIFIER, is_conflict_brief=True),
     openapi_extra=openapi.RENDER_BODY,
 )
 def render_prompt(
@@ -226,7 +195,7 @@ def render_prompt(
     response_description="The selection: cancelled if it was queued, cancelling if it was running.",
     responses={
         200: {"model": SelectionOut, "description": "The selection was already cancelled or cancelling."},
-        **openapi.refusals(400, 401, 404, 503, conflict="The selection has succeeded or failed."),
+        **refusals(400, 401, 404, 503, conflict="The selection has succeeded or failed."),
     },
 )
 def cancel_selection(
@@ -243,7 +212,7 @@ def cancel_selection(
     status_code=status.HTTP_202_ACCEPTED,
     response_model=SelectionOut,
     response_description="The selection, queued again.",
-    responses=openapi.refusals(400, 401, 404, 503, conflict="The selection has not failed."),
+    responses=refusals(400, 401, 404, 503, conflict="The selection has not failed."),
 )
 def retry_selection(selection_id: SelectionIdDep, services: ServicesDep, owner: OwnerDep) -> Response:
     """Queue a failed selection again, for example when the operator has mended the workers.
@@ -261,9 +230,7 @@ def retry_selection(selection_id: SelectionIdDep, services: ServicesDep, owner: 
     response_description="The selection, queued again.",
     responses={
         200: {"model": SelectionOut, "description": "The selection was already queued or running."},
-        **openapi.refusals(
-            400, 401, 404, 503, conflict="The selection has succeeded or failed, or is still cancelling."
-        ),
+        **refusals(400, 401, 404, 503, conflict="The selection has succeeded or failed, or is still cancelling."),
     },
 )
 def resume_selection(selection_id: SelectionIdDep, services: ServicesDep, owner: OwnerDep) -> Response:
@@ -280,7 +247,7 @@ def resume_selection(selection_id: SelectionIdDep, services: ServicesDep, owner:
     status_code=status.HTTP_204_NO_CONTENT,
     response_class=Response,
     response_description="The selection was deleted.",
-    responses=openapi.refusals(400, 401, 404, 503, conflict="The selection has not ended."),
+    responses=refusals(400, 401, 404, 503, conflict="The selection has not ended."),
 )
 def delete_selection(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerDep) -> None:
     """Delete an ended selection with its result and its data."""

@@ -9,8 +9,8 @@ from dataclasses import astuple, dataclass
 from datetime import datetime
 from typing import Any
 
+from app.lifecycle.states import TERMINAL, Status
 from app.models import Selection
-from app.selections.states import TERMINAL, Status
 from app.settings import Settings
 
 _LONGEST_WAIT = 30

@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from app.lifecycle.spec import read_task
+from app.lifecycle.states import TERMINAL, Status
 from app.models import Report, Selection
 from app.selections.schemas import ProgressOut, QueueOut, SelectionOut, SpecOut, SupportExamplesOut
-from app.selections.spec import read_task
-from app.selections.states import TERMINAL, Status
 from lens_engine.classifier.artefact import LabelWord, TaskRecord
 from lens_engine.config import SelectionConfig
 

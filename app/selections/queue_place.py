@@ -3,8 +3,8 @@
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from app.lifecycle.states import Status
 from app.selections.polls import SelectionState
-from app.selections.states import Status
 
 MOST_COUNTED = 1000
 """Number of selections before this one that are counted, so that a poll costs the same in a long queue."""

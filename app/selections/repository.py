@@ -1,40 +1,15 @@
-"""SQL of selections: what owners read and change, and what a worker reads. Worker writes are in `claims.py`."""
+"""SQL of selections: what owners read and change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
-from app.datasets.repository import load_rows
-from app.ids import new_id
-from app.models import Dataset, Event, Report, Selection, StoredClassifier, StoredSupportExample
+from app.lifecycle.results import end_cancelled
+from app.lifecycle.states import TERMINAL, Status
+from app.models import Event, Report, Selection, StoredClassifier, StoredSupportExample
 from app.selections.polls import SelectionState
-from app.selections.results import end_cancelled
-from app.selections.spec import SPEC_VERSION, StoredSpec
-from app.selections.states import TERMINAL, Status
-from lens_engine.types import Example
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """Everything that a worker needs to run a selection."""
-
-    spec: StoredSpec
-    examples: tuple[Example, ...]
-    test: tuple[Example, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class NewSelection:
-    """A selection to store. Its datasets are already stored."""
-
-    owner_id: str
-    name: str | None
-    spec: StoredSpec
-    dataset_id: str
-    test_dataset_id: str | None
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,46 +19,6 @@ class PageQuery:
     status: Status | None
     limit: int
     before: str | None = None
-
-
-def load_submission(session: Session, selection_id: str) -> Submission:
-    """Read everything that a worker needs.
-
-    Raises:
-        NoResultFound: the selection was deleted.
-        SpecOfNewerRelease, SpecRefused: this release cannot run the spec; see `StoredSpec.read`.
-    """
-    selection = session.execute(select(Selection).where(Selection.id == selection_id)).scalar_one()
-    spec = StoredSpec.read(selection.spec, selection.spec_version)
-    rows = load_rows(session, selection.dataset_id)
-    test = None if selection.test_dataset_id is None else load_rows(session, selection.test_dataset_id)
-    return Submission(
-        spec=spec,
-        examples=rows.examples,
-        test=None if test is None else test.examples,
-    )
-
-
-def has_inline_rows(session: Session, selection_id: str) -> bool:
-    """Whether the dataset of the selection came in a JSON body. False also for a selection that was deleted."""
-    owned = select(Selection.dataset_id).where(Selection.id == selection_id)
-    statement = select(Dataset.format == "inline").where(Dataset.id == owned.scalar_subquery())
-    return bool(session.scalar(statement))
-
-
-def insert_selection(session: Session, new: NewSelection) -> Selection:
-    """Store a queued selection. Workers run it once the transaction has committed."""
-    statement = insert(Selection).values(
-        id=new_id("sel"),
-        owner_id=new.owner_id,
-        name=new.name,
-        dataset_id=new.dataset_id,
-        test_dataset_id=new.test_dataset_id,
-        spec=new.spec.model_dump(mode="json"),
-        spec_version=SPEC_VERSION,
-        warnings=list(new.warnings),
-    )
-    return session.execute(statement.returning(Selection)).scalar_one()
 
 
 def find_selection(session: Session, owner_id: str, selection_id: str) -> Selection | None:

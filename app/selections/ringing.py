@@ -5,7 +5,7 @@ import asyncio
 from starlette.background import BackgroundTask
 
 from app.queue import Doorbell
-from app.selections.service import Services
+from app.services import Services
 
 
 def ringing(services: Services, doorbell: Doorbell | None) -> BackgroundTask | None:

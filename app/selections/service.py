@@ -1,13 +1,8 @@
 """Decisions about selections. SQL is in the repositories, HTTP in the endpoints."""
 
-from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any
-
 from sqlalchemy.orm import Session
 
-from app.database import Database
-from app.datasets.repository import delete_unused_datasets, load_rows, load_warnings, owns_dataset, store_dataset
+from app.datasets.repository import delete_unused_datasets
 from app.errors import (
     AlreadyFinished,
     NoClassifier,
@@ -17,69 +12,21 @@ from app.errors import (
     NotFinished,
     NotFound,
     StillRunning,
-    UnknownDataset,
 )
+from app.lifecycle.quota import hold_quota
+from app.lifecycle.revival import resume_cancelled, retry_failed
+from app.lifecycle.spec import read_task
+from app.lifecycle.states import TERMINAL, Status
 from app.models import Report, Selection
-from app.queue import Doorbell, JobQueue
-from app.selections import idempotency, repository
+from app.queue import Doorbell
+from app.selections import repository
 from app.selections.polls import SelectionState, retry_after
 from app.selections.presentation import present
 from app.selections.queue_place import find_position
-from app.selections.quota import check_quota, hold_quota
-from app.selections.revival import resume_cancelled, retry_failed
 from app.selections.schemas import PromptText, QueueOut, RenderedPrompt, SelectionOut, TokenCounts
-from app.selections.spec import read_task
-from app.selections.states import TERMINAL, Status
-from app.selections.submissions import KnownDataset, RawSubmission, Source, ValidSubmission
-from app.settings import Settings
+from app.services import Services
 from lens_engine.classifier.artefact import Classifier
 from lens_engine.types import Example
-
-
-@dataclass(frozen=True, slots=True)
-class Services:
-    """Settings, database and queue of one process."""
-
-    settings: Settings
-    database: Database
-    queue: JobQueue
-    ringers: Executor = field(default_factory=lambda: ThreadPoolExecutor(2, "lens-ring"))  #: they ring after answers
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """The answer to a submission as JSON: a `SelectionOut`. `is_replayed`: an earlier request got the same answer."""
-
-    answer: dict[str, Any]
-    is_replayed: bool = False
-
-    @property
-    def doorbell(self) -> Doorbell | None:
-        """What to ring when the answer was sent."""
-        return None if self.is_replayed else Doorbell(self.answer["id"], 1)
-
-
-def submit(services: Services, owner_id: str, submission: RawSubmission, key: str | None) -> Accepted:
-    """Validate a submission, and store it with its datasets and its key in one transaction.
-
-    The caller rings for it. If the caller dies before that, the sweep does.
-    """
-    request = None if key is None else idempotency.RequestKey(owner_id, key, submission.digest())
-    if request is not None and (answer := _find_answer(services, request)) is not None:
-        return Accepted(answer, is_replayed=True)
-    if services.settings.max_selections is not None:
-        with services.database.session_scope() as session:
-            check_quota(session, owner_id, services.settings)
-    valid = submission.validate(services.settings, lambda id_, field: _find_dataset(services, owner_id, id_, field))
-    with services.database.session_scope() as session:
-        if request is not None:
-            idempotency.hold_key(session, request)
-            if (answer := idempotency.find_answer(session, request)) is not None:
-                return Accepted(answer, is_replayed=True)
-        answer = present(_store(services, session, owner_id, valid)).model_dump(mode="json")
-        if request is not None:
-            idempotency.keep_answer(session, request, answer)
-    return Accepted(answer)
 
 
 def get(session: Session, owner_id: str, selection_id: str) -> Selection:
@@ -236,43 +183,3 @@ def delete(session: Session, owner_id: str, selection_id: str) -> None:
     if not repository.delete_selection(session, owner_id, selection_id):
         raise StillRunning(f"the selection is {selection.status}; cancel the selection and wait until it has ended")
     delete_unused_datasets(session, owner_id, datasets)
-
-
-def _find_answer(services: Services, request: idempotency.RequestKey) -> dict[str, Any] | None:
-    with services.database.session_scope() as session:
-        return idempotency.find_answer(session, request)
-
-
-def _find_dataset(services: Services, owner_id: str, dataset_id: str, field: str) -> KnownDataset:
-    with services.database.session_scope() as session:
-        _check_dataset(session, owner_id, dataset_id, field)
-        return KnownDataset(dataset_id, load_rows(session, dataset_id).examples)
-
-
-def _check_dataset(session: Session, owner_id: str, dataset_id: str, field: str) -> None:
-    if not owns_dataset(session, owner_id, dataset_id):
-        detail = "there is no dataset with this id"
-        raise UnknownDataset(detail, errors=[{"detail": detail, "pointer": f"/{field}"}])
-
-
-def _store(services: Services, session: Session, owner_id: str, valid: ValidSubmission) -> Selection:
-    dataset_id = _store_source(session, owner_id, valid.dataset, "dataset_id")
-    test_id = None if valid.test is None else _store_source(session, owner_id, valid.test, "test_dataset_id")
-    warnings = tuple(
-        f"{field}: {warning}"
-        for field, source in (("dataset", valid.dataset), ("test", valid.test))
-        if source is not None
-        for warning in (load_warnings(session, source.id) if isinstance(source, KnownDataset) else source.warnings)
-    )
-    hold_quota(session, owner_id, services.settings)  # after the rows, because other submissions of the owner now wait
-    return repository.insert_selection(
-        session,
-        repository.NewSelection(owner_id, valid.name, valid.spec, dataset_id, test_id, (*warnings, *valid.warnings)),
-    )
-
-
-def _store_source(session: Session, owner_id: str, source: Source, field: str) -> str:
-    if isinstance(source, KnownDataset):
-        _check_dataset(session, owner_id, source.id, field)  # the dataset may have been deleted since it was read
-        return source.id
-    return store_dataset(session, owner_id, source)

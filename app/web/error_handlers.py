@@ -20,9 +20,9 @@ from starlette.types import Scope
 from app.database import find_sqlstate
 from app.errors import NO_SPACE, AppError, BadRequest, StorageFull, Unavailable, make_internal_error
 from app.logs.failures import summarize
+from app.problems import ErrorItem, problem
 from app.settings import Settings
 from app.web.access_log import note_problem
-from app.web.problems import ErrorItem, problem
 from app.web.request_id import HEADER
 from app.web.validation import error_items, join_details
 

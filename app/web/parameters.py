@@ -5,7 +5,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from app.errors import BadRequest
-from app.web.problems import ErrorItem
+from app.problems import ErrorItem
 
 
 async def refuse_unknown_parameters(request: Request) -> None:

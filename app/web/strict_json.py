@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.errors import BadRequest, Unprocessable
-from app.web.problems import point
+from app.problems import point
 from lens_engine.reading.strict_json import LooseJson, load_strict_json
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")

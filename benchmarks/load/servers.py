@@ -12,9 +12,9 @@ import httpx
 import psutil
 
 from app.database import Database, create_database
-from app.embedded import Child, ChildSpec, embedded_servers
 from app.schema import upgrade_schema
 from app.settings import Settings
+from lens_cli.service.embedded import Child, ChildSpec, embedded_servers
 from lens_cli.service.stack import find_free_port
 
 _START_SECONDS = 90.0

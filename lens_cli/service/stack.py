@@ -11,8 +11,8 @@ from pathlib import Path
 
 import httpx
 
-from app.embedded import Child, ChildFailed, ChildSpec, DirectoryInUse, EmbeddedServers, embedded_servers
 from lens_cli.refusals import EXIT_MENDABLE, Refusal
+from lens_cli.service.embedded import Child, ChildFailed, ChildSpec, DirectoryInUse, EmbeddedServers, embedded_servers
 
 _READY_SECONDS = 60.0
 _WORKER_STOP_SECONDS = 20.0

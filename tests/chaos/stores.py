@@ -10,8 +10,8 @@ from pathlib import Path
 import psycopg
 from redis import Redis
 
-from app.embedded.postgres import PostgresServer
-from app.embedded.redis import RedisServer
+from lens_cli.service.embedded.postgres import PostgresServer
+from lens_cli.service.embedded.redis import RedisServer
 
 POSTGRES_SOCKET = ".s.PGSQL.5432"
 REDIS_SOCKET = "redis.sock"

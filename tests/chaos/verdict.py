@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from app.selections.states import TERMINAL, Status
+from app.lifecycle.states import TERMINAL, Status
 from tests.chaos.history import History
 from tests.chaos.settings import MAX_ATTEMPTS
 from tests.chaos.submissions import Variant

@@ -9,9 +9,9 @@ from redis import Redis
 from sqlalchemy import text
 
 from app.database import create_database
-from app.embedded import EmbeddedServers
 from app.schema import upgrade_schema
 from app.settings import Settings
+from lens_cli.service.embedded import EmbeddedServers
 from lens_cli.service.stack import find_free_port
 from lens_engine.testing import tiny_causal_lm
 from tests.e2e.processes import Process, status_at

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import psutil
 
-from app.embedded.child import Child, ChildSpec
+from lens_cli.service.embedded.child import Child, ChildSpec
 from tests.e2e.waiting import until
 
 ROOT = Path(__file__).parents[2]

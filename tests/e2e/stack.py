@@ -12,8 +12,8 @@ from redis import Redis
 from sqlalchemy import text
 
 from app.database import Database
-from app.selections.repository import load_submission
-from app.selections.states import TERMINAL, Status
+from app.lifecycle.states import TERMINAL, Status
+from app.lifecycle.work import load_submission
 from app.settings import Settings
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import SINGLE_PROMPT, overlay_options

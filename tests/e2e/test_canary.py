@@ -16,7 +16,7 @@ import pytest
 from redis import Redis
 from sqlalchemy import text
 
-from app.selections.states import Status
+from app.lifecycle.states import Status
 from lens_cli.service.stack import find_free_port
 from tests.e2e.processes import Process
 from tests.e2e.stack import EXAMPLES, Stack, make_submission

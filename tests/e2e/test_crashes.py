@@ -5,7 +5,7 @@ import signal
 
 import psutil
 
-from app.selections.states import Status
+from app.lifecycle.states import Status
 from tests.e2e.processes import is_gone
 from tests.e2e.stack import Stack
 from tests.e2e.waiting import until

@@ -7,7 +7,7 @@ import time
 
 import httpx
 
-from app.selections.states import Status
+from app.lifecycle.states import Status
 from tests.e2e.stack import Stack
 from tests.e2e.test_crashes import IN_THE_SEARCH
 from tests.e2e.waiting import until

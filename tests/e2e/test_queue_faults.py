@@ -6,9 +6,9 @@ from pathlib import Path
 
 from rq import Queue
 
-from app.embedded import EmbeddedServers
+from app.lifecycle.states import Status
 from app.queue import SERIALIZER
-from app.selections.states import Status
+from lens_cli.service.embedded import EmbeddedServers
 from tests.e2e.stack import Stack
 from tests.e2e.waiting import until
 from tests.outages import hung_redis

@@ -10,9 +10,9 @@ import psutil
 import pytest
 from redis.exceptions import RedisError
 
-from app.embedded import EmbeddedServers
-from app.embedded.child import Child
-from app.selections.states import Status
+from app.lifecycle.states import Status
+from lens_cli.service.embedded import EmbeddedServers
+from lens_cli.service.embedded.child import Child
 from tests.e2e.stack import Stack
 from tests.e2e.test_crashes import IN_THE_SEARCH
 from tests.e2e.test_postgres_faults import wait_for_sweep

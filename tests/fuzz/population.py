@@ -7,7 +7,7 @@ from typing import Any
 import requests
 from sqlalchemy import text
 
-from app.selections import claims
+from app.lifecycle import claims
 from tests.fuzz.service import OWNERS, Service, key_of
 from tests.integration.samples import make_result, make_submission
 

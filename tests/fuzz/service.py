@@ -11,9 +11,9 @@ import psutil
 import requests
 
 from app.database import Database, create_database
-from app.embedded import embedded_servers
 from app.schema import upgrade_schema
 from app.settings import Settings
+from lens_cli.service.embedded import embedded_servers
 from lens_cli.service.stack import find_free_port
 from tests.e2e.processes import Process
 from tests.e2e.stack import environment_of

@@ -8,10 +8,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.database import Database, create_database
+from app.lifecycle import claims
+from app.lifecycle.claims import Claim
 from app.main import create_app
 from app.queue import JobQueue
-from app.selections import claims
-from app.selections.claims import Claim
 from app.settings import Settings
 from tests.integration.samples import make_result, make_submission
 

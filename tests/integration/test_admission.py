@@ -9,8 +9,8 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
+from app.intake.admission import Admission
 from app.main import create_app
-from app.selections.admission import Admission
 from app.settings import Settings
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 

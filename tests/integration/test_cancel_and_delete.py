@@ -6,9 +6,9 @@ from sqlalchemy import func, select, update
 from starlette.testclient import TestClient
 
 from app.database import Database
+from app.lifecycle import claims
+from app.lifecycle.claims import PackedCheckpoint
 from app.models import Dataset, Event, Selection, StoredCheckpoint, StoredClassifier
-from app.selections import claims
-from app.selections.claims import PackedCheckpoint
 from app.settings import Settings
 from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint

@@ -8,11 +8,11 @@ from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session
 
 from app.database import Database
+from app.lifecycle import claims
+from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
+from app.lifecycle.spec import SPEC_VERSION
+from app.lifecycle.work import load_submission
 from app.models import Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
-from app.selections import claims
-from app.selections.claims import Claim, Lease, PackedCheckpoint
-from app.selections.repository import load_submission
-from app.selections.spec import SPEC_VERSION
 from lens_engine.classifier.artefact import Classifier
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult

@@ -13,13 +13,13 @@ import pytest
 from redis import Redis
 from sqlalchemy import create_engine, make_url, pool, text
 
-from app.embedded import Child, ChildFailed, ChildSpec, DirectoryInUse, EmbeddedServers, embedded_servers
+from lens_cli.service.embedded import Child, ChildFailed, ChildSpec, DirectoryInUse, EmbeddedServers, embedded_servers
 from tests.dispositions import default_signals, ignored_signals
 from tests.e2e.waiting import until
 
 ROOT = Path(__file__).parents[2]
 HOLDER = (
-    "import sys, time\nfrom pathlib import Path\nfrom app.embedded import embedded_servers\n"
+    "import sys, time\nfrom pathlib import Path\nfrom lens_cli.service.embedded import embedded_servers\n"
     "with embedded_servers(Path(sys.argv[1]), durable=False) as servers:\n"
     "    print(*(child.pid for child in servers.children), flush=True)\n"
     "    time.sleep(600)\n"

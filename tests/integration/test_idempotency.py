@@ -12,9 +12,9 @@ from sqlalchemy import func, select, text
 from starlette.testclient import TestClient
 
 from app.database import Database
+from app.intake.idempotency import RequestKey, hold_key
+from app.intake.submissions import JsonSubmission
 from app.models import Selection
-from app.selections.idempotency import RequestKey, hold_key
-from app.selections.submissions import JsonSubmission
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 

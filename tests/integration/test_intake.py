@@ -13,7 +13,7 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.selections import reader, submissions
+from app.intake import reader, submissions
 from tests.e2e.processes import is_gone
 from tests.e2e.waiting import until
 from tests.integration.samples import make_csv, make_rows, make_spec, make_submission

@@ -17,6 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.database import Database, create_database
+from app.lifecycle.spec import StoredSpec
 from app.models import Base
 from app.schema import (
     LockPatience,
@@ -28,7 +29,6 @@ from app.schema import (
     upgrade_schema,
 )
 from app.selections.schemas import SelectionOut, SupportExamplesOut
-from app.selections.spec import StoredSpec
 from app.settings import Settings
 from lens_engine.config import LabelOptions, PresetName, SelectionConfig
 from lens_engine.presets import overlay_options, resolve_config

@@ -7,12 +7,12 @@ from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from app.database import Database
+from app.lifecycle import claims
+from app.lifecycle.claims import Claim, PackedCheckpoint
+from app.lifecycle.overdue import end_overdue
+from app.lifecycle.sweep import sweep
 from app.models import StoredCheckpoint
 from app.queue import Doorbell, JobQueue
-from app.selections import claims
-from app.selections.claims import Claim, PackedCheckpoint
-from app.selections.overdue import end_overdue
-from app.selections.sweep import sweep
 from app.settings import Settings
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason

@@ -8,8 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.database import Database
+from app.lifecycle import claims
 from app.main import create_app
-from app.selections import claims
 from app.settings import Settings
 from tests.integration.samples import make_result, make_spec, make_submission, problem_of
 

@@ -8,10 +8,10 @@ import yaml
 from sqlalchemy import create_engine, make_url, pool, text
 from starlette.testclient import TestClient
 
-from app.embedded import EmbeddedServers
 from app.main import create_app
 from app.schema import upgrade_schema
 from app.settings import Settings
+from lens_cli.service.embedded import EmbeddedServers
 from tests.conftest import make_settings
 from tests.integration.samples import make_submission
 from worker.startup import sweep_once

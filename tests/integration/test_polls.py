@@ -11,7 +11,7 @@ from sqlalchemy import event
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.selections import claims
+from app.lifecycle import claims
 from lens_engine.metering.progress import Progress
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.selections.quota import hold_quota
+from app.lifecycle.quota import hold_quota
 from app.settings import Settings
 from app.web.authentication import LOCAL_OWNER
 from tests.integration.conftest import Selections

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from starlette.testclient import TestClient
 
-from app.embedded import EmbeddedServers
+from lens_cli.service.embedded import EmbeddedServers
 from tests.integration.samples import make_submission, problem_of
 from tests.outages import hung_redis
 

@@ -9,9 +9,9 @@ from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
 from app.database import Database
+from app.lifecycle import claims
+from app.lifecycle.claims import Claim
 from app.models import StoredClassifier
-from app.selections import claims
-from app.selections.claims import Claim
 from lens_engine.classifier.artefact import Classifier
 from lens_engine.result import SelectionResult
 from lens_engine.testing import TableScorer

@@ -8,8 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.selections import claims
-from app.selections.claims import Lease
+from app.lifecycle import claims
+from app.lifecycle.claims import Lease
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
 from lens_engine.types import Phase, StopReason

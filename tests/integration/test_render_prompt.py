@@ -8,7 +8,7 @@ from sqlalchemy import event
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.selections import claims
+from app.lifecycle import claims
 from lens_engine.types import Example, StopReason
 from tests.integration.conftest import Selections
 from tests.integration.samples import TASK, make_classifier, make_result, pointers_of, problem_of

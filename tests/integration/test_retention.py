@@ -7,9 +7,9 @@ from sqlalchemy import text
 
 from app.database import Database
 from app.ids import first_id
+from app.lifecycle import retention
+from app.lifecycle.sweep import sweep
 from app.queue import JobQueue
-from app.selections import retention
-from app.selections.sweep import sweep
 from app.settings import Settings
 from tests.integration.conftest import Selections
 from tests.integration.test_revival import put_checkpoint

@@ -6,9 +6,9 @@ from sqlalchemy import select, text
 from starlette.testclient import TestClient
 
 from app.database import Database
+from app.lifecycle import claims
+from app.lifecycle.claims import Claim
 from app.models import Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
-from app.selections import claims
-from app.selections.claims import Claim
 from app.settings import Settings
 from lens_engine.types import StopReason
 from tests.integration.conftest import Selections

@@ -13,12 +13,12 @@ from sqlalchemy import select, text
 from starlette.testclient import TestClient
 
 from app.database import Database
+from app.lifecycle import claims
+from app.lifecycle.claims import Claim
+from app.lifecycle.states import TERMINAL, Status, can_move
+from app.lifecycle.sweep import sweep
 from app.models import Event, Report
 from app.queue import JobQueue
-from app.selections import claims
-from app.selections.claims import Claim
-from app.selections.states import TERMINAL, Status, can_move
-from app.selections.sweep import sweep
 from app.settings import Settings
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_result, make_submission

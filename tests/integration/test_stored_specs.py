@@ -14,11 +14,11 @@ from sqlalchemy import text, update
 from starlette.testclient import TestClient
 
 from app.database import Database, create_database
+from app.lifecycle.spec import SPEC_VERSION, StoredSpec
+from app.lifecycle.sweep import SweepReport, sweep
 from app.models import Report, Selection
 from app.queue import JobQueue
 from app.schema import upgrade_schema
-from app.selections.spec import SPEC_VERSION, StoredSpec
-from app.selections.sweep import SweepReport, sweep
 from app.settings import Settings
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_submission

@@ -12,9 +12,9 @@ from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
 from app.database import Database
+from app.lifecycle.spec import SPEC_VERSION
 from app.models import Base, Dataset, Example, Selection
 from app.selections.openapi import EXAMPLE_SUBMISSION
-from app.selections.spec import SPEC_VERSION
 from app.settings import Settings
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
 from tests.integration.samples import (

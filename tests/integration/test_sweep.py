@@ -15,13 +15,13 @@ from sqlalchemy import func, select, text, update
 from sqlalchemy.exc import OperationalError
 
 from app.database import Database, create_database
+from app.lifecycle import claims
+from app.lifecycle.claims import PackedCheckpoint
+from app.lifecycle.rescue import decide_rescue
+from app.lifecycle.states import Status
+from app.lifecycle.sweep import OutageMemory, SweepReport, sweep
 from app.models import IdempotencyKey, Selection
 from app.queue import Doorbell, JobQueue
-from app.selections import claims
-from app.selections.claims import PackedCheckpoint
-from app.selections.rescue import decide_rescue
-from app.selections.states import Status
-from app.selections.sweep import OutageMemory, SweepReport, sweep
 from app.settings import Settings
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason

@@ -90,7 +90,7 @@ def test_module_is_imported_where_it_belongs_only(module: str, places: set[str])
         "import app.main",
         "from app.main import create_app; create_app()",
         "from app.main import create_app; create_app().openapi()",
-        "import lens_engine.pipeline, lens_engine.task.template, app.selections.sweep",
+        "import lens_engine.pipeline, lens_engine.task.template, app.lifecycle.sweep",
     ],
 )
 def test_api_process_never_loads_torch(act: str) -> None:
@@ -104,8 +104,7 @@ def test_api_process_never_loads_torch(act: str) -> None:
 def test_worker_does_not_load_the_web_framework_to_claim_a_selection() -> None:
     """A work-horse that claims too late is killed, and these imports take seconds on a busy machine."""
     script = (
-        "import app.selections.repository, app.selections.claims, sys\n"
-        "print(*({'fastapi', 'starlette'} & set(sys.modules)))"
+        "import app.lifecycle.work, app.lifecycle.claims, sys\nprint(*({'fastapi', 'starlette'} & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
@@ -118,7 +117,7 @@ def test_importing_the_application_connects_to_nothing() -> None:
         "import socket\n"
         "def refuse(*_): raise SystemExit('an import opened a connection')\n"
         "socket.socket.connect = refuse\n"
-        "import app.main, lens_cli, app.queue, app.database, app.schema, app.selections.sweep\n"
+        "import app.main, lens_cli, app.queue, app.database, app.schema, app.lifecycle.sweep\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
@@ -144,5 +143,21 @@ def test_only_settings_read_variables_of_ours() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Subscript | ast.Call)
         and re.search(r"environ(\.get\(|\[)'LENS_|getenv\('LENS_", ast.unparse(node))
+    ]
+    assert found == []
+
+
+WINGS = ("app.lifecycle", "app.selections", "app.intake")
+"""From the ground up: the life of a selection, what its owner sees and does, and what comes in."""
+
+
+@pytest.mark.parametrize("wing", WINGS)
+def test_wing_of_the_service_imports_only_from_below(wing: str) -> None:
+    above = WINGS[WINGS.index(wing) + 1 :]
+    found = [
+        f"{path.relative_to(ROOT)} imports {node.module}"
+        for path in modules_of(wing.replace(".", "/"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(above)
     ]
     assert found == []

@@ -8,8 +8,8 @@ from rq.job import Job
 from sqlalchemy import text
 
 from app.database import Database
+from app.lifecycle.claims import Claim
 from app.queue import RUN_SELECTION, Doorbell
-from app.selections.claims import Claim
 from app.settings import Settings
 from tests.integration.conftest import Selections
 from worker.crash import CrashHandler

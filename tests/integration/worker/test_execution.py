@@ -10,9 +10,9 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from app.database import Database
+from app.lifecycle import claims
+from app.lifecycle.claims import Claim, PackedCheckpoint
 from app.models import StoredCheckpoint
-from app.selections import claims
-from app.selections.claims import Claim, PackedCheckpoint
 from app.settings import Settings
 from lens_engine.classifier.artefact import Classifier
 from lens_engine.result import SelectionResult

@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import text
 
 from app.database import Database
-from app.selections import claims
-from app.selections.claims import Claim, PackedCheckpoint
+from app.lifecycle import claims
+from app.lifecycle.claims import Claim, PackedCheckpoint
 from app.settings import Settings
 from lens_engine.metering.progress import Progress
 from lens_engine.run.checkpoint import Checkpoint

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from app.database import Database
-from app.selections import claims
+from app.lifecycle import claims
 from app.settings import Settings
 from tests.e2e.processes import Process
 from tests.e2e.stack import environment_of
@@ -17,7 +17,7 @@ _DEAF = """
 import sys, time
 from functools import partial
 from app.database import create_database
-from app.selections.claims import Claim, give_up_stalled
+from app.lifecycle.claims import Claim, give_up_stalled
 from app.settings import Settings
 from worker.heartbeat import Heartbeat
 from worker.progress import RunMonitor

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from app.database import Database
 from app.main import sweep_until
 from app.queue import JobQueue
-from app.selections.service import Services
+from app.services import Services
 from app.settings import Settings
 
 SETTINGS = Settings(_env_file=None, sweep_interval_seconds=0.001)

@@ -10,11 +10,11 @@ import numpy as np
 import openapi_spec_validator
 import pytest
 
+from app.lifecycle.claims import WORKER_UNFIT
+from app.lifecycle.revival import RESUMED, RETRIED
+from app.lifecycle.spec import SpecOfNewerRelease
 from app.main import create_app
-from app.selections.claims import WORKER_UNFIT
 from app.selections.openapi import EXAMPLE_CLASSIFIER
-from app.selections.revival import RESUMED, RETRIED
-from app.selections.spec import SpecOfNewerRelease
 from app.settings import Settings
 from lens_engine.classifier.artefact import Classifier
 from lens_engine.errors import CheckpointDamaged, CheckpointForeign

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from app.selections.schemas import RenderBody, SelectionSpec, SupportExamplesOut
-from app.selections.spec import StoredSpec
+from app.intake.schemas import SelectionSpec
+from app.lifecycle.spec import StoredSpec
+from app.selections.schemas import RenderBody, SupportExamplesOut
 from lens_engine.presets import resolve_config
 from lens_engine.task.template import Task, Template, Verbalizer
 from tests.integration.samples import make_result

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.selections.states import REVIVALS, TERMINAL, TRANSITIONS, Status, can_move
+from app.lifecycle.states import REVIVALS, TERMINAL, TRANSITIONS, Status, can_move
 
 
 @pytest.mark.parametrize("status", TERMINAL)

@@ -8,7 +8,7 @@ from typing import Never
 
 import pytest
 
-from app.selections.submissions import SMALL_BYTES, FormSubmission, JsonSubmission
+from app.intake.submissions import SMALL_BYTES, FormSubmission, JsonSubmission
 from app.settings import Settings
 from tests.integration.samples import make_csv, make_spec, make_submission
 

@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import delete, exists, func, insert, select
 from sqlalchemy.orm import Session
 
+from app.lifecycle.states import Status
 from app.models import Event, Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
-from app.selections.states import Status
 
 RETRIED = "retried"
 RESUMED = "resumed"

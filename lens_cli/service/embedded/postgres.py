@@ -18,8 +18,8 @@ import psutil
 import psycopg
 from psycopg import sql
 
-from app.embedded.child import Child, ChildFailed, ChildSpec, find_wheel
-from app.embedded.server import EmbeddedServer
+from lens_cli.service.embedded.child import Child, ChildFailed, ChildSpec, find_wheel
+from lens_cli.service.embedded.server import EmbeddedServer
 
 _SUPERUSER = "lens"
 _DATABASE = "lens"

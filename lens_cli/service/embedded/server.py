@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import ClassVar
 
-from app.embedded.child import Child, ChildFailed
+from lens_cli.service.embedded.child import Child, ChildFailed
 
 
 class EmbeddedServer:

@@ -9,9 +9,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.embedded.child import Child
-from app.embedded.postgres import PostgresServer
-from app.embedded.redis import RedisServer
+from lens_cli.service.embedded.child import Child
+from lens_cli.service.embedded.postgres import PostgresServer
+from lens_cli.service.embedded.redis import RedisServer
 
 _MAX_SOCKET_PATH_BYTES = 100
 """Below the system limits for Unix sockets: 107 bytes on Linux, 103 on macOS."""

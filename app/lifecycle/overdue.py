@@ -12,10 +12,10 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from app.database import Database, find_sqlstate, is_away
+from app.lifecycle.results import end_cancelled
+from app.lifecycle.states import Status
 from app.models import Selection
 from app.queue import Doorbell, JobQueue
-from app.selections.results import end_cancelled
-from app.selections.states import Status
 from app.settings import Settings
 
 LOOK_SECONDS = 2.0

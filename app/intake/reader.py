@@ -18,13 +18,13 @@ from structlog.contextvars import get_contextvars
 
 from app.database import POSTGRES_AWAY, create_database
 from app.errors import NO_SPACE, AppError, make_internal_error
+from app.intake.storing import Accepted, submit
+from app.intake.submissions import RawSubmission
 from app.logs import context
 from app.logs.failures import summarize
 from app.logs.setup import configure_logging
 from app.queue import JobQueue
-from app.selections import service
-from app.selections.service import Accepted, Services
-from app.selections.submissions import RawSubmission
+from app.services import Services
 from app.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class Reader:
         return self._process.is_alive()
 
     def submit(self, owner_id: str, submission: RawSubmission, key: str | None) -> Accepted:
-        """Have the submission validated and stored. Raises what `service.submit` raises, and:
+        """Have the submission validated and stored. Raises what `storing.submit` raises, and:
 
         Raises:
             ReaderEnded: the process died, or was killed because it hung.
@@ -161,7 +161,7 @@ def _answer(services: Services, parcel: _Parcel, files: dict[str, Any]) -> Accep
     """The result, or the error to raise. What nobody expects is logged here, where its frames are."""
     context.begin(**parcel.log_fields)
     try:
-        return service.submit(services, parcel.owner_id, parcel.kind(**parcel.values, **files), parcel.key)
+        return submit(services, parcel.owner_id, parcel.kind(**parcel.values, **files), parcel.key)
     except (AppError, *POSTGRES_AWAY) as error:
         if isinstance(error, StatementError):
             error.params = None  # texts, which the other process needs not

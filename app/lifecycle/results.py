@@ -7,8 +7,8 @@ from pydantic import ValidationError
 from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
+from app.lifecycle.states import Status
 from app.models import Event, Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
-from app.selections.states import Status
 from lens_engine.classifier.artefact import Classifier
 from lens_engine.result import SelectionResult, Verdict
 from lens_engine.types import StopReason

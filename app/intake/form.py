@@ -12,12 +12,12 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from app.errors import STOPPING, BadRequest, Unavailable, Unprocessable
-from app.selections.admission import Admission
-from app.selections.idempotency import check_key
-from app.selections.schemas import MAX_COLUMN_CHARACTERS
-from app.selections.service import Services
-from app.selections.submissions import SMALL_BYTES, FormSubmission, JsonSubmission, RawSubmission
-from app.web.problems import ErrorItem, point
+from app.intake.admission import Admission
+from app.intake.idempotency import check_key
+from app.intake.schemas import MAX_COLUMN_CHARACTERS
+from app.intake.submissions import SMALL_BYTES, FormSubmission, JsonSubmission, RawSubmission
+from app.problems import ErrorItem, point
+from app.services import Services
 from app.web.request_body import JSON, check_media_type
 
 _FORM = "multipart/form-data"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from app.errors import RefusedInput
-from app.web.problems import ErrorItem, point
+from app.problems import ErrorItem, point
 from lens_engine.errors import InvalidInput
 
 _INLINE_NAMES = {"dataset": "examples", "test": "test_examples"}

@@ -7,11 +7,11 @@ from typing import Any
 from sqlalchemy import func
 from sqlalchemy.orm import Session
 
+from app.lifecycle.results import delete_checkpoint, end_cancelled
+from app.lifecycle.states import Status
 from app.models import Selection
-from app.selections.results import delete_checkpoint, end_cancelled
-from app.selections.states import Status
+from app.problems import problem
 from app.settings import Settings
-from app.web.problems import problem
 
 _LONGEST_BACKOFF_SECONDS = 3600.0
 

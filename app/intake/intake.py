@@ -7,10 +7,10 @@ import logging
 import threading
 
 from app.errors import REPEAT, STOPPING, Unavailable
-from app.selections import service
-from app.selections.reader import Reader, ReaderEnded
-from app.selections.service import Accepted, Services
-from app.selections.submissions import RawSubmission
+from app.intake.reader import Reader, ReaderEnded
+from app.intake.storing import Accepted, submit
+from app.intake.submissions import RawSubmission
+from app.services import Services
 
 _log = logging.getLogger(__name__)
 
@@ -26,13 +26,13 @@ class Intake:
         self._is_closed = False
 
     def submit(self, owner_id: str, submission: RawSubmission, key: str | None) -> Accepted:
-        """Validate and store a submission, as `service.submit`.
+        """Validate and store a submission, as `storing.submit`.
 
         Raises:
             Unavailable: the reader did not start, ended or hung. The submission may be stored.
         """
         if not submission.is_large:
-            return service.submit(self._services, owner_id, submission, key)
+            return submit(self._services, owner_id, submission, key)
         with self._asking:
             reader = self._ensure_reader()
             try:

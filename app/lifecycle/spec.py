@@ -4,7 +4,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from app.web.problems import ErrorItem, point
+from app.problems import ErrorItem, point
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.presets import overlay_options
 from lens_engine.task.template import Task, Template, Verbalizer

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from app.database import Database
 from app.datasets.repository import delete_unused_datasets
 from app.ids import first_id
+from app.lifecycle.states import TERMINAL, Status
 from app.models import Selection, StoredCheckpoint
-from app.selections.states import TERMINAL, Status
 from app.settings import Settings
 
 _MOST_A_SWEEP = 20

@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import IO, Any, TypeVar
 
 from app.errors import ContentTooLarge, UnknownModelName
-from app.selections.ceilings import bound_budget, list_excesses
-from app.selections.refusals import as_problem, invalid_inputs
-from app.selections.schemas import SelectionSpec, SubmissionBody
-from app.selections.spec import StoredSpec
+from app.intake.ceilings import bound_budget, list_excesses
+from app.intake.refusals import as_problem, invalid_inputs
+from app.intake.schemas import SelectionSpec, SubmissionBody
+from app.lifecycle.spec import StoredSpec
 from app.settings import Settings
 from app.web.strict_json import count_containers, parse_json
 from app.web.validation import read_model

@@ -4,8 +4,8 @@ from sqlalchemy import func, literal, select
 from sqlalchemy.orm import Session
 
 from app.errors import TooManySelections
+from app.lifecycle.states import LEASED, Status
 from app.models import Selection
-from app.selections.states import LEASED, Status
 from app.settings import Settings
 
 _RETRY_AFTER_SECONDS = 30

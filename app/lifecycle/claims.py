@@ -15,11 +15,11 @@ from sqlalchemy import ColumnElement, Update, and_, func, insert, literal, selec
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
+from app.lifecycle.rescue import Describe, describe_fault, describe_stall, rescue
+from app.lifecycle.results import delete_checkpoint, end_cancelled, store_result
+from app.lifecycle.spec import SPEC_VERSION
+from app.lifecycle.states import LEASED, Status
 from app.models import Event, Selection, StoredCheckpoint
-from app.selections.rescue import Describe, describe_fault, describe_stall, rescue
-from app.selections.results import delete_checkpoint, end_cancelled, store_result
-from app.selections.spec import SPEC_VERSION
-from app.selections.states import LEASED, Status
 from app.settings import Settings
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult

@@ -12,8 +12,8 @@ from urllib.parse import quote
 from redis import Redis
 from redis.exceptions import RedisError
 
-from app.embedded.child import Child, ChildFailed, ChildSpec, find_wheel
-from app.embedded.server import EmbeddedServer
+from lens_cli.service.embedded.child import Child, ChildFailed, ChildSpec, find_wheel
+from lens_cli.service.embedded.server import EmbeddedServer
 
 _START_SECONDS = 30.0
 

@@ -24,11 +24,11 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from app.database import Database, find_sqlstate, is_away
+from app.lifecycle.rescue import describe_crash, rescue
+from app.lifecycle.retention import forget_old
+from app.lifecycle.states import LEASED, TERMINAL, Status
 from app.models import IdempotencyKey, Selection
 from app.queue import Doorbell, JobQueue
-from app.selections.rescue import describe_crash, rescue
-from app.selections.retention import forget_old
-from app.selections.states import LEASED, TERMINAL, Status
 from app.settings import Settings
 
 _LOCK_KEY = 0x6C656E73_01  # "lens", 1

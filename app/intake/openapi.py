@@ -1,0 +1,40 @@
+"""The two bodies of POST /selections in the OpenAPI document."""
+
+from typing import Any
+
+from app.intake.schemas import LABEL_COLUMN, MAX_COLUMN_CHARACTERS, TEXT_COLUMN, SelectionSpec, SubmissionBody
+from app.selections.openapi import EXAMPLE_SPEC, EXAMPLE_SUBMISSION
+from app.web.openapi import REFERENCE, named
+
+_FILE = {"type": "string", "format": "binary", "description": "CSV or JSONL file with `text` and `label`."}
+
+_COLUMNS = {
+    name: {"type": "string", "minLength": 1, "maxLength": MAX_COLUMN_CHARACTERS, "description": description}
+    for name, description in (("text_column", TEXT_COLUMN), ("label_column", LABEL_COLUMN))
+}
+
+FORM: dict[str, Any] = {
+    "type": "object",
+    "title": "SubmissionForm",
+    "description": "The form of POST /selections: a dataset and optionally test rows as files, and the spec as JSON.",
+    "required": ["dataset", "spec"],
+    "properties": {"dataset": _FILE, "test": _FILE, "spec": named(SelectionSpec), **_COLUMNS},
+}
+
+SUBMISSION_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": named(SubmissionBody), "example": EXAMPLE_SUBMISSION},
+            "multipart/form-data": {
+                "schema": {"$ref": REFERENCE.format(model="SubmissionForm")},
+                "encoding": {"spec": {"contentType": "application/json"}},
+                "example": {"dataset": "reviews.csv", "spec": EXAMPLE_SPEC},
+            },
+        },
+    }
+}
+
+MODELS = (SelectionSpec, SubmissionBody)
+SCHEMAS: dict[str, Any] = {"SubmissionForm": FORM}
+"""Schemas that no route declares."""

@@ -1,0 +1,116 @@
+"""Wire types of a submission."""
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, StringConstraints, field_validator, model_validator
+
+from app.web.validation import Incoming
+from lens_engine.config import PresetName
+from lens_engine.task.defaults import DEFAULT_TEMPLATE, word_of_label
+
+MAX_COLUMN_CHARACTERS = 200
+TEXT_COLUMN = "Name of the column of texts in the dataset and the test rows; the default is `text`."
+LABEL_COLUMN = "Name of the column of labels in the dataset and the test rows; the default is `label`."
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+ModelName = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+LabelWord = Annotated[str, StringConstraints(max_length=200)]
+Label = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+ColumnName = Annotated[str, StringConstraints(min_length=1, max_length=MAX_COLUMN_CHARACTERS)]
+
+
+def _allow_list_of_labels(schema: dict[str, Any]) -> None:
+    """Say in the JSON schema of a verbalizer that a list of labels is accepted too."""
+    labels = {"type": "string", "minLength": 1, "maxLength": 200}
+    schema["anyOf"].insert(1, {"type": "array", "items": labels, "maxItems": 1000})
+
+
+class SelectionSpec(Incoming):
+    """The task, the model and the options of a selection."""
+
+    other_names: ClassVar = {
+        "label_words": "verbalizer",
+        "method": "options.method",
+        "prompt": "template",
+        "seed": "options.seed",
+    }
+
+    template: str | None = Field(
+        default=None,
+        max_length=20_000,
+        description=f"Prompt with one `{{text}}` followed by one `{{label}}`; null for {DEFAULT_TEMPLATE!r}.",
+        examples=["{text} It was {label}."],
+    )
+    verbalizer: dict[Label, LabelWord] | None = Field(
+        default=None,
+        max_length=1000,
+        description="Label word of each label of the dataset. A list of labels, or null for the labels of the dataset: "
+        "each label is its own word, with spaces for underscores.",
+        examples=[{"positive": "great", "negative": "terrible"}, ["billing", "delivery"]],
+        json_schema_extra=_allow_list_of_labels,
+    )
+    separator: str = Field(default="\n", max_length=100, description="Text that ends each demonstration.")
+    model: ModelName | None = Field(default=None, description="Model name from GET /models; null for the default.")
+    preset: PresetName = Field(
+        default="quick",
+        description="Complete configuration to start from. quick: minutes on a CPU with a small model. standard: "
+        "five to ten times the work of quick. paper: the paper's settings.",
+    )
+    options: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Options that override the preset, among them `method` and `seed`; nested like `spec.config` in "
+        "the answer of GET /selections/{selection_id}.",
+        examples=[{"seed": 1, "search": {"beam_width": 4}}],
+    )
+    name: Name | None = Field(default=None, description="Display name.")
+
+    @field_validator("verbalizer", mode="before")
+    @classmethod
+    def give_words_to_labels(cls, value: object) -> object:
+        """A list of labels becomes a mapping; what is wrong with a label is found there."""
+        if value is None or isinstance(value, dict):
+            return value
+        if not isinstance(value, list) or not all(isinstance(label, str) for label in value):
+            raise ValueError("must be an object of labels and label words, or a list of labels")
+        if len(set(value)) < len(value):
+            raise ValueError("has a label twice; give it once")
+        return {label: word_of_label(label) for label in value}
+
+
+class SubmissionBody(Incoming):
+    """The JSON body of POST /selections: inline examples, or the dataset of an earlier selection."""
+
+    one_of = ("examples", "dataset_id")
+    other_names: ClassVar = {"dataset": "examples", "rows": "examples", "test": "test_examples"}
+
+    spec: SelectionSpec
+    examples: list[Any] | None = Field(
+        default=None,
+        description='Dataset rows: objects with "text" and "label". A large dataset is sent as a file, in a form.',
+    )
+    test_examples: list[Any] | None = Field(
+        default=None, description="Test rows for the report; null to hold out a share of the dataset."
+    )
+    text_column: ColumnName | None = Field(default=None, description=f"{TEXT_COLUMN} Not with `dataset_id`.")
+    label_column: ColumnName | None = Field(default=None, description=f"{LABEL_COLUMN} Not with `dataset_id`.")
+    dataset_id: str | None = Field(default=None, max_length=40, description="`dataset_id` of one of your selections.")
+    test_dataset_id: str | None = Field(
+        default=None, max_length=40, description="`test_dataset_id` or `dataset_id` of one of your selections."
+    )
+
+    @model_validator(mode="after")
+    def has_one_source_of_test_rows(self) -> "SubmissionBody":
+        if self.test_examples is not None and self.test_dataset_id is not None:
+            raise ValueError("give either `test_examples` or `test_dataset_id`, not both")
+        if self.dataset_id is not None and self.columns:
+            raise ValueError(
+                f"{' and '.join(f'`{name}`' for name in self.columns)} cannot be used with `dataset_id`, whose rows "
+                "are stored already; leave the column names out"
+            )
+        return self
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The column names that were given."""
+        given = {"text_column": self.text_column, "label_column": self.label_column}
+        return {name: column for name, column in given.items() if column is not None}

@@ -1,0 +1,93 @@
+"""Stores a submission: with its datasets and its key, in one transaction."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.datasets.repository import load_rows, load_warnings, owns_dataset, store_dataset
+from app.errors import UnknownDataset
+from app.intake import idempotency
+from app.intake.repository import NewSelection, insert_selection
+from app.intake.submissions import KnownDataset, RawSubmission, Source, ValidSubmission
+from app.lifecycle.quota import check_quota, hold_quota
+from app.models import Selection
+from app.queue import Doorbell
+from app.selections.presentation import present
+from app.services import Services
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The answer to a submission as JSON: a `SelectionOut`. `is_replayed`: an earlier request got the same answer."""
+
+    answer: dict[str, Any]
+    is_replayed: bool = False
+
+    @property
+    def doorbell(self) -> Doorbell | None:
+        """What to ring when the answer was sent."""
+        return None if self.is_replayed else Doorbell(self.answer["id"], 1)
+
+
+def submit(services: Services, owner_id: str, submission: RawSubmission, key: str | None) -> Accepted:
+    """Validate a submission, and store it with its datasets and its key in one transaction.
+
+    The caller rings for it. If the caller dies before that, the sweep does.
+    """
+    request = None if key is None else idempotency.RequestKey(owner_id, key, submission.digest())
+    if request is not None and (answer := _find_answer(services, request)) is not None:
+        return Accepted(answer, is_replayed=True)
+    if services.settings.max_selections is not None:
+        with services.database.session_scope() as session:
+            check_quota(session, owner_id, services.settings)
+    valid = submission.validate(services.settings, lambda id_, field: _find_dataset(services, owner_id, id_, field))
+    with services.database.session_scope() as session:
+        if request is not None:
+            idempotency.hold_key(session, request)
+            if (answer := idempotency.find_answer(session, request)) is not None:
+                return Accepted(answer, is_replayed=True)
+        answer = present(_store(services, session, owner_id, valid)).model_dump(mode="json")
+        if request is not None:
+            idempotency.keep_answer(session, request, answer)
+    return Accepted(answer)
+
+
+def _find_answer(services: Services, request: idempotency.RequestKey) -> dict[str, Any] | None:
+    with services.database.session_scope() as session:
+        return idempotency.find_answer(session, request)
+
+
+def _find_dataset(services: Services, owner_id: str, dataset_id: str, field: str) -> KnownDataset:
+    with services.database.session_scope() as session:
+        _check_dataset(session, owner_id, dataset_id, field)
+        return KnownDataset(dataset_id, load_rows(session, dataset_id).examples)
+
+
+def _check_dataset(session: Session, owner_id: str, dataset_id: str, field: str) -> None:
+    if not owns_dataset(session, owner_id, dataset_id):
+        detail = "there is no dataset with this id"
+        raise UnknownDataset(detail, errors=[{"detail": detail, "pointer": f"/{field}"}])
+
+
+def _store(services: Services, session: Session, owner_id: str, valid: ValidSubmission) -> Selection:
+    dataset_id = _store_source(session, owner_id, valid.dataset, "dataset_id")
+    test_id = None if valid.test is None else _store_source(session, owner_id, valid.test, "test_dataset_id")
+    warnings = tuple(
+        f"{field}: {warning}"
+        for field, source in (("dataset", valid.dataset), ("test", valid.test))
+        if source is not None
+        for warning in (load_warnings(session, source.id) if isinstance(source, KnownDataset) else source.warnings)
+    )
+    hold_quota(session, owner_id, services.settings)  # after the rows, because other submissions of the owner now wait
+    return insert_selection(
+        session,
+        NewSelection(owner_id, valid.name, valid.spec, dataset_id, test_id, (*warnings, *valid.warnings)),
+    )
+
+
+def _store_source(session: Session, owner_id: str, source: Source, field: str) -> str:
+    if isinstance(source, KnownDataset):
+        _check_dataset(session, owner_id, source.id, field)  # the dataset may have been deleted since it was read
+        return source.id
+    return store_dataset(session, owner_id, source)

@@ -1,0 +1,1 @@
+"""The life of a selection: claimed, run, ended, swept. No HTTP."""

@@ -1,0 +1,45 @@
+"""What a worker reads of a selection before it runs it."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.datasets.repository import load_rows
+from app.lifecycle.spec import StoredSpec
+from app.models import Dataset, Selection
+from lens_engine.types import Example
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """Everything that a worker needs to run a selection."""
+
+    spec: StoredSpec
+    examples: tuple[Example, ...]
+    test: tuple[Example, ...] | None
+
+
+def load_submission(session: Session, selection_id: str) -> Submission:
+    """Read everything that a worker needs.
+
+    Raises:
+        NoResultFound: the selection was deleted.
+        SpecOfNewerRelease, SpecRefused: this release cannot run the spec; see `StoredSpec.read`.
+    """
+    selection = session.execute(select(Selection).where(Selection.id == selection_id)).scalar_one()
+    spec = StoredSpec.read(selection.spec, selection.spec_version)
+    rows = load_rows(session, selection.dataset_id)
+    test = None if selection.test_dataset_id is None else load_rows(session, selection.test_dataset_id)
+    return Submission(
+        spec=spec,
+        examples=rows.examples,
+        test=None if test is None else test.examples,
+    )
+
+
+def has_inline_rows(session: Session, selection_id: str) -> bool:
+    """Whether the dataset of the selection came in a JSON body. False also for a selection that was deleted."""
+    owned = select(Selection.dataset_id).where(Selection.id == selection_id)
+    statement = select(Dataset.format == "inline").where(Dataset.id == owned.scalar_subquery())
+    return bool(session.scalar(statement))

@@ -1,0 +1,18 @@
+"""What every part of the service stands on: settings, database and queue of one process."""
+
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from app.database import Database
+from app.queue import JobQueue
+from app.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Settings, database and queue of one process."""
+
+    settings: Settings
+    database: Database
+    queue: JobQueue
+    ringers: Executor = field(default_factory=lambda: ThreadPoolExecutor(2, "lens-ring"))  #: they ring after answers
