@@ -66,7 +66,7 @@ def create_database(settings: Settings, *, pool_size: int | None = None) -> Data
         settings.database_url,
         pool_pre_ping=True,
         pool_size=pool_size or settings.database_pool_size,
-        max_overflow=0 if pool_size else settings.database_max_overflow,
+        max_overflow=0,
         pool_timeout=5,
         pool_recycle=1800,
         hide_parameters=True,

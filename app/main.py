@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from functools import partial
 
 from fastapi import FastAPI
@@ -17,7 +17,6 @@ from app.intake.admission import Admission
 from app.intake.endpoints import router as intake_router
 from app.intake.intake import Intake
 from app.keys.ring import KeyRing
-from app.lifecycle.overdue import LOOK_SECONDS, end_overdue
 from app.lifecycle.sweep import OutageMemory, sweep
 from app.logs.failures import summarize
 from app.metrics.endpoint import router as metrics_router
@@ -129,15 +128,12 @@ def _install_metrics(app: FastAPI) -> RequestMetrics:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
     stopping = asyncio.Event()
-    tasks = [
-        asyncio.create_task(sweep_until(stopping, services, app.state.sweep_metrics)),
-        asyncio.create_task(end_overdue_until(stopping, services)),
-    ]
+    sweeping = asyncio.create_task(sweep_until(stopping, services, app.state.sweep_metrics))
     try:
         yield
     finally:
         stopping.set()
-        await asyncio.gather(*tasks)  # a running sweep holds a connection
+        await sweeping  # a running sweep holds a connection
         app.state.intake.close()
         services.ringers.shutdown(cancel_futures=True)
         services.queue.close()
@@ -157,25 +153,12 @@ async def sweep_until(stopping: asyncio.Event, services: Services, metrics: Swee
             metrics.note_failure()
             raise
 
-    await _repeat_until(stopping, act, services.settings.sweep_interval_seconds, "sweep")
-
-
-async def end_overdue_until(stopping: asyncio.Event, services: Services) -> None:
-    """End runs that do not heed their cancel request. Never raises."""
-    act = partial(end_overdue, services.database, services.queue, services.settings)
-    seconds = min(LOOK_SECONDS, services.settings.sweep_interval_seconds)
-    await _repeat_until(stopping, act, seconds, "look for overdue runs")
-
-
-async def _repeat_until(stopping: asyncio.Event, act: Callable[[], object], seconds: float, name: str) -> None:
     while not stopping.is_set():
         try:
             await asyncio.to_thread(act)
         except SQLAlchemyError as error:
-            _log.warning(
-                "the %s could not reach the database; the next %s tries again (%s)", name, name, summarize(error)
-            )
+            _log.warning("the sweep could not reach the database; the next sweep tries again (%s)", summarize(error))
         except Exception:  # noqa: BLE001 - nothing may end all retries
-            _log.exception("the %s failed; the next %s tries again", name, name, extra={"action": "sweep-failed"})
+            _log.exception("the sweep failed; the next sweep tries again", extra={"action": "sweep-failed"})
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stopping.wait(), seconds)
+            await asyncio.wait_for(stopping.wait(), services.settings.sweep_interval_seconds)

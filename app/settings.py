@@ -63,9 +63,6 @@ class Settings(BaseSettings):
     database_pool_size: int = Field(
         15, ge=1, le=200, description="Number of connections that the API process opens when it needs them, and keeps."
     )
-    database_max_overflow: int = Field(
-        0, ge=0, le=200, description="Number of further connections, each of which is closed after its request."
-    )
     statement_timeout_seconds: float = Field(10.0, gt=0, description="Time limit of one SQL statement (seconds).")
     redis_url: str = Field("redis://localhost:6379/0", repr=False)
     queue_name: str = Field("lens", pattern=r"^[A-Za-z0-9_-]{1,64}$")
@@ -78,10 +75,9 @@ class Settings(BaseSettings):
     )
     lease_renew_seconds: float = Field(15.0, gt=0, description="Time between two renewals of a lease (seconds).")
     sweep_interval_seconds: float = Field(
-        15.0, gt=0, description="Time between two sweeps of the API process (seconds)."
-    )
-    doorbell_grace_seconds: float = Field(
-        10.0, ge=0, description="Age from which the sweep enqueues a new selection (seconds)."
+        15.0,
+        gt=0,
+        description="Time between two sweeps of the API, and age from which one enqueues a new selection (seconds).",
     )
     stall_seconds: float = Field(
         600.0, gt=0, description="Time without progress after which a run is killed (seconds)."
@@ -190,9 +186,6 @@ class Settings(BaseSettings):
     )
     keep_days: float | None = Field(
         None, gt=0, description="Time after its end at which a selection is deleted (days); null for never."
-    )
-    idempotency_hours: int = Field(
-        24, ge=24, description="Time for which answers to idempotency keys are kept (hours)."
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["json", "text"] = Field("json", description="Form of a log line.")

@@ -33,6 +33,9 @@ from app.settings import Settings
 
 _LOCK_KEY = 0x6C656E73_01  # "lens", 1
 _PAGE_ROWS = 200
+_KEY_SECONDS = 86_400.0
+"""Time for which the answer to an idempotency key is kept."""
+
 _SILENCE_SHARE, _LEAST_SILENCE_SECONDS = 0.25, 1.0
 """Share of a lease, and least time, after which a sweep takes a Postgres that did not answer to have hung."""
 _log = logging.getLogger(__name__)
@@ -123,7 +126,7 @@ def _sweep(database: Database, queue: JobQueue, settings: Settings, outages: Out
         enqueued=_ring(database, queue, settings, [outcome.attempt for outcome in rescued], has_settled=has_settled),
     )
     with database.session_scope() as session:
-        _forget_old_keys(session, settings)
+        _forget_old_keys(session)
     forget_old(database, settings)
     if report != SweepReport():
         _log.info("sweep: %s", report, extra={"action": "sweep"})
@@ -213,7 +216,7 @@ def _find_waiting(database: Database, settings: Settings) -> Iterator[_Waiting]:
     query = select(Selection.id, Selection.attempt, is_old, Selection.queued_at).where(
         Selection.status == Status.QUEUED,
         Selection.not_before <= func.now(),
-        or_(Selection.attempt > 0, Selection.queued_at < _ago(settings.doorbell_grace_seconds)),
+        or_(Selection.attempt > 0, Selection.queued_at < _ago(settings.sweep_interval_seconds)),
     )
     query = query.order_by(Selection.queued_at, Selection.id).limit(_PAGE_ROWS)
     following = query
@@ -242,8 +245,8 @@ def _find_pointless(database: Database, queue: JobQueue, settings: Settings) -> 
     return [doorbell for doorbell in running if doorbell.selection_id not in kept]
 
 
-def _forget_old_keys(session: Session, settings: Settings) -> None:
-    session.execute(delete(IdempotencyKey).where(IdempotencyKey.created_at < _ago(settings.idempotency_hours * 3600)))
+def _forget_old_keys(session: Session) -> None:
+    session.execute(delete(IdempotencyKey).where(IdempotencyKey.created_at < _ago(_KEY_SECONDS)))
 
 
 def _is_dead() -> ColumnElement[bool]:

@@ -31,7 +31,6 @@ def values_of(folder: Path) -> dict[str, object]:
         "lease_seconds": LEASE_SECONDS,
         "lease_renew_seconds": 1.0,
         "sweep_interval_seconds": SWEEP_SECONDS,
-        "doorbell_grace_seconds": 1.0,
         "retry_backoff_seconds": BACKOFF_SECONDS,
         "max_attempts": MAX_ATTEMPTS,
         "stall_seconds": 60.0,

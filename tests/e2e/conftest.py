@@ -31,7 +31,6 @@ def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) 
         "lease_seconds": 2,
         "lease_renew_seconds": 0.5,
         "sweep_interval_seconds": 0.3,
-        "doorbell_grace_seconds": 0.3,
         "retry_backoff_seconds": 0.1,
         "allow_testing_models": True,
         "allowed_models": {

@@ -3,7 +3,7 @@
 import json
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import chain, repeat
@@ -16,7 +16,7 @@ from sqlalchemy.exc import OperationalError
 
 from app.database import Database, create_database
 from app.lifecycle import claims
-from app.lifecycle.claims import PackedCheckpoint
+from app.lifecycle.claims import Claim, PackedCheckpoint
 from app.lifecycle.rescue import decide_rescue
 from app.lifecycle.states import Status
 from app.lifecycle.sweep import OutageMemory, SweepReport, sweep
@@ -520,3 +520,36 @@ def test_payload_is_the_id_in_json(queue: JobQueue, settings: Settings) -> None:
         data = redis.hget("rq:job:sel_1-1", "data")
     assert isinstance(data, bytes)
     assert json.loads(zlib.decompress(data)) == ["worker.jobs.run_selection", None, ["sel_1"], {}]
+
+
+def test_sweep_stops_attempts_of_selections_that_ended_or_are_gone(
+    selections: Selections, database: Database, settings: Settings
+) -> None:
+    ended, fresh, held = selections.cancelling(), selections.cancelling(), selections.running()
+    with database.session_scope() as session:
+        for claim in (ended, fresh):
+            claims.finish_cancelled(session, claim)
+        old = "UPDATE selections SET cancelled_at = now() - interval '6 seconds' WHERE id = :id"
+        session.execute(text(old), {"id": ended.selection_id})
+    gone = Claim("sel_gone", 1)
+    with Redis.from_url(settings.redis_url) as redis:
+        for claim in (ended, fresh, held, gone):
+            redis.zadd("rq:wip:lens", {f"{claim.selection_id}-{claim.attempt}:execution": 2e10})
+    queue = RecordingQueue(settings)
+
+    sweep(database, queue, settings)
+
+    assert queue.stopped == {Doorbell(claim.selection_id, 1) for claim in (ended, gone)}
+    queue.close()
+
+
+class RecordingQueue(JobQueue):
+    """A queue without workers, which notes what it is told to stop."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.stopped: set[Doorbell] = set()
+
+    def stop(self, doorbells: Iterable[Doorbell]) -> set[Doorbell]:
+        self.stopped |= set(doorbells)
+        return set()
