@@ -307,7 +307,7 @@ def test_selections_that_redis_lost_are_enqueued_again(
     selections: Selections, database: Database, queue: JobQueue, settings: Settings
 ) -> None:
     made = [selections.queued() for _ in range(3)]
-    age(database, "queued_at", 11)
+    age(database, "queued_at", 16)
     with redis_of(settings) as redis:
         redis.flushall()
         assert sweep(database, queue, settings) == SweepReport(enqueued=3)
@@ -457,7 +457,7 @@ def test_sweep_while_redis_is_away_still_rescues(
 ) -> None:
     claim = selections.running()
     selections.queued()
-    age(database, "queued_at", 11)
+    age(database, "queued_at", 16)
     with database.session_scope() as session:
         claims.expire_lease(session, claim)
     away = JobQueue(settings.model_copy(update={"redis_url": "unix:///nowhere.sock"}))
