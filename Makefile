@@ -34,11 +34,10 @@ mutants: $(INSTALLED) ## switch each mechanism that keeps selections alive off, 
 
 MINUTES ?= 10
 SEED ?=
-MODEL_SELECTIONS ?=
 
 .PHONY: chaos
 chaos: $(INSTALLED) ## the whole service under random faults; MINUTES=60 for an hour, SEED=number to repeat the faults of a run
-	$(BIN)/python -m tests.chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(MODEL_SELECTIONS),--models $(MODEL_SELECTIONS))
+	$(BIN)/python -m tests.chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 REQUESTS ?= 20000
 

@@ -1,31 +1,178 @@
-"""From a planned fault to one that is under way."""
+"""The table of faults. A row says how often a fault comes, what it disturbs, and which function begins it."""
 
-from tests.chaos.inflicted import Inflicted
-from tests.chaos.process_faults import NO_CLOCK, OF_PROCESSES, find_faketime
-from tests.chaos.schedule import PlannedFault
-from tests.chaos.service import Service
-from tests.chaos.store_faults import OF_STORES, WEATHERS, change_weather
+import os
+import resource
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 
+import psutil
 
-def inflict(service: Service, fault: PlannedFault) -> Inflicted:
-    """Begin the fault.
+from tests.chaos.proxy import CALM, Weather
+from tests.chaos.service import Member
+from tests.chaos.stores import Stores
 
-    Raises:
-        FaultSkipped: there is nothing that can have the fault.
-        psycopg.Error, RedisError: the store to disturb does not answer.
-    """
-    if fault.kind in OF_STORES:
-        return OF_STORES[fault.kind](service)
-    action, _, place = fault.kind.partition("-")
-    if action in WEATHERS:
-        member = service.members[fault.place % len(service.members)]
-        return change_weather(service, member, member.postgres if place == "postgres" else member.redis, action)
-    members = service.apis if "api" in place else service.workers
-    if place == "horse":
-        members = [worker for worker in members if worker.horse is not None] or members
-    return OF_PROCESSES[fault.kind](service, members[fault.place % len(members)])
+_FULL_DISK_BYTES = 4096
+Mend = Callable[[], None]
 
 
-def find_missing() -> dict[str, str]:
-    """Kinds of faults that this machine cannot have, and why."""
-    return {} if find_faketime() else {"step-worker-clock": NO_CLOCK}
+class FaultSkipped(Exception):
+    """The fault is impossible now. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`begin` returns how the fault is mended; None for one that is over immediately. It may raise FaultSkipped."""
+
+    weight: float  #: how often it comes, in proportion to the others
+    place: str  #: worker, api, member (any of both), postgres or redis
+    begin: Callable[..., Mend | None]  #: takes the stores, or a Member that has the fault
+
+
+def _end(number: signal.Signals, member: Member) -> None:
+    member.is_doomed = True
+    _process_of(member).send_signal(number)
+
+
+def _freeze(member: Member) -> Mend:
+    return _suspend([_process_of(member)])
+
+
+def _kill_horse(member: Member) -> None:
+    with suppress(psutil.NoSuchProcess):
+        _horse_of(member).kill()
+
+
+def _freeze_horse(member: Member) -> Mend:
+    return _suspend([_horse_of(member)])
+
+
+def _fill_disk(member: Member) -> Mend:
+    """Files of the process cannot grow, as on a full disk, though the error is another: EFBIG for ENOSPC."""
+    process = _process_of(member)
+    with suppress(psutil.NoSuchProcess):
+        processes = [process, *process.children()]
+    return _each(processes, partial(_limit_files, _FULL_DISK_BYTES), partial(_limit_files, resource.RLIM_INFINITY))
+
+
+def _disturb(store: str, weather: Weather, is_cut: bool, member: Member) -> Mend:
+    """Let this weather come over the way from the member to a store; with `is_cut`, reset what is connected."""
+    proxy = member.postgres if store == "postgres" else member.redis
+    proxy.change(weather)
+    if is_cut:
+        proxy.cut()
+    return partial(proxy.change, CALM)
+
+
+def _flush_redis(stores: Stores) -> None:
+    with stores.connect_redis() as redis:
+        redis.flushall()
+
+
+def _restart_redis(stores: Stores) -> Mend:
+    server = stores.redis
+    os.kill(server.child.pid, signal.SIGKILL)
+    server.child.wait(10)
+    return server.start
+
+
+def _freeze_redis(stores: Stores) -> Mend:
+    return _suspend([psutil.Process(stores.redis.child.pid)])
+
+
+def _crash_backend(stores: Stores) -> None:
+    """Postgres cuts every session and recovers when one of its processes is killed."""
+    with stores.connect() as connection:
+        query = "SELECT pid FROM pg_stat_activity WHERE application_name = 'lens' ORDER BY random() LIMIT 1"
+        found = connection.execute(query).fetchone()
+    if found is None:
+        raise FaultSkipped("no process is connected to Postgres")
+    with suppress(ProcessLookupError):
+        os.kill(int(str(found[0])), signal.SIGKILL)
+
+
+def _restart_postgres(stores: Stores) -> Mend:
+    """An immediate shutdown: no checkpoint, no farewell."""
+    server = stores.postgres
+    os.kill(server.child.pid, signal.SIGQUIT)
+    server.child.wait(20)
+    return server.start
+
+
+def _freeze_postgres(stores: Stores) -> Mend:
+    server = psutil.Process(stores.postgres.child.pid)
+    return _suspend([server, *server.children(recursive=True)])
+
+
+def _process_of(member: Member) -> psutil.Process:
+    process = member.running  # read once, because it may end at any moment
+    if process is not None:
+        with suppress(psutil.NoSuchProcess):
+            return psutil.Process(process.pid)
+    raise FaultSkipped(f"{member.name} is not running")
+
+
+def _horse_of(member: Member) -> psutil.Process:
+    horse = member.horse
+    if horse is None:
+        raise FaultSkipped(f"{member.name} has no work-horse")
+    return horse
+
+
+def _suspend(processes: Sequence[psutil.Process]) -> Mend:
+    return _each(processes, psutil.Process.suspend, psutil.Process.resume)
+
+
+def _each(
+    processes: Sequence[psutil.Process], begin: Callable[[psutil.Process], None], end: Callable[[psutil.Process], None]
+) -> Mend:
+    """Do it to each process that lives; the returned function undoes it."""
+
+    def act(change: Callable[[psutil.Process], None]) -> None:
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                change(process)
+
+    act(begin)
+    return partial(act, end)
+
+
+def _limit_files(num_bytes: int, process: psutil.Process) -> None:
+    process.rlimit(resource.RLIMIT_FSIZE, (num_bytes, resource.RLIM_INFINITY))
+
+
+_kill, _terminate = partial(_end, signal.SIGKILL), partial(_end, signal.SIGTERM)
+_SILENT, _SLOW = Weather(is_silent=True), Weather(latency_seconds=0.4)
+_REFUSING, _LINGERING = Weather(is_refusing=True), Weather(close_seconds=5.0)
+
+FAULTS: Mapping[str, Fault] = {
+    # Processes: SIGKILL, SIGSTOP with a later SIGCONT, and SIGTERM. Whatever ends is started again.
+    "kill-worker": Fault(3, "worker", _kill),
+    "kill-horse": Fault(3, "worker", _kill_horse),
+    "kill-api": Fault(2, "api", _kill),
+    "freeze-worker": Fault(2, "worker", _freeze),
+    "freeze-horse": Fault(2, "worker", _freeze_horse),
+    "freeze-api": Fault(1, "api", _freeze),
+    "terminate-worker": Fault(2, "worker", _terminate),
+    "terminate-api": Fault(1, "api", _terminate),
+    "fill-disk": Fault(2, "member", _fill_disk),
+    # The network between one process and one store.
+    "cut-postgres": Fault(2, "member", partial(_disturb, "postgres", CALM, True)),
+    "slow-postgres": Fault(1, "member", partial(_disturb, "postgres", _SLOW, False)),
+    "silence-postgres": Fault(2, "member", partial(_disturb, "postgres", _SILENT, False)),
+    "refuse-postgres": Fault(1, "member", partial(_disturb, "postgres", _REFUSING, True)),
+    "cut-redis": Fault(2, "member", partial(_disturb, "redis", CALM, True)),
+    "slow-redis": Fault(1, "member", partial(_disturb, "redis", _SLOW, False)),
+    "silence-redis": Fault(2, "member", partial(_disturb, "redis", _SILENT, False)),
+    "refuse-redis": Fault(1, "member", partial(_disturb, "redis", _REFUSING, True)),
+    "linger-redis": Fault(1, "member", partial(_disturb, "redis", _LINGERING, False)),
+    # The stores, for all processes. A store has one of these at a time.
+    "flush-redis": Fault(1, "redis", _flush_redis),
+    "restart-redis": Fault(1, "redis", _restart_redis),
+    "freeze-redis": Fault(1, "redis", _freeze_redis),
+    "crash-postgres-backend": Fault(1, "postgres", _crash_backend),
+    "restart-postgres": Fault(1, "postgres", _restart_postgres),
+    "freeze-postgres": Fault(1, "postgres", _freeze_postgres),
+}

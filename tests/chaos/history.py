@@ -1,31 +1,17 @@
-"""What the clients did and what they were told: the evidence against which the service is judged."""
+"""What the clients did and what they got: the evidence against which the service is judged."""
 
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from enum import StrEnum, auto
-
-import httpx
 
 from tests.chaos.submissions import Variant
 
 
-class Outcome(StrEnum):
-    """What a client knows of a request."""
-
-    OK = auto()
-    FAIL = auto()  #: refused: nothing has changed
-    INFO = auto()  #: no answer: it may or may not have happened
-
-
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """An invariant that does not hold, with what is needed to look into it."""
+    """A promise that was broken, with what is needed to look into it."""
 
-    invariant: str  #: I1 to I10
     detail: str
     ids: tuple[str, ...] = ()
     at: float = 0.0  #: seconds since the beginning of the run
@@ -50,12 +36,9 @@ class History:
     """Shared by all clients and checks of a run; safe between threads."""
 
     started: float = field(default_factory=time.monotonic)
-    accepted: dict[str, Accepted] = field(default_factory=dict)
-    outcomes: Counter[tuple[str, Outcome]] = field(default_factory=Counter)  #: by action
-    refusals: Counter[int] = field(default_factory=Counter)  #: by status
-    silences: Counter[str] = field(default_factory=Counter)  #: requests without an answer, by kind of error
+    answers: Counter[str] = field(default_factory=Counter)  #: by action and status, or kind of error
     violations: list[Violation] = field(default_factory=list)
-    slowest: dict[str, float] = field(default_factory=dict)  #: seconds, by action; answered requests only
+    _accepted: dict[str, Accepted] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
@@ -63,35 +46,25 @@ class History:
         """Seconds since the beginning."""
         return time.monotonic() - self.started
 
-    def note(self, action: str, outcome: Outcome, seconds: float = 0.0, refusal: int | None = None) -> None:
+    @property
+    def accepted(self) -> list[Accepted]:
         with self._lock:
-            self.outcomes[action, outcome] += 1
-            if refusal is not None:
-                self.refusals[refusal] += 1
-            if outcome is not Outcome.INFO:
-                self.slowest[action] = max(seconds, self.slowest.get(action, 0.0))
+            return list(self._accepted.values())
 
-    def note_silence(self, action: str, error: httpx.TransportError) -> None:
+    def note(self, action: str, answer: object) -> None:
         with self._lock:
-            self.note(action, Outcome.INFO)
-            self.silences[type(error).__name__] += 1
+            self.answers[f"{action} {answer}"] += 1
 
-    def accept(self, accepted: Accepted) -> Accepted:
+    def accept(self, accepted: Accepted) -> None:
         """Note an acknowledged selection. The same key must always have the same id."""
         with self._lock:
-            for other in self.accepted.values():
+            for other in self._accepted.values():
                 if (other.owner, other.key) == (accepted.owner, accepted.key) and other.id != accepted.id:
-                    self.violate("I2", f"{other.owner} got two ids for {other.key}", other.id, accepted.id)
-            return self.accepted.setdefault(accepted.id, accepted)
+                    self.violate(f"{other.owner} got two ids for the key {other.key}", other.id, accepted.id)
+            self._accepted.setdefault(accepted.id, accepted)
 
-    def violate(self, invariant: str, detail: str, *ids: str) -> None:
-        """Note a violation, once for the same invariant, detail and ids."""
+    def violate(self, detail: str, *ids: str) -> None:
+        """Note a violation, once for the same detail and ids."""
         with self._lock:
-            known = {(one.invariant, one.detail, one.ids) for one in self.violations}
-            if (invariant, detail, ids) not in known:
-                self.violations.append(Violation(invariant, detail, ids, round(self.now, 1)))
-
-    @contextmanager
-    def reading(self) -> Iterator[list[Accepted]]:
-        with self._lock:
-            yield list(self.accepted.values())
+            if (detail, ids) not in {(one.detail, one.ids) for one in self.violations}:
+                self.violations.append(Violation(detail, ids, round(self.now, 1)))

@@ -1,39 +1,60 @@
-"""Inflicts the planned faults at their times, mends them, and starts again what has ended."""
+"""Draws the faults from a seed, inflicts them at their times, mends them, and starts again what has ended."""
 
+import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import psycopg
 from redis.exceptions import RedisError
 
-from tests.chaos.faults import inflict
-from tests.chaos.inflicted import FaultSkipped, Inflicted
-from tests.chaos.report import LoggedFault, describe_fault
-from tests.chaos.schedule import PlannedFault
-from tests.chaos.service import Member, Service
+from tests.chaos.config import PlannedFault
+from tests.chaos.faults import FAULTS, FaultSkipped, Mend
+from tests.chaos.service import Service
 
+PAUSE_SECONDS = (5.0, 15.0)
+FAULT_SECONDS = (1.0, 12.0)
 _TICK_SECONDS = 0.1
 
 
+def plan_faults(seed: int, seconds: float) -> list[PlannedFault]:
+    """The faults of a run, in order of time. A longer run begins with the faults of a shorter one."""
+    draw = random.Random(f"faults-{seed}")
+    planned: list[PlannedFault] = []
+    at = 0.0
+    while True:
+        at += draw.uniform(*PAUSE_SECONDS)
+        [kind] = draw.choices(list(FAULTS), [fault.weight for fault in FAULTS.values()])
+        fault = PlannedFault(at, kind, draw.randrange(2**16), draw.uniform(*FAULT_SECONDS))
+        if at >= seconds:
+            return planned
+        planned.append(fault)
+
+
 @dataclass(frozen=True, slots=True)
-class _Due:
-    at: float
-    inflicted: Inflicted
+class Inflicted:
+    """A fault that was planned, and where it was inflicted."""
+
+    fault: PlannedFault
+    where: str
+    mend: Mend | None = None
+    skipped: str | None = None  #: the reason
+
+    def __str__(self) -> str:
+        until = "" if self.mend is None else f" for {self.fault.seconds:.1f} s"
+        skipped = f": skipped, {self.skipped}" if self.skipped else ""
+        return f"{self.fault.at:7.1f} s  {self.fault.kind}{until} on {self.where}{skipped}"
 
 
 class Nemesis:
     """Runs in the main thread, because children die with the thread that started them."""
 
     def __init__(self, service: Service, clock: Callable[[], float], say: Callable[[str], None]) -> None:
-        self.log: list[LoggedFault] = []
-        self.drains: list[float] = []
+        self.log: list[Inflicted] = []
         self._service = service
         self._clock = clock
         self._say = say
-        self._due: list[_Due] = []
-        self._ending: dict[str, tuple[Member, float]] = {}
+        self._open: list[Inflicted] = []
 
     def rage(self, plan: Sequence[PlannedFault], until: float) -> None:
         """Inflict the faults until the clock shows `until`."""
@@ -45,51 +66,35 @@ class Nemesis:
 
     def tick(self) -> None:
         """Mend what is due, and start again what has ended."""
-        for due in [due for due in self._due if due.at <= self._clock()]:
-            self._mend(due)
-        self._note_drains()
+        self._mend([one for one in self._open if one.fault.at + one.fault.seconds <= self._clock()])
         self._service.revive()
         time.sleep(_TICK_SECONDS)
 
     def calm(self) -> None:
         """Mend everything now."""
-        for due in list(self._due):
-            self._mend(due)
-        self._service.calm()
+        self._mend(list(self._open))
 
-    def _inflict(self, fault: PlannedFault) -> None:
-        at, clock = self._clock(), datetime.now(UTC)
+    def _inflict(self, planned: PlannedFault) -> None:
+        fault = FAULTS[planned.kind]
+        members = {"worker": self._service.workers, "api": self._service.apis}.get(fault.place, self._service.members)
+        if planned.kind.endswith("-horse"):
+            members = [member for member in members if member.horse is not None] or members
+        member = members[planned.place % len(members)]
+        of_store = fault.place in {"postgres", "redis"}
+        where = fault.place if of_store else member.name
         try:
-            self._check_free(fault)
-            inflicted = inflict(self._service, fault)
+            if of_store and any(one.where == where for one in self._open):
+                raise FaultSkipped(f"{where} is away already")
+            inflicted = Inflicted(planned, where, fault.begin(self._service.stores if of_store else member))
         except (FaultSkipped, psycopg.Error, RedisError) as reason:
-            logged = LoggedFault(at, fault.kind, "nothing", None, skipped=str(reason).strip())
-        else:
-            seconds = None if inflicted.mend is None else fault.seconds
-            logged = LoggedFault(at, fault.kind, inflicted.where, seconds, inflicted.victim, clock=clock)
-            if inflicted.mend is not None:
-                self._due.append(_Due(at + fault.seconds, inflicted))
-            if fault.kind.startswith("terminate") and inflicted.member is not None:
-                self._ending[inflicted.member.name] = (inflicted.member, at)
-        self.log.append(logged)
-        self._say(describe_fault(logged))
+            inflicted = Inflicted(planned, where, skipped=str(reason).strip())
+        self.log.append(inflicted)
+        if inflicted.mend is not None:
+            self._open.append(inflicted)
+        self._say(str(inflicted))
 
-    def _check_free(self, fault: PlannedFault) -> None:
-        """A store has one fault at a time: what is frozen cannot be asked to end."""
-        store = {"redis": "Redis", "postgres": "Postgres"}.get(fault.kind.split("-")[1])
-        if store and any(due.inflicted.where == store for due in self._due):
-            raise FaultSkipped(f"{store} is away already")
-
-    def _mend(self, due: _Due) -> None:
-        self._due.remove(due)
-        if due.inflicted.mend is not None:
-            due.inflicted.mend()
-
-    def _note_drains(self) -> None:
-        """Seconds from SIGTERM to the end; a process that was frozen or killed meanwhile is not counted."""
-        for name, (member, at) in list(self._ending.items()):
-            if any(fault.where == name and fault.at > at and fault.skipped is None for fault in self.log):
-                del self._ending[name]
-            elif member.running is None:
-                self.drains.append(self._clock() - at)
-                del self._ending[name]
+    def _mend(self, due: Sequence[Inflicted]) -> None:
+        for one in due:
+            self._open.remove(one)
+            assert one.mend is not None
+            one.mend()

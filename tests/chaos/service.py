@@ -14,14 +14,14 @@ from rq import Worker as RqWorker
 from app.schema import upgrade_schema
 from app.settings import Settings
 from lens_cli.service.stack import find_free_port
-from tests.chaos.proxy import CALM, Network, Proxy
-from tests.chaos.settings import MARK, environment_of_member, values_of
+from tests.chaos.config import MARK, settings_of
+from tests.chaos.proxy import Proxy, running_network
 from tests.chaos.stores import Stores, running_stores
 from tests.e2e.processes import Process, Worker
+from tests.e2e.stack import environment_of
 from tests.e2e.waiting import until
 
-RESTART_SECONDS = 0.5
-"""How long a supervisor waits before it starts an ended process again."""
+_RESTART_SECONDS = 0.5  # as long as a supervisor waits
 _START_SECONDS = 90.0
 _END_SECONDS = 5.0
 
@@ -43,10 +43,6 @@ class Member:
     surprises: list[str] = field(default_factory=list)  #: ends that no fault explains
 
     @property
-    def is_api(self) -> bool:
-        return self.port is not None
-
-    @property
     def running(self) -> Process | None:
         return self.process if self.process is not None and self.process.exit_status is None else None
 
@@ -55,7 +51,7 @@ class Member:
         return self.process.horse if isinstance(self.process, Worker) else None
 
     def start(self) -> None:
-        kind = Process if self.is_api else Worker
+        kind = Worker if self.port is None else Process
         self.process = kind(self.name, self.arguments, self.environment, self.log_path)
         self.ended_at, self.is_doomed = None, False
 
@@ -67,7 +63,7 @@ class Member:
             self.ended_at = time.monotonic()
             if not self.is_doomed:
                 self.surprises.append(f"{self.name} ended by itself with {self.process.exit_status}")
-        if time.monotonic() - self.ended_at >= RESTART_SECONDS:
+        if time.monotonic() - self.ended_at >= _RESTART_SECONDS:
             self.start()
 
     def stop(self) -> None:
@@ -79,13 +75,10 @@ class Member:
 class Service:
     """Everything that runs, and the means to disturb it."""
 
-    folder: Path
     stores: Stores
-    network: Network
-    settings: Settings
     apis: list[Member]
     workers: list[Member]
-    extra_environment: Mapping[str, str]  #: names what this run started
+    mark: str  #: names the run in the environment of its processes
 
     @property
     def members(self) -> list[Member]:
@@ -106,23 +99,6 @@ class Service:
         for member in self.members:
             member.revive()
 
-    def calm(self) -> None:
-        """Mend the network."""
-        for member in self.members:
-            for proxy in (member.postgres, member.redis):
-                self.network.change(proxy, CALM)
-
-    def find_victim(self, worker: Member) -> str | None:
-        """The selection that the worker runs, as far as Redis knows."""
-        if worker.running is None or worker.horse is None:
-            return None
-        with suppress(Exception), self.stores.connect_redis() as redis:  # whatever the state of Redis is
-            for known in RqWorker.all(connection=redis):
-                if known.pid == worker.running.pid:
-                    job_id = known.get_current_job_id()
-                    return job_id.rpartition("-")[0] if job_id else None
-        return None
-
     def find_leftovers(self) -> list[str]:
         """Processes of this run that stay. Children of a killed process notice its death and need time to end."""
         deadline = time.monotonic() + _END_SECONDS
@@ -132,11 +108,10 @@ class Service:
 
     def _find_living(self) -> list[str]:
         """Processes of this run that live, and are no zombies."""
-        mark = self.extra_environment[MARK]
         found = []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
-                is_ours = process.pid != os.getpid() and process.environ().get(MARK) == mark
+                is_ours = process.pid != os.getpid() and process.environ().get(MARK) == self.mark
                 if is_ours and process.status() != psutil.STATUS_ZOMBIE:
                     found.append(f"{process.pid} {' '.join(process.cmdline())}")
         return found
@@ -151,23 +126,29 @@ def running_service(folder: Path, num_apis: int, num_workers: int) -> Iterator[S
     """Start stores, proxies, API processes and workers, and stop them at the end."""
     with ExitStack() as stack:
         stores = stack.enter_context(running_stores(folder))
-        network = stack.enter_context(Network())
-        mark = {MARK: folder.name}
-        values = values_of(folder)
-        settings = Settings.model_validate({**values, "database_url": stores.postgres.url, "_env_file": None})
-        upgrade_schema(settings)
+        network = stack.enter_context(running_network())
+        values = settings_of(folder)
+        upgrade_schema(Settings.model_validate({**values, "database_url": stores.postgres.url, "_env_file": None}))
 
-        def make(name: str, port: int | None) -> Member:
-            postgres, redis = network.add(stores.postgres_socket), network.add(stores.redis_socket)
-            environment = environment_of_member(values, folder, postgres.port, redis.port)
-            command = ["-m", "tests.chaos.worker"]
-            if port is not None:
-                command = ["-m", "lens_cli", "serve", "--port", str(port), "--drain-seconds", "1"]
-            return Member(name, command, {**environment, **mark}, folder / f"{name}.log", postgres, redis, port)
+        def make(name: str, port: int | None, command: list[str]) -> Member:
+            postgres, redis = network(stores.postgres_socket), network(stores.redis_socket)
+            environment = {
+                **environment_of(values),
+                "LENS_DATABASE_URL": f"postgresql+psycopg://lens@127.0.0.1:{postgres.port}/lens",
+                "LENS_REDIS_URL": f"redis://127.0.0.1:{redis.port}/0",
+                "TMPDIR": str(folder / "tmp"),
+                "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),  # torch makes one and keeps it
+                MARK: folder.name,
+            }
+            return Member(name, command, environment, folder / f"{name}.log", postgres, redis, port)
 
-        apis = [make(f"api-{number}", find_free_port()) for number in range(num_apis)]
-        workers = [make(f"worker-{number}", None) for number in range(num_workers)]
-        service = Service(folder, stores, network, settings, apis, workers, mark)
+        def make_api(number: int) -> Member:
+            port = find_free_port()
+            return make(f"api-{number}", port, ["-m", "lens_cli", "serve", "--port", str(port), "--drain-seconds", "1"])
+
+        apis = [make_api(number) for number in range(num_apis)]
+        workers = [make(f"worker-{number}", None, ["-m", "tests.chaos.worker"]) for number in range(num_workers)]
+        service = Service(stores, apis, workers, folder.name)
         for member in service.members:
             stack.callback(member.stop)
         service.start_members()

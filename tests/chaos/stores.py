@@ -13,9 +13,6 @@ from redis import Redis
 from lens_cli.service.embedded.postgres import PostgresServer
 from lens_cli.service.embedded.redis import RedisServer
 
-POSTGRES_SOCKET = ".s.PGSQL.5432"
-REDIS_SOCKET = "redis.sock"
-
 
 @dataclass(frozen=True, slots=True)
 class Stores:
@@ -27,11 +24,11 @@ class Stores:
 
     @property
     def postgres_socket(self) -> Path:
-        return self.sockets / "postgres" / POSTGRES_SOCKET
+        return self.sockets / "postgres" / ".s.PGSQL.5432"
 
     @property
     def redis_socket(self) -> Path:
-        return self.sockets / "redis" / REDIS_SOCKET
+        return self.sockets / "redis" / "redis.sock"
 
     def connect(self) -> psycopg.Connection[tuple[object, ...]]:
         """A connection past the proxies.

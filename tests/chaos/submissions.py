@@ -8,8 +8,6 @@ import httpx
 
 from tests.e2e.stack import OPTIONS
 
-NUM_VARIANTS = 12
-NUM_LARGE = 2
 TABLE_MODEL, BUNDLED = "table", "bundled"
 _ROWS = 80
 _PADDING = 16_000
@@ -22,38 +20,34 @@ class Variant:
 
     number: int
     model: str = TABLE_MODEL
-    is_large: bool = False
+
+    @property
+    def is_large(self) -> bool:
+        return self.number % 6 == 1
 
     def post(self, client: httpx.Client, key: str) -> httpx.Response:
         """POST it, named after its idempotency key: inline, or as a file if it is large."""
         headers = {"Idempotency-Key": key}
-        if self.is_large:
-            files = {"dataset": ("rows.jsonl", self._file(), "application/jsonl")}
-            return client.post("/selections", files=files, data={"spec": json.dumps(self._spec(key))}, headers=headers)
-        body = {"spec": self._spec(key), "examples": self._rows()}
-        return client.post("/selections", json=body, headers=headers)
-
-    def _spec(self, key: str) -> dict[str, Any]:
-        return {
+        options = {**OPTIONS, "seed": self.number}
+        spec: dict[str, Any] = {
             "name": key,
             "template": "{text} It was {label}.",
             "verbalizer": {"good": "great", "bad": "terrible"},
             "preset": "quick",
-            "options": {**OPTIONS, "seed": self.number},
+            "options": options,
             "model": self.model,
         }
+        if not self.is_large:
+            return client.post("/selections", json={"spec": spec, "examples": self._rows()}, headers=headers)
+        content = "\n".join(json.dumps(row) for row in self._rows()).encode()
+        files = {"dataset": ("rows.jsonl", content, "application/jsonl")}
+        return client.post("/selections", files=files, data={"spec": json.dumps(spec)}, headers=headers)
 
     def _rows(self) -> list[dict[str, str]]:
         padding = f" {'x' * _PADDING}" if self.is_large else ""
+        kinds = (("grief", "bad"), ("joy", "good"))
         return [
-            {"text": f"message {row} of {self.number} about {'joy' if row % 2 else 'grief'}{padding}", "label": label}
+            {"text": f"message {row} of {self.number} about {feeling}{padding}", "label": label}
             for row in range(_ROWS)
-            for label in ("good" if row % 2 else "bad",)
+            for feeling, label in [kinds[row % 2]]
         ]
-
-    def _file(self) -> bytes:
-        return "\n".join(json.dumps(row) for row in self._rows()).encode()
-
-
-VARIANTS = tuple(Variant(number, is_large=number >= NUM_VARIANTS - NUM_LARGE) for number in range(NUM_VARIANTS))
-MODEL_VARIANTS = tuple(Variant(number, BUNDLED) for number in range(1))

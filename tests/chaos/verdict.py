@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 
 from app.lifecycle.states import TERMINAL, Status
+from tests.chaos.config import MAX_ATTEMPTS
 from tests.chaos.history import History
-from tests.chaos.settings import MAX_ATTEMPTS
 from tests.chaos.submissions import Variant
 from tests.moves import find_false_moves
 
@@ -40,8 +40,8 @@ WHERE state LIKE 'idle in transaction%' AND pid <> pg_backend_pid()
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
-def judge(connection: Connection, history: History, digests: Digests) -> dict[str, int]:
-    """Check what is stored against the history. Returns how many digests were compared and were equal."""
+def judge(connection: Connection, history: History, digests: Digests) -> int:
+    """Check what is stored against the history. Returns how many digests were compared."""
     check_endings(connection, history)
     check_keys(connection, history)
     check_results(connection, history)
@@ -50,78 +50,73 @@ def judge(connection: Connection, history: History, digests: Digests) -> dict[st
 
 
 def check_endings(connection: Connection, history: History) -> None:
-    """I1: each accepted selection exists, unless its owner deleted it, and each that exists has ended."""
+    """Each accepted selection exists, unless its owner deleted it, and each that exists has ended."""
     rows = {row[0]: row for row in connection.execute(_STATUSES)}
-    with history.reading() as known:
-        lost = [one.id for one in known if not one.is_deleted and one.id not in rows]
-    for id_ in lost:
-        history.violate("I1", "an accepted selection is lost", id_)
+    for one in history.accepted:
+        if not one.is_deleted and one.id not in rows:
+            history.violate("an accepted selection is lost", one.id)
     for id_, status, _, _, attempt, crashes, error in rows.values():
         if status not in TERMINAL:
-            history.violate("I1", f"still {status} at attempt {attempt}", id_)
+            history.violate(f"still {status} at attempt {attempt}", id_)
         is_worn = str(error).endswith("/worker-crashed") and crashes >= MAX_ATTEMPTS
         if status == Status.FAILED and not is_worn:
-            history.violate("I1", f"failed with {error} after {crashes} crashes", id_)
+            history.violate(f"failed with {error} after {crashes} crashes", id_)
 
 
 def check_keys(connection: Connection, history: History) -> None:
-    """I2: a client names each selection after its key, so a name twice is a key used twice."""
+    """A client names each selection after its key, so a name twice is a key used twice."""
     for ids, owner, name in connection.execute(_TWINS):
-        history.violate("I2", f"{owner} has several selections for {name}", *ids)
+        history.violate(f"{owner} has several selections for {name}", *ids)
 
 
 def check_results(connection: Connection, history: History) -> None:
-    """I3: what succeeded has one result; only what may go on keeps a checkpoint."""
+    """What succeeded has one result; only what may go on keeps a checkpoint."""
     for id_, status, has_report, examples, has_checkpoint in connection.execute(_RESULTS):
         if status == Status.SUCCEEDED and not has_report:
-            history.violate("I3", "succeeded without a result", id_)
+            history.violate("succeeded without a result", id_)
         if has_report != (examples > 0) or (has_report and status not in {Status.SUCCEEDED, Status.CANCELLED}):
-            history.violate("I3", f"{status} with report {has_report} and {examples} support examples", id_)
+            history.violate(f"{status} with report {has_report} and {examples} support examples", id_)
         if has_checkpoint and status in {Status.SUCCEEDED, Status.FAILED}:
-            history.violate("I3", f"{status} and keeps a checkpoint", id_)
+            history.violate(f"{status} and keeps a checkpoint", id_)
     for (id_,) in connection.execute(_UNUSED_DATASETS):
-        history.violate("I8", "a dataset of no selection", id_)
+        history.violate("a dataset of no selection", id_)
 
 
 def check_moves(connection: Connection, history: History) -> None:
-    """I4: the history, which a trigger writes, is a path of the state machine; each claim begins the next attempt."""
+    """The history, which a trigger writes, is a path of the state machine; each claim begins the next attempt."""
     rows = connection.execute(_MOVES).fetchall()
     for id_, moves in groupby(rows, key=lambda row: row[0]):
         for fault in find_false_moves((before, after, attempt) for _, before, after, attempt in moves):
-            history.violate("I4", fault, id_)
+            history.violate(fault, id_)
 
 
-def compare_digests(connection: Connection, history: History, digests: Digests) -> dict[str, int]:
-    """I5: a whole result has the digest that its variant has undisturbed."""
-    with history.reading() as known:
-        accepted = {one.id: one for one in known}
+def compare_digests(connection: Connection, history: History, digests: Digests) -> int:
+    """A whole result has the digest that its variant has undisturbed."""
+    accepted = {one.id: one for one in history.accepted}
     stored = {row[0]: row[2] for row in connection.execute(_STATUSES) if row[1] == Status.SUCCEEDED and not row[3]}
     seen = {one.id: one.digest for one in accepted.values() if one.status == Status.SUCCEEDED and not one.is_partial}
-    compared = equal = 0
-    for id_, digest in {**seen, **stored}.items():
-        if id_ not in accepted:
-            continue
+    compared = {id_: digest for id_, digest in {**seen, **stored}.items() if id_ in accepted}
+    for id_, digest in compared.items():
         expected = digests[accepted[id_].variant]
-        compared, equal = compared + 1, equal + (digest == expected)
         if digest != expected:
-            history.violate("I5", f"digest {digest} instead of {expected}", id_)
-    return {"compared": compared, "equal": equal}
+            history.violate(f"digest {digest} instead of {expected}", id_)
+    return len(compared)
 
 
 def check_traces(folder: Path, leftovers: list[str], history: History) -> None:
-    """I8: after everything has stopped, no process, temporary file or lock is left."""
+    """After everything has stopped, no process, temporary file or lock is left."""
     for process in leftovers:
-        history.violate("I8", f"process left: {process}")
-    for name in ("spool", "tmp", "locks"):
+        history.violate(f"process left: {process}")
+    for name in ("spool", "tmp"):
         for file in sorted((folder / name).rglob("*")):
-            history.violate("I8", f"file left: {file.relative_to(folder)}")
+            history.violate(f"file left: {file.relative_to(folder)}")
 
 
 def check_locks(connection: Connection, history: History) -> None:
-    """I8: at rest nobody holds an advisory lock, and no transaction stays open. A sweep holds its lock for a moment."""
+    """At rest nobody holds an advisory lock, and no transaction stays open. A sweep holds its lock for a moment."""
     looks = []
     for _ in range(10):
         looks.append(connection.execute(_HELD).fetchall())
         time.sleep(0.3)
     for held in set.intersection(*(set(look) for look in looks)):
-        history.violate("I8", f"lock or transaction left: {held}")
+        history.violate(f"lock or transaction left: {held}")

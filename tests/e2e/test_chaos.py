@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.run import Plan, run_chaos
-from tests.chaos.schedule import PlannedFault
-from tests.chaos.submissions import VARIANTS
+from tests.chaos.config import Plan, PlannedFault
+from tests.chaos.run import run_chaos
 
 FAULTS = (
     PlannedFault(1.0, "kill-worker", place=0, seconds=0.0),
@@ -30,13 +29,11 @@ def folder() -> Iterator[Path]:
 
 
 def test_a_short_run_under_faults_violates_nothing(folder: Path) -> None:
-    said: list[str] = []
-    plan = Plan(0, 9.0, folder, num_apis=1, num_workers=2, num_clients=4, variants=VARIANTS[:3], faults=FAULTS)
+    plan = Plan(0, 9.0, folder, num_apis=1, num_workers=2, num_clients=4, num_variants=3, faults=FAULTS)
 
-    report = run_chaos(plan, said.append)
+    report = run_chaos(plan, print)
 
-    assert report.has_passed, report.to_text()
-    assert report.accepted > 0
-    assert report.digests["compared"] == report.digests["equal"] > 0
-    assert len(report.faults) == len(FAULTS)
-    assert report.statuses["succeeded"] >= len(plan.variants)
+    assert report.has_passed, str(report)
+    assert [one.skipped for one in report.faults] == [None] * len(FAULTS)
+    assert report.tables["Accepted selections"]["kept"] > 0
+    assert report.tables["Digests compared"]["with the undisturbed run"] > 0
