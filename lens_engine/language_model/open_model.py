@@ -49,7 +49,6 @@ def open_model(
 
     Raises:
         UnknownModel, UnsafeModel, InvalidConfig, ModelError: as `load_scorer`.
-        ValueError: `pair_cache_bytes` is too small; see `PairCache`.
     """
     check_choice(reference, dtype, device, cache_dir)
     # Imported here, because these modules import torch, which a user of the types does not need.

@@ -3,16 +3,12 @@
 import hashlib
 import os
 import platform
-from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 CUBLAS_WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 """The environment variable that sizes cuBLAS's scratch memory, and so decides between its algorithms."""
 
-_LIBRARIES = ("transformers", "tokenizers")
-_CUBLAS = ("nvidia-cublas", "nvidia-cublas-cu13", "nvidia-cublas-cu12")  # names of one package over the years
-_MISSING = "none"
 _CPU_INFO = Path("/proc/cpuinfo")  # Linux only; elsewhere the platform module describes the processor
 
 
@@ -27,24 +23,15 @@ def describe_surroundings(device: str) -> tuple[str, ...]:
     """
     import torch
 
+    # The older `get_float32_matmul_precision()` raises once either precision has been changed.
+    on_processors = torch.backends.mkldnn.matmul.fp32_precision  # type: ignore[attr-defined]  # not declared
     return (
         f"scoring {_digest_own_sources()}",
         f"torch {torch.__version__}",  # its build too (`+cpu`), which the package's metadata may leave out
-        *(f"{name} {_version(name)}" for name in _LIBRARIES),
-        f"products {_products()}",
+        *(f"{library} {version(library)}" for library in ("transformers", "tokenizers")),
+        f"products {torch.backends.cuda.matmul.fp32_precision} {on_processors}",
         *(_card(device) if device.startswith("cuda") else _cores()),
     )
-
-
-def _products() -> str:
-    """The precision of float32 matrix products, on CUDA and on processors.
-
-    The older `get_float32_matmul_precision()` raises once either setting has been changed.
-    """
-    from torch import backends
-
-    on_processors = backends.mkldnn.matmul.fp32_precision  # type: ignore[attr-defined]  # not declared
-    return f"{backends.cuda.matmul.fp32_precision} {on_processors}"
 
 
 def _card(device: str) -> tuple[str, ...]:
@@ -55,7 +42,6 @@ def _card(device: str) -> tuple[str, ...]:
     return (
         f"cuda {torch.version.cuda}",
         f"cudnn {torch.backends.cudnn.version()}",  # type: ignore[no-untyped-call]
-        f"cublas {_first_version(_CUBLAS)}",
         f"cublas workspace {os.environ.get(CUBLAS_WORKSPACE, 'default')}",
         f"16-bit sums fp16 {matmul.allow_fp16_reduced_precision_reduction} "
         f"bf16 {matmul.allow_bf16_reduced_precision_reduction}",
@@ -73,7 +59,7 @@ def _cores() -> tuple[str, ...]:
 
 
 def _digest_own_sources() -> str:
-    """SHA-256 of the source files of this package: a changed executor may change bits within one version."""
+    """SHA-256 of the source files of `scoring`: a changed executor may change bits within one version."""
     here = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for file in sorted(here.rglob("*.py")):
@@ -81,21 +67,6 @@ def _digest_own_sources() -> str:
     return digest.hexdigest()
 
 
-def _first_version(libraries: Sequence[str]) -> str:
-    """Version of the first library that is installed."""
-    return next((found for library in libraries if (found := _version(library)) != _MISSING), _MISSING)
-
-
-def _version(library: str) -> str:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return _MISSING
-
-
 def _processor() -> str:
-    try:
-        lines = _CPU_INFO.read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return platform.processor()
+    lines = _CPU_INFO.read_text("utf-8", "replace").splitlines() if _CPU_INFO.exists() else []
     return next((line for line in lines if line.startswith("model name")), platform.processor())

@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from importlib.metadata import distributions
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -204,7 +203,7 @@ def test_block_during_which_the_budget_was_halved_is_not_kept(remember: Make) ->
         assert again.pairs_found == 6
 
 
-def test_block_found_before_the_budget_was_halved_is_looked_up_again(remember: Make) -> None:
+def test_block_found_before_the_budget_was_halved_is_computed(remember: Make) -> None:
     """As with workers, which take blocks ahead of the one that runs out of memory."""
     ahead, behind = Block(((),), ("computed",)), Block(((),), ("found",))
     remember(Disguise(TableScorer(), token_budget=1024)).score(behind.prefixes, behind.queries, SPANS)
@@ -237,15 +236,7 @@ def test_refusals_of_the_scorer_come_through_and_are_not_kept(remember: Make) ->
     assert broken.pairs_found == 0
 
 
-def test_stored_block_of_another_shape_is_computed(cache: PairCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    scorer = TableScorer()
-    remembering = RememberingScorer(scorer, cache, ())
-    monkeypatch.setattr(cache, "find", lambda _: np.zeros((3, 2, 1), np.float32))
-    assert np.array_equal(remembering.score(PREFIXES, QUERIES, SPANS), TableScorer().score(PREFIXES, QUERIES, SPANS))
-    assert scorer.num_calls == 1
-
-
-@pytest.mark.parametrize("known", [(), (0,), (4,), (0, 1, 2, 3, 4), (2,), (0, 1, 4), (1, 3)])
+@pytest.mark.parametrize("known", [(), (0,), (0, 1, 2, 3, 4), (0, 1, 4), (1, 3)])
 def test_blocks_come_in_order_and_only_missing_ones_reach_the_workers(known: tuple[int, ...], remember: Make) -> None:
     blocks = [Block((("demonstration",),), (f"query {number}",)) for number in range(5)]
     for number in known:
@@ -262,20 +253,6 @@ def test_blocks_come_in_order_and_only_missing_ones_reach_the_workers(known: tup
     assert remembering.pairs_found == len(known)
     if not known:
         assert workers.stretches == [5], "all at once"
-
-
-def test_without_workers_a_block_is_answered_before_the_next_is_taken(remember: Make) -> None:
-    remembering, taken = remember(TableScorer()), list[int]()
-
-    def hand_out() -> Iterator[Block]:
-        for number in range(3):
-            taken.append(number)
-            yield Block(((),), (f"query {number}",))
-
-    for _ in range(2):
-        taken.clear()
-        for number, _answer in enumerate(remembering.score_blocks(hand_out(), SPANS)):
-            assert taken == list(range(number + 1))
 
 
 def test_run_counts_what_it_found_and_measures_the_pace_of_the_rest(remember: Make, make_meter: Make) -> None:
@@ -353,18 +330,6 @@ def test_resumed_run_counts_what_its_attempts_found(
         assert resumed.cost.pairs_from_cache == resumed.cost.pairs == whole.cost.pairs
 
 
-def test_why_an_executor_was_refused_is_told_and_changes_nothing(
-    select: Make, remember: Make, make_planted_scorer: Make
-) -> None:
-    note = "packed: RuntimeError: no such kernel"
-    noted = select(remember(Disguise(make_planted_scorer(), executor_note=note)))
-    without = select(remember(make_planted_scorer()))
-
-    assert (noted.provenance.executor_note, without.provenance.executor_note) == (note, None)
-    assert noted.digest == without.digest
-    assert without.cost.pairs_from_cache == without.cost.pairs, "the note is no part of the keys"
-
-
 def test_damage_between_runs_changes_no_result(select: Make, make_planted_scorer: Make, tmp_path: Path) -> None:
     path = tmp_path / "pairs.sqlite3"
     cache = PairCache(path, 4 << 20)
@@ -419,25 +384,6 @@ def test_file_holds_no_text(remember: Make, cache: PairCache, tmp_path: Path) ->
     assert b"canary" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
 
 
-def test_surroundings_tell_versions_and_threads() -> None:
-    import torch
-
-    told = describe_surroundings("cpu")
-    assert told == describe_surroundings("cpu")
-    assert f"threads {torch.get_num_threads()}" in told
-    assert any(line.startswith("torch ") and torch.__version__ in line for line in told)
-
-
-def test_surroundings_of_a_processor_tell_nothing_of_cards() -> None:
-    kinds = [line.split()[0] for line in describe_surroundings("cpu")]
-    assert kinds == ["scoring", "torch", "transformers", "tokenizers", "products", "processor", "threads"]
-
-
-CUBLAS = next(
-    (found.version for found in distributions() if found.name.startswith("nvidia-cublas")), "none"
-)  # no package of the CPU build of torch
-
-
 def test_surroundings_of_a_card_tell_its_libraries_and_its_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = SimpleNamespace(name="NVIDIA H200", multi_processor_count=132, total_memory=150_000_000_000)
     cards = {"cuda": whole, "cuda:1": SimpleNamespace(**vars(whole) | {"multi_processor_count": 16})}
@@ -450,7 +396,6 @@ def test_surroundings_of_a_card_tell_its_libraries_and_its_slice(monkeypatch: py
     assert told[5:] == (
         f"cuda {torch.version.cuda}",
         "cudnn 91002",
-        f"cublas {CUBLAS}",
         "cublas workspace :4096:8",
         "16-bit sums fp16 True bf16 True",
         "card NVIDIA H200",
@@ -458,13 +403,6 @@ def test_surroundings_of_a_card_tell_its_libraries_and_its_slice(monkeypatch: py
         "memory 150000000000 bytes",
     )
     assert set(describe_surroundings("cuda:1")) ^ set(told) == {"multiprocessors 132", "multiprocessors 16"}
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a card")
-def test_surroundings_of_a_real_card_are_complete() -> None:
-    told = describe_surroundings("cuda")
-    assert told == describe_surroundings("cuda:0")
-    assert [line for line in told if line.endswith(("none", "None"))] in ([], ["cublas none"])  # it may be no package
 
 
 def test_loaded_model_knows_its_surroundings() -> None:
