@@ -142,7 +142,6 @@ def remember_pairs(
 ) -> RememberingScorer:
     """The scorer with a pair cache of at most `max_bytes` (bytes) in the cache folder; all processes share the file."""
     cache = PairCache(cache_folder(cache_dir) / _FILE, max_bytes)
-    is_situated = isinstance(scorer, SituatedScorer)
-    return RememberingScorer(
-        scorer, cache, scorer.surroundings if is_situated else describe_surroundings(scorer.identity.device)
-    )
+    if isinstance(scorer, SituatedScorer):
+        return RememberingScorer(scorer, cache, scorer.surroundings)
+    return RememberingScorer(scorer, cache, describe_surroundings(scorer.identity.device))
