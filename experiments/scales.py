@@ -140,8 +140,7 @@ TINY = Scale(
             "filtering": {"candidates": 24, "keep": 16, "rounds": 1, "initial_score_size": 4, "max_score_size": 4},
             "search": {
                 "beam_width": 2,
-                "substitutions": 1,
-                "reorderings": 1,
+                "children": 2,
                 "iterations": 1,
                 "first_permutations": 6,
                 "halvings": 1,

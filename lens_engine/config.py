@@ -8,10 +8,9 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Contribution = Literal["label", "centred", "vocabulary", "loss_ratio"]
+Contribution = Literal["label", "vocabulary", "loss_ratio"]
 Objective = Literal["head", "accuracy"]
 HeadOption = Literal["auto", "argmax", "prior", "linear", "words"]
-Reordering = Literal["swap", "shuffle"]
 TooLongPolicy = Literal["reject", "skip_example", "trim_input"]
 PresetName = Literal["quick", "standard", "paper"]
 CoresetMethod = Literal[
@@ -87,7 +86,9 @@ class FilteringOptions(Options):
     """Stage 1: progressive filtering of the candidates (Algorithm 1)."""
 
     contribution: Contribution = Field(
-        "label", description="Measure of how much one demonstration helps one query (c)."
+        "label",
+        description="Measure of how much one demonstration helps one query (c). vocabulary: Eq. 3 by the letter, and "
+        "the search takes the best replacement instead of drawing one.",
     )
     candidates: int | None = Field(
         None, ge=2, description="Maximum number of candidates (stratified sample); null for all (N)."
@@ -107,48 +108,33 @@ class FilteringOptions(Options):
     rounds: int = Field(4, ge=1, le=20, description="Number of filtering rounds; used only when rho is null.")
     initial_score_size: int = Field(14, ge=1, le=10_000, description="Number of score examples in the first round (l).")
     max_score_size: int = Field(256, ge=1, le=100_000, description="Maximum number of score examples in any round.")
-    calibrated: bool = Field(
-        False,
-        description="Contextual calibration of contributions (`label` only; one more query per candidate).",
-    )
-
-    @model_validator(mode="after")
-    def calibrates_label_probabilities(self) -> "FilteringOptions":
-        if self.calibrated and self.contribution != "label":
-            raise ValueError(f"calibrated is only possible with contribution label, not {self.contribution}")
-        return self
 
 
 class SearchOptions(Options):
     """Stage 2: diversity-guided search for a permutation (Algorithm 2)."""
 
     beam_width: int = Field(8, ge=1, le=256, description="Number of permutations kept after each iteration (B).")
-    substitutions: int = Field(
-        6, ge=0, le=256, description="Number of children by substitution per permutation in the beam (B')."
+    children: int = Field(
+        8,
+        ge=1,
+        le=512,
+        description="Number of children per permutation in the beam: three quarters by substitution (B'), the others "
+        "by reordering.",
     )
-    reorderings: int = Field(
-        2, ge=0, le=256, description="Number of children by reordering per permutation in the beam (B - B')."
-    )
-    reorder_by: Reordering = Field("swap", description="Kind of reordering: swap two demonstrations, or shuffle all.")
     iterations: int = Field(10, ge=0, le=1000, description="Number of iterations of the search (I).")
     first_permutations: int | None = Field(
         None,
         ge=1,
         le=10_000,
-        description="Number of permutations judged before the first iteration, which keeps the best B; null for B.",
+        description="Number of permutations judged before the first iteration, which keeps the best B; half of them "
+        "are drawn at random. Null as in the paper: B of high InfoScore and diversity, and reordering by shuffling.",
     )
     halvings: int = Field(
         0,
         ge=0,
         le=10,
         description="Number of halvings: each drops the worse half of new permutations and doubles the rows. "
-        "0: judge in a race instead, which drops a permutation once it cannot be among the best B.",
-    )
-    random_starts: float = Field(
-        0.0,
-        ge=0.0,
-        le=1.0,
-        description="Share of the first permutations that are drawn at random from the filtered examples.",
+        "0: judge each on every validation row.",
     )
     objective: Objective = Field(
         "accuracy",
@@ -158,12 +144,6 @@ class SearchOptions(Options):
     diversity_weight: float = Field(
         1.0, ge=0.0, le=100.0, description="Weight of similarity in the score of a replacement, s(e, E') (lambda)."
     )
-    temperature: float = Field(
-        0.3,
-        ge=0.0,
-        le=100.0,
-        description="Temperature of the softmax that draws a replacement (in units of s); 0 takes the best.",
-    )
 
     @property
     def num_first_permutations(self) -> int:
@@ -172,13 +152,17 @@ class SearchOptions(Options):
     @property
     def num_children(self) -> int:
         """Maximum number of children of the whole beam in one iteration."""
-        return self.beam_width * (self.substitutions + self.reorderings)
+        return self.beam_width * self.children
 
-    @model_validator(mode="after")
-    def has_children(self) -> "SearchOptions":
-        if self.iterations and not (self.substitutions or self.reorderings):
-            raise ValueError("substitutions and reorderings are both 0: an iteration would make no children")
-        return self
+    @property
+    def num_substitutions(self) -> int:
+        """Number of children by substitution per permutation in the beam; the others are reorderings."""
+        return max(3 * self.children // 4, 1)
+
+    @property
+    def starts_narrow(self) -> bool:
+        """Whether the search starts with one beam of optimised permutations, as Algorithm 2 does."""
+        return self.first_permutations is None
 
     @model_validator(mode="after")
     def fills_the_beam(self) -> "SearchOptions":
@@ -197,11 +181,6 @@ class ClassifierOptions(Options):
         "auto",
         description="Head: from label log-probabilities to class probabilities. auto: the simplest within one standard "
         "error of the best by cross-validated log-loss.",
-    )
-    members: Literal["greedy", "best", "random"] = Field(
-        "greedy",
-        description="Choice of the prompts among the permutations judged on all validation rows. greedy: each lowers "
-        "the cross-validated log-loss of the ensemble most. best: the best alone. random: drawn.",
     )
     fit_rows: int = Field(
         300,
@@ -280,7 +259,6 @@ class SelectionConfig(Options):
     method: MethodName = Field("lens", description="Method that chooses the demonstrations.")
     num_demonstrations: int = Field(8, ge=1, le=256, description="Number of demonstrations in the prompt (n).")
     balanced: bool = Field(True, description="Equal number of demonstrations for each label.")
-    calibrated_search: bool = Field(False, description="Ranking of permutations by contextually calibrated accuracy.")
     too_long: TooLongPolicy = Field("reject", description="Treatment of prompts longer than the model's context.")
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of every random choice.")
     labels: LabelOptions = Field(LabelOptions(), description="Options of how labels are read.")
@@ -293,18 +271,3 @@ class SelectionConfig(Options):
     )
     report: ReportOptions = Field(ReportOptions(), description="Options of the report.")
     budget: BudgetOptions = Field(BudgetOptions(), description="Limits of the run; null for no limit.")
-
-    @model_validator(mode="after")
-    def reports_what_it_ranks_by(self) -> "SelectionConfig":
-        if self.calibrated_search and not self.report.calibrated:
-            raise ValueError("calibrated_search ranks by calibrated accuracy; set report.calibrated to true as well")
-        return self
-
-    @model_validator(mode="after")
-    def ranks_by_one_measure(self) -> "SelectionConfig":
-        if self.calibrated_search and self.search.objective == "head":
-            raise ValueError(
-                "calibrated_search ranks by calibrated accuracy, and search.objective is head, which takes out the "
-                "same bias from labelled rows; set search.objective to accuracy"
-            )
-        return self

@@ -47,12 +47,10 @@ class Spread(Record):
 class RandomAndValidation(Record):
     """The best of random permutations by validation accuracy, at the same budget as LENS."""
 
-    validation_accuracy: float = Field(
-        description="Accuracy of the chosen permutation; calibrated under `calibrated_search`."
-    )
+    validation_accuracy: float = Field(description="Accuracy of the chosen permutation.")
     test: Accuracy = Field(description="Accuracy of the chosen permutation on the test rows.")
     permutations: int = Field(
-        description="Number of random permutations judged, on all rows or on some. Together they are charged with "
+        description="Number of random permutations judged. Together they are charged with "
         "as many (permutation, row) pairs as LENS, confirmation included."
     )
     rows: tuple[int, ...] = Field(description="Rows of the chosen permutation, in order.")
@@ -161,10 +159,7 @@ class Comparison(Record):
 
 
 class Verdict(Record):
-    """What to use, and the paired comparisons behind it.
-
-    Under `calibrated_search`, the single prompts are compared by their calibrated predictions.
-    """
+    """What to use, and the paired comparisons behind it."""
 
     use: ContenderName = Field(
         description="What to use: the cheapest within one standard error of the highest accuracy on the test rows. A "
@@ -279,8 +274,7 @@ class SelectionResult(Record):
         None, description="Beginning of the prompt, up to the input: the support examples, rendered."
     )
     validation: Accuracy | None = Field(
-        description="Accuracy on the validation rows (calibrated under `calibrated_search`). "
-        "Optimistic: the maximum over all permutations searched."
+        description="Accuracy on the validation rows. Optimistic: the maximum over all permutations searched."
     )
     confirmation: Accuracy | None = Field(
         description="Accuracy on the rows on which the finalists (the last beam) were compared again."

@@ -114,7 +114,7 @@ def make_run(candidates: int) -> tuple[Problem, SelectionConfig]:
                     "initial_score_size": 4,
                     "max_score_size": 512,
                 },
-                "search": {"beam_width": 2, "substitutions": 2, "reorderings": 1, "iterations": 2},
+                "search": {"beam_width": 2, "children": 3, "iterations": 2},
                 "report": {"random_permutations": 2, "order_shuffles": 2},
             },
         ),

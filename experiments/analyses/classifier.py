@@ -48,10 +48,7 @@ _AS_PUBLISHED: dict[str, Any] = {
 ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "search by accuracy": {"search": {"objective": "accuracy"}},
     "without a bag of words": {"classifier": {"head": "linear"}},
-    "the best members alone": {"classifier": {"members": "best"}},
-    "random members of the pool": {"classifier": {"members": "random"}},
     "validation and confirmation rows only": {"classifier": {"fit_rows": 0}},
-    "centred contributions": {"filtering": {"contribution": "centred"}},
 }
 """What is changed in each ablation, by name."""
 

@@ -96,7 +96,7 @@ class SelectionCell(_Cell):
         if config.method == "lens":
             return config.model_dump(mode="json", exclude={"random_search"})
         options = config.model_dump(mode="json", exclude={"search", "random_search"})
-        options["filtering"] = config.filtering.model_dump(mode="json", exclude={"contribution", "calibrated"})
+        options["filtering"] = config.filtering.model_dump(mode="json", exclude={"contribution"})
         if config.method == "random_and_validation":
             own = config.random_search.permutations
             num_rows = config.splits.validation

@@ -80,8 +80,7 @@ class Entry(Record):
 LETTER = Entry(
     name="LENS, by the paper's letter",
     options={
-        "filtering": {"contribution": "vocabulary", "calibrated": False},
-        "search": {"temperature": 0.0},
+        "filtering": {"contribution": "vocabulary"},
         "splits": {"confirmation": 0},
     },
     starts_narrow=True,
@@ -90,7 +89,7 @@ LETTER = Entry(
 SCRIPTS = Entry(
     name="LENS, as the authors' scripts",
     options={
-        "filtering": {"contribution": "loss_ratio", "calibrated": False},
+        "filtering": {"contribution": "loss_ratio"},
         "search": {"diversity_weight": 4.0},
     },
     starts_narrow=True,
@@ -130,8 +129,6 @@ def _narrow(search: SearchOptions, num_rows: int) -> dict[str, Any]:
     return {
         "first_permutations": None,
         "halvings": 0,
-        "random_starts": 0.0,
-        "reorder_by": "shuffle",
         "iterations": iterations,
     }
 

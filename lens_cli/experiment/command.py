@@ -41,7 +41,7 @@ def table(
         list[str] | None,
         typer.Option(
             metavar="NAME:OPTION=VALUE,…",
-            help="Extra row: LENS with other options, e.g. 'random starts:search.random_starts=0.5'; repeatable.",
+            help="Extra row: LENS with other options, e.g. 'wide beam:search.beam_width=16'; repeatable.",
         ),
     ] = None,
     estimate: Annotated[bool, typer.Option("--estimate", metavar="", help="Show the expected cost and exit.")] = False,

@@ -152,7 +152,7 @@ def read_variants(words: Sequence[str]) -> dict[str, dict[str, Any]]:
         name, colon, options = word.rpartition(":")
         if not colon or not name.strip():
             raise InvalidConfig(
-                f"{word!r} is not NAME:OPTION=VALUE,…, e.g. 'lens, random starts:search.random_starts=0.5'",
+                f"{word!r} is not NAME:OPTION=VALUE,…, e.g. 'wide beam:search.beam_width=16'",
                 field="variant",
             )
         if name in variants:

@@ -1,1 +1,1 @@
-"""Judging of permutations: judgements, their scores, and the outcomes of a race or a halving."""
+"""Judging of permutations: judgements, their scores, and the outcomes of a halving."""

@@ -1,10 +1,10 @@
 """Successive halving: judge all permutations on few rows, the better half on twice as many rows, and so on.
 
-Jamieson & Talwalkar (2016), "Non-stochastic Best Arm Identification". Unlike a race, halving is not exact: it may drop
-the best permutation after unlucky first rows. At equal cost it judges three times as many permutations.
+Jamieson & Talwalkar (2016), "Non-stochastic Best Arm Identification". Halving may drop the
+best permutation after unlucky first rows. At equal cost it judges three times as many permutations.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,10 +12,12 @@ import numpy as np
 from lens_engine.judging.judgement import Judgement
 from lens_engine.judging.objective import AccuracyObjective, RankingObjective
 from lens_engine.judging.outcome import Dropped, Finished, Outcome
-from lens_engine.judging.race import JudgeBlock
 from lens_engine.judging.score import rank_key
 from lens_engine.plan.rungs import plan_rungs
 from lens_engine.types import IndexArray, Permutation
+
+JudgeBlock = Callable[[Sequence[int], IndexArray], list[Judgement]]
+"""Judges permutations (by number) on rows."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Halving:
         for rung in plan_rungs(len(permutations), len(self.order), self.halvings, self.places):
             if seen:
                 left = self._best(permutations, left, seen, rung.permutations)
-            blocks = self.judge(left, self.order[rung.start : rung.end], rung.start == 0)
+            blocks = self.judge(left, self.order[rung.start : rung.end])
             for one, block in zip(left, blocks, strict=True):
                 seen[one] = seen[one].extend(block) if one in seen else block
         return [self._outcome(seen[one]) for one in range(len(permutations))]
@@ -50,6 +52,6 @@ class Halving:
     def _outcome(self, judgement: Judgement) -> Outcome:
         num_rows, num_judged = len(self.order), len(judgement.gold)
         if num_judged < num_rows:
-            return Dropped(int(judgement.ranked_hits.sum()) + num_rows - num_judged, charged_rows=num_judged)
+            return Dropped(charged_rows=num_judged)
         whole = judgement.take(np.argsort(self.order))
         return Finished(whole, self.objective.scores([whole], is_final=True)[0])

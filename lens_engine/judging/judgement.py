@@ -61,10 +61,6 @@ class Judgement:
     gold: IndexArray
     content_free: LabelLogProbs | None = None
 
-    @cached_property
-    def calibrated_log_probs(self) -> FloatArray | None:
-        return None if self.content_free is None else calibrate(self.label_log_probs, self.content_free)
-
     @property
     def predictions(self) -> IndexArray:
         return np.asarray(self.label_log_probs.argmax(axis=1))
@@ -73,26 +69,10 @@ class Judgement:
     def correct(self) -> NDArray[np.bool_]:
         return np.asarray(self.predictions == self.gold)
 
-    def hits(self, *, calibrated: bool) -> NDArray[np.bool_]:
-        """`[rows]`, whether the prediction is right. With `calibrated`, `content_free` must not be None."""
-        if not calibrated or self.calibrated_log_probs is None:
-            return self.correct
-        return np.asarray(self.calibrated_log_probs.argmax(axis=1) == self.gold)
-
-    @property
-    def ranked_log_probs(self) -> FloatArray:
-        """`[rows, labels]` float64, the log-probabilities that rank a permutation: calibrated if "N/A" was scored."""
-        calibrated = self.calibrated_log_probs
-        return self.label_log_probs.astype(np.float64) if calibrated is None else calibrated
-
-    @property
-    def ranked_hits(self) -> NDArray[np.bool_]:
-        return self.hits(calibrated=True)
-
     @cached_property
     def margins(self) -> FloatArray:
         """`[rows]`, the gold label's log-probability minus the highest of the other labels (nats)."""
-        values, gold = self.ranked_log_probs, self.gold[:, None]
+        values, gold = self.label_log_probs.astype(np.float64), self.gold[:, None]
         others = values.copy()
         np.put_along_axis(others, gold, -np.inf, axis=1)
         return np.asarray(np.take_along_axis(values, gold, axis=1)[:, 0] - others.max(axis=1))
@@ -108,7 +88,10 @@ class Judgement:
 
     @property
     def calibrated_accuracy(self) -> float | None:
-        return None if self.calibrated_log_probs is None else float(self.hits(calibrated=True).mean())
+        if self.content_free is None:
+            return None
+        calibrated = calibrate(self.label_log_probs, self.content_free)
+        return float((calibrated.argmax(axis=1) == self.gold).mean())
 
     def figure(self) -> Accuracy:
         """The accuracy with its Wilson interval and macro-F1 (over the labels of the rows)."""
@@ -122,7 +105,9 @@ class Judgement:
         )
 
 
-def judge(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows, *, calibrated: bool) -> list[Judgement]:
+def judge(
+    meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows, *, calibrated: bool = False
+) -> list[Judgement]:
     """Score the rows after each prefix; with `calibrated`, also the content-free input.
 
     Raises:

@@ -23,8 +23,7 @@ class Finished:
 class Dropped:
     """The permutation was dropped before the last row."""
 
-    most_correct: int  #: upper bound of the rows it is right on: rows judged right and rows not judged
-    charged_rows: int  #: rows that count towards the budget: in halving the rows judged, in a race every row
+    charged_rows: int  #: rows that count towards the budget: the rows judged
 
 
 Outcome = Finished | Dropped

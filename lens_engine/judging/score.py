@@ -23,13 +23,13 @@ class Score:
 
     @classmethod
     def of(cls, judgement: Judgement, dtype: str = "float32") -> "Score":
-        """The score of a judgement; from calibrated log-probabilities if the judgement has `content_free`.
+        """The score of a judgement.
 
         Args:
             dtype: number format of the log-probabilities; decides which rows are close.
         """
-        margins, hits = judgement.margins, judgement.ranked_hits
-        close = np.abs(margins) < rounding_nats(dtype, calibrated=judgement.content_free is not None)
+        margins, hits = judgement.margins, judgement.correct
+        close = np.abs(margins) < rounding_nats(dtype)
         return cls(
             correct=int(hits.sum()),
             n=len(judgement.gold),

@@ -15,7 +15,7 @@ class Progress:
     steps: int
     pairs_done: int
     pairs_total: int
-    """Planned, and at most `budget.max_pairs`; the run usually scores fewer, because races and repeated children save
+    """Planned, and at most `budget.max_pairs`; the run usually scores fewer, because halving and repeated children save
     pairs."""
     tokens_done: int
     tokens_total: int

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from lens_engine.config import SelectionConfig
@@ -21,7 +20,7 @@ from lens_engine.methods.permutations import keep_apart
 from lens_engine.pricing.prices import Prices
 from lens_engine.rows.splits import SplitRows
 from lens_engine.task.template import Task
-from lens_engine.types import FloatArray, LabelLogProbs, Permutation, Phase, StopReason
+from lens_engine.types import LabelLogProbs, Permutation, Phase, StopReason
 
 S = TypeVar("S")
 
@@ -62,8 +61,6 @@ class Findings:
 
     finalists: tuple[Permutation, ...] = ()  #: the best permutations, best first
     scores: tuple[Score, ...] = ()  #: score of each finalist on the validation rows
-    margins: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
-    """`[permutations, rows]`, nats, of permutations judged on every validation row; shows which rows are hard."""
     info_scores: Mapping[int, float] = field(default_factory=dict)  #: by index of the candidate
     charged_pairs: int = 0  #: (permutation, row) pairs; random-and-validation gets as many
     num_judged: int = 0  #: permutations judged on all or some validation rows

@@ -6,7 +6,7 @@ run includes it too (`RandomSearch`).
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from lens_engine.errors import NothingSelected
 from lens_engine.judging.judgement import EvaluationRows, Judgement
 from lens_engine.judging.objective import AccuracyObjective, HeadObjective, RankingObjective
 from lens_engine.judging.outcome import Finished, Outcome
-from lens_engine.judging.race import Incumbents
 from lens_engine.judging.ranker import Ranker
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.metering.cost import Cost
@@ -22,7 +21,7 @@ from lens_engine.metering.meter import Meter
 from lens_engine.methods.base import Findings, FirstStep, Method, PackedState, Run, pick_pool
 from lens_engine.methods.permutations import draw_permutations
 from lens_engine.pricing.prices import count_pairs
-from lens_engine.types import FloatArray, Permutation, Phase, Record, StopReason, StoredLogProbs
+from lens_engine.types import Permutation, Phase, Record, StopReason, StoredLogProbs
 
 BATCH = 8
 """Number of random permutations judged between two checkpoints."""
@@ -36,7 +35,7 @@ def draw_random(run: Run, first: int, count: int) -> list[Permutation]:
 class RandomTally(Record):
     """State of random-and-validation: the permutations drawn, and the best of them."""
 
-    drawn: int = 0  #: permutations drawn; each was judged on all or some rows
+    drawn: int = 0  #: permutations drawn; each was judged on every validation row
     best: int | None = None  #: number of the best permutation, in the order drawn
     score: Score | None = None
     pool: tuple[int, ...] = ()  #: numbers of the best permutations for an ensemble, best first
@@ -47,15 +46,12 @@ class RandomTally(Record):
 class RandomSearch:
     """Judges random permutations on the validation rows in batches, and keeps the best by accuracy.
 
-    A race drops permutations that cannot be the best. With `keeps_all` each is judged on every row, because an ensemble
-    may take any of them; the best is the same.
+    With `keeps_pool` it also keeps the best few, of which an ensemble is made.
     """
 
     run: Run
     meter: Meter
-    margins: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
-    """`[permutations, rows]`, nats, margins of permutations judged before; they show which rows are hard."""
-    keeps_all: bool = False
+    keeps_pool: bool = False
 
     def steps(self, tally: RandomTally, total: int) -> Iterator[RandomTally]:
         """The tally after each batch, up to `total` permutations.
@@ -66,11 +62,10 @@ class RandomSearch:
         ranker = self._ranker
         while tally.drawn < total:
             batch = draw_random(self.run, tally.drawn, min(BATCH, total - tally.drawn))
-            if self.keeps_all:
-                outcomes = ranker.judge_all(batch)
-                tally = self._with_pool(_count(tally, outcomes), tally.drawn, outcomes)
-            else:
-                tally = _count(tally, ranker.race(batch, self._best(tally), places=1))
+            outcomes, first = ranker.judge(batch), tally.drawn
+            tally = _count(tally, outcomes)
+            if self.keeps_pool:
+                tally = self._with_pool(tally, first, outcomes)
             yield tally
 
     def _with_pool(self, tally: RandomTally, first: int, outcomes: Sequence[Outcome]) -> RandomTally:
@@ -100,11 +95,7 @@ class RandomSearch:
     @property
     def _ranker(self) -> Ranker:
         rows = EvaluationRows(self.run.task, self.run.rows.validation)
-        return Ranker(self.meter, self.run.rows.candidates, rows, self.run.config.calibrated_search)
-
-    def _best(self, tally: RandomTally) -> Incumbents:
-        correct = () if tally.score is None else (tally.score.correct,)
-        return Incumbents(correct, self.margins)
+        return Ranker(self.meter, self.run.rows.candidates, rows)
 
 
 def _count(tally: RandomTally, outcomes: Sequence[Outcome]) -> RandomTally:
@@ -188,7 +179,7 @@ class RandomAndValidation(Method[RandomTally]):
 
     @property
     def judges_prompts(self) -> bool:
-        return self._keeps_all
+        return self._keeps_pool
 
     def price(self) -> dict[Phase, Cost]:
         return {Phase.SEARCH: self.run.prices.validating(self.num_permutations)}
@@ -201,7 +192,7 @@ class RandomAndValidation(Method[RandomTally]):
 
     def steps(self, state: RandomTally, meter: Meter) -> Iterator[RandomTally]:
         meter.enter(Phase.SEARCH, 1, 1)
-        return RandomSearch(self.run, meter, keeps_all=self._keeps_all).steps(state, self.num_permutations)
+        return RandomSearch(self.run, meter, keeps_pool=self._keeps_pool).steps(state, self.num_permutations)
 
     def choice(self, state: RandomTally) -> Permutation | None:
         return None if state.best is None else draw_random(self.run, state.best, 1)[0]
@@ -225,7 +216,7 @@ class RandomAndValidation(Method[RandomTally]):
         )
 
     @property
-    def _keeps_all(self) -> bool:
+    def _keeps_pool(self) -> bool:
         return self.run.config.classifier.max_prompts > 1
 
     def pack(self, state: RandomTally) -> PackedState:

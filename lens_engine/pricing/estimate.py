@@ -35,8 +35,7 @@ _FIRST_QUERIES = 2
 class CostEstimate:
     """The cost of each phase when every permutation is judged on every row.
 
-    The pairs are an upper bound: repeated children cost nothing, and dropped permutations cost less. The tokens may be
-    slightly higher than estimated, because a race that can drop no permutation feeds some prefixes again.
+    The pairs are an upper bound: repeated children cost nothing.
     """
 
     phases: dict[Phase, Cost]

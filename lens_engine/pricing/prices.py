@@ -47,7 +47,9 @@ class Prices:
     def comparison_rows(self) -> int:
         return min(len(self.rows.test), self.config.report.comparison_rows or len(self.rows.test))
 
-    def judging(self, permutations: int, num_rows: int, *, calibrated: bool, demonstrations: int | None = None) -> Cost:
+    def judging(
+        self, permutations: int, num_rows: int, *, calibrated: bool = False, demonstrations: int | None = None
+    ) -> Cost:
         """`permutations` permutations on `num_rows` rows each; with calibration, plus one content-free query for each.
 
         `demonstrations` is the number of demonstrations in a prompt; None for `config.num_demonstrations`.
@@ -59,27 +61,21 @@ class Prices:
 
     def validating(self, permutations: int) -> Cost:
         """Each permutation on every validation row."""
-        return self.judging(permutations, len(self.rows.validation), calibrated=self.config.calibrated_search)
+        return self.judging(permutations, len(self.rows.validation))
 
     def filtering(self) -> Cost:
         """Stage 1, all rounds."""
         return sum((self.filtering_round(plan) for plan in self.rounds if plan.new_columns), Cost())
 
     def filtering_round(self, plan: FilterRound) -> Cost:
-        """One round: zero-shot and one-shot pairs; with calibration, plus one content-free query for each prefix."""
-        queries = plan.new_columns + self.config.filtering.calibrated
-        zero_shot = self.judging(1, plan.new_columns, calibrated=self.config.filtering.calibrated, demonstrations=0)
-        tokens = plan.candidates * (self.lengths.demonstration + queries * self.lengths.query)
-        return zero_shot + Cost(plan.candidates * queries, round(tokens))
+        """One round: zero-shot and one-shot pairs."""
+        queries = plan.new_columns
+        return self.judging(1, queries, demonstrations=0) + self.judging(plan.candidates, queries, demonstrations=1)
 
     def searching(self) -> Cost:
         """Stage 2 if no permutation repeats: the first permutations, and the children of each iteration."""
-        num_rows, calibrated = len(self.rows.validation), self.config.calibrated_search
-        cost = Cost()
-        for rung in plan_judging(self.config.search, num_rows):
-            is_first = rung.start == 0
-            cost += self.judging(rung.permutations, rung.end - rung.start, calibrated=calibrated and is_first)
-        return cost
+        rungs = plan_judging(self.config.search, len(self.rows.validation))
+        return sum((self.judging(rung.permutations, rung.end - rung.start) for rung in rungs), Cost())
 
     def fine_tuning(self) -> Cost:
         """Fine-tuning on the candidates, as the tokens whose scoring takes equally long."""
@@ -89,7 +85,7 @@ class Prices:
     def confirming(self, permutations: int) -> Cost:
         """Each permutation on every confirmation row."""
         num_rows = len(self.rows.confirmation)
-        return self.judging(permutations, num_rows, calibrated=self.config.calibrated_search) if num_rows else Cost()
+        return self.judging(permutations, num_rows) if num_rows else Cost()
 
     def testing(self, demonstrations: int | None = None) -> Cost:
         """One prompt on every test row."""
@@ -99,7 +95,7 @@ class Prices:
     def classifying(self, prompts: int, new_fit_rows: int, demonstrations: int | None = None) -> Cost:
         """Each prompt on fit rows that were not scored before, and on the test rows."""
         num_rows = new_fit_rows + len(self.rows.test)
-        return self.judging(prompts, num_rows, calibrated=False, demonstrations=demonstrations)
+        return self.judging(prompts, num_rows, demonstrations=demonstrations)
 
     def fit_rows(self, num_demonstrations: int, total: int | None = None) -> int:
         """Number of rows on which a head is fitted, after prompts with this many different demonstrations."""
@@ -118,8 +114,7 @@ class Prices:
     def rival_permutations(self, pairs: int, confirmed: int) -> int:
         """Number of random permutations for `pairs` (permutation, row) pairs and the confirmation's, rounded up.
 
-        On both sides, a permutation that a race drops counts as judged on every row. A permutation that halving drops
-        counts with the rows it was judged on.
+        A permutation that halving drops counts with the rows it was judged on.
         """
         pairs += confirmed * len(self.rows.confirmation)
         return -(-pairs // len(self.rows.validation))

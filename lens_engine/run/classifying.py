@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import log_softmax
 
 from lens_engine.classifier.artefact import Classifier, ModelRecord, Prompt, TaskRecord
 from lens_engine.classifier.ensemble import Frontier, SizedHead, fit_frontier
-from lens_engine.classifier.heads import HEAD_KINDS, ArgmaxHead, Head, HeadKind, PriorHead, apply_head, logit_bias
+from lens_engine.classifier.heads import HEAD_KINDS, ArgmaxHead, HeadKind, apply_head, logit_bias
 from lens_engine.classifier.quality import measure_quality
 from lens_engine.judging.judgement import EvaluationRows, Judgement
 from lens_engine.metering.meter import Meter
@@ -80,16 +79,9 @@ class Classifying:
         return Trial(report, hits_of(found, self.test_rows.gold))
 
     def report_single(self, permutation: Permutation, judgement: Judgement) -> ClassifierReport:
-        """The report of one prompt with the paper's head, whose test rows were scored before.
-
-        Under `calibrated_search`, contextual calibration is in the head: as biases that no row was needed for.
-        """
+        """The report of one prompt with the paper's head, whose test rows were scored before."""
         contender = Contender((tuple(self.run.rows.candidates[index] for index in permutation),), fit_rows=0)
-        head: Head = ArgmaxHead()
-        if self.run.config.calibrated_search and judgement.content_free is not None:
-            biases = -log_softmax(judgement.content_free.astype(np.float64))
-            head = PriorHead(biases=(tuple(biases.tolist()),))
-        return self._report(contender, Frontier.unfitted(head), judgement.label_log_probs[None], num_fit_rows=0)
+        return self._report(contender, Frontier.unfitted(ArgmaxHead()), judgement.label_log_probs[None], num_fit_rows=0)
 
     @property
     def _kinds(self) -> Sequence[HeadKind]:

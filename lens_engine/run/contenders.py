@@ -140,14 +140,7 @@ class Contenders:
 
     def _choose_members(self, pool: Sequence[Permutation], log_probs: LabelLogProbs, total: int) -> Contender:
         gold = EvaluationRows(self.run.task, self.run.rows.validation).gold
-        options = self.run.config.classifier
-        if options.members == "greedy":
-            members = list(order_members(log_probs, gold, self.size, options.head))
-        elif options.members == "best":  # the pool is in this order
-            members = list(range(min(self.size, len(pool))))
-        else:
-            rng = make_generator(self.run.config.seed, "members")
-            members = rng.permutation(len(pool))[: self.size].tolist()
+        members = list(order_members(log_probs, gold, self.size, self.run.config.classifier.head))
         return Contender(self._pick([pool[one] for one in members]), total, log_probs[members])
 
     def _pick(self, permutations: Sequence[Permutation]) -> tuple[tuple[Example, ...], ...]:

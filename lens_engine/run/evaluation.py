@@ -144,7 +144,7 @@ class Evaluator:
     def _confirm(self, evaluation: Evaluation, _: Save) -> Evaluation:
         """Judge the finalists on the confirmation rows; choose the best on validation and confirmation rows."""
         finalists, rows = self.findings.finalists, self._rows(self.run.rows.confirmation)
-        judgements = self._judge(finalists, rows, calibrated=self.run.config.calibrated_search)
+        judgements = self._judge(finalists, rows, calibrated=False)
         dtype = self.meter.scorer.identity.dtype
         scores = tuple(
             pool(score, Score.of(judgement, dtype))
@@ -210,10 +210,8 @@ class Evaluator:
 
     def _random_and_validation(self, evaluation: Evaluation, save: Save) -> Evaluation:
         """Random-and-validation, with as many (permutation, row) pairs as the method and its confirmation."""
-        # The method judged permutations on the same rows, so their margins show which rows are hard.
         contenders = self._contenders(evaluation.num_confirmed)
-        keeps_all = "random_ensemble" in contenders.wanted
-        search = RandomSearch(self.run, self.meter, self.findings.margins, keeps_all=keeps_all)
+        search = RandomSearch(self.run, self.meter, keeps_pool="random_ensemble" in contenders.wanted)
         for tally in search.steps(evaluation.rival, contenders.num_random):
             evaluation = _with_rival(evaluation, tally)
             save(evaluation)
@@ -278,11 +276,10 @@ class Evaluator:
     def _with_single(
         self, evaluation: Evaluation, name: ContenderName, permutation: Permutation, judgement: Judgement
     ) -> Evaluation:
-        """The evaluation with a single prompt, and the test rows that it has right; `calibrated_search` calibrates."""
-        hits = judgement.hits(calibrated=self.run.config.calibrated_search)
+        """The evaluation with a single prompt, and the test rows that it has right."""
         artefact = self._classifying.report_single(permutation, judgement).artefact
         evaluation = evaluation.model_copy(update={"rivals": {**evaluation.rivals, name: artefact}})
-        return _with_correct(evaluation, name, tuple(bool(hit) for hit in hits))
+        return _with_correct(evaluation, name, tuple(bool(hit) for hit in judgement.correct))
 
     def _contenders(self, num_confirmed: int) -> Contenders:
         return Contenders(self.run, self.method, self.findings.charged_pairs, num_confirmed)

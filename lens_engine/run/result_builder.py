@@ -112,7 +112,7 @@ def _lead(ending: Ending) -> Lead | None:
         return None
     scores = pooled or findings.scores
     ranked = sorted(zip(findings.finalists, scores, strict=True), key=lambda pair: rank_key(*pair))
-    rounding = rounding_nats(ending.identity.dtype, calibrated=ending.prepared.run.config.calibrated_search)
+    rounding = rounding_nats(ending.identity.dtype)
     return measure_lead(ranked[0][1], ranked[1][1], rounding)
 
 

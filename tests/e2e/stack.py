@@ -34,12 +34,10 @@ OPTIONS: dict[str, Any] = overlay_options(
         "filtering": {"candidates": 16, "keep": 8, "rounds": 2, "initial_score_size": 4, "max_score_size": 8},
         "search": {
             "beam_width": 2,
-            "substitutions": 2,
-            "reorderings": 1,
+            "children": 3,
             "iterations": 3,
             "first_permutations": None,
             "halvings": 0,
-            "random_starts": 0.0,
         },
         "report": {"random_permutations": 2, "order_shuffles": 2},
     },

@@ -37,7 +37,7 @@ OPTIONS = {
     "filtering.max_score_size": 8,
     "search.beam_width": 2,
     "search.first_permutations": 6,
-    "search.substitutions": 2,
+    "search.children": 4,
     "search.iterations": 2,
     "report.random_permutations": 2,
     "report.order_shuffles": 2,

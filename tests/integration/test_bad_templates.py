@@ -179,18 +179,18 @@ def test_field_that_only_the_service_writes_is_refused(intake: Intake, field: st
 
 
 def test_every_wrong_option_is_refused_with_its_place(intake: Intake) -> None:
-    options = {"beam_width": 3, "search": {"beam_widht": 3, "temperature": -1}}
+    options = {"beam_width": 3, "search": {"beam_widht": 3, "iterations": -1}}
 
     body = intake.assert_refused(
         intake.send_file(CSV, options=options),
         Refusal(
             "invalid-options",
-            ("/spec/options/search/temperature", "/spec/options/search/beam_widht", "/spec/options/beam_width"),
+            ("/spec/options/search/iterations", "/spec/options/search/beam_widht", "/spec/options/beam_width"),
         ),
     )
 
     assert [error["detail"] for error in body["errors"]] == [
-        "search.temperature must be a number from 0 to 100; it is -1",
+        "search.iterations must be a whole number from 0 to 1,000; it is -1",
         "there is no option 'search.beam_widht'; did you mean search.beam_width?",
         "there is no option 'beam_width'; did you mean search.beam_width?",
     ]

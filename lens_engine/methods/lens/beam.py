@@ -11,31 +11,31 @@ from functools import partial
 import numpy as np
 from scipy.special import softmax
 
-from lens_engine.config import Reordering, SearchOptions
+from lens_engine.config import SearchOptions
 from lens_engine.judging.outcome import Finished, Outcome
-from lens_engine.judging.race import Incumbents
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.liveness.beat import with_beats
 from lens_engine.methods.lens.diversity import Affinity, exchange
 from lens_engine.methods.permutations import draw_permutation, keep_apart, shuffle, swap
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Permutation
 
-Judge = Callable[[Sequence[Permutation], Incumbents, int], list[Outcome]]
-"""Like `Ranker.race`: takes permutations, the incumbents they have to beat (none at first) and the number of places."""
-
-_REORDERINGS: dict[Reordering, Callable[[Sequence[int], np.random.Generator], Permutation]] = {
-    "swap": swap,
-    "shuffle": shuffle,
-}
+Judge = Callable[[Sequence[Permutation]], list[Outcome]]
+"""Judges permutations on the validation rows."""
 
 _DRAWS = 20
 """Tries to find a new child; after that many failures the beam's neighbourhood counts as exhausted."""
+
+_RANDOM_SHARE = 0.5
+"""Share of the first permutations of a wide start that are drawn at random."""
 
 _STARTS = 64
 """Number of random starts of the exchange that makes the first permutations."""
 
 _SHORTLIST = 16
 """Number of best replacements from which a substitution draws."""
+
+_TEMPERATURE = 0.3
+"""Temperature of the softmax that draws a replacement (in units of s)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,7 @@ class SearchState:
     iterations_done: int
     beam: tuple[Permutation, ...]
     scores: dict[Permutation, Score]  #: of the permutations judged on every row
-    margins: FloatArray = field(compare=False)  #: `[beam, rows]`, nats; shows which rows are hard
-    dropped: dict[Permutation, int] = field(default_factory=dict)  #: upper bound of the rows each dropped one has right
+    dropped: tuple[Permutation, ...] = ()  #: judged on some rows
     charged_pairs: int = 0  #: (permutation, row) pairs; random-and-validation gets as many
     log_probs: dict[Permutation, LabelLogProbs] = field(default_factory=dict, compare=False)
     """`[rows, labels]`, of the permutations judged on every row."""
@@ -55,11 +54,6 @@ class SearchState:
     def num_judged(self) -> int:
         """Number of permutations judged on all or some rows."""
         return len(self.scores) + len(self.dropped)
-
-    @property
-    def incumbents(self) -> Incumbents:
-        """The beam as the incumbents of the next race."""
-        return Incumbents(tuple(self.scores[permutation].correct for permutation in self.beam), self.margins)
 
 
 @dataclass(frozen=True)
@@ -70,6 +64,7 @@ class Neighbourhood:
     groups: IndexArray  #: `[m]` label of each survivor; all zero when balance is off
     quotas: tuple[int, ...]  #: number of members of each group in a permutation
     options: SearchOptions
+    takes_best: bool = False  #: whether a substitution takes the best replacement instead of drawing one
 
     def first_permutations(self, rng: np.random.Generator) -> list[Permutation]:
         """First permutations: some of high affinity that share at most half of their members, then random ones.
@@ -78,7 +73,7 @@ class Neighbourhood:
         more random ones.
         """
         number = self.options.num_first_permutations
-        num_random = round(number * self.options.random_starts)
+        num_random = 0 if self.options.starts_narrow else round(number * _RANDOM_SHARE)
         optima = {tuple(sorted(self._random_optimum(rng, start))) for start in range(_STARTS)}
         ranked = sorted(optima, key=lambda members: (-self.affinity.objective(members), members))
         width = number - num_random
@@ -90,11 +85,16 @@ class Neighbourhood:
     def children(
         self, parents: Sequence[Permutation], known: set[Permutation], rng: np.random.Generator
     ) -> list[Permutation]:
-        """Substitutions and reorderings of each parent; all are distinct and not in `known`."""
+        """Substitutions and reorderings of each parent; all are distinct and not in `known`.
+
+        A search that starts narrow reorders as the paper does, by shuffling. In another order a good permutation loses
+        half of its lead or more; with two members swapped it loses less.
+        """
         seen, children = set(known), list[Permutation]()
-        reorder = _REORDERINGS[self.options.reorder_by]
+        reorder = shuffle if self.options.starts_narrow else swap
+        substitutions = self.options.num_substitutions
+        moves = [self._substitute] * substitutions + [reorder] * (self.options.children - substitutions)
         for parent in parents:
-            moves = [self._substitute] * self.options.substitutions + [reorder] * self.options.reorderings
             for move in with_beats(moves):
                 child = _first_new(partial(move, parent, rng), seen)
                 if child is not None:
@@ -137,15 +137,15 @@ class Neighbourhood:
 
     def _draw_fitting(self, eligible: IndexArray, fit: FloatArray, rng: np.random.Generator) -> int:
         best = eligible[np.lexsort((eligible, -fit[eligible]))][:_SHORTLIST]
-        if self.options.temperature == 0.0:
+        if self.takes_best:
             return int(best[0])
-        return int(rng.choice(best, p=softmax(fit[best] / self.options.temperature)))
+        return int(rng.choice(best, p=softmax(fit[best] / _TEMPERATURE)))
 
 
 def start_search(first: Sequence[Permutation], judge: Judge, beam_width: int) -> SearchState:
     """Judge the first permutations; the best are the first beam."""
-    outcomes = judge(first, Incumbents(), beam_width)
-    nothing = SearchState(0, (), {}, np.empty((0, 0)))
+    outcomes = judge(first)
+    nothing = SearchState(0, (), {})
     return _advance(nothing, dict(zip(first, outcomes, strict=True)), beam_width, iterations_done=0)
 
 
@@ -159,7 +159,7 @@ def run_iteration(
     """
     beam_width = neighbourhood.options.beam_width
     children = neighbourhood.children(state.beam, {*state.scores, *state.dropped}, rng)
-    outcomes = judge(children, state.incumbents, beam_width)
+    outcomes = judge(children)
     found = dict(zip(children, outcomes, strict=True))
     return _advance(state, found, beam_width, iterations_done=state.iterations_done + 1)
 
@@ -168,18 +168,18 @@ def _advance(
     state: SearchState, found: dict[Permutation, Outcome], beam_width: int, iterations_done: int
 ) -> SearchState:
     """The state with the new outcomes; its beam is the best of the old beam and the new permutations."""
-    scores, dropped, log_probs = dict(state.scores), dict(state.dropped), dict(state.log_probs)
-    margins = dict(zip(state.beam, state.margins, strict=True))
+    scores, dropped, log_probs = dict(state.scores), list(state.dropped), dict(state.log_probs)
+    contenders = list(state.beam)
     for permutation, outcome in found.items():
         if isinstance(outcome, Finished):
-            scores[permutation], margins[permutation] = outcome.score, outcome.judgement.margins
+            scores[permutation] = outcome.score
+            contenders.append(permutation)
             log_probs[permutation] = outcome.judgement.label_log_probs
         else:
-            dropped[permutation] = outcome.most_correct
-    beam = _best(scores, list(margins), beam_width)
+            dropped.append(permutation)
+    beam = _best(scores, contenders, beam_width)
     charged = state.charged_pairs + sum(outcome.charged_rows for outcome in found.values())
-    beam_margins = np.array([margins[one] for one in beam])
-    return SearchState(iterations_done, beam, scores, beam_margins, dropped, charged, log_probs)
+    return SearchState(iterations_done, beam, scores, tuple(dropped), charged, log_probs)
 
 
 def _best(scores: dict[Permutation, Score], pool: Sequence[Permutation], beam_width: int) -> tuple[Permutation, ...]:

@@ -11,20 +11,19 @@ from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
 
 def contributions(
     kind: Contribution,
-    one_shot: LabelLogProbs | FloatArray,
-    zero_shot: LabelLogProbs | FloatArray,
+    one_shot: LabelLogProbs,
+    zero_shot: LabelLogProbs,
     gold: IndexArray,
     span_tokens: Sequence[int],
 ) -> FloatArray:
     """c(e, e') of each candidate e to each score example e'.
 
     Args:
-        kind: "label" (the gold label's probability among the labels), "centred" (the same after the mean of each
-            label's log-probability over the score set is taken out), "vocabulary" (exactly Eq. 3) or "loss_ratio"
+        kind: "label" (the gold label's probability among the labels), "vocabulary" (exactly Eq. 3) or "loss_ratio"
             (the gold label's loss divided by the sum of all labels' losses; a loss is the mean over the span's
             tokens).
         one_shot: `[candidates, score_examples, labels]`, with each candidate as the only demonstration.
-        zero_shot: `[score_examples, labels]`. For "label", both arrays may be calibrated.
+        zero_shot: `[score_examples, labels]`.
         gold: `[score_examples]`, index of each score example's label.
         span_tokens: tokens of each label's span.
 
@@ -61,11 +60,6 @@ def _label_goodness(log_probs: FloatArray, gold: IndexArray, _: FloatArray) -> F
     return np.asarray(np.exp(_gold(log_softmax(log_probs, axis=2), gold)))
 
 
-def _centred_goodness(log_probs: FloatArray, gold: IndexArray, tokens: FloatArray) -> FloatArray:
-    within = log_softmax(log_probs, axis=2)
-    return _label_goodness(within - within.mean(axis=1, keepdims=True), gold, tokens)
-
-
 def _vocabulary_goodness(log_probs: FloatArray, gold: IndexArray, _: FloatArray) -> FloatArray:
     return np.asarray(np.exp(_gold(log_probs, gold)))
 
@@ -77,7 +71,6 @@ def _loss_ratio_goodness(log_probs: FloatArray, gold: IndexArray, tokens: FloatA
 
 _GOODNESS: dict[Contribution, Callable[[FloatArray, IndexArray, FloatArray], FloatArray]] = {
     "label": _label_goodness,
-    "centred": _centred_goodness,
     "vocabulary": _vocabulary_goodness,
     "loss_ratio": _loss_ratio_goodness,
 }

@@ -5,9 +5,9 @@ keeps the best, round by round. Stage 2, the search, judges first permutations o
 survivors), keeps the best few (the beam), and then tries children of the beam: one example replaced, or two reordered.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,6 @@ from pydantic import BaseModel
 from lens_engine.errors import NothingSelected
 from lens_engine.judging.judgement import EvaluationRows, Judgement
 from lens_engine.judging.objective import HeadObjective
-from lens_engine.judging.outcome import Outcome
-from lens_engine.judging.race import Incumbents
 from lens_engine.judging.ranker import Ranker
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.metering.cost import Cost
@@ -29,7 +27,7 @@ from lens_engine.methods.lens.diversity import Affinity
 from lens_engine.methods.lens.filtering import Filter, FilterState
 from lens_engine.pricing.prices import count_pairs
 from lens_engine.randomness import make_generator
-from lens_engine.types import FloatArray, LabelLogProbs, Permutation, Phase, StopReason
+from lens_engine.types import LabelLogProbs, Permutation, Phase, StopReason
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,6 @@ class Lens(Method[LensState]):
         return Findings(
             finalists=tuple(state.to_candidates(one) for one, _ in finalists),
             scores=tuple(score for _, score in finalists),
-            margins=search.margins,
             info_scores=known,
             charged_pairs=search.charged_pairs,
             num_judged=search.num_judged,
@@ -131,26 +128,19 @@ class Lens(Method[LensState]):
     def pack(self, state: LensState) -> PackedState:
         filtering, search = state.filtering, state.search
         arrays: dict[str, NDArray[Any]] = {"survivors": filtering.survivors, "contributions": filtering.contributions}
-        if filtering.answers is not None:
-            arrays["answers"] = filtering.answers
         if search is None:
             return PackedState({"rounds_done": filtering.rounds_done, "search": None}, arrays)
         record = _SearchRecord.of(search).model_dump(mode="json")
-        arrays |= {
-            "beam_margins": search.margins,
-            "log_probs": np.array([search.log_probs[one] for one in search.scores]),
-        }
+        arrays["log_probs"] = np.array([search.log_probs[one] for one in search.scores])
         return PackedState({"rounds_done": filtering.rounds_done, "search": record}, arrays)
 
     def unpack(self, packed: PackedState) -> LensState:
         values, arrays = packed.values, packed.arrays
-        filtering = FilterState(
-            values["rounds_done"], arrays["survivors"], arrays["contributions"], arrays.get("answers")
-        )
+        filtering = FilterState(values["rounds_done"], arrays["survivors"], arrays["contributions"])
         if values["search"] is None:
             return LensState(filtering)
         record = _SearchRecord.model_validate(values["search"])
-        return LensState(filtering, record.restore(arrays["beam_margins"], arrays["log_probs"]))
+        return LensState(filtering, record.restore(arrays["log_probs"]))
 
     def _filter(self, state: FilterState, meter: Meter) -> Iterator[FilterState]:
         rounds = self.run.prices.rounds
@@ -163,7 +153,8 @@ class Lens(Method[LensState]):
     def _search(self, state: LensState, meter: Meter) -> Iterator[SearchState]:
         config, search = self.run.config, state.search
         neighbourhood = self._neighbourhood(state)
-        judge = _Judge(self._ranker(state, meter), config.search.halvings)
+        halvings, places = config.search.halvings, config.search.beam_width
+        judge = partial(self._ranker(state, meter).judge, halvings=halvings, places=places)
         if search is None:
             meter.enter(Phase.INITIALISE, 1, 1)
             search = start_search(self._draw_first(state), judge, config.search.beam_width)
@@ -188,12 +179,12 @@ class Lens(Method[LensState]):
         groups, quotas = self.run.rows.quotas.group(self.run.task.index_labels(survivors))
         weight = config.search.diversity_weight
         affinity = Affinity.from_features(filtering.info_scores, filtering.contributions, weight)
-        return Neighbourhood(affinity, groups, quotas, config.search)
+        takes_best = config.filtering.contribution == "vocabulary"
+        return Neighbourhood(affinity, groups, quotas, config.search, takes_best)
 
     def _ranker(self, state: LensState, meter: Meter) -> Ranker:
         survivors = state.filtering.pick_survivors(self.run.rows.candidates)
-        config = self.run.config
-        return Ranker(meter, survivors, self._validation_rows, config.calibrated_search, self._objective)
+        return Ranker(meter, survivors, self._validation_rows, self._objective)
 
     @cached_property
     def _validation_rows(self) -> EvaluationRows:
@@ -207,31 +198,13 @@ class Lens(Method[LensState]):
         return HeadObjective.of(self._validation_rows.gold, len(self.run.task.labels), self.run.dtype)
 
 
-@dataclass(frozen=True)
-class _Judge:
-    """Judges permutations by halving; if `halvings` is 0, in a race by accuracy, or on every row by another objective.
-
-    A race may only drop a permutation that can no longer win. Under a head, new rows change the hits on earlier rows.
-    """
-
-    ranker: Ranker
-    halvings: int
-
-    def __call__(self, permutations: Sequence[Permutation], incumbents: Incumbents, places: int) -> list[Outcome]:
-        if self.halvings:
-            return self.ranker.halve(permutations, self.halvings, places)
-        if self.ranker.objective is not None:
-            return self.ranker.judge_all(permutations)
-        return self.ranker.race(permutations, incumbents, places)
-
-
 class _SearchRecord(BaseModel):
     """A SearchState without its array, as JSON. Dicts become lists of pairs, because a JSON key cannot be a tuple."""
 
     iterations_done: int
     beam: tuple[Permutation, ...]
     scores: tuple[tuple[Permutation, Score], ...]
-    dropped: tuple[tuple[Permutation, int], ...]
+    dropped: tuple[Permutation, ...]
     charged_pairs: int
 
     @classmethod
@@ -240,17 +213,16 @@ class _SearchRecord(BaseModel):
             iterations_done=search.iterations_done,
             beam=search.beam,
             scores=tuple(search.scores.items()),
-            dropped=tuple(search.dropped.items()),
+            dropped=search.dropped,
             charged_pairs=search.charged_pairs,
         )
 
-    def restore(self, margins: FloatArray, log_probs: LabelLogProbs) -> SearchState:
+    def restore(self, log_probs: LabelLogProbs) -> SearchState:
         return SearchState(
             iterations_done=self.iterations_done,
             beam=self.beam,
             scores=dict(self.scores),
-            margins=margins,
-            dropped=dict(self.dropped),
+            dropped=self.dropped,
             charged_pairs=self.charged_pairs,
             log_probs=dict(zip((permutation for permutation, _ in self.scores), log_probs, strict=True)),
         )

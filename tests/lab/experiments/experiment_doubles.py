@@ -29,12 +29,10 @@ TINY: dict[str, Any] = {
     },
     "search": {
         "beam_width": 2,
-        "substitutions": 1,
-        "reorderings": 1,
+        "children": 2,
         "iterations": 1,
         "first_permutations": None,
         "halvings": 0,
-        "random_starts": 0.0,
     },
     "report": {"random_permutations": 0, "random_and_validation": False, "order_shuffles": 0},
 }

@@ -29,8 +29,7 @@ _SMALL: dict[str, Any] = {
     "search": {
         **SINGLE_PROMPT["search"],
         "beam_width": 4,
-        "substitutions": 3,
-        "reorderings": 1,
+        "children": 4,
         "iterations": 3,
     },
     "report": {**SINGLE_PROMPT["report"], "random_permutations": 4, "order_shuffles": 3},

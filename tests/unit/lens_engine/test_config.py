@@ -27,10 +27,10 @@ def test_paper_preset_holds_the_papers_settings() -> None:
 
     assert (paper.filtering.rho, paper.filtering.initial_score_size, paper.filtering.keep) == (2.0, 14, 500)
     assert (paper.search.beam_width, paper.search.iterations, paper.splits.validation) == (8, 10, 100)
-    assert paper.search.substitutions + paper.search.reorderings == paper.search.beam_width
+    assert paper.search.children == paper.search.beam_width
+    assert paper.search.num_substitutions == 6
     assert (paper.num_demonstrations, paper.splits.confirmation, paper.splits.test) == (8, 0, None)
-    assert (paper.search.first_permutations, paper.search.halvings, paper.search.random_starts) == (None, 0, 0.0)
-    assert paper.search.reorder_by == "shuffle"
+    assert (paper.search.starts_narrow, paper.search.halvings) == (True, 0)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_unknown_preset_is_refused_with_those_there_are() -> None:
         ({"search": {"beam_width": 0}}, "options.search.beam_width"),
         ({"search": {"beam_width": 1.5}}, "options.search.beam_width"),
         ({"search": {"diversity_weight": -1}}, "options.search.diversity_weight"),
-        ({"search": {"temperature": float("nan")}}, "options.search.temperature"),
+        ({"search": {"diversity_weight": float("nan")}}, "options.search.diversity_weight"),
         ({"search": {"diversity_weight": float("inf")}}, "options.search.diversity_weight"),
         ({"search": 5}, "options.search"),
         ({"search": None}, "options.search"),
@@ -114,8 +114,8 @@ def test_bad_option_is_refused_with_its_path(options: dict[str, Any], field: str
         ({"search": {"beam_widht": 3}}, "there is no option 'search.beam_widht'; did you mean search.beam_width?"),
         ({"serach": {"beam_width": 3}}, "there is no option 'serach.beam_width'; did you mean search.beam_width?"),
         (
-            {"calibrated": True},
-            "there is no option 'calibrated'; did you mean report.calibrated or filtering.calibrated?",
+            {"rounds": 2},
+            "there is no option 'rounds'; did you mean filtering.rounds?",
         ),
         ({"shots": 4}, "there is no option 'shots'; docs/algorithm.md lists the options"),
         ({"search": {"beam_width": 0}}, "search.beam_width must be a whole number from 1 to 256; it is 0"),
@@ -177,15 +177,6 @@ def test_every_option_says_what_it_may_be(name: str) -> None:
         resolve_config("quick", options)
 
     assert refusal.value.field == f"options.{name}"
-
-
-def test_iterations_without_children_are_refused() -> None:
-    nothing = {"substitutions": 0, "reorderings": 0}
-
-    with pytest.raises(InvalidConfig, match="an iteration would make no children") as refusal:
-        resolve_config("quick", {"search": nothing})
-    assert refusal.value.field == "options.search"
-    assert resolve_config("quick", {"search": {**nothing, "iterations": 0}}).search.substitutions == 0
 
 
 def test_configuration_survives_json_and_cannot_be_changed() -> None:

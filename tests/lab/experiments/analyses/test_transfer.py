@@ -26,7 +26,7 @@ def make_scorer(reference: str) -> LabelScorer:
 
 @pytest.fixture
 def plan(bench: Bench, make_tiny: Make) -> Transfer:
-    config = make_tiny(search={"beam_width": 4, "iterations": 4, "substitutions": 3})
+    config = make_tiny(search={"beam_width": 4, "iterations": 4, "children": 4})
     return Transfer((bench.selection(config),), ("models/like-minded", "models/contrary"), random_sets=3)
 
 

@@ -185,19 +185,19 @@ def test_killed_table_goes_on_where_it_was(make_laboratory: MakeLaboratory, make
 
 
 def test_variant_is_a_row_of_its_own(laboratory: Laboratory, make_plan: MakePlan) -> None:
-    variants = {"lens, random starts": {"search": {"random_starts": 0.25}}}
+    variants = {"lens, no diversity": {"search": {"diversity_weight": 0.0}}}
     plan = make_plan((LENS,), variants)
     assert len(plan.cells()) == 2 * len(plan.benches)
-    assert ("lens, random starts", "mean", "no") in values(plan.run(laboratory))
+    assert ("lens, no diversity", "mean", "no") in values(plan.run(laboratory))
 
 
 def test_added_variant_computes_nothing_else_again(make_laboratory: MakeLaboratory, make_plan: MakePlan) -> None:
     make_plan((LENS,)).run(make_laboratory())
     scorer = TableScorer()
     laboratory = make_laboratory(TableModels(lambda _: scorer))
-    wider = make_plan((LENS,), {"narrow": {"search": {"temperature": 0.0}}})
+    wider = make_plan((LENS,), {"narrow": {"search": {"diversity_weight": 0.0}}})
     new = [cell for cell in wider.cells() if not is_stored(laboratory, cell)]
-    assert {cell.config.search.temperature for cell in new} == {0.0}
+    assert {cell.config.search.diversity_weight for cell in new} == {0.0}
     wider.run(laboratory)
     assert scorer.num_calls > 0
 

@@ -58,9 +58,9 @@ def test_seed_that_is_not_a_number_is_refused(words: str) -> None:
 
 
 def test_variants_are_read_into_options_by_name() -> None:
-    words = ["lens, random starts:search.random_starts=0.5", "a: b:filtering.contribution=loss_ratio,balanced=false"]
+    words = ["wide, wider:search.beam_width=16", "a: b:filtering.contribution=loss_ratio,balanced=false"]
     assert read_variants(words) == {
-        "lens, random starts": {"search": {"random_starts": 0.5}},
+        "wide, wider": {"search": {"beam_width": 16}},
         "a: b": {"filtering": {"contribution": "loss_ratio"}, "balanced": False},
     }
 

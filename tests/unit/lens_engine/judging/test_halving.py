@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lens_engine.judging.judgement import EvaluationRows, Judgement, judge
-from lens_engine.judging.outcome import Dropped, Finished
+from lens_engine.judging.outcome import Finished
 from lens_engine.judging.ranker import Ranker
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.pipeline import select_support_examples
@@ -17,7 +17,7 @@ from lens_engine.testing import TableScorer
 from lens_engine.types import Example, Permutation
 
 Make = Callable[..., Any]
-WIDE: dict[str, Any] = {"first_permutations": 24, "halvings": 2, "random_starts": 0.5, "iterations": 1}
+WIDE: dict[str, Any] = {"first_permutations": 24, "halvings": 2, "iterations": 1}
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +46,11 @@ def test_spread_order_has_labels_in_proportion_from_the_start(rows: EvaluationRo
 
 def test_halving_keeps_the_best_of_each_rung(rows: EvaluationRows, candidates: list[Example], make_meter: Make) -> None:
     permutations, scorer = make_permutations(16), TableScorer()
-    ranker = Ranker(make_meter(scorer), candidates, rows, calibrated=False)
+    ranker = Ranker(make_meter(scorer), candidates, rows)
 
-    outcomes = ranker.halve(permutations, 2, 3)
+    outcomes = ranker.judge(permutations, 2, 3)
 
-    whole = judge(make_meter(), rows.task.render_permutations(candidates, permutations), rows, calibrated=False)
+    whole = judge(make_meter(), rows.task.render_permutations(candidates, permutations), rows)
     left = list(range(16))
     charged = dict.fromkeys(left, 0)
     for end, keep in ((4, 8), (8, 4), (16, 4)):
@@ -70,27 +70,27 @@ def test_halving_of_no_permutations_costs_nothing(
     rows: EvaluationRows, candidates: list[Example], make_meter: Make
 ) -> None:
     scorer = TableScorer()
-    ranker = Ranker(make_meter(scorer), candidates, rows, calibrated=False)
+    ranker = Ranker(make_meter(scorer), candidates, rows)
 
-    assert (ranker.halve([], 2, 3), scorer.num_pairs) == ([], 0)
+    assert (ranker.judge([], 2, 3), scorer.num_pairs) == ([], 0)
 
 
-def test_halved_away_permutation_keeps_an_upper_bound_of_hits(
+def test_without_halvings_each_is_judged_on_every_row(
     rows: EvaluationRows, candidates: list[Example], make_meter: Make
 ) -> None:
-    permutations = make_permutations(8)
-    ranker = Ranker(make_meter(), candidates, rows, calibrated=False)
-    whole = judge(make_meter(), rows.task.render_permutations(candidates, permutations), rows, calibrated=False)
+    permutations, scorer = make_permutations(5), TableScorer()
 
-    dropped = 0
-    for outcome, judgement in zip(ranker.halve(permutations, 2, 1), whole, strict=True):
-        if isinstance(outcome, Dropped):
-            dropped += 1
-            assert outcome.most_correct >= Score.of(judgement).correct
-    assert dropped == 6
+    outcomes = Ranker(make_meter(scorer), candidates, rows).judge(permutations)
+
+    whole = judge(make_meter(), rows.task.render_permutations(candidates, permutations), rows)
+    assert scorer.num_pairs == 5 * 16
+    for outcome, judgement in zip(outcomes, whole, strict=True):
+        assert isinstance(outcome, Finished)
+        assert outcome.score == Score.of(judgement)
+        np.testing.assert_array_equal(outcome.judgement.label_log_probs, judgement.label_log_probs)
 
 
-@pytest.mark.parametrize("options", [{}, {"calibrated_search": True}, {"splits": {"confirmation": 0}}])
+@pytest.mark.parametrize("options", [{}, {"splits": {"confirmation": 0}}])
 def test_wide_run_costs_the_plan_and_its_rival_gets_equal_pairs(
     options: dict[str, Any], make_planted_problem: Make, make_planted_scorer: Make, make_config: Make
 ) -> None:
@@ -107,7 +107,7 @@ def test_wide_run_costs_the_plan_and_its_rival_gets_equal_pairs(
     assert count_pairs(config.search, 20) == pairs
     assert rival.permutations == -(-(pairs + confirmed) // 20)
     assert result.cost.permutations_judged == 24 + 16
-    assert result.cost.pairs <= planned.total.pairs  # the rival's race drops some permutations early
+    assert result.cost.pairs <= planned.total.pairs
 
 
 def test_wide_run_resumed_from_any_checkpoint_has_the_same_digest(

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -33,10 +32,6 @@ def test_margin_is_against_the_best_other_label() -> None:
     assert Score.of(Judgement(log_probs, np.array([0]))).margin == pytest.approx(np.log(0.2 / 0.5), abs=1e-6)
 
 
-def test_score_follows_calibrated_scores_where_there_are_some() -> None:
-    assert Score.of(replace(JUDGEMENT, content_free=np.log(np.array([0.85, 0.15], dtype=np.float32)))).correct == 2
-
-
 def test_ranking_is_by_accuracy_then_margin_then_rows() -> None:
     ranked = [
         ((3, 1), Score(9, 10, 0.1)),
@@ -60,14 +55,6 @@ def test_close_rows_are_those_nearer_than_the_rounding(dtype: str, close: tuple[
 
     assert (score.correct, score.n) == (4, 8)
     assert (score.close_hits, score.close_misses) == close
-
-
-def test_calibrated_rows_are_close_by_their_calibrated_margins() -> None:
-    judgement = make_judgement([1.01, 1.10, 3.0], content_free=1.0)
-
-    assert judgement.margins == pytest.approx([0.01, 0.10, 2.0], abs=1e-5)
-    assert Score.of(judgement, "float16").close_hits == 1
-    assert Score.of(judgement, "bfloat16").close_hits == 2
 
 
 def test_pooled_score_counts_close_rows_of_both_sets() -> None:

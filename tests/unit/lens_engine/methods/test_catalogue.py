@@ -65,10 +65,10 @@ def test_estimate_is_what_a_run_spends_at_most(
 
     result = select(method)
 
-    races = method in ("lens", "random_and_validation")
-    assert (result.cost.pairs < planned.total.pairs) if races else (result.cost.pairs == planned.total.pairs)
+    judges = method in ("lens", "random_and_validation")
+    assert result.cost.pairs <= planned.total.pairs if judges else result.cost.pairs == planned.total.pairs
     assert (Phase.FINE_TUNE in planned.phases) == (method in CORESET_METHODS)
-    assert (result.cost.permutations_judged > 0) == races
+    assert (result.cost.permutations_judged > 0) == judges
 
 
 @pytest.fixture

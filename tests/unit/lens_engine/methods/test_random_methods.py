@@ -24,7 +24,7 @@ def find_best_by_hand(problem: Problem, config: SelectionConfig, meter: Any, cou
     rows = split_examples(problem, config)
     drawn = draw_permutations(rows.candidates, problem.task, rows.quotas, config.seed, 0, count)
     prefixes = problem.task.render_permutations(rows.candidates, drawn)
-    judgements = judge(meter, prefixes, EvaluationRows(problem.task, rows.validation), calibrated=False)
+    judgements = judge(meter, prefixes, EvaluationRows(problem.task, rows.validation))
     best = min(range(count), key=lambda number: rank_key((number,), Score.of(judgements[number])))
     return tuple(rows.candidates[index].row for index in drawn[best])
 

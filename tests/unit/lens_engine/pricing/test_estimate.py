@@ -20,7 +20,7 @@ from lens_engine.types import LabelLogProbs
 MakeConfig = Callable[..., SelectionConfig]
 MakeProblem = Callable[..., Problem]
 NO_CHILD_REPEATS: dict[str, Any] = {
-    "search": {"substitutions": 3, "reorderings": 1, "halvings": 1},
+    "search": {"children": 4, "halvings": 1},
     "report": {"random_and_validation": False},
 }
 """And nothing races: halving judges as many pairs as are planned."""

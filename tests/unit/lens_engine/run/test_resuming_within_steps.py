@@ -14,9 +14,8 @@ from lens_engine.types import Phase
 
 Make = Callable[..., Any]
 OPTIONS: dict[str, dict[str, Any]] = {
-    "race": {},
+    "no halving": {},
     "halving": {"search": {"first_permutations": 8, "halvings": 2, "objective": "accuracy"}},
-    "centred": {"filtering": {"contribution": "centred"}},
     "budget": {"budget": {"max_pairs": 2_600}},
     "ensemble": {"classifier": {"max_prompts": 3, "fit_rows": 60, "head": "auto"}},
 }

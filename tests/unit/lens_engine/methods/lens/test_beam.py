@@ -9,7 +9,6 @@ import pytest
 from lens_engine.config import SearchOptions
 from lens_engine.judging.judgement import Judgement
 from lens_engine.judging.outcome import Dropped, Finished, Outcome
-from lens_engine.judging.race import Incumbents
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.methods.lens.beam import Neighbourhood, SearchState, run_iteration, start_search
 from lens_engine.methods.lens.diversity import Affinity
@@ -20,37 +19,34 @@ QUOTAS = (2, 2)
 
 
 def make_neighbourhood(
-    size: int = 40, quotas: tuple[int, ...] = QUOTAS, seed: int = 0, **options: Any
+    size: int = 40, quotas: tuple[int, ...] = QUOTAS, seed: int = 0, *, takes_best: bool = False, **options: Any
 ) -> Neighbourhood:
     rng = np.random.default_rng(seed)
     affinity = Affinity.from_features(rng.normal(size=size), rng.normal(size=(size, 8)), 1.0)
     groups = np.arange(size) % len(quotas)
-    small = {"beam_width": 4, "substitutions": 3, "reorderings": 2}
-    return Neighbourhood(affinity, groups, quotas, SearchOptions(**(small | options)))
+    small = {"beam_width": 4, "children": 5}
+    return Neighbourhood(affinity, groups, quotas, SearchOptions(**(small | options)), takes_best)
 
 
 class Judge:
     """Gives each permutation a score of its own, and remembers what it was asked.
 
-    With `drops`, whoever is behind every incumbent is dropped.
+    With `drops`, half of those that come after the first ones are dropped.
     """
 
     def __init__(self, rows: int = 1000, *, drops: bool = False) -> None:
         self.rows, self.drops = rows, drops
         self.asked: list[Permutation] = []
-        self.incumbents: list[Incumbents] = []
 
-    def __call__(self, permutations: Sequence[Permutation], incumbents: Incumbents, places: int) -> list[Outcome]:
-        assert len(incumbents.correct) <= places
+    def __call__(self, permutations: Sequence[Permutation]) -> list[Outcome]:
+        least = self.rows // 2 if self.drops and self.asked else 0
         self.asked.extend(permutations)
-        self.incumbents.append(incumbents)
-        least = min(incumbents.correct, default=0) if self.drops else 0
         return [self.end(permutation, least) for permutation in permutations]
 
     def end(self, permutation: Permutation, least: int) -> Outcome:
         correct = hash(permutation) % self.rows
         if correct < least:
-            return Dropped(correct, self.rows)
+            return Dropped(self.rows)
         margin = np.full((self.rows, 1), correct, dtype=np.float32)
         judgement = Judgement(
             np.concatenate([margin, np.zeros_like(margin)], axis=1), np.zeros(self.rows, dtype=np.intp)
@@ -130,7 +126,7 @@ def test_full_iteration_makes_all_the_children_asked_for() -> None:
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_neighbourhood_of_one_set_ends_when_every_order_is_known(size: int) -> None:
     judge = Judge()
-    neighbourhood = make_neighbourhood(size=size, quotas=(size,), substitutions=4, reorderings=4, reorder_by="shuffle")
+    neighbourhood = make_neighbourhood(size=size, quotas=(size,), children=8)
 
     states = run_search(neighbourhood, judge, iterations=60)
 
@@ -147,31 +143,32 @@ def test_as_many_survivors_as_demonstrations_are_all_used(seed: int) -> None:
 
 
 def test_reordering_keeps_the_members() -> None:
-    neighbourhood = make_neighbourhood(substitutions=0, reorderings=6)
+    neighbourhood = make_neighbourhood(children=24, first_permutations=8)
     parent = (3, 0, 9, 14)
 
-    children = neighbourhood.children([parent], {parent}, np.random.default_rng(0))
+    children = neighbourhood.children([parent], {parent}, np.random.default_rng(0))[18:]
 
-    assert len(set(children)) == 6
+    assert 5 <= len(set(children)) <= 6  # two members of four can be swapped in six ways
     assert all(sorted(child) == sorted(parent) for child in children)
     assert all(sum(old != new for old, new in zip(parent, child, strict=True)) == 2 for child in children)
 
 
-def test_reordering_by_shuffling_reaches_every_order_at_once() -> None:
-    neighbourhood = make_neighbourhood(substitutions=0, reorderings=23, reorder_by="shuffle")
+def test_reordering_after_a_narrow_start_reaches_every_order_at_once() -> None:
+    neighbourhood = make_neighbourhood(children=92)
     parent = (3, 0, 9, 14)
 
-    children = neighbourhood.children([parent], {parent}, np.random.default_rng(0))
+    found = neighbourhood.children([parent], {parent}, np.random.default_rng(0))
+    children = [child for child in found if set(child) == set(parent)]
 
     assert {*children, parent} >= {(14, 9, 0, 3), (0, 3, 14, 9)}
-    assert all(sorted(child) == sorted(parent) and child != parent for child in children)
+    assert parent not in children
 
 
 def test_substitution_replaces_one_member_by_one_of_its_label_in_place() -> None:
-    neighbourhood = make_neighbourhood(substitutions=8, reorderings=0)
+    neighbourhood = make_neighbourhood(children=11)
     parent = (3, 0, 9, 14)
 
-    children = neighbourhood.children([parent], {parent}, np.random.default_rng(0))
+    children = neighbourhood.children([parent], {parent}, np.random.default_rng(0))[:8]
 
     assert len(children) == 8
     for child in children:
@@ -182,11 +179,12 @@ def test_substitution_replaces_one_member_by_one_of_its_label_in_place() -> None
         assert new not in parent
 
 
-def test_cold_substitution_takes_the_best_fit_to_the_rest() -> None:
-    neighbourhood = make_neighbourhood(temperature=0.0, substitutions=16, reorderings=0)
+def test_substitution_by_the_letter_takes_the_best_fit_to_the_rest() -> None:
+    neighbourhood = make_neighbourhood(takes_best=True, children=16)
     parent = (3, 0, 9, 14)
 
-    children = neighbourhood.children([parent], {parent}, np.random.default_rng(0))
+    found = neighbourhood.children([parent], {parent}, np.random.default_rng(0))
+    children = [child for child in found if set(child) != set(parent)]
 
     assert 1 <= len(children) <= 4  # one for each place
     for child in children:
@@ -197,20 +195,22 @@ def test_cold_substitution_takes_the_best_fit_to_the_rest() -> None:
 
 
 def test_substitution_draws_from_the_sixteen_best_alone() -> None:
-    neighbourhood = make_neighbourhood(temperature=100.0, substitutions=250, reorderings=0)
+    neighbourhood = make_neighbourhood(children=330)
     parent = (3, 0, 9, 14)
 
     children = neighbourhood.children([parent], {parent}, np.random.default_rng(0))
 
     replacements = dict[int, set[int]]()
     for child in children:
+        if set(child) == set(parent):
+            continue
         place = next(place for place in range(4) if child[place] != parent[place])
         replacements.setdefault(place, set()).add(child[place])
     for place, found in replacements.items():
         fit = neighbourhood.affinity.fit(parent[:place] + parent[place + 1 :])
         rivals = [member for member in range(40) if member % 2 == parent[place] % 2 and member not in parent]
         assert found <= set(sorted(rivals, key=lambda member: -fit[member])[:16])
-    assert max(map(len, replacements.values())) == 16
+    assert max(map(len, replacements.values())) > 8
 
 
 def test_known_permutations_are_no_children() -> None:
@@ -266,7 +266,7 @@ def test_interrupted_evaluation_leaves_the_old_state() -> None:
     state = run_search(neighbourhood, Judge(), iterations=1)[-1]
     before = dict(state.scores)
 
-    def fail(_: Sequence[Permutation], __: Incumbents, ___: int) -> list[Outcome]:
+    def fail(_: Sequence[Permutation]) -> list[Outcome]:
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
@@ -282,37 +282,23 @@ def test_dropped_permutations_are_never_children_again(seed: int) -> None:
     assert last.dropped
     assert len(set(judge.asked)) == len(judge.asked) == last.num_judged
     assert last.charged_pairs == last.num_judged * judge.rows
-    assert last.dropped.keys().isdisjoint(last.scores)
-    assert all(hash(permutation) % judge.rows == most for permutation, most in last.dropped.items())
+    assert set(last.dropped).isdisjoint(last.scores)
 
 
-def test_children_race_against_their_parents() -> None:
-    judge = Judge()
-    states = run_search(make_neighbourhood(), judge, iterations=2)
-
-    assert judge.incumbents[0].correct == ()
-    for state, incumbents in zip(states[:-1], judge.incumbents[1:], strict=True):
-        assert incumbents.correct == tuple(state.scores[permutation].correct for permutation in state.beam)
-        assert incumbents.margins[:, 0].tolist() == [float(correct) for correct in incumbents.correct]
-
-
-@pytest.mark.parametrize(("share", "num_random"), [(0.0, 0), (0.5, 6), (1.0, 12)])
-def test_random_starts_are_that_share_of_the_first_permutations(share: float, num_random: int) -> None:
-    optimised = make_neighbourhood(first_permutations=12 - num_random) if num_random < 9 else None
-    neighbourhood = make_neighbourhood(first_permutations=12, random_starts=share)
+def test_half_of_a_wide_start_is_drawn_at_random() -> None:
+    optimised, neighbourhood = make_neighbourhood(beam_width=6), make_neighbourhood(first_permutations=12)
 
     first = neighbourhood.first_permutations(make_generator(0, "initialise"))
 
     assert len(set(first)) == len(first) == 12
     assert all(count_groups(permutation) == QUOTAS for permutation in first)
-    if optimised is not None:
-        assert first[: 12 - num_random] == optimised.first_permutations(make_generator(0, "initialise"))
-    best = max(neighbourhood.affinity.objective(permutation) for permutation in first[12 - num_random :] or first)
-    assert (best < neighbourhood.affinity.objective(first[0])) == (0 < num_random < 12)
+    assert first[:6] == optimised.first_permutations(make_generator(0, "initialise"))
+    best = max(neighbourhood.affinity.objective(permutation) for permutation in first[6:])
+    assert best < neighbourhood.affinity.objective(first[0])
 
 
 def test_best_of_many_first_permutations_are_the_first_beam() -> None:
-    neighbourhood, judge = make_neighbourhood(first_permutations=20, random_starts=0.5), Judge()
+    neighbourhood, judge = make_neighbourhood(first_permutations=20), Judge()
 
     state = run_search(neighbourhood, judge, iterations=0)[0]
 

@@ -31,8 +31,8 @@ def score_set(make_examples: Callable[..., list[Example]]) -> list[Example]:
 
 @pytest.fixture(scope="module")
 def make_stage(task: Task, candidates: list[Example], score_set: list[Example]) -> Callable[..., Filter]:
-    def make(kind: Contribution = "label", *, balanced: bool = True, calibrated: bool = False) -> Filter:
-        options = FilteringOptions(contribution=kind, calibrated=calibrated)
+    def make(kind: Contribution = "label", *, balanced: bool = True) -> Filter:
+        options = FilteringOptions(contribution=kind)
         return Filter(task, candidates, score_set, options, balanced)
 
     return make
@@ -180,35 +180,3 @@ def test_stop_within_a_round_leaves_the_old_state(make_stage: Callable[..., Filt
         stage.run_round(start, plan_rounds(60, OPTIONS)[0], meter)
 
     assert (start.rounds_done, start.contributions.shape) == (0, (60, 0))
-
-
-def test_calibrated_contributions_divide_by_the_content_free_input(
-    make_stage: Callable[..., Filter], make_meter: MakeMeter
-) -> None:
-    stage, scorer = make_stage(calibrated=True), TableScorer()
-    task = stage.task
-
-    state = run_all(stage, make_meter(scorer))[-1]
-
-    for place, index in enumerate(state.survivors[:3]):
-        example = stage.score_set[0]
-        query, gold = task.render_query(example.text), task.label_indices[example.label]
-        shares = []
-        for prefix in ((task.render_demonstration(stage.candidates[index]),), ()):
-            odds = [
-                np.exp(scorer.score([prefix], [asked], task.label_spans)[0, 0].astype(float))
-                for asked in (query, task.render_query("N/A"))
-            ]
-            ratio = odds[0] / odds[1]
-            shares.append(ratio[gold] / ratio.sum())
-        assert state.contributions[place, 0] == pytest.approx(shares[0] - shares[1], abs=1e-6)
-
-
-def test_calibration_asks_one_query_more_of_each_prefix(
-    make_stage: Callable[..., Filter], make_meter: MakeMeter
-) -> None:
-    plain, calibrated = TableScorer(), TableScorer()
-    for scorer, stage in ((plain, make_stage()), (calibrated, make_stage(calibrated=True))):
-        stage.run_round(FilterState.start(60), plan_rounds(60, OPTIONS)[0], make_meter(scorer))
-
-    assert calibrated.num_pairs - plain.num_pairs == 60 + 1

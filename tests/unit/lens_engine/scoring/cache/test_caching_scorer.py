@@ -299,7 +299,7 @@ def test_second_selection_computes_nothing_and_has_the_same_digest(
 
 @pytest.mark.parametrize(
     "change",
-    [{"diversity_weight": 0.1}, {"beam_width": 5}, {"substitutions": 4}, {"iterations": 2}],
+    [{"diversity_weight": 0.1}, {"beam_width": 5}, {"children": 5}, {"iterations": 2}],
     ids=lambda change: next(iter(change)),
 )
 def test_selections_of_a_sweep_share_stage_one(
@@ -352,7 +352,7 @@ def test_second_selection_with_a_language_model_asks_it_nothing(select: Make, re
         "num_demonstrations": 2,
         "splits": {"validation": 8, "confirmation": 4, "test": 12},
         "filtering": {"candidates": 16, "keep": 8, "rounds": 2, "max_score_size": 8},
-        "search": {"beam_width": 2, "substitutions": 2, "iterations": 2},
+        "search": {"beam_width": 2, "children": 4, "iterations": 2},
     }
     loaded = scorer_from_model(tiny.model, tiny.tokenizer, revision="0" * 64)
     scorer, results, asked = remember(loaded, *describe_surroundings("cpu")), [], [0]
