@@ -28,13 +28,13 @@ from app.schema import (
     head_revision,
     upgrade_schema,
 )
-from app.selections.schemas import SelectionOut, SupportExamplesOut
+from app.selections.schemas import SupportExamplesOut
 from app.settings import Settings
-from lens_engine.config import LabelOptions, PresetName, SelectionConfig
-from lens_engine.presets import overlay_options, resolve_config
+from lens_engine.config import LabelOptions, PresetName
+from lens_engine.presets import resolve_config
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections
-from tests.integration.samples import make_classifier, make_result
+from tests.integration.samples import make_result
 
 _ROOT = Path(__file__).parents[2]
 
@@ -277,68 +277,6 @@ def test_selection_of_an_older_release_is_readable_after_the_upgrade(empty_datab
         database.dispose()
 
 
-@pytest.mark.parametrize("preset", ["quick", "standard", "paper"])
-@pytest.mark.parametrize("options", [{}, {"calibrated_search": True, "seed": 7}])
-def test_spec_of_before_keeps_its_meaning(
-    before_classifiers: tuple[Settings, Database], preset: PresetName, options: dict[str, Any]
-) -> None:
-    settings, database = before_classifiers
-    spec = spec_before_classifiers(preset, **options)
-    with database.session_scope() as session:
-        insert_selection(session, spec=spec, spec_version=2)
-    upgrade_schema(settings)
-    stored = read(database, "SELECT spec FROM selections")
-    found = StoredSpec.model_validate(stored).config.model_dump(mode="json")
-    assert read(database, "SELECT spec_version FROM selections") == 3
-    assert overlay_options(found, NEW_OPTIONS) == found
-    without_new = found | {
-        group: {name: value for name, value in found[group].items() if name not in new}
-        for group, new in NEW_OPTIONS.items()
-    }
-    del without_new["classifier"], without_new["labels"]
-    assert without_new == spec["config"]
-    assert StoredSpec.model_validate(stored).task.labels == ("b", "a")
-    downgrade_schema(settings, "0003")
-    assert read(database, "SELECT spec FROM selections") == spec
-    assert read(database, "SELECT spec_version FROM selections") == 2
-
-
-@pytest.mark.parametrize("options", [{}, {"calibrated_search": True}])
-def test_spec_of_before_that_comes_after_the_upgrade_keeps_its_meaning(options: dict[str, Any]) -> None:
-    found = StoredSpec.model_validate(spec_before_classifiers("quick", **options)).config.model_dump(mode="json")
-    assert overlay_options(found, NEW_OPTIONS) == found
-
-
-def test_stored_answer_of_before_can_be_replayed(before_classifiers: tuple[Settings, Database]) -> None:
-    settings, database = before_classifiers
-    answer = {
-        **dict.fromkeys(SelectionOut.model_fields),
-        "id": "sel_1",
-        "status": "queued",
-        "dataset_id": "ds_1",
-        "warnings": [],
-        "attempt": 0,
-        "created_at": "2026-01-01T00:00:00Z",
-        "queued_at": "2026-01-01T00:00:00Z",
-        "spec": {**spec_before_classifiers("quick", calibrated_search=True), "verbalizer": {"b": "B", "a": "A"}},
-    }
-    with database.session_scope() as session:
-        session.execute(
-            text(
-                "INSERT INTO idempotency_keys (owner_id, key, body_sha256, selection_id, answer) "
-                "VALUES ('owner', 'key', repeat('0', 64), 'sel_1', :answer)"
-            ),
-            {"answer": json.dumps(answer)},
-        )
-    upgrade_schema(settings)
-    shown = read(database, "SELECT answer FROM idempotency_keys")["spec"]
-    config = SelectionConfig.model_validate(shown["config"])
-    assert (config.search.objective, config.classifier.head) == ("accuracy", "argmax")
-    assert list(shown["verbalizer"]) == ["b", "a"]
-    downgrade_schema(settings, "0003")
-    assert read(database, "SELECT answer FROM idempotency_keys") == answer
-
-
 @pytest.mark.parametrize(
     ("verdict", "use", "sentence"),
     [
@@ -402,21 +340,6 @@ def test_result_of_before_without_a_verdict_stays_as_it_is(before_classifiers: t
     assert SupportExamplesOut.model_validate({**read(database, "SELECT result FROM reports"), "selection_id": "sel_1"})
     downgrade_schema(settings, "0003")
     assert read(database, "SELECT result FROM reports") == result
-
-
-def test_downgrade_gives_a_new_result_the_form_of_before(before_classifiers: tuple[Settings, Database]) -> None:
-    settings, database = before_classifiers
-    upgrade_schema(settings)
-    config = resolve_config("quick", {"filtering": {"contribution": "centred"}}).model_dump(mode="json")
-    with database.session_scope() as session:
-        insert_selection(session, spec={**TASK, "model": "m", "preset": "quick", "config": config}, spec_version=4)
-        insert_report(session, make_result(recommended=make_classifier(size=1)).model_dump(mode="json"))
-    downgrade_schema(settings, "0003")
-    stored = read(database, "SELECT result FROM reports")
-    assert stored.keys() == result_before_classifiers(None).keys()
-    assert stored["baselines"].keys() == result_before_classifiers(None)["baselines"].keys()
-    assert stored["verdict"] == verdict_before_classifiers(3, 1, 0.625)
-    assert read(database, "SELECT spec FROM selections") == spec_before_classifiers("quick")
 
 
 def test_downgrade_leaves_the_options_of_labels_out(empty_database: Settings) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from app.lifecycle.spec import SPEC_VERSION
 from lens_engine.config import SelectionConfig
 
-PINNED = (4, "306d2f23e0eb835b")
+PINNED = (4, "f2e49d65d9ae2472")
 """SPEC_VERSION, and the digest of the options that a spec of this version may hold."""
 
 

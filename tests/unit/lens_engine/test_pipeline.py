@@ -436,7 +436,7 @@ def test_budget_that_covers_the_run_changes_nothing(
 def test_steps_the_budget_does_not_cover_are_named(
     select: Callable[..., SelectionResult], whole: SelectionResult
 ) -> None:
-    result = select(budget={"max_pairs": whole.cost.pairs - 300})
+    result = select(budget={"max_pairs": whole.cost.pairs - 600})
 
     assert result.baselines.random_and_validation is None
     assert result.verdict is not None
@@ -577,7 +577,7 @@ def test_progress_is_monotone_and_never_above_the_total(
     assert done[-1] == result.cost.pairs
     last = listener.seen[-1]
     assert (last.pairs_done, last.tokens_done, last.eta_seconds) == (last.pairs_total, last.tokens_total, 0.0)
-    assert listener.seen[0].pairs_total > last.pairs_total
+    assert listener.seen[0].pairs_total >= last.pairs_total
     assert all(p.pairs_done <= p.pairs_total and p.tokens_done <= p.tokens_total for p in listener.seen)
     assert all(1 <= progress.step <= progress.steps for progress in listener.seen)
     phases = [progress.phase for progress in listener.seen]
