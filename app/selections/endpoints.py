@@ -1,6 +1,6 @@
 """Routes of /selections. Decisions are in `service.py`."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response, status
 from starlette.responses import JSONResponse
@@ -21,9 +21,6 @@ from app.selections.schemas import (
     QueueOut,
     RenderBody,
     Rendered,
-    RenderedEnsemble,
-    RenderedEnsembles,
-    RenderedMany,
     SelectionOut,
     SelectionPage,
     SupportExamplesOut,
@@ -163,30 +160,32 @@ def get_classifier(
 
 @router.post(
     "/{selection_id}/render",
-    response_description="best: one prompt for `input`, or a list of prompts for `inputs`. all: a list of prompts for "
-    "`input`, or a list of such lists for `inputs`.",
+    response_description="The prompts of each input.",
     responses=refusals(*(400, 401, 404, 413, 415, 422, 503), conflict=_NO_CLASSIFIER, is_conflict_brief=True),
     openapi_extra=openapi.RENDER_BODY,
 )
 def render_prompt(
     selection_id: SelectionIdDep, body: RenderBodyDep, session: SessionDep, owner: OwnerDep, services: ServicesDep
-) -> Rendered | RenderedMany | RenderedEnsemble | RenderedEnsembles:
+) -> Rendered:
     """Build the prompt, or with `"prompts": "all"` every prompt of the classifier, for each new input.
 
     To classify with all prompts: let the model score each label word after each prompt, and apply the classifier's head
     to the label log-probabilities. The prompt of the support examples needs no head: the likeliest label word wins.
     """
     selection = service.get(session, owner, selection_id)
-    about: dict[str, Any] = {"selection_id": selection_id, "partial": bool(selection.partial)}
+    inputs = body.inputs if body.inputs is not None else [body.input or ""]
     if body.prompts == "all":
         classifier = service.get_classifier(services, session, owner, selection_id)
-        return _render_all(classifier, body, about)
-    service.get_report(services, session, owner, selection_id)
-    about["label_words"] = present_label_words(selection)
-    prompts = service.render(session, owner, selection_id, _inputs(body))
-    if body.inputs is None:
-        return Rendered(**about, **prompts[0].model_dump())
-    return RenderedMany(**about, prompts=prompts)
+        prompts = service.render_ensemble(classifier, inputs)
+    else:
+        service.get_report(services, session, owner, selection_id)
+        prompts = service.render(session, owner, selection_id, inputs)
+    return Rendered(
+        selection_id=selection_id,
+        partial=bool(selection.partial),
+        label_words=present_label_words(selection),
+        prompts=prompts,
+    )
 
 
 @router.post(
@@ -265,25 +264,6 @@ def _answer_queued(services: Services, selection: SelectionOut) -> Response:
         {"Retry-After": str(services.settings.retry_after_seconds)},
         background=ringing(services, Doorbell(selection.id, selection.attempt + 1)),
     )
-
-
-def _render_all(
-    classifier: Classifier, body: RenderBody, about: dict[str, Any]
-) -> RenderedEnsemble | RenderedEnsembles:
-    found = [service.render_ensemble(classifier, text) for text in _inputs(body)]
-    about = {
-        **about,
-        "label_words": classifier.task.label_words,
-        "head": classifier.head.kind,
-        "tokens_per_input": classifier.tokens_per_input,
-    }
-    if body.inputs is None:
-        return RenderedEnsemble(**about, prompts=found[0])
-    return RenderedEnsembles(**about, prompts=found)
-
-
-def _inputs(body: RenderBody) -> list[str]:
-    return body.inputs if body.inputs is not None else [body.input or ""]
 
 
 def _selection_id(last_id: str | None) -> str | None:

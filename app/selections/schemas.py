@@ -16,7 +16,6 @@ from pydantic import (
 from app.lifecycle.states import Status
 from app.web.validation import Incoming
 from lens_engine.classifier.artefact import LabelWord as LabelAndWord
-from lens_engine.classifier.heads import HeadKind
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.reading.text_checks import is_blank
 from lens_engine.result import SelectionResult
@@ -208,28 +207,16 @@ class RenderBody(Incoming):
     )
 
 
-class TokenCounts(Outgoing):
-    """Number of tokens by the selection's model. `query` is null, because the API loads no model."""
-
-    demonstrations: int = Field(description="Number of tokens of the rendered support examples.")
-    query: int | None = Field(None, description="Always null.")
-
-
-class PromptText(Outgoing):
+class RenderedPrompt(Outgoing):
     """A prompt to send, byte for byte as it was evaluated. The model answers with a label word."""
 
+    input: int = Field(description="Number of the input, from 0.")
     prompt: str = Field(description="Text to send to the model unchanged, without a space or line break added.")
     characters: int = Field(description="Number of characters of the prompt.")
 
 
-class RenderedPrompt(PromptText):
-    """The prompt of the support examples."""
-
-    tokens: TokenCounts = Field(description="Number of tokens of the prompt, as far as the API knows it.")
-
-
-class RenderedAnswer(Outgoing):
-    """What a client needs to read the answers of the model to the prompts."""
+class Rendered(Outgoing):
+    """The prompts for each input, and what a client needs to read the answers of the model."""
 
     selection_id: str = Field(description="Id of the selection.")
     partial: bool = Field(
@@ -239,37 +226,7 @@ class RenderedAnswer(Outgoing):
         description="Label word of each label. The label word that the model finds likeliest after a prompt stands for "
         "its label."
     )
-
-
-class Rendered(RenderedAnswer, RenderedPrompt):
-    """The prompt for one input."""
-
-
-class RenderedMany(RenderedAnswer):
-    """The prompts for several inputs."""
-
-    prompts: list[RenderedPrompt] = Field(description="Prompt of each input, in the order of the inputs.")
-
-
-class Ensemble(RenderedAnswer):
-    """The classifier to which the prompts belong."""
-
-    head: HeadKind = Field(
-        description="Kind of the classifier's head, which GET /selections/{selection_id}/classifier gives in full."
-    )
-    tokens_per_input: float = Field(description="Mean number of tokens of all prompts for one input.")
-
-
-class RenderedEnsemble(Ensemble):
-    """Every prompt of the classifier for one input."""
-
-    prompts: list[PromptText] = Field(description="Prompts, in the order of the classifier's prompts.")
-
-
-class RenderedEnsembles(Ensemble):
-    """Every prompt of the classifier for several inputs."""
-
-    prompts: list[list[PromptText]] = Field(
-        description="List of prompts of each input, in the order of the inputs; each list is in the order of the "
-        "classifier's prompts."
+    prompts: list[RenderedPrompt] = Field(
+        description="Prompts of the first input, then of the second, and so on. best: one prompt for each input. all: "
+        "each input has as many as the classifier, in its order."
     )

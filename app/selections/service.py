@@ -23,7 +23,7 @@ from app.selections import repository
 from app.selections.polls import SelectionState, retry_after
 from app.selections.presentation import present
 from app.selections.queue_place import find_position
-from app.selections.schemas import PromptText, QueueOut, RenderedPrompt, SelectionOut, TokenCounts
+from app.selections.schemas import QueueOut, RenderedPrompt, SelectionOut
 from app.services import Services
 from lens_engine.classifier.artefact import Classifier
 from lens_engine.types import Example
@@ -99,7 +99,7 @@ def get_classifier(services: Services, session: Session, owner_id: str, selectio
 
 
 def render(session: Session, owner_id: str, selection_id: str, inputs: list[str]) -> list[RenderedPrompt]:
-    """Build the prompts for these inputs from the support examples of a finished selection.
+    """Build the prompt for each input from the support examples of a finished selection.
 
     Raises:
         NotFound: the owner has no selection with this id.
@@ -108,16 +108,22 @@ def render(session: Session, owner_id: str, selection_id: str, inputs: list[str]
     # Read after the examples: if the selection is there, nobody had deleted the examples.
     task = read_task(get(session, owner_id, selection_id).spec)
     demonstrations = [Example(example.row, example.text, example.label) for example in stored]
-    tokens = TokenCounts(demonstrations=sum(example.tokens for example in stored))
     prompts = [task.render_prompt(demonstrations, text) for text in inputs]
-    return [RenderedPrompt(prompt=prompt, characters=len(prompt), tokens=tokens) for prompt in prompts]
+    return [_show_prompt(number, prompt) for number, prompt in enumerate(prompts)]
 
 
-def render_ensemble(classifier: Classifier, text: str) -> list[PromptText]:
-    """Build every prompt of the classifier for one input, in the order of the classifier's prompts."""
-    query = classifier.task.task().render_query(text)
-    prompts = [prompt.text + query for prompt in classifier.prompts]
-    return [PromptText(prompt=prompt, characters=len(prompt)) for prompt in prompts]
+def render_ensemble(classifier: Classifier, inputs: list[str]) -> list[RenderedPrompt]:
+    """Build every prompt of the classifier for each input, in the order of the classifier's prompts."""
+    queries = [classifier.task.task().render_query(text) for text in inputs]
+    return [
+        _show_prompt(number, prompt.text + query)
+        for number, query in enumerate(queries)
+        for prompt in classifier.prompts
+    ]
+
+
+def _show_prompt(number: int, prompt: str) -> RenderedPrompt:
+    return RenderedPrompt(input=number, prompt=prompt, characters=len(prompt))
 
 
 def cancel(services: Services, owner_id: str, selection_id: str) -> tuple[SelectionOut, bool]:

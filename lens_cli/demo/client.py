@@ -75,7 +75,9 @@ class SelectionClient:
 
     def render(self, selection_id: str, text: str) -> str:
         """The prompt to send to the model for a new input."""
-        prompt: str = _read(self._client.post(f"/selections/{selection_id}/render", json={"input": text}))["prompt"]
+        prompt: str = _read(self._client.post(f"/selections/{selection_id}/render", json={"input": text}))["prompts"][
+            0
+        ]["prompt"]
         return prompt
 
 

@@ -15,13 +15,13 @@ def test_a_posted_dataset_becomes_a_prompt(lens: Stack) -> None:
 
     selection = lens.wait_until_done(selection_id)
     result = lens.client.get(f"/selections/{selection_id}/support-examples").json()
-    prompt = lens.client.post(f"/selections/{selection_id}/render", json={"input": "a new message"}).json()
+    rendered = lens.client.post(f"/selections/{selection_id}/render", json={"input": "a new message"}).json()
 
     assert selection["status"] == Status.SUCCEEDED
     assert selection["attempt"] == 1
     assert selection["digest"] == result["digest"] == lens.undisturbed_digest(selection_id)
     demonstrations = [f"{example['text']} It was {example['label_word']}." for example in result["examples"]]
-    assert prompt["prompt"] == "\n".join([*demonstrations, "a new message It was"])
+    assert rendered["prompts"][0]["prompt"] == "\n".join([*demonstrations, "a new message It was"])
     lens.check_invariants()
 
 

@@ -35,9 +35,18 @@ def expected_prompt(text: str) -> str:
     return TASK.render_prompt(demonstrations, text)
 
 
-def expected_ensemble(text: str) -> list[dict[str, Any]]:
-    prompts = ["".join(one.demonstrations) + TASK.render_query(text) for one in make_classifier().prompts]
-    return [{"prompt": prompt, "characters": len(prompt)} for prompt in prompts]
+def expected_ensemble(text: str) -> list[str]:
+    return ["".join(one.demonstrations) + TASK.render_query(text) for one in make_classifier().prompts]
+
+
+def answer_of(selection_id: str, *prompts: list[str]) -> dict[str, Any]:
+    """The answer with these prompts of each input."""
+    shown = [
+        {"input": number, "prompt": prompt, "characters": len(prompt)}
+        for number, of_input in enumerate(prompts)
+        for prompt in of_input
+    ]
+    return {"selection_id": selection_id, **ABOUT, "prompts": shown}
 
 
 @pytest.mark.parametrize("choice", [{}, {"prompts": "best"}])
@@ -47,15 +56,8 @@ def test_prompt_is_what_was_scored(
 ) -> None:
     selection_id = selections.succeeded()
     response = client.post(f"/selections/{selection_id}/render", json={"input": text, **choice})
-    prompt = expected_prompt(text)
     assert response.status_code == 200
-    assert response.json() == {
-        "selection_id": selection_id,
-        **ABOUT,
-        "prompt": prompt,
-        "characters": len(prompt),
-        "tokens": {"demonstrations": 15, "query": None},
-    }
+    assert response.json() == answer_of(selection_id, [expected_prompt(text)])
 
 
 def test_selection_deleted_meanwhile_gives_no_prompt_without_demonstrations(
@@ -75,7 +77,7 @@ def test_selection_deleted_meanwhile_gives_no_prompt_without_demonstrations(
 
 def test_first_prompt_reads_as_it_should(client: TestClient, selections: Selections) -> None:
     response = client.post(f"/selections/{selections.succeeded()}/render", json={"input": "Fun."})
-    assert response.json()["prompt"] == (
+    assert response.json()["prompts"][0]["prompt"] == (
         "a dull film at dawn It was terrible.\na warm film at dawn It was great.\nFun. It was"
     )
 
@@ -90,26 +92,14 @@ def test_all_prompts_are_those_of_the_classifier(client: TestClient, selections:
     selection_id = selections.succeeded()
     response = client.post(f"/selections/{selection_id}/render", json={"input": text, "prompts": "all"})
     assert response.status_code == 200
-    assert response.json() == {
-        "selection_id": selection_id,
-        **ABOUT,
-        "head": "linear",
-        "tokens_per_input": 37.25,
-        "prompts": expected_ensemble(text),
-    }
+    assert response.json() == answer_of(selection_id, expected_ensemble(text))
 
 
-def test_all_prompts_of_several_inputs_are_a_list_of_lists(client: TestClient, selections: Selections) -> None:
+def test_all_prompts_of_several_inputs_follow_each_other(client: TestClient, selections: Selections) -> None:
     selection_id = selections.succeeded()
     body = {"inputs": ["b", "a", "b"], "prompts": "all"}
     response = client.post(f"/selections/{selection_id}/render", json=body)
-    assert response.json() == {
-        "selection_id": selection_id,
-        **ABOUT,
-        "head": "linear",
-        "tokens_per_input": 37.25,
-        "prompts": [expected_ensemble("b"), expected_ensemble("a"), expected_ensemble("b")],
-    }
+    assert response.json() == answer_of(selection_id, *(expected_ensemble(text) for text in ("b", "a", "b")))
 
 
 def test_result_without_classifier_renders_its_best_prompt_only(
@@ -120,7 +110,7 @@ def test_result_without_classifier_renders_its_best_prompt_only(
         assert claims.finish(session, claim, make_result(StopReason.CANCELLED, has_classifier=False))
     path = f"/selections/{claim.selection_id}/render"
     best = client.post(path, json={"input": "b"}).json()
-    assert (best["prompt"], best["partial"]) == (expected_prompt("b"), True)
+    assert (best["prompts"][0]["prompt"], best["partial"]) == (expected_prompt("b"), True)
     problem_of(client.post(path, json={"input": "b", "prompts": "all"}), 409, "no-classifier")
 
 

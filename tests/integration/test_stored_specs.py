@@ -150,7 +150,7 @@ def test_row_of_another_release_spoils_no_read(selections: Selections, database:
     assert [item["id"] for item in read(selections.client, "/selections")["items"]] == [other_id, selection_id]
     assert read(selections.client, f"{path}/support-examples")["selection_id"] == selection_id
     rendered = selections.client.post(f"{path}/render", json={"input": "x"}).json()
-    assert rendered["prompt"].endswith("x It was")
+    assert rendered["prompts"][0]["prompt"].endswith("x It was")
     assert selections.client.get(path, headers={"If-None-Match": "*"}).status_code == 304
 
 

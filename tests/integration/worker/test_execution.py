@@ -113,7 +113,7 @@ def test_a_run_of_the_papers_settings_stores_its_single_prompt(selections: Selec
     run_with(settings, "sound", selection_id)
 
     path = f"/selections/{selection_id}"
-    best = selections.client.post(f"{path}/render", json={"input": "x"}).json()["prompt"]
+    best = selections.client.post(f"{path}/render", json={"input": "x"}).json()["prompts"][0]["prompt"]
     result = selections.client.get(f"{path}/support-examples").json()
     classifier = Classifier.model_validate(result["classifier"]["artefact"])
     [prompt] = classifier.prompts
