@@ -21,7 +21,6 @@ COPY constraints.txt ./
 FROM build AS build-api
 COPY pyproject.toml README.md LICENSE ./
 COPY app ./app
-COPY experiments ./experiments
 COPY lens_cli ./lens_cli
 COPY lens_engine ./lens_engine
 COPY migrations ./migrations
@@ -37,7 +36,6 @@ RUN pip --python /opt/lens/bin/python install -c constraints.txt --no-deps \
     ${TORCH_INDEX_URL:+--index-url "$TORCH_INDEX_URL"} torch
 COPY pyproject.toml README.md LICENSE ./
 COPY app ./app
-COPY experiments ./experiments
 COPY lens_cli ./lens_cli
 COPY lens_engine ./lens_engine
 COPY migrations ./migrations

@@ -1,10 +1,16 @@
-"""Repeats the paper's tables and figures with the engine. The command is `lens experiment`.
+"""Repeats the paper's tables and figures with the engine. Not part of the wheel.
+
+python -m experiments.table            the paper's table: LENS, its rivals, other readings of it
+python -m experiments.analyses NAME    classifier, order, transfer, labels, filtering
+Every finished cell is stored; a stopped or killed command resumes from the stored cells.
 
 data        datasets by name: label words, templates, rows
 scales.py   the size of an experiment: the paper's, a laptop's, and one for tests
 laboratory  computes cells, each once, and stores them
+command.py  the options of both commands
 table       the main table
-analyses    six further questions, over one skeleton
+analyses    further questions, over one skeleton
+rivals      coreset methods, which fine-tune the model on the candidates
 plots       pictures of accuracies
 findings    tables, plots and notes, and the files they become
 """

@@ -9,7 +9,6 @@ from rich.console import Console
 
 from lens_cli.classify.command import classify
 from lens_cli.demo.command import demo
-from lens_cli.experiment.command import create_experiments
 from lens_cli.refusals import Refusal, show_refusal
 from lens_cli.select.command import select
 from lens_cli.service.commands import migrate, serve, work
@@ -44,7 +43,6 @@ def create_application() -> typer.Typer:
     application.command("select", rich_help_panel=_ENGINE)(select)
     application.command("classify", rich_help_panel=_ENGINE)(classify)
     application.command("templates", rich_help_panel=_ENGINE)(templates)
-    application.add_typer(create_experiments(), name="experiment", rich_help_panel=_ENGINE)
     application.command("demo", rich_help_panel=_SERVICE)(demo)
     application.command("up", rich_help_panel=_SERVICE)(up)
     application.command("serve", rich_help_panel=_SERVICE)(serve)

@@ -13,25 +13,7 @@ Objective = Literal["head", "accuracy"]
 HeadOption = Literal["auto", "argmax", "prior", "linear", "words"]
 TooLongPolicy = Literal["reject", "skip_example", "trim_input"]
 PresetName = Literal["quick", "standard", "paper"]
-CoresetMethod = Literal[
-    "herding",
-    "k_center",
-    "least_confidence",
-    "entropy",
-    "margin",
-    "cal",
-    "forgetting",
-    "grand",
-    "craig",
-    "grad_match",
-    "facility_location",
-    "graph_cut",
-    "glister",
-]
-MethodName = Literal["lens", "zero_shot", "random", "random_and_validation", CoresetMethod]
-
-CORESET_METHODS: tuple[CoresetMethod, ...] = get_args(CoresetMethod)
-"""Coreset methods in the order of the paper's table."""
+MethodName = Literal["lens", "zero_shot", "random", "random_and_validation"]
 METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
 
 

@@ -1,9 +1,9 @@
 """The abstract of Li & Qiu (EMNLP 2023) as code: choose the support examples, then judge them."""
 
 from lens_engine.config import SelectionConfig
-from lens_engine.language_model.fine_tuning.evidence import FineTuner
 from lens_engine.metering.bar import hearing
 from lens_engine.metering.progress import SelectionListener
+from lens_engine.methods.catalogue import METHODS, Methods
 from lens_engine.presets import resolve_config
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
@@ -21,9 +21,9 @@ def select_support_examples(
     *,
     listener: SelectionListener | None = None,
     checkpoints: CheckpointStore | None = None,
-    fine_tuner: FineTuner | None = None,
     progress: bool = True,
     deadline: float | None = None,
+    methods: Methods = METHODS,
 ) -> SelectionResult:
     """Find the support examples of a task: the ordered demonstrations that make `scorer` classify best.
 
@@ -42,16 +42,17 @@ def select_support_examples(
         config: the options; None for the preset "quick". Every `method` gets the same splits and evaluation.
         listener: hears the progress and may ask the run to stop; None for a progress bar on stderr.
         checkpoints: keeps the newest checkpoint; None keeps it in memory.
-        fine_tuner: needed by the coreset methods; see `open_model`.
         progress: whether a bar is shown if stderr is a terminal and there is no listener.
         deadline: value of `time.monotonic()` at which whoever runs this ends the process. The run ends before with the
             best permutation so far, as by the budget of seconds, and a warning says so. None for no deadline.
+        methods: the methods by name. A caller can hand in others, with a subclass of `SelectionConfig` that allows
+            their names.
 
     Raises:
         InvalidDataset, InvalidVerbalizer, ClassTooSmall: labels and label words do not match, or the examples cannot
             fill the splits.
-        InvalidConfig: options contradict each other, the budget cannot pay for a first result, or a coreset method
-            has no `fine_tuner`.
+        InvalidConfig: options contradict each other, the budget cannot pay for a first result, or `methods` lacks
+            `config.method`.
         PromptTooLong: the longest possible prompt exceeds the context, and `config.too_long` is "reject".
         CheckpointForeign: the checkpoint belongs to other data, options (budget excepted), model, engine version,
             device or number format.
@@ -60,7 +61,7 @@ def select_support_examples(
         NothingSelected: the run was stopped before any examples were chosen.
     """
     with hearing(listener, progress=progress) as heard:
-        prepared = prepare_run(problem, scorer, config or resolve_config(), heard, fine_tuner, deadline)
+        prepared = prepare_run(problem, scorer, config or resolve_config(), heard, deadline, methods)
         session = Session(prepared, checkpoints or MemoryCheckpointStore())
         reason = session.choose()
         if reason is not StopReason.CANCELLED:

@@ -60,7 +60,6 @@ class Example:
 class Phase(StrEnum):
     """The phases of a selection, in order."""
 
-    FINE_TUNE = "fine_tune"  #: coreset methods only: training the model on the candidates
     FILTER = "filter"  #: stage 1, progressive filtering by InfoScore
     INITIALISE = "initialise"  #: judging the first permutations of the beam
     SEARCH = "search"  #: stage 2, diversity-guided beam search; for random-and-validation, random search

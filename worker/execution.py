@@ -224,7 +224,6 @@ class Attempt:
                 submission.spec.config,
                 listener=self._monitor,
                 checkpoints=PostgresCheckpointStore(self._monitor, checkpoint),
-                fine_tuner=model.fine_tuner,
                 deadline=self._deadline,
             )
 

@@ -35,7 +35,7 @@ def load_model(settings: Settings, name: str, dtype: str | None) -> LanguageMode
     """
     reference = find_reference(settings, name)
     if reference.startswith(TESTING_PREFIX):
-        return LanguageModel(_make_double(reference), fine_tuner=None)
+        return LanguageModel(_make_double(reference))
     return open_model(
         reference,
         dtype=dtype or settings.dtype,

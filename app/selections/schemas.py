@@ -49,9 +49,9 @@ class ProgressOut(Outgoing):
     """Progress of a run. A pair is one prefix (the demonstrations) and one query scored."""
 
     phase: Phase = Field(
-        description="Phase of the run. fine_tune: a coreset method trains the model on the candidates. filter: "
-        "candidates are filtered by InfoScore. initialise: the first permutations are judged. search: the beam, or a "
-        "random search, looks for better permutations. evaluate: confirmation rows, test rows and baselines."
+        description="Phase of the run. filter: candidates are filtered by InfoScore. initialise: the first "
+        "permutations are judged. search: the beam, or a random search, looks for better permutations. evaluate: "
+        "confirmation rows, test rows and baselines."
     )
     step: int = Field(description="Number of the current step of the phase, counted from 1.")
     steps: int = Field(description="Number of steps of the phase.")

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from experiments.rivals.names import CoresetConfig
 from lens_engine import __version__
-from lens_engine.config import LabelOptions, SelectionConfig
+from lens_engine.config import SelectionConfig
 from lens_engine.pricing.prices import count_pairs
 from lens_engine.types import Example, Record
 
@@ -71,11 +72,7 @@ class _Cell(Record):
         affect the outcome are left out, so that changing a LENS option does not invalidate cached rivals.
         """
         decisive = self._decisive()
-        if self.config.labels == LabelOptions():  # the key of before there were these options
-            del decisive["labels"]
         cell = self.model_dump(mode="json") | {"config": decisive}
-        if self.bench.test_rows == "file":  # the key of before there was a choice
-            del cell["bench"]["test_rows"]
         content: dict[str, Any] = {"lens": __version__, "dataset": dataset_sha256, "cell": cell}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -90,6 +87,7 @@ class SelectionCell(_Cell):
     """One run of a method: its outcome is a `SelectionResult`."""
 
     kind: Literal["selection"] = "selection"
+    config: CoresetConfig | SelectionConfig
 
     def _decisive(self) -> dict[str, Any]:
         config, search = self.config, self.config.search

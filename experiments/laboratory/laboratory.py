@@ -11,10 +11,11 @@ from pydantic import ValidationError
 
 from experiments.data.tasks import FindDataset
 from experiments.laboratory.cells import Bench, Cell, EvaluationCell, InfoScoreCell, InfoScores, SelectionCell
-from experiments.laboratory.evidence_files import RememberingFineTuner
 from experiments.laboratory.models import Models
 from experiments.laboratory.progress import Observer, SilentObserver
 from experiments.laboratory.store import CellDamaged, CellStore
+from experiments.rivals.evidence_files import RememberingFineTuner
+from experiments.rivals.method import coreset_methods
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import BudgetOptions, SelectionConfig
 from lens_engine.errors import CheckpointError
@@ -22,6 +23,7 @@ from lens_engine.judging.judgement import EvaluationRows, judge
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.progress import SilentListener
+from lens_engine.methods.catalogue import METHODS, Methods
 from lens_engine.methods.lens.filtering import Filter, FilterState
 from lens_engine.pipeline import select_support_examples
 from lens_engine.plan.rounds import FilterRound
@@ -91,7 +93,7 @@ class Laboratory:
         return self._newest_rows[1]
 
     def scorer(self, cell: Cell) -> LabelScorer:
-        return self.models.open(cell.bench.model, cell.bench.dtype).scorer
+        return self.models.open(cell.bench.model, cell.bench.dtype)
 
     def meter(self, cell: Cell) -> Meter:
         """A meter without a budget, for scores outside a selection."""
@@ -129,15 +131,16 @@ class Laboratory:
             self.scorer(cell),
             cell.config,
             checkpoints=FileCheckpointStore(self.store.checkpoint(key)),
-            fine_tuner=self._fine_tuner(cell),
             progress=False,
+            methods=self._methods(cell),
         )
 
-    def _fine_tuner(self, cell: SelectionCell) -> RememberingFineTuner | None:
-        opened = self.models.open(cell.bench.model, cell.bench.dtype)
-        if opened.fine_tuner is None:
-            return None
-        return RememberingFineTuner(cell.bench.model, self.store.evidence, opened.fine_tuner)
+    def _methods(self, cell: SelectionCell) -> Methods:
+        model = cell.bench.model
+        return {
+            **METHODS,
+            **coreset_methods(RememberingFineTuner(model, self.store.evidence, self.models.fine_tuner(model))),
+        }
 
     def _evaluate(self, cell: EvaluationCell) -> Accuracy:
         task = self.problem(cell).task

@@ -4,15 +4,21 @@ import gc
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from lens_engine.language_model.open_model import LanguageModel, open_model
+from experiments.rivals.fine_tuning.evidence import FineTuner
+from lens_engine.language_model.open_model import open_model
+from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES
 
 
 class Models(Protocol):
     """The source of a laboratory's models."""
 
-    def open(self, reference: str, dtype: str) -> LanguageModel:
+    def open(self, reference: str, dtype: str) -> LabelScorer:
         """A model in this number format; equal arguments give equal scores."""
+        ...
+
+    def fine_tuner(self, reference: str) -> FineTuner:
+        """What trains this model for the coreset methods."""
         ...
 
 
@@ -23,9 +29,9 @@ class LoadedModels:
     device: str = "auto"
     threads: int | None = None
     remembers: bool = True  #: whether scores are looked up in the pair cache and kept there
-    _newest: tuple[tuple[str, str], LanguageModel] | None = field(default=None, init=False)
+    _newest: tuple[tuple[str, str], LabelScorer] | None = field(default=None, init=False)
 
-    def open(self, reference: str, dtype: str) -> LanguageModel:
+    def open(self, reference: str, dtype: str) -> LabelScorer:
         """
         Raises:
             UnknownModel, UnsafeModel, InvalidConfig, ModelError: as `load_scorer`.
@@ -41,5 +47,10 @@ class LoadedModels:
                 threads=self.threads,
                 pair_cache_bytes=DEFAULT_MAX_BYTES if self.remembers else None,
             )
-            self._newest = (wanted, opened)
+            self._newest = (wanted, opened.scorer)
         return self._newest[1]
+
+    def fine_tuner(self, reference: str) -> FineTuner:
+        from experiments.rivals.fine_tuning.fine_tune import FineTunedModel  # imports torch
+
+        return FineTunedModel(reference, self.device)

@@ -6,8 +6,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from experiments.data.tasks import TaskSettings
+from experiments.rivals.names import CORESET_METHODS, CoresetConfig, CoresetMethod
 from experiments.scales import Scale
-from lens_engine.config import CORESET_METHODS, SearchOptions, SelectionConfig
+from lens_engine.config import SearchOptions, SelectionConfig
 from lens_engine.errors import InvalidConfig
 from lens_engine.presets import overlay_options, resolve_config
 from lens_engine.pricing.prices import count_pairs
@@ -40,6 +41,7 @@ class Entry(Record):
 
     name: str
     options: dict[str, Any] = Field(default_factory=dict)
+    coreset: CoresetMethod | None = Field(None, description="Coreset method in the place of LENS.")
     reads: Literal["test", "random"] = Field("test", description="Which figure of the result is the entry's.")
     starts_narrow: bool = Field(
         False, description="Whether the search starts with B optimised permutations, as Algorithm 2 does."
@@ -55,6 +57,8 @@ class Entry(Record):
             InvalidConfig: as `Scale.config`.
         """
         config = self.lay_over(scale.config(settings))
+        if self.coreset is not None:
+            config = CoresetConfig.of(config, self.coreset)
         if not config.report.calibrated:
             raise InvalidConfig(
                 "the table has figures with and without calibration; leave report.calibrated on",
@@ -114,7 +118,7 @@ def make_entries(scale: Scale) -> dict[str, Entry]:
         "random_and_validation_many_rows": Entry(
             name=f"random & validation, {rows} rows × {permutations}", options=many_rows
         ),
-        **{method: Entry(name=_NAMES[method], options={"method": method}) for method in CORESET_METHODS},
+        **{method: Entry(name=_NAMES[method], coreset=method) for method in CORESET_METHODS},
         "lens_letter": LETTER,
         "lens_scripts": SCRIPTS,
         "lens_narrow": Entry(name="LENS, started narrow", starts_narrow=True),

@@ -56,8 +56,7 @@ def select(
         MethodName | None,
         typer.Option(
             metavar="NAME",
-            help=f"Method that chooses the demonstrations: {', '.join(METHOD_NAMES)}; default: lens. The methods "
-            "from herding to glister fine-tune the model first.",
+            help=f"Method that chooses the demonstrations: {', '.join(METHOD_NAMES)}; default: lens.",
         ),
     ] = None,
     preset: Annotated[

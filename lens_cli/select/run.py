@@ -155,7 +155,6 @@ class SelectionRun:
                     self.config,
                     listener=BarListener(bar, request),
                     checkpoints=store,
-                    fine_tuner=model.fine_tuner,
                 )
             except NothingSelected as error:
                 bar.stop("Stopped")
@@ -256,17 +255,14 @@ def write_classifier(result: SelectionResult, path: Path, console: Console) -> b
 
 @contextmanager
 def _opened(model: ModelChoice, dtype: str, *, remembers: bool) -> Iterator[LanguageModel]:
-    """The model in this process, or in actors that end with the block. Fine-tuning is always in this process."""
+    """The model in this process, or in actors that end with the block."""
     if model.actors == 1 and model.ray_address is None:
         cache_bytes = DEFAULT_MAX_BYTES if remembers else None
         yield open_model(model.reference, dtype=dtype, device=model.device, pair_cache_bytes=cache_bytes)
         return
-    from lens_engine.language_model.fine_tuning.fine_tune import FineTunedModel
     from lens_engine.language_model.ray.scorer import RayScorer
 
     with RayScorer.start(
         model.reference, actors=model.actors, address=model.ray_address, dtype=dtype, device=model.device
     ) as scorer:
-        yield LanguageModel(
-            remember_pairs(scorer) if remembers else scorer, FineTunedModel(model.reference, model.device)
-        )
+        yield LanguageModel(remember_pairs(scorer) if remembers else scorer)

@@ -16,7 +16,6 @@ from lens_engine.metering.progress import Progress
 from lens_engine.types import Phase
 
 PHASE_NAMES = {
-    Phase.FINE_TUNE: "Fine-tuning",
     Phase.FILTER: "Filtering by InfoScore",
     Phase.INITIALISE: "First permutations",
     Phase.SEARCH: "Search",

@@ -1,1 +1,1 @@
-"""Language models: loaded, fine-tuned, or spread over several devices."""
+"""Language models: loaded, or spread over several devices."""

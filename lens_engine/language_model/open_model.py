@@ -1,9 +1,8 @@
-"""Opens a language model for scoring and fine-tuning."""
+"""Opens a language model for scoring."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from lens_engine.language_model.fine_tuning.evidence import FineTuner
 from lens_engine.language_model.loading.choices import check_device, check_dtype
 from lens_engine.language_model.loading.file_check import check_files
 from lens_engine.language_model.loading.model_files import resolve_model
@@ -13,10 +12,9 @@ from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES, remember_pairs
 
 @dataclass(frozen=True, slots=True)
 class LanguageModel:
-    """The two uses of a language model in a selection."""
+    """A language model as a selection uses it."""
 
     scorer: LabelScorer
-    fine_tuner: FineTuner | None  #: loads the model again for each call; None if the scorer has no weights
 
 
 def check_choice(reference: str, dtype: str = "auto", device: str = "auto", cache_dir: Path | None = None) -> None:
@@ -51,8 +49,7 @@ def open_model(
         UnknownModel, UnsafeModel, InvalidConfig, ModelError: as `load_scorer`.
     """
     check_choice(reference, dtype, device, cache_dir)
-    # Imported here, because these modules import torch, which a user of the types does not need.
-    from lens_engine.language_model.fine_tuning.fine_tune import FineTunedModel
+    # Imported here, because this module imports torch, which a user of the types does not need.
     from lens_engine.language_model.loading.load import load_scorer
 
     scorer: LabelScorer = load_scorer(
@@ -60,4 +57,4 @@ def open_model(
     )
     if pair_cache_bytes is not None:
         scorer = remember_pairs(scorer, pair_cache_bytes, cache_dir)
-    return LanguageModel(scorer, FineTunedModel(reference, device, cache_dir))
+    return LanguageModel(scorer)

@@ -20,7 +20,7 @@ class Cost:
         """The cost cut to a number of pairs, with tokens in proportion; None for no limit.
 
         Args:
-            unpaired: tokens that belong to no pair, such as those of fine-tuning; they are not cut.
+            unpaired: tokens that belong to no pair, such as those of `Meter.spend`; they are not cut.
         """
         if max_pairs is None or self.pairs <= max_pairs:
             return self

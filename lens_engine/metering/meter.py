@@ -155,7 +155,7 @@ class Meter:
         self._report()
 
     def spend(self, cost: Cost) -> None:
-        """Count work other than scoring (a batch of fine-tuning), just before the work is done.
+        """Count work other than scoring (such as training), just before the work is done.
 
         Raises:
             Stopped: the budget does not cover the work, or the listener asks for a stop.
@@ -313,7 +313,7 @@ class Meter:
     def _report(self) -> None:
         pace = self.tokens_per_second
         planned = self.planned
-        if self.spent.pairs:  # before the first pair, a run may be fine-tuning
+        if self.spent.pairs:  # before the first pair, a method may be training
             planned = planned.within(self.budget.max_pairs, self._unpaired)
         left = max(planned.tokens - self.spent.tokens, 0)
         self.listener.on_progress(

@@ -1,1 +1,1 @@
-"""Ways to choose demonstrations: the contract, LENS, random search, coreset methods."""
+"""Ways to choose demonstrations: the contract, LENS, random search."""

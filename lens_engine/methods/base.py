@@ -1,7 +1,7 @@
 """The contract of a method: one way to choose demonstrations among the candidates.
 
-LENS, random search and the coreset methods implement it. Every method chooses among the same candidates and is judged
-on the same rows, so that results of different methods can be compared.
+LENS and random search implement it; a caller may hand in methods of its own. Every method chooses among the same
+candidates and is judged on the same rows, so that results of different methods can be compared.
 """
 
 from abc import ABC, abstractmethod
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from lens_engine.config import SelectionConfig
 from lens_engine.judging.score import Score
-from lens_engine.language_model.fine_tuning.evidence import FineTuner
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.methods.permutations import keep_apart
@@ -36,7 +35,6 @@ class Run:
     config: SelectionConfig
     rows: SplitRows
     prices: Prices
-    fine_tuner: FineTuner | None = None  #: needed by the coreset methods
     dtype: str = "float32"  #: number format of the log-probabilities
 
 
@@ -120,13 +118,6 @@ class Method(ABC, Generic[S]):
     def judges_prompts(self) -> bool:
         """Whether the prompts of the classifier were judged on all validation rows."""
         return False
-
-    def check(self) -> None:
-        """Check before the run that the method can work.
-
-        Raises:
-            InvalidConfig: the method needs something that the run does not have, such as a `fine_tuner`.
-        """
 
     @abstractmethod
     def price(self) -> dict[Phase, Cost]:

@@ -1,24 +1,31 @@
 """Methods by name: the only place that reads `config.method`."""
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from lens_engine.config import CORESET_METHODS, MethodName
+from lens_engine.errors import InvalidConfig
 from lens_engine.methods.base import Method, Run
-from lens_engine.methods.coreset.method import Coreset
 from lens_engine.methods.lens.method import Lens
 from lens_engine.methods.random import RandomAndValidation, RandomChoice, ZeroShot
 
-METHODS: dict[MethodName, Callable[[Run], Method[Any]]] = {
+Methods = Mapping[str, Callable[[Run], Method[Any]]]
+"""Makes a method for a run, by the method's name."""
+
+METHODS: Methods = {
     "lens": Lens,
     "zero_shot": ZeroShot,
     "random": RandomChoice,
     "random_and_validation": RandomAndValidation,
-    **{name: partial(Coreset, name=name) for name in CORESET_METHODS},
 }
 
 
-def make_method(run: Run) -> Method[Any]:
-    """The method that `run.config.method` names."""
-    return METHODS[run.config.method](run)
+def make_method(run: Run, methods: Methods = METHODS) -> Method[Any]:
+    """The method that `run.config.method` names.
+
+    Raises:
+        InvalidConfig: `methods` has none of this name.
+    """
+    name = run.config.method
+    if name not in methods:
+        raise InvalidConfig(f"method {name!r} is not one of {', '.join(methods)}", field="options.method")
+    return methods[name](run)

@@ -14,10 +14,6 @@ from lens_engine.plan.rungs import Rung, plan_rungs
 from lens_engine.rows.fit_rows import count_fit_rows
 from lens_engine.rows.splits import SplitRows
 
-_FINE_TUNING_READS = 3 * 5 + 2
-"""Cost of fine-tuning, in passes that score all rows: five epochs of training (each costs three scoring passes), and
-two passes that read gradients and features."""
-
 
 @dataclass(frozen=True, slots=True)
 class TokenLengths:
@@ -76,11 +72,6 @@ class Prices:
         """Stage 2 if no permutation repeats: the first permutations, and the children of each iteration."""
         rungs = plan_judging(self.config.search, len(self.rows.validation))
         return sum((self.judging(rung.permutations, rung.end - rung.start) for rung in rungs), Cost())
-
-    def fine_tuning(self) -> Cost:
-        """Fine-tuning on the candidates, as the tokens whose scoring takes equally long."""
-        rows, validation = len(self.rows.candidates), len(self.rows.validation)
-        return Cost(0, round((rows * _FINE_TUNING_READS + validation) * self.lengths.query))
 
     def confirming(self, permutations: int) -> Cost:
         """Each permutation on every confirmation row."""

@@ -5,12 +5,11 @@ from typing import Any
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import NothingSelected
-from lens_engine.language_model.fine_tuning.evidence import FineTuner
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter, Stopped, heeding
 from lens_engine.metering.progress import SelectionListener, SilentListener
 from lens_engine.methods.base import Method, Run
-from lens_engine.methods.catalogue import make_method
+from lens_engine.methods.catalogue import METHODS, Methods, make_method
 from lens_engine.pricing.estimate import CostEstimate, estimate_by_words, measure_lengths, measure_pace
 from lens_engine.pricing.prices import Prices
 from lens_engine.rows.context import FittedRows, fit_to_context
@@ -39,13 +38,13 @@ def prepare_run(
     scorer: LabelScorer,
     config: SelectionConfig,
     listener: SelectionListener | None = None,
-    fine_tuner: FineTuner | None = None,
     deadline: float | None = None,
+    methods: Methods = METHODS,
 ) -> PreparedRun:
     """Cut the splits, fit them to the model's context, and price the run.
 
     Args:
-        deadline: as in `select_support_examples`.
+        deadline, methods: as in `select_support_examples`.
 
     Raises:
         InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
@@ -58,8 +57,8 @@ def prepare_run(
     except Stopped as stopped:
         raise NothingSelected(stopped.reason) from stopped
     task = fitted.rows.task
-    run = Run(task, config, fitted.rows, prices, fine_tuner, scorer.identity.dtype)
-    method = make_method(run)
+    run = Run(task, config, fitted.rows, prices, scorer.identity.dtype)
+    method = make_method(run, methods)
     meter = Meter(
         scorer=scorer,
         label_spans=task.label_spans,

@@ -39,7 +39,6 @@ class Session:
     state: RunState[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.method.check()
         _check_budget(self.run, self.method)
         self.state = RunState(self.method.start())
         checkpoint = self.store.load()

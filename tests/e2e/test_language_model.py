@@ -53,16 +53,3 @@ def test_a_killed_worker_s_selection_ends_like_an_undisturbed_one(lens: Stack, t
     assert selection["digest"] == undisturbed
     assert re.search(r"resumes after step \d+ of search", second_worker.log())
     lens.check_invariants()
-
-
-def test_a_rival_that_fine_tunes_the_model_is_served_like_lens(lens: Stack, tiny_model: str) -> None:
-    lens.start_worker()
-
-    selection_id = lens.submit(model=tiny_model, options={**OPTIONS, "method": "k_center"})
-
-    selection = lens.wait_until_done(selection_id)
-    result = lens.client.get(f"/selections/{selection_id}/support-examples").json()
-    assert selection["status"] == Status.SUCCEEDED
-    assert result["provenance"]["config"]["method"] == "k_center"
-    assert len(result["examples"]) == result["provenance"]["config"]["num_demonstrations"]
-    assert selection["digest"] == result["digest"]

@@ -28,9 +28,9 @@ FORBIDDEN = {
         "rq",
     },
     "app": {"lens_cli", "worker", "experiments", "benchmarks", "torch", "transformers", "safetensors", "gguf"},
-    "lens_cli": {"worker", "benchmarks", "torch", "transformers", "safetensors", "gguf"},
+    "lens_cli": {"worker", "experiments", "benchmarks", "torch", "transformers", "safetensors", "gguf"},
     "worker": {"lens_cli", "experiments", "benchmarks", "fastapi", "starlette", "uvicorn"},
-    "experiments": {"app", "lens_cli", "worker", "benchmarks", "torch", "transformers"},
+    "experiments": {"app", "lens_cli", "worker", "benchmarks", "transformers"},
 }
 """What no module of a package may import when it is imported itself."""
 

@@ -15,9 +15,9 @@ from benchmarks.workloads.models import LoadedModel, find_model, round_weights
 from benchmarks.workloads.texts import corpus_task, generate_examples
 from benchmarks.workloads.tokenizer import train_tokenizer
 from benchmarks.workloads.work import WORKLOADS, build_work
-from lens_engine.language_model.fine_tuning.evidence import Evidence, TuningRows
-from lens_engine.language_model.fine_tuning.fine_tune import fine_tune
-from lens_engine.language_model.fine_tuning.options import FineTuningOptions
+from experiments.rivals.fine_tuning.evidence import Evidence, TuningRows
+from experiments.rivals.fine_tuning.fine_tune import fine_tune
+from experiments.rivals.fine_tuning.options import FineTuningOptions
 from lens_engine.language_model.loading.load import scorer_from_model, trainable_from_model
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.testing import tiny_causal_lm

@@ -9,9 +9,8 @@ import numpy as np
 from experiments.data.tasks import Dataset, TaskSettings
 from experiments.laboratory.cells import Cell
 from experiments.laboratory.laboratory import Laboratory
+from experiments.rivals.fine_tuning.evidence import Evidence, FineTuner, LabelledRows, OnBatch, TuningRows
 from lens_engine.errors import InvalidDataset
-from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows, OnBatch, TuningRows
-from lens_engine.language_model.open_model import LanguageModel
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.template import Task
 from lens_engine.testing import TableScorer
@@ -52,11 +51,14 @@ class TableModels:
     tunings: int = 0
     _scorers: dict[str, LabelScorer] = field(default_factory=dict)
 
-    def open(self, reference: str, dtype: str) -> LanguageModel:  # noqa: ARG002
+    def open(self, reference: str, dtype: str) -> LabelScorer:  # noqa: ARG002
         if reference not in self._scorers:
             self.loaded.append(reference)
             self._scorers[reference] = self.make(reference)
-        return LanguageModel(self._scorers[reference], fine_tuner=self)
+        return self._scorers[reference]
+
+    def fine_tuner(self, reference: str) -> FineTuner:  # noqa: ARG002
+        return self
 
     def __call__(self, rows: TuningRows, on_batch: OnBatch) -> Evidence:  # noqa: ARG002
         self.tunings += 1

@@ -15,9 +15,6 @@ _WITH_TORCH = (
     "language_model/loading/load.py",
     "language_model/loading/number_format.py",
     "language_model/loading/self_check.py",
-    "language_model/fine_tuning/classifier.py",
-    "language_model/fine_tuning/fine_tune.py",
-    "language_model/fine_tuning/training.py",
     "language_model/repeatable.py",
 )
 """Modules and packages that need torch when they are imported."""

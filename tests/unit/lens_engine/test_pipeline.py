@@ -582,7 +582,7 @@ def test_progress_is_monotone_and_never_above_the_total(
     assert all(1 <= progress.step <= progress.steps for progress in listener.seen)
     phases = [progress.phase for progress in listener.seen]
     assert phases == sorted(phases, key=list(Phase).index)
-    assert set(phases) == set(Phase) - {Phase.FINE_TUNE}
+    assert set(phases) == set(Phase)
 
 
 def test_best_validation_accuracy_is_shown_as_it_grows(
@@ -617,7 +617,7 @@ def test_cancelled_run_gives_the_best_so_far_or_an_error(
         assert outcome.cost.pairs <= everything.seen[-1].pairs_done
 
 
-@pytest.mark.parametrize("phase", [phase for phase in Phase if phase is not Phase.FINE_TUNE])
+@pytest.mark.parametrize("phase", list(Phase))
 def test_cancel_in_each_phase_is_obeyed(
     phase: Phase, select: Callable[..., SelectionResult], make_listener: Make
 ) -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from app.settings import Settings
 from lens_engine.errors import UnknownModel
-from lens_engine.language_model.fine_tuning.fine_tune import FineTunedModel
 from lens_engine.scoring.cache.scorer import count_pairs_found
 from lens_engine.testing import TableScorer, tiny_causal_lm
 from worker.model_loading import load_model
@@ -65,16 +64,7 @@ def test_model_no_longer_allowed_is_named_with_those_that_are(settings: Settings
         load_model(settings, "gone", None)
 
 
-def test_model_of_the_selection_is_the_one_fine_tuned(settings: Settings) -> None:
-    found = load_model(settings, "house-model", None).fine_tuner
-
-    assert found == FineTunedModel(settings.allowed_models["house-model"], "cpu", settings.cache_dir)
-
-
-def test_double_without_weights_is_not_fine_tuned(settings: Settings) -> None:
+def test_double_of_the_settings_is_made_by_its_name(settings: Settings) -> None:
     double = settings.model_copy(update={"allowed_models": {"double": "testing:lens_engine.testing:TableScorer"}})
 
-    model = load_model(double, "double", None)
-
-    assert isinstance(model.scorer, TableScorer)
-    assert model.fine_tuner is None
+    assert isinstance(load_model(double, "double", None).scorer, TableScorer)

@@ -4,6 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from experiments.laboratory.cells import Bench, Demonstration, SelectionCell
+from experiments.rivals.names import CoresetConfig
 from lens_engine.config import SelectionConfig
 
 Make = Callable[..., SelectionConfig]
@@ -58,18 +59,18 @@ def test_kinds_of_cells_do_not_share_a_key(bench: Bench, make_tiny: Make) -> Non
 @pytest.mark.parametrize(
     ("options", "changed", "is_the_same"),
     [
-        ({"method": "herding"}, {"search": {"beam_width": 3}}, True),
-        ({"method": "herding"}, {"random_search": {"permutations": 3}}, True),
-        ({"method": "herding"}, {"filtering": {"candidates": 20}}, False),
-        ({"method": "herding"}, {"report": {"order_shuffles": 2}}, False),
-        ({"method": "herding"}, {"method": "craig"}, False),
+        ({"method": "random"}, {"search": {"beam_width": 3}}, True),
+        ({"method": "random"}, {"random_search": {"permutations": 3}}, True),
+        ({"method": "random"}, {"filtering": {"candidates": 20}}, False),
+        ({"method": "random"}, {"report": {"order_shuffles": 2}}, False),
+        ({"method": "random"}, {"method": "zero_shot"}, False),
         ({"method": "random_and_validation"}, {"search": {"diversity_weight": 0.0}}, True),
         ({"method": "random_and_validation"}, {"search": {"iterations": 7}}, False),
         ({"method": "random_and_validation"}, {"random_search": {"permutations": 3}}, False),
         ({"method": "lens"}, {"search": {"diversity_weight": 0.0}}, False),
         ({"method": "lens"}, {"random_search": {"permutations": 3}}, True),
         ({"method": "lens"}, {"labels": {"casefold": True}}, False),
-        ({"method": "herding"}, {"labels": {"rare": "drop"}}, False),
+        ({"method": "random"}, {"labels": {"rare": "drop"}}, False),
     ],
 )
 def test_options_without_a_part_in_a_figure_do_not_change_its_key(
@@ -77,6 +78,14 @@ def test_options_without_a_part_in_a_figure_do_not_change_its_key(
 ) -> None:
     keys = {bench.selection(make_tiny(**given)).key("rows") for given in (options, options | changed)}
     assert (len(keys) == 1) == is_the_same
+
+
+def test_coreset_methods_have_a_key_each_which_the_search_does_not_change(bench: Bench, make_tiny: Make) -> None:
+    herding, craig, wide = (
+        bench.selection(CoresetConfig.of(make_tiny(**options), method)).key("rows")
+        for method, options in (("herding", {}), ("craig", {}), ("herding", {"search": {"beam_width": 3}}))
+    )
+    assert herding == wide != craig
 
 
 def test_prompt_is_judged_alike_whatever_the_search_is(bench: Bench, make_tiny: Make) -> None:

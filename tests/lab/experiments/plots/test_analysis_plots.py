@@ -7,7 +7,6 @@ from matplotlib.figure import Figure
 
 from experiments.findings.finding import Finding, Plot
 from experiments.findings.writing import write
-from experiments.plots.scatter import Points, plot_scatter
 from experiments.plots.strips import RANDOM, SUPPORT, Group, Panel, plot_strips
 
 STRIPS = plot_strips(
@@ -18,13 +17,6 @@ STRIPS = plot_strips(
     ],
     "accuracy on 20 test rows",
 )
-SCATTER = plot_scatter(
-    "Good together?",
-    [Points("of one label", ((0.5, 0.6), (0.7, 0.2))), Points("of two labels", ((0.6, 0.8),))],
-    x_label="alone, 20 test rows",
-    y_label="together, 20 test rows",
-    diagonal="as good together",
-)
 
 
 def draw(plot: Plot, folder: Path) -> str:
@@ -32,9 +24,8 @@ def draw(plot: Plot, folder: Path) -> str:
     return (folder / "picture.svg").read_text()
 
 
-@pytest.mark.parametrize("plot", [STRIPS, SCATTER], ids=["strips", "scatter"])
-def test_same_figures_give_the_same_bytes(plot: Plot, tmp_path: Path) -> None:
-    assert draw(plot, tmp_path / "one") == draw(plot, tmp_path / "two")
+def test_same_figures_give_the_same_bytes(tmp_path: Path) -> None:
+    assert draw(STRIPS, tmp_path / "one") == draw(STRIPS, tmp_path / "two")
 
 
 def test_strips_say_what_they_show(tmp_path: Path) -> None:
@@ -91,19 +82,3 @@ def test_many_groups_make_a_wider_picture() -> None:
     groups = tuple(Group(f"seed {seed}", SUPPORT, (0.5,)) for seed in range(20))
 
     assert plot_strips("?", [Panel("", "", groups)], "").size[0] > STRIPS.size[0]
-
-
-def test_scatter_says_what_it_shows(tmp_path: Path) -> None:
-    svg = draw(SCATTER, tmp_path)
-
-    for text in ("Good together?", "alone, 20 test rows", "together, 20 test rows"):
-        assert f">{text}<" in svg
-    for entry in ("of one label", "of two labels", "as good together"):
-        assert svg.count(f">{entry}<") == 1
-
-
-def test_scatter_in_words_gives_counts_and_ranges() -> None:
-    assert SCATTER.alternative == (
-        "Good together? of one label: 2 dots, across from 0.500 to 0.700, up from 0.200 to 0.600, mean 0.400; "
-        "of two labels: 1 dots, across from 0.600 to 0.600, up from 0.800 to 0.800, mean 0.800."
-    )

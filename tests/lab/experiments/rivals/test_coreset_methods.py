@@ -1,15 +1,14 @@
 """What every method promises."""
 
 from collections.abc import Callable
-from typing import get_args
 
 import numpy as np
 import pytest
 
-from lens_engine.config import CoresetMethod
-from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows
-from lens_engine.methods.coreset.geometry import k_center
-from lens_engine.methods.coreset.method import SELECTORS, Select
+from experiments.rivals.fine_tuning.evidence import Evidence, LabelledRows
+from experiments.rivals.geometry import k_center
+from experiments.rivals.method import SELECTORS, Select
+from experiments.rivals.names import CoresetMethod
 
 MakeEvidence = Callable[..., Evidence]
 
@@ -28,10 +27,6 @@ def evidence(make_evidence: MakeEvidence) -> Evidence:
     others = make_evidence(12, 3, seed=1)
     validation = LabelledRows(others.groups, others.features, others.probabilities)
     return make_evidence(12, 3, validation=validation)
-
-
-def test_every_method_name_has_its_selector() -> None:
-    assert set(ALL) == set(get_args(CoresetMethod))
 
 
 @EVERY

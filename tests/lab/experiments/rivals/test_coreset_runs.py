@@ -1,11 +1,11 @@
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from lens_engine.config import CORESET_METHODS, CoresetMethod
-from lens_engine.errors import InvalidConfig, NothingSelected
-from lens_engine.pipeline import select_support_examples
+from experiments.rivals.names import CORESET_METHODS, CoresetMethod
+from lens_engine.errors import NothingSelected
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
@@ -54,22 +54,22 @@ def test_coreset_without_balance_draws_from_one_group(
 
 
 @pytest.mark.parametrize("method", CORESET_METHODS)
-def test_coreset_method_without_fine_tuner_is_refused(
-    method: CoresetMethod, problem: Problem, make_planted_scorer: Make, make_config: Make
+def test_every_coreset_method_is_balanced_priced_and_repeatable(
+    method: CoresetMethod, select: Callable[..., SelectionResult]
 ) -> None:
-    scorer = make_planted_scorer()
+    result = select(method)
 
-    with pytest.raises(InvalidConfig, match=f"method '{method}' chooses by a fine-tuned model") as caught:
-        select_support_examples(problem, scorer, make_config(method=method))
-
-    assert caught.value.field == "options.method"
-    assert scorer.num_calls == 0
+    assert Counter(example.label for example in result.examples) == {"negative": 2, "positive": 2}
+    assert result.provenance.config["method"] == method
+    assert (result.partial, result.test is None) == (False, False)
+    assert select(method).digest == result.digest
+    assert select(method, seed=1).rows != result.rows
 
 
 def test_fine_tuning_is_shown_and_can_be_cancelled(select: Callable[..., SelectionResult], make_listener: Make) -> None:
     listener = make_listener()
     select("herding", listener=listener)
-    heard = [progress for progress in listener.seen if progress.phase is Phase.FINE_TUNE]
+    heard = [progress for progress in listener.seen if progress.phase is Phase.FILTER]
 
     assert len(heard) > 3
     tokens = [progress.tokens_done for progress in heard]

@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from lens_engine.language_model.fine_tuning.evidence import Evidence
-from lens_engine.methods.coreset.geometry import cal, herding, k_center
+from experiments.rivals.fine_tuning.evidence import Evidence
+from experiments.rivals.geometry import cal, herding, k_center
 
 MakeEvidence = Callable[..., Evidence]
 

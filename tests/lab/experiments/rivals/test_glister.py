@@ -5,9 +5,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
+from experiments.rivals.fine_tuning.evidence import Evidence, LabelledRows
+from experiments.rivals.glister import glister, step_size
 from lens_engine.errors import InvalidConfig
-from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows
-from lens_engine.methods.coreset.glister import glister, step_size
 
 MakeEvidence = Callable[..., Evidence]
 Matrix = NDArray[np.float64]

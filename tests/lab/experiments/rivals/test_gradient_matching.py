@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from lens_engine.language_model.fine_tuning.evidence import Evidence, FinalLayerGradients
-from lens_engine.methods.coreset.gradient_matching import craig, grad_match, pursue
+from experiments.rivals.fine_tuning.evidence import Evidence, FinalLayerGradients
+from experiments.rivals.gradient_matching import craig, grad_match, pursue
 
 MakeEvidence = Callable[..., Evidence]
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lens_engine.methods.coreset.group_choice import choose_highest, first_best, partition
+from experiments.rivals.group_choice import choose_highest, first_best, partition
 
 GROUPS = np.array([0, 1, 0, 1, 0])
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from lens_engine.language_model.fine_tuning.evidence import Evidence
-from lens_engine.methods.coreset.hardness import count_forgetting, entropy, forgetting, grand, least_confidence, margin
-from lens_engine.methods.coreset.method import Select
+from experiments.rivals.fine_tuning.evidence import Evidence
+from experiments.rivals.hardness import count_forgetting, entropy, forgetting, grand, least_confidence, margin
+from experiments.rivals.method import Select
 
 MakeEvidence = Callable[..., Evidence]
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import lens_engine.methods.coreset.submodular as submodular
-from lens_engine.language_model.fine_tuning.evidence import Evidence
-from lens_engine.methods.coreset.method import Select
-from lens_engine.methods.coreset.submodular import FacilityLocation, GraphCut, facility_location, graph_cut, maximise
+import experiments.rivals.submodular as submodular
+from experiments.rivals.fine_tuning.evidence import Evidence
+from experiments.rivals.method import Select
+from experiments.rivals.submodular import FacilityLocation, GraphCut, facility_location, graph_cut, maximise
 
 MakeEvidence = Callable[..., Evidence]
 Matrix = NDArray[np.float64]

@@ -44,7 +44,7 @@ def test_run_that_is_stopped_early_says_whether_scores_are_kept(
     console = Console(file=stream, width=100)
 
     with pytest.raises(Refusal) as refusal:
-        run.execute(LanguageModel(scorer, None), checkpoint, console, remembers=remembers)
+        run.execute(LanguageModel(scorer), checkpoint, console, remembers=remembers)
 
     assert checkpoint.exists() == is_resumable
     assert str(refusal.value) == f"stopped before any examples were chosen; {end}"

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from lens_engine.errors import UnknownModel
-from lens_engine.language_model.fine_tuning.evidence import TuningRows
 from lens_engine.language_model.open_model import LanguageModel, open_model
 from lens_engine.scoring.cache.scorer import count_pairs_found
 from lens_engine.task.template import Task
 from lens_engine.testing import tiny_causal_lm
-from lens_engine.types import Example, LabelLogProbs
+from lens_engine.types import LabelLogProbs
 
 PREFIXES = [(), ("good It was GOOD.\n",)]
 QUERIES = ["a fine day It was", "a bad day It was", "so so It was"]
@@ -55,18 +54,6 @@ def test_without_a_pair_cache_no_score_is_stored(folder: Path, tmp_path: Path, t
     score(cached, task)
 
     assert count_pairs_found(cached.scorer) == 0
-
-
-def test_fine_tuner_trains_the_same_model(folder: Path, tmp_path: Path, task: Task) -> None:
-    fine_tuner = open_tiny(folder, tmp_path).fine_tuner
-    assert fine_tuner is not None
-    pool = [Example(row, f"day {row}", task.labels[row % 2]) for row in range(4)]
-
-    evidence = fine_tuner(TuningRows(task, pool, pool[:2]), lambda _done, _total: None)
-
-    assert len(evidence) == 4
-    assert evidence.validation is not None
-    assert len(evidence.validation) == 2
 
 
 def test_name_stands_for_the_path_in_results(folder: Path, tmp_path: Path) -> None:

@@ -3,14 +3,14 @@ from itertools import chain, repeat
 import numpy as np
 import pytest
 
+from experiments.rivals.fine_tuning.evidence import Evidence
+from experiments.rivals.method import SELECTORS
 from lens_engine.classifier.bag_of_words import fit_bag_of_words, predict_by_words
 from lens_engine.classifier.ensemble import fit_frontier, order_members
 from lens_engine.judging.judgement import Judgement
 from lens_engine.judging.objective import HeadObjective
-from lens_engine.language_model.fine_tuning.evidence import Evidence
 from lens_engine.liveness.beat import beat, beating, with_beats
 from lens_engine.liveness.tokens import count_tokens
-from lens_engine.methods.coreset.method import SELECTORS
 from lens_engine.methods.lens.diversity import Affinity, exchange
 from lens_engine.rows.cleaning import clean_examples
 from lens_engine.testing import TableScorer

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from lens_engine.language_model.fine_tuning.classifier import (
+from experiments.rivals.fine_tuning.classifier import (
     LastTokenClassifier,
     choose_autocast,
     cut_by_length,
@@ -103,5 +103,5 @@ def test_format_asked_for_is_the_format_used() -> None:
 def test_auto_is_bfloat16_only_where_it_is_materially_faster(
     ranked: list[torch.dtype], expected: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lens_engine.language_model.fine_tuning.classifier.rank_dtypes", lambda _: ranked)
+    monkeypatch.setattr("experiments.rivals.fine_tuning.classifier.rank_dtypes", lambda _: ranked)
     assert choose_autocast("auto", torch.device("cpu")) == expected

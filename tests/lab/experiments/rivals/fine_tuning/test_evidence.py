@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lens_engine.language_model.fine_tuning.evidence import Evidence, FinalLayerGradients, LabelledRows
+from experiments.rivals.fine_tuning.evidence import Evidence, FinalLayerGradients, LabelledRows
 
 NUM_LABELS, SIZE = 3, 5
 

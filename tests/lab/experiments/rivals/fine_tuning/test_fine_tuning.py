@@ -10,10 +10,10 @@ import pytest
 import torch
 from tokenizers.processors import TemplateProcessing
 
+from experiments.rivals.fine_tuning.evidence import Evidence, TuningRows
+from experiments.rivals.fine_tuning.fine_tune import fine_tune
+from experiments.rivals.fine_tuning.options import FineTuningOptions
 from lens_engine.errors import InvalidDataset, ModelError, OutOfMemory
-from lens_engine.language_model.fine_tuning.evidence import Evidence, TuningRows
-from lens_engine.language_model.fine_tuning.fine_tune import fine_tune
-from lens_engine.language_model.fine_tuning.options import FineTuningOptions
 from lens_engine.language_model.loading.load import TrainableLM, load_for_training, trainable_from_model
 from lens_engine.language_model.repeatable import fix_cublas_workspace
 from lens_engine.metering.meter import Stopped

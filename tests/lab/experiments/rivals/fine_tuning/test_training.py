@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from lens_engine.language_model.fine_tuning.classifier import LastTokenClassifier, draw_batches
-from lens_engine.language_model.fine_tuning.evidence import Evidence, TuningRows
-from lens_engine.language_model.fine_tuning.fine_tune import fine_tune
-from lens_engine.language_model.fine_tuning.options import FineTuningOptions
+from experiments.rivals.fine_tuning.classifier import LastTokenClassifier, draw_batches
+from experiments.rivals.fine_tuning.evidence import Evidence, TuningRows
+from experiments.rivals.fine_tuning.fine_tune import fine_tune
+from experiments.rivals.fine_tuning.options import FineTuningOptions
 from lens_engine.language_model.loading.load import TrainableLM, trainable_from_model
 from lens_engine.randomness import make_generator
 from lens_engine.task.template import Task

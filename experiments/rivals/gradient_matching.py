@@ -7,10 +7,10 @@ papers and in Guo et al., "DeepCore" (DEXA 2022).
 
 import numpy as np
 
-from lens_engine.language_model.fine_tuning.evidence import Evidence, FinalLayerGradients
+from experiments.rivals.fine_tuning.evidence import Evidence, FinalLayerGradients
+from experiments.rivals.group_choice import choose_within, first_best
+from experiments.rivals.submodular import FacilityLocation, maximise
 from lens_engine.liveness.beat import with_beats
-from lens_engine.methods.coreset.group_choice import choose_within, first_best
-from lens_engine.methods.coreset.submodular import FacilityLocation, maximise
 from lens_engine.types import FloatArray, IndexArray
 
 _RIDGE = 0.5

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from experiments.rivals.fine_tuning.evidence import Evidence, LabelledRows, OnBatch, TuningRows
 from lens_engine import __version__
 from lens_engine.disk.replace_file import replace_file
-from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows, OnBatch, TuningRows
 
 if TYPE_CHECKING:
-    from lens_engine.language_model.fine_tuning.evidence import FineTuner
+    from experiments.rivals.fine_tuning.evidence import FineTuner
 
 _ROWS = ("groups", "features", "probabilities")
 _TRAINING = ("early_gradient_norms", "correct_by_epoch")

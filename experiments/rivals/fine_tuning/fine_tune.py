@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from experiments.rivals.fine_tuning.classifier import LastTokenClassifier, choose_autocast
+from experiments.rivals.fine_tuning.evidence import Evidence, OnBatch, TuningRows
+from experiments.rivals.fine_tuning.options import FineTuningOptions
+from experiments.rivals.fine_tuning.repeatable import repeatable_training
+from experiments.rivals.fine_tuning.training import Pace, TokenRows, Training
 from lens_engine.errors import InvalidDataset, OutOfMemory
-from lens_engine.language_model.fine_tuning.classifier import LastTokenClassifier, choose_autocast
-from lens_engine.language_model.fine_tuning.evidence import Evidence, OnBatch, TuningRows
-from lens_engine.language_model.fine_tuning.options import FineTuningOptions
-from lens_engine.language_model.fine_tuning.training import Pace, TokenRows, Training
-from lens_engine.language_model.repeatable import repeatable_training
 from lens_engine.liveness.beat import with_beats
 from lens_engine.scoring.memory import is_out_of_memory
 from lens_engine.scoring.tokenization import Tokens

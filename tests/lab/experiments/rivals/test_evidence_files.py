@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.laboratory.evidence_files import RememberingFineTuner, evidence_bytes, read_evidence
-from lens_engine.language_model.fine_tuning.evidence import Evidence, TuningRows
+from experiments.rivals.evidence_files import RememberingFineTuner, evidence_bytes, read_evidence
+from experiments.rivals.fine_tuning.evidence import Evidence, TuningRows
 from lens_engine.types import Example
 from tests.lab.experiments.experiment_doubles import TableModels, make_dataset
 

@@ -7,10 +7,10 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
+from experiments.rivals.fine_tuning.classifier import LastTokenClassifier, count_batches, draw_batches
+from experiments.rivals.fine_tuning.evidence import LabelledRows, OnBatch
+from experiments.rivals.fine_tuning.options import FineTuningOptions
 from lens_engine.errors import ModelError
-from lens_engine.language_model.fine_tuning.classifier import LastTokenClassifier, count_batches, draw_batches
-from lens_engine.language_model.fine_tuning.evidence import LabelledRows, OnBatch
-from lens_engine.language_model.fine_tuning.options import FineTuningOptions
 from lens_engine.randomness import make_generator
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.types import FloatArray, IndexArray

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from lens_engine.language_model.fine_tuning.evidence import Evidence
-from lens_engine.methods.coreset.group_choice import choose_highest
+from experiments.rivals.fine_tuning.evidence import Evidence
+from experiments.rivals.group_choice import choose_highest
 from lens_engine.types import FloatArray
 
 

@@ -5,20 +5,22 @@ A coreset has no order, so the demonstrations get a random order, as in the pape
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from lens_engine.config import CoresetMethod
-from lens_engine.errors import InvalidConfig, NothingSelected
-from lens_engine.language_model.fine_tuning.evidence import Evidence, TuningRows
+from experiments.rivals.fine_tuning.evidence import Evidence, FineTuner, TuningRows
+from experiments.rivals.geometry import cal, herding, k_center
+from experiments.rivals.glister import glister
+from experiments.rivals.gradient_matching import craig, grad_match
+from experiments.rivals.hardness import entropy, forgetting, grand, least_confidence, margin
+from experiments.rivals.names import CORESET_METHODS, CoresetMethod
+from experiments.rivals.submodular import facility_location, graph_cut
+from lens_engine.errors import NothingSelected
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.methods.base import Method, PackedState, Run
-from lens_engine.methods.coreset.geometry import cal, herding, k_center
-from lens_engine.methods.coreset.glister import glister
-from lens_engine.methods.coreset.gradient_matching import craig, grad_match
-from lens_engine.methods.coreset.hardness import entropy, forgetting, grand, least_confidence, margin
-from lens_engine.methods.coreset.submodular import facility_location, graph_cut
+from lens_engine.methods.catalogue import Methods
 from lens_engine.methods.permutations import shuffle
 from lens_engine.randomness import make_generator
 from lens_engine.types import Permutation, Phase, StopReason
@@ -46,28 +48,29 @@ SELECTORS: dict[CoresetMethod, Select] = {
 }
 
 
-class Coreset(Method[Permutation | None]):
-    """A method that chooses by the selector `name`."""
+_READS = 3 * 5 + 2
+"""Cost of fine-tuning, in passes that score all rows: five epochs of training (each costs three scoring passes), and
+two passes that read gradients and features."""
 
-    def __init__(self, run: Run, name: CoresetMethod) -> None:
+
+def coreset_methods(fine_tuner: FineTuner) -> Methods:
+    """The coreset methods by name, for `select_support_examples`."""
+    return {name: partial(Coreset, name=name, fine_tuner=fine_tuner) for name in CORESET_METHODS}
+
+
+class Coreset(Method[Permutation | None]):
+    """A method that chooses by the selector `name`. Its fine-tuning is charged to the phase `filter`."""
+
+    def __init__(self, run: Run, name: CoresetMethod, fine_tuner: FineTuner) -> None:
         super().__init__(run)
         self.name = name
-
-    def check(self) -> None:
-        """Check that there is a `fine_tuner`.
-
-        Raises:
-            InvalidConfig: there is none.
-        """
-        if self.run.fine_tuner is None:
-            raise InvalidConfig(
-                f"method {self.name!r} chooses by a fine-tuned model, and this one cannot be fine-tuned; "
-                "choose another method, or a model whose weights are on this machine (in Python: pass a fine_tuner)",
-                field="options.method",
-            )
+        self.fine_tuner = fine_tuner
 
     def price(self) -> dict[Phase, Cost]:
-        return {Phase.FINE_TUNE: self.run.prices.fine_tuning()}
+        """The cost of fine-tuning, as the tokens whose scoring takes equally long."""
+        rows = self.run.rows
+        reads = len(rows.candidates) * _READS + len(rows.validation)
+        return {Phase.FILTER: Cost(0, round(reads * self.run.prices.lengths.query))}
 
     def start(self) -> None:
         return None
@@ -103,12 +106,10 @@ class Coreset(Method[Permutation | None]):
 
     def _gather_evidence(self, meter: Meter) -> Evidence:
         run = self.run
-        if run.fine_tuner is None:
-            raise RuntimeError("call check() before steps()")
-        meter.enter(Phase.FINE_TUNE, 1, 1)
-        payment = _Payment(meter.spend, run.prices.fine_tuning())
+        meter.enter(Phase.FILTER, 1, 1)
+        payment = _Payment(meter.spend, self.price()[Phase.FILTER])
         rows = TuningRows(run.task, run.rows.candidates, run.rows.validation, run.config.seed)
-        evidence = run.fine_tuner(rows, payment.pay_up_to)
+        evidence = self.fine_tuner(rows, payment.pay_up_to)
         payment.pay_up_to(1, 1)
         return evidence
 

@@ -11,9 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
-from lens_engine.language_model.fine_tuning.evidence import Evidence, FinalLayerGradients
+from experiments.rivals.fine_tuning.evidence import Evidence, FinalLayerGradients
+from experiments.rivals.group_choice import choose_within, first_best
 from lens_engine.liveness.beat import beat
-from lens_engine.methods.coreset.group_choice import choose_within, first_best
 from lens_engine.types import FloatArray, IndexArray
 
 _BLOCK = 256

@@ -8,10 +8,10 @@ expansion. Here the loss is the mean over all validation rows, and the quotas li
 import numpy as np
 from scipy.special import softmax
 
+from experiments.rivals.fine_tuning.evidence import Evidence, LabelledRows
+from experiments.rivals.group_choice import first_best, partition
 from lens_engine.errors import InvalidConfig
-from lens_engine.language_model.fine_tuning.evidence import Evidence, LabelledRows
 from lens_engine.liveness.beat import with_beats
-from lens_engine.methods.coreset.group_choice import first_best, partition
 from lens_engine.types import FloatArray
 
 _LEAST_PROBABILITY = 1e-12

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from lens_engine.language_model.fine_tuning.evidence import LabelledRows
+from experiments.rivals.fine_tuning.evidence import LabelledRows
 from lens_engine.language_model.loading.number_format import rank_dtypes
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.types import FloatArray, IndexArray

@@ -18,9 +18,9 @@ Herding and k-center choose within each group, as in Guo et al., "DeepCore" (DEX
 import numpy as np
 from scipy.special import rel_entr
 
-from lens_engine.language_model.fine_tuning.evidence import Evidence
+from experiments.rivals.fine_tuning.evidence import Evidence
+from experiments.rivals.group_choice import choose_highest, choose_within, first_best
 from lens_engine.liveness.beat import with_beats
-from lens_engine.methods.coreset.group_choice import choose_highest, choose_within, first_best
 from lens_engine.types import FloatArray, IndexArray
 
 _NEIGHBOURS = 10

@@ -1,0 +1,1 @@
+"""Rivals of LENS in the table: coreset methods, which fine-tune the model on the candidates."""

@@ -1,1 +1,0 @@
-"""`lens experiment`: the paper's tables and figures."""

@@ -1,0 +1,154 @@
+"""The commands of the experiments, with tiny random models."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.analyses.__main__ import main as analyse
+from experiments.analyses.catalogue import ANALYSES
+from experiments.command import EXIT_FAULTY, make_parser, read_options, read_scale
+from experiments.scales import LAPTOP
+from experiments.table.__main__ import main as make_table
+from experiments.table.__main__ import read_variants
+from experiments.table.entries import make_entries
+from lens_engine.errors import InvalidConfig
+from lens_engine.testing import tiny_causal_lm
+
+WORDS = ("fine", "poor", "long", "dull", "warm", "loud", "slow", "odd", "rich", "bleak")
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with the rows of a dataset and two models."""
+    folder = tmp_path_factory.mktemp("commands")
+    rows = [
+        {"text": f"{first} {second}", "label": ("positive", "negative")[row % 2]}
+        for row, (first, second) in enumerate((first, second) for first in WORDS for second in WORDS)
+    ]
+    for split, part in (("train", rows[:70]), ("test", rows[70:])):
+        (folder / f"sst-2.{split}.jsonl").write_text("\n".join(map(json.dumps, part)))
+    for seed in (0, 1):
+        (folder / f"model-{seed}").mkdir()
+        tiny_causal_lm("gpt2", seed=seed).save(folder / f"model-{seed}")
+    return folder
+
+
+def common(folder: Path, output: Path) -> list[str]:
+    words = ["--preset", "tiny", "--data", str(folder), "--model", str(folder / "model-0"), "--no-pair-cache"]
+    return [*words, "--device", "cpu", "--dtype", "float32", "--output", str(output)]
+
+
+def test_table_has_a_line_for_every_method_of_the_paper(folder: Path, tmp_path: Path) -> None:
+    make_table([*common(folder, tmp_path), "--variant", "wide:search.beam_width=3"])
+
+    page = (tmp_path / "table.md").read_text()
+    for entry in make_entries(read_scale(make_parser("table", "").parse_args(common(folder, tmp_path)))).values():
+        assert f"| {entry.name} |" in page
+    assert "| wide |" in page
+    assert len(list((tmp_path / "store/evidence").iterdir())) == 1
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+def test_analysis_writes_page_tables_and_plot(name: str, folder: Path, tmp_path: Path) -> None:
+    words = ["--to", str(folder / "model-1")] if name == "transfer" else []
+
+    analyse([name, *common(folder, tmp_path), *words])
+
+    assert (tmp_path / f"{name}.md").read_text().startswith(f"# {ANALYSES[name].question}")
+    assert (tmp_path / f"{name}.svg").exists()
+    assert list(tmp_path.glob(f"{name}*.csv"))
+
+
+def test_analyses_share_cells_and_compute_none_twice(folder: Path, tmp_path: Path) -> None:
+    def cells() -> dict[Path, int]:
+        return {path: path.stat().st_mtime_ns for path in (tmp_path / "store/cells").iterdir()}
+
+    analyse(["order", *common(folder, tmp_path)])
+    pages, before = {path: path.read_bytes() for path in tmp_path.glob("order*")}, cells()
+    analyse(["order", *common(folder, tmp_path)])
+
+    assert cells() == before
+    assert {path: path.read_bytes() for path in tmp_path.glob("order*")} == pages
+    analyse(["labels", *common(folder, tmp_path)])
+    kinds = [json.loads(path.read_text())["cell"]["kind"] for path in cells()]
+    assert kinds.count("selection") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["transfer"], "no other model was named"),
+        (["order", "--to", "x"], "--to is of the analysis transfer only"),
+        (["order", "--option", "search.iterations"], "'search.iterations' is not NAME=VALUE"),
+        (["order", "--option", "search.wide=2"], "search.wide"),
+        (["order", "--datasets", "nothing"], "'nothing' is not one of sst-2"),
+        (["order", "--templates", "9"], "there is no 9"),
+    ],
+)
+def test_fault_of_the_input_is_one_line(
+    words: list[str], message: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        analyse([*common(folder, tmp_path), *words])
+
+    assert ended.value.code == EXIT_FAULTY
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize("seeds", ["a", "-1", "1.5"])
+def test_seed_that_is_not_a_number_is_refused(seeds: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        make_parser("table", "").parse_args([f"--seeds={seeds}"])
+    assert "--seeds" in capsys.readouterr().err
+
+
+def test_options_override_the_preset() -> None:
+    words = [
+        "--datasets",
+        "mr, trec",
+        "--seeds",
+        "4,5",
+        "--option",
+        "splits.test=7",
+        "--option",
+        "search.objective=head",
+    ]
+    scale = read_scale(make_parser("table", "").parse_args(words))
+
+    assert (scale.datasets, scale.seeds, scale.model) == (("mr", "trec"), (4, 5), LAPTOP.model)
+    assert scale.options["splits"] == {**LAPTOP.options["splits"], "test": 7}
+    assert scale.options["search"]["objective"] == "head"
+
+
+def test_option_values_are_json_or_words() -> None:
+    assert read_options(["a=null", "b.c=1.5", "b.d=true", " e = great"]) == {
+        "a": None,
+        "b": {"c": 1.5, "d": True},
+        "e": "great",
+    }
+
+
+def test_variants_are_read_into_options_by_name() -> None:
+    words = ["lens, wide:search.beam_width=3", "a: b:filtering.contribution=loss_ratio,balanced=false"]
+    assert read_variants(words) == {
+        "lens, wide": {"search": {"beam_width": 3}},
+        "a: b": {"filtering": {"contribution": "loss_ratio"}, "balanced": False},
+    }
+
+
+@pytest.mark.parametrize("words", [["x"], [":search.beam_width=1"], ["x:search"], ["x:a=1", "x:a=2"]])
+def test_bad_variant_is_refused(words: list[str]) -> None:
+    with pytest.raises(InvalidConfig):
+        read_variants(words)
+
+
+@pytest.mark.parametrize("module", ["experiments.table", "experiments.analyses"])
+def test_commands_show_their_help(module: str) -> None:
+    run = subprocess.run([sys.executable, "-m", module, "--help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert f"python -m {module}" in run.stdout
