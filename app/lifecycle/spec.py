@@ -2,27 +2,17 @@
 
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from app.problems import ErrorItem, point
 from lens_engine.config import PresetName, SelectionConfig
-from lens_engine.presets import overlay_options
 from lens_engine.task.template import Task, Template, Verbalizer
 
-SPEC_VERSION = 4
+SPEC_VERSION = 1
 """Version of the stored spec. It grows when older workers cannot run the spec; they do not claim newer ones.
-
-Version 4 has the options `labels`, which older workers refuse as unknown. A spec without them means their defaults.
 
 A change of the options in `lens_engine/config.py` that an older worker refuses needs the next version.
 """
-
-_BEFORE_CLASSIFIERS: dict[str, dict[str, Any]] = {
-    "search": {"objective": "accuracy"},
-    "classifier": {"max_prompts": 1, "head": "argmax", "fit_rows": 0},
-    "report": {"random_ensemble": False, "random_prompts": False, "long_prompt": False, "bag_of_words": False},
-}
-"""What a spec of version 2 means in the options that it does not name."""
 
 
 class SpecOfNewerRelease(Exception):
@@ -52,15 +42,6 @@ class StoredSpec(BaseModel):
     separator: str
     preset: PresetName
     config: SelectionConfig
-
-    @model_validator(mode="before")
-    @classmethod
-    def keep_the_meaning_of_version_2(cls, values: Any) -> Any:
-        """An API of the release before stores such specs until it is restarted, also after the migration."""
-        config = values.get("config") if isinstance(values, dict) else None
-        if not isinstance(config, dict) or "classifier" in config:
-            return values
-        return {**values, "config": overlay_options(config, _BEFORE_CLASSIFIERS)}
 
     @property
     def task(self) -> Task:

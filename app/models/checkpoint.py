@@ -13,7 +13,7 @@ class StoredCheckpoint(Base):
     """`data` holds the bytes of `Checkpoint.to_bytes`. There is one row per selection.
 
     `best` is the result of a selection that is cancelled here, as in a report. It is null before any examples were
-    chosen, and in a checkpoint of a release that did not store it.
+    chosen.
     """
 
     __tablename__ = "checkpoints"

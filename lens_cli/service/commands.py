@@ -91,14 +91,12 @@ def migrate() -> None:
     from sqlalchemy.exc import OperationalError
 
     from app.logs.setup import configure_logging
-    from app.schema import SchemaBusy, upgrade_schema
+    from app.schema import upgrade_schema
 
     settings = read_settings()
     configure_logging(settings.log_level, settings.log_format)
     try:
         upgrade_schema(settings)
-    except SchemaBusy as error:
-        raise Refusal(str(error), details=("where: LENS_DATABASE_URL",)) from error
     except OperationalError as error:
         raise Refusal(f"the database does not answer: {error.orig}", details=("where: LENS_DATABASE_URL",)) from error
     Console().print("The schema is up to date.")

@@ -295,7 +295,6 @@ def test_ready_after_the_migration_of_a_newer_release(
 def test_not_ready_before_the_migration_of_this_release(
     make_client: Callable[..., TestClient], empty_database: Settings
 ) -> None:
-    upgrade_schema(empty_database, "0004")
     client = make_client(database_url=empty_database.database_url)
     body = problem_of(client.get("/readyz"), 503, "unavailable")
     assert [error["pointer"] for error in body["errors"]] == ["/checks/migrations"]

@@ -16,14 +16,8 @@ from worker.startup import sweep_once
 
 
 def test_worker_without_schema_names_the_command(empty_database: Settings) -> None:
-    with pytest.raises(SystemExit, match="run `lens migrate`"):
-        sweep_once(empty_database)
-
-
-def test_worker_does_not_start_on_an_older_schema(empty_database: Settings) -> None:
-    upgrade_schema(empty_database, "0004")
     with pytest.raises(
-        SystemExit, match=f"is at revision 0004, and this release needs {head_revision()}; run `lens migrate`"
+        SystemExit, match=f"is at revision none, and this release needs {head_revision()}; run `lens migrate`"
     ):
         sweep_once(empty_database)
 
