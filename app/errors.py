@@ -1,4 +1,4 @@
-"""Errors of the service. Each class has a status and a stable code, and its docstring is the title.
+"""Errors of the service. Each class has a status and a stable code; `app/problems.py` has the titles.
 
     AppError
     ├── BadRequest                      400  bad-request
@@ -32,7 +32,6 @@
 """
 
 import errno
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -63,10 +62,6 @@ class AppError(Exception):
         self.detail = detail
         self.errors = list(errors)
         self.headers = dict(headers or {})
-
-    @property
-    def title(self) -> str:
-        return title_of(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """An error may travel between processes. The arguments of a subclass need not make it anew."""
@@ -236,19 +231,9 @@ class StorageFull(Unavailable):
 
 
 class RefusedInput(AppError):
-    """An input that the engine or the parser refused. Code and title are those of the engine's error."""
+    """An input that the engine or the parser refused. The code is the error's."""
 
     def __init__(self, error: InvalidInput, errors: Sequence[ErrorItem]) -> None:
         super().__init__(str(error), errors=errors)
         self.status = _ENGINE_STATUSES.get(error.code, 422)
         self.code = error.code
-        self._title = title_of(error)
-
-    @property
-    def title(self) -> str:
-        return self._title
-
-
-def title_of(error: Exception) -> str:
-    """Return the first line of the class's docstring without its full stop."""
-    return (inspect.getdoc(type(error)) or type(error).__name__).splitlines()[0].rstrip(".")

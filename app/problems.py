@@ -5,6 +5,67 @@ from typing import Any, TypedDict
 
 from app.settings import Settings
 
+TITLES = {
+    # requests
+    "bad-request": "The request is malformed",
+    "invalid-cursor": "The cursor is invalid",
+    "unauthorized": "The API key is missing or unknown",
+    "not-local": "The service accepts requests from localhost only",
+    "not-found": "The resource does not exist",
+    "method-not-allowed": "The resource does not support this method",
+    "refused": "The request was refused",
+    "conflict": "The state of the selection does not allow this request",
+    "not-finished": "The selection has no result yet",
+    "no-result": "The selection ended without a result",
+    "no-classifier": "The result has no classifier",
+    "already-finished": "The selection has already ended",
+    "still-running": "The selection has not ended yet",
+    "not-failed": "The selection has not failed",
+    "not-cancelled": "The selection was not cancelled",
+    "idempotency-in-flight": "Another request with this Idempotency-Key is in progress",
+    "idempotency-mismatch": "This Idempotency-Key was used with a different body",
+    "content-too-large": "The request body is too large",
+    "unsupported-media-type": "The media type or file format is not supported",
+    "invalid-request": "The request is well-formed but invalid",
+    "unknown-dataset": "The dataset does not exist",
+    "too-many-requests": "This owner sends more requests than the service allows",
+    "too-many-selections": "This owner has too many selections queued or running",
+    "unavailable": "The service is temporarily unavailable",
+    "busy": "The service is reading too many submissions",
+    "storage-full": "The service has no disk space left",
+    "internal-error": "The server failed unexpectedly",
+    # datasets, tasks and options
+    "invalid-input": "The input is invalid",
+    "invalid-dataset": "The labelled examples cannot be used as they are",
+    "dataset-empty": "The dataset has fewer than two rows",
+    "dataset-too-large": "The dataset has too many bytes or rows",
+    "class-too-small": "A label has too few examples",
+    "invalid-template": "The template is invalid",
+    "invalid-verbalizer": "The label words are invalid",
+    "invalid-options": "The options are invalid",
+    "prompt-too-long": "A prompt exceeds the context of the model",
+    "classifier-unreadable": "The classifier cannot be read",
+    "model-mismatch": "The classifier belongs to another language model",
+    # runs
+    "unknown-model": "The model is not available",
+    "model-error": "The model cannot be used",
+    "unsafe-model": "The files of the model could run code",
+    "unreadable-model": "The files of the model cannot be read",
+    "non-finite": "The model returned NaN or an infinity",
+    "out-of-memory": "The memory is too small",
+    "lens-error": "The run failed",
+    "checkpoint-error": "The run cannot resume from its checkpoint",
+    "checkpoint-damaged": "The checkpoint is damaged",
+    "checkpoint-foreign": "The checkpoint belongs to another run",
+    "nothing-selected": "The run ended before any examples were chosen",
+    "spec-refused": "This release cannot run the stored spec",
+    "timeout": "The run exceeded the time limit",
+    "stalled": "The run made no progress",
+    "worker-crashed": "The worker crashed repeatedly",
+    "worker-unfit": "No worker could run the selection",
+}
+"""The title of each problem code."""
+
 
 class ErrorItem(TypedDict, total=False):
     """One error and its place: a JSON pointer into the body, or `/dataset/rows/7/label` in a file."""
@@ -18,7 +79,6 @@ def problem(
     detail: str,
     *,
     settings: Settings,
-    title: str | None = None,
     status: int | None = None,
     instance: str | None = None,
     errors: Sequence[ErrorItem] = (),
@@ -30,7 +90,7 @@ def problem(
     body: dict[str, Any] = {
         "type": f"{settings.public_url.rstrip('/')}/problems/{code}",
         "code": code,
-        "title": title or code.replace("-", " ").capitalize(),
+        "title": TITLES[code],
         "status": status,
         "detail": detail,
         "instance": instance,

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from app.errors import title_of
 from app.intake.refusals import as_items
 from app.lifecycle.spec import SpecRefused
 from app.problems import problem
@@ -22,14 +21,12 @@ def describe_failure(
         detail = "the machine has not enough memory for this dataset and model"
         return problem("out-of-memory", detail, settings=settings, instance=instance)
     errors = as_items(error, inline=inline) if isinstance(error, InvalidInput) else []
-    return problem(error.code, str(error), settings=settings, title=title_of(error), instance=instance, errors=errors)
+    return problem(error.code, str(error), settings=settings, instance=instance, errors=errors)
 
 
 def describe_refused_spec(error: SpecRefused, settings: Settings, instance: str) -> dict[str, Any]:
     """Describe a stored spec that this release and later ones refuse."""
-    return problem(
-        error.code, str(error), settings=settings, title=title_of(error), instance=instance, errors=error.errors
-    )
+    return problem(error.code, str(error), settings=settings, instance=instance, errors=error.errors)
 
 
 def describe_timeout(settings: Settings, instance: str) -> dict[str, Any]:

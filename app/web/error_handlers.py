@@ -43,7 +43,6 @@ class Refusal:
 
     status: int
     code: str
-    title: str
     detail: str
     errors: Sequence[ErrorItem] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -58,7 +57,6 @@ def problem_response(scope: Scope, error: AppError | Refusal, settings: Settings
         refusal.code,
         refusal.detail,
         settings=settings,
-        title=refusal.title,
         status=refusal.status,
         instance=scope["path"],
         errors=refusal.errors,
@@ -89,13 +87,12 @@ def install_error_handlers(app: FastAPI, settings: Settings) -> None:
 
 def _of_app_error(error: AppError) -> Refusal:
     headers = {**_RETRY, **error.headers} if isinstance(error, Unavailable) else error.headers
-    return Refusal(error.status, error.code, error.title, error.detail, error.errors, headers)
+    return Refusal(error.status, error.code, error.detail, error.errors, headers)
 
 
 def _of_framework(error: HTTPException) -> Refusal:
     code = _FRAMEWORK_CODES.get(error.status_code, "refused")
-    title = code.replace("-", " ").capitalize()
-    return Refusal(error.status_code, code, title, str(error.detail), headers=error.headers or {})
+    return Refusal(error.status_code, code, str(error.detail), headers=error.headers or {})
 
 
 def _of_validation(error: RequestValidationError) -> Refusal:

@@ -61,11 +61,6 @@ def test_failed_run_has_a_code_and_no_pointer(error: LensError | MemoryError, co
     assert problem["errors"] == []
 
 
-def test_title_is_the_first_line_of_the_docstring() -> None:
-    problem = describe_failure(OutOfMemory("x"), SETTINGS, INSTANCE)
-    assert problem["title"] == (OutOfMemory.__doc__ or "").splitlines()[0].rstrip(".")
-
-
 def test_timeout_names_the_budget_option() -> None:
     problem = describe_timeout(SETTINGS, INSTANCE)
     assert problem["type"] == "https://lens.test/problems/timeout"
