@@ -14,10 +14,7 @@ from lens_engine.presets import SINGLE_PROMPT, overlay_options, resolve_config
 from lens_engine.task.paper_tasks import PAPER_TASKS
 from lens_engine.types import Record
 
-LEAN: dict[str, Any] = overlay_options(
-    SINGLE_PROMPT,
-    {"report": {"random_permutations": 0, "random_and_validation": False, "order_shuffles": 0}},
-)
+LEAN: dict[str, Any] = {**SINGLE_PROMPT, "comparisons": "none"}
 """A cell then costs its selection and one pass over the test rows."""
 
 

@@ -12,6 +12,7 @@ Contribution = Literal["label", "vocabulary", "loss_ratio"]
 Objective = Literal["head", "accuracy"]
 HeadOption = Literal["auto", "argmax", "prior", "linear", "words"]
 TooLongPolicy = Literal["reject", "skip_example", "trim_input"]
+ComparisonsOption = Literal["none", "usual", "all"]
 PresetName = Literal["quick", "standard", "paper"]
 MethodName = Literal["lens", "zero_shot", "random", "random_and_validation"]
 METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
@@ -185,42 +186,6 @@ class RandomSearchOptions(Options):
     )
 
 
-class ReportOptions(Options):
-    """What the report compares the chosen permutation with."""
-
-    calibrated: bool = Field(
-        True, description="Accuracies after contextual calibration, in addition to the plain ones."
-    )
-    random_permutations: int = Field(
-        10, ge=0, le=1000, description="Number of random permutations judged on the test rows."
-    )
-    random_and_validation: bool = Field(
-        True, description="Comparison with random-and-validation: the best of random permutations at equal budget."
-    )
-    random_ensemble: bool = Field(
-        True,
-        description="Comparison with an ensemble of random permutations at equal budget, with the same choice of size "
-        "and head (needs `random_and_validation`).",
-    )
-    random_prompts: bool = Field(
-        False,
-        description="Comparison with random prompts without a search, whose budget is spent on more fit rows.",
-    )
-    long_prompt: bool = Field(
-        False, description="Comparison with one random prompt with as many demonstrations as the classifier's prompts."
-    )
-    bag_of_words: bool = Field(
-        True,
-        description="Comparison with logistic regression on the words of the texts (TF-IDF, one and two words).",
-    )
-    order_shuffles: int = Field(
-        8, ge=0, le=1000, description="Number of other orders of the support examples judged on the test rows."
-    )
-    comparison_rows: int | None = Field(
-        None, ge=4, description="Maximum number of test rows for random permutations and other orders; null for all."
-    )
-
-
 class BudgetOptions(Options):
     """When a run stops and keeps the best permutation found so far. Null means no limit."""
 
@@ -241,6 +206,12 @@ class SelectionConfig(Options):
     method: MethodName = Field("lens", description="Method that chooses the demonstrations.")
     num_demonstrations: int = Field(8, ge=1, le=256, description="Number of demonstrations in the prompt (n).")
     balanced: bool = Field(True, description="Equal number of demonstrations for each label.")
+    comparisons: ComparisonsOption = Field(
+        "usual",
+        description="What the result is compared with. usual: zero-shot, random permutations, random-and-validation "
+        "(the best of random permutations at equal budget) and a bag of words. all: also other orders of the support "
+        "examples, an ensemble of random permutations, random prompts without a search, and one long prompt.",
+    )
     too_long: TooLongPolicy = Field("reject", description="Treatment of prompts longer than the model's context.")
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of every random choice.")
     labels: LabelOptions = Field(LabelOptions(), description="Options of how labels are read.")
@@ -251,5 +222,4 @@ class SelectionConfig(Options):
     random_search: RandomSearchOptions = Field(
         RandomSearchOptions(), description="Options of the method random_and_validation."
     )
-    report: ReportOptions = Field(ReportOptions(), description="Options of the report.")
     budget: BudgetOptions = Field(BudgetOptions(), description="Limits of the run; null for no limit.")

@@ -9,7 +9,6 @@ from lens_engine.config import (
     ClassifierOptions,
     FilteringOptions,
     PresetName,
-    ReportOptions,
     SearchOptions,
     SelectionConfig,
     SplitOptions,
@@ -29,42 +28,25 @@ PRESETS: dict[PresetName, SelectionConfig] = {
             halvings=3,
         ),
         classifier=ClassifierOptions(fit_rows=800),
-        report=ReportOptions(random_permutations=5, order_shuffles=4, comparison_rows=150),
     ),
     "standard": SelectionConfig(
         splits=SplitOptions(validation=100, confirmation=200, test=1000),
         classifier=ClassifierOptions(max_prompts=8, fit_rows=1000),
         filtering=FilteringOptions(candidates=2000, keep=250, rounds=3),
         search=SearchOptions(iterations=10, first_permutations=1024, halvings=3),
-        report=ReportOptions(comparison_rows=300),
     ),
     "paper": SelectionConfig(
         splits=SplitOptions(validation=100, confirmation=0, test=None),
         filtering=FilteringOptions(rho=2.0),
         classifier=ClassifierOptions(max_prompts=1, head="argmax", fit_rows=0),
-        report=ReportOptions(random_ensemble=False),
     ),
 }
 
 SINGLE_PROMPT: Mapping[str, Any] = {
     "search": {"objective": "accuracy"},
     "classifier": {"max_prompts": 1, "head": "argmax", "fit_rows": 0},
-    "report": {"random_ensemble": False, "random_prompts": False, "long_prompt": False, "bag_of_words": False},
 }
-"""Options, to lay over any preset, of a run that ends with the paper's single prompt and compares no classifiers."""
-
-
-WITHOUT_COMPARISONS: Mapping[str, Any] = {
-    "report": {
-        "random_permutations": 0,
-        "random_and_validation": False,
-        "random_ensemble": False,
-        "random_prompts": False,
-        "long_prompt": False,
-        "order_shuffles": 0,
-    }
-}
-"""Options, to lay over any preset, of a run that tests the classifier and leaves out its rivals with demonstrations."""
+"""Options, to lay over any preset, of a run that ends with the paper's single prompt."""
 
 
 def resolve_config(preset: PresetName = "quick", options: Mapping[str, Any] | None = None) -> SelectionConfig:

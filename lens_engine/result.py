@@ -39,9 +39,6 @@ class Spread(Record):
     max: float = Field(description="Highest accuracy.")
     permutations: int = Field(description="Number of permutations judged.")
     n: int = Field(description="Number of rows on which each permutation was judged.")
-    calibrated_mean: float | None = Field(
-        None, description="Mean accuracy after contextual calibration; null if it was not requested."
-    )
 
 
 class RandomAndValidation(Record):

@@ -21,7 +21,7 @@ _SMALL = {
     "splits": {"validation": 16, "confirmation": 0, "test": 8},
     "filtering": {"candidates": _CANDIDATES, "keep": 12, "rounds": 2, "initial_score_size": 4, "max_score_size": 8},
     "search": {"beam_width": 2, "children": 3, "iterations": 2},
-    "report": {"calibrated": False, "random_permutations": 0, "random_and_validation": False, "order_shuffles": 0},
+    "comparisons": "none",
 }
 
 

@@ -72,7 +72,7 @@ def _fill_held_prefixes(model: LabelScorer, problem: Problem, num_demonstrations
 
 def _config() -> SelectionConfig:
     """The preset "paper" on all rows, without prompts that are too long for the context."""
-    return resolve_config("paper", {"too_long": "skip_example", "report": {"comparison_rows": 1000}})
+    return resolve_config("paper", {"too_long": "skip_example"})
 
 
 def _load(model: str) -> LabelScorer:

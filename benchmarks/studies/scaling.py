@@ -115,7 +115,6 @@ def make_run(candidates: int) -> tuple[Problem, SelectionConfig]:
                     "max_score_size": 512,
                 },
                 "search": {"beam_width": 2, "children": 3, "iterations": 2},
-                "report": {"random_permutations": 2, "order_shuffles": 2},
             },
         ),
     )

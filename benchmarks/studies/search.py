@@ -81,13 +81,7 @@ def paper_settings(candidates: int, iterations: int = 10) -> SelectionConfig:
                 "initial_score_size": task.initial_score_size,
             },
             "search": {"iterations": iterations},
-            "report": {
-                "calibrated": False,
-                "random_permutations": 0,
-                "random_and_validation": False,
-                "order_shuffles": 0,
-                "bag_of_words": False,
-            },
+            "comparisons": "none",
         },
     )
 

@@ -12,7 +12,7 @@ from experiments.findings.spreads import mean
 from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from experiments.plots.strips import Group, Panel, plot_strips
-from experiments.scales import LEAN, PAPER, TINY
+from experiments.scales import PAPER, TINY
 from experiments.table.entries import LETTER, SCRIPTS, Entry
 from experiments.table.report import show_estimate, show_lead
 from lens_engine.classifier.heads import HEAD_KINDS
@@ -28,20 +28,14 @@ _SHOWN_ROWS = {"file": "the dataset's own", "held_out": "like the upload"}
 _WHOLE: dict[str, Any] = {
     "search": {"objective": "head"},
     "classifier": {"max_prompts": 5, "head": "auto", "fit_rows": 800},
-    "report": {
-        "random_and_validation": True,
-        "random_ensemble": True,
-        "random_prompts": True,
-        "long_prompt": True,
-        "bag_of_words": True,
-    },
+    "comparisons": "all",
 }
 """The classifier and all its rivals, over a scale whose selections are single prompts."""
 
 _AS_PUBLISHED: dict[str, Any] = {
     "filtering": {"candidates": 128},
     "search": {"objective": "head", "first_permutations": 40, "halvings": 2, "iterations": 1},
-    "report": {"random_prompts": True, "long_prompt": True, "random_permutations": 0, "order_shuffles": 0},
+    "comparisons": "all",
 }
 """The sizes that the preset `quick` had when the published tables were measured, and every rival."""
 
@@ -59,7 +53,7 @@ READINGS: tuple[Entry, ...] = (LETTER, SCRIPTS)
 _ONE_PROMPT: dict[str, Any] = {
     "search": {"objective": "accuracy"},
     "classifier": {"max_prompts": 1, "head": "auto"},
-    "report": LEAN["report"],
+    "comparisons": "none",
 }
 
 
@@ -247,7 +241,7 @@ class ClassifierAnalysis(Analysis[Results]):
 
 def _ablate(cell: SelectionCell, name: str) -> SelectionCell:
     config = cell.config
-    merged = overlay_options(config.model_dump(), {"report": LEAN["report"]}, ABLATIONS[name])
+    merged = overlay_options(config.model_dump(), {"comparisons": "none"}, ABLATIONS[name])
     return cell.bench.selection(type(config).model_validate(merged))
 
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from experiments.laboratory.cells import Demonstration, SelectionCell
+from experiments.laboratory.cells import CalibratedAccuracy, Demonstration, SelectionCell
 from experiments.laboratory.laboratory import Laboratory
-from lens_engine.classifier.quality import Accuracy
 from lens_engine.methods.permutations import draw_permutations, shuffle
 from lens_engine.randomness import make_generator
 from lens_engine.result import SelectionResult, SupportExample
@@ -20,7 +19,7 @@ def support_set(result: SelectionResult) -> ExampleSet:
 
 
 def draw_random_sets(lab: Laboratory, cell: SelectionCell, count: int) -> list[ExampleSet]:
-    """Random permutations of the candidates of a selection; they are the same as in its report."""
+    """Random permutations of the candidates of a selection; they are the same as in its comparison."""
     rows, task = lab.rows(cell), lab.problem(cell).task
     permutations = draw_permutations(rows.candidates, task, rows.quotas, cell.config.seed, 0, count)
     return [as_set([rows.candidates[index] for index in permutation]) for permutation in permutations]
@@ -45,7 +44,9 @@ def relabel(demonstrations: ExampleSet, labels: Sequence[str], seed: int, count:
     return [_relabel_once(demonstrations, labels, seed, index) for index in range(count)]
 
 
-def evaluate_sets(lab: Laboratory, cell: SelectionCell, sets: Sequence[ExampleSet], title: str) -> tuple[Accuracy, ...]:
+def evaluate_sets(
+    lab: Laboratory, cell: SelectionCell, sets: Sequence[ExampleSet], title: str
+) -> tuple[CalibratedAccuracy, ...]:
     """The accuracy of each set on the test rows of a selection, with its model."""
     cells = [cell.bench.evaluation(cell.config, one) for one in sets]
     return tuple(lab.evaluate(one, f"{title} {number}/{len(cells)}") for number, one in enumerate(cells, start=1))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from experiments.findings.finding import Value
+from experiments.laboratory.cells import CalibratedAccuracy
 from lens_engine.classifier.quality import Accuracy
 
 SPREAD_COLUMNS = ("mean", "sd", "least", "most", "calibrated mean", "prompts", "test rows")
@@ -13,7 +14,7 @@ SPREAD_COLUMNS = ("mean", "sd", "least", "most", "calibrated mean", "prompts", "
 def spread_values(accuracies: Sequence[Accuracy]) -> tuple[Value, ...]:
     """The values of `SPREAD_COLUMNS`. The sd is that of a sample; a single prompt has none."""
     values = [one.accuracy for one in accuracies]
-    calibrated = [one.calibrated_accuracy for one in accuracies if one.calibrated_accuracy is not None]
+    calibrated = [one.calibrated_accuracy for one in accuracies if isinstance(one, CalibratedAccuracy)]
     return (
         mean(values),
         sample_sd(values),

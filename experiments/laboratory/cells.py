@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from experiments.rivals.names import CoresetConfig
 from lens_engine import __version__
+from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import SelectionConfig
 from lens_engine.pricing.prices import count_pairs
 from lens_engine.types import Example, Record
@@ -79,7 +80,7 @@ class _Cell(Record):
     def _decisive(self) -> dict[str, Any]:
         """The options that affect the outcome."""
         return self.config.model_dump(
-            mode="json", exclude={"method", "search", "classifier", "random_search", "report"}
+            mode="json", exclude={"method", "search", "classifier", "random_search", "comparisons"}
         )
 
 
@@ -103,14 +104,11 @@ class SelectionCell(_Cell):
 
 
 class EvaluationCell(_Cell):
-    """One prompt on the test rows: its outcome is an `Accuracy`. Of the configuration only splits, seed,
-    context policy and calibration matter."""
+    """One prompt on the test rows: its outcome is a `CalibratedAccuracy`. Of the configuration only splits, seed and
+    context policy matter."""
 
     kind: Literal["evaluation"] = "evaluation"
     demonstrations: tuple[Demonstration, ...]
-
-    def _decisive(self) -> dict[str, Any]:
-        return super()._decisive() | {"calibrated": self.config.report.calibrated}
 
 
 class InfoScoreCell(_Cell):
@@ -118,6 +116,12 @@ class InfoScoreCell(_Cell):
     only splits, seed, context policy and filtering matter."""
 
     kind: Literal["info_scores"] = "info_scores"
+
+
+class CalibratedAccuracy(Accuracy):
+    """The accuracy of a prompt, as it is and after contextual calibration."""
+
+    calibrated_accuracy: float
 
 
 class InfoScores(Record):

@@ -10,7 +10,16 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from experiments.data.tasks import FindDataset
-from experiments.laboratory.cells import Bench, Cell, EvaluationCell, InfoScoreCell, InfoScores, SelectionCell
+from experiments.laboratory.calibration import calibrate
+from experiments.laboratory.cells import (
+    Bench,
+    CalibratedAccuracy,
+    Cell,
+    EvaluationCell,
+    InfoScoreCell,
+    InfoScores,
+    SelectionCell,
+)
 from experiments.laboratory.models import Models
 from experiments.laboratory.progress import Observer, SilentObserver
 from experiments.laboratory.store import CellDamaged, CellStore
@@ -19,7 +28,7 @@ from experiments.rivals.method import coreset_methods
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import BudgetOptions, SelectionConfig
 from lens_engine.errors import CheckpointError
-from lens_engine.judging.judgement import EvaluationRows, judge
+from lens_engine.judging.judgement import EvaluationRows, Judgement
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.progress import SilentListener
@@ -33,8 +42,9 @@ from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.checkpoint import FileCheckpointStore
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.task.template import CONTENT_FREE_TEXT
 
-OutcomeT = TypeVar("OutcomeT", SelectionResult, Accuracy, InfoScores)
+OutcomeT = TypeVar("OutcomeT", SelectionResult, CalibratedAccuracy, InfoScores)
 
 
 @dataclass
@@ -58,13 +68,13 @@ class Laboratory:
         """
         return self._fetch(cell, title or cell.config.method, SelectionResult, partial(self._select, cell))
 
-    def evaluate(self, cell: EvaluationCell, title: str = "") -> Accuracy:
-        """The accuracy of one prompt on the test rows.
+    def evaluate(self, cell: EvaluationCell, title: str = "") -> CalibratedAccuracy:
+        """The accuracy of one prompt on the test rows, plain and calibrated.
 
         Raises:
             LensError: as `select`; `PromptTooLong` where the demonstrations do not fit this model's context.
         """
-        return self._fetch(cell, title or cell.kind, Accuracy, lambda _: self._evaluate(cell))
+        return self._fetch(cell, title or cell.kind, CalibratedAccuracy, lambda _: self._evaluate(cell))
 
     def info_scores(self, cell: InfoScoreCell, title: str = "") -> InfoScores:
         """The InfoScores of all candidates, on the whole score set.
@@ -142,11 +152,17 @@ class Laboratory:
             **coreset_methods(RememberingFineTuner(model, self.store.evidence, self.models.fine_tuner(model))),
         }
 
-    def _evaluate(self, cell: EvaluationCell) -> Accuracy:
+    def _evaluate(self, cell: EvaluationCell) -> CalibratedAccuracy:
         task = self.problem(cell).task
         prefix = task.render_prefix([one.as_example() for one in cell.demonstrations])
         rows = EvaluationRows(task, self.rows(cell).test)
-        return judge(self.meter(cell), [prefix], rows, calibrated=cell.config.report.calibrated)[0].figure()
+        scores = self.meter(cell).score([prefix], [*rows.queries, task.render_query(CONTENT_FREE_TEXT)])[0]
+        plain, content_free = scores[:-1], scores[-1]
+        calibrated = calibrate(plain, content_free).argmax(axis=1)
+        return CalibratedAccuracy(
+            **Judgement(plain, rows.gold).figure().model_dump(),
+            calibrated_accuracy=float((calibrated == rows.gold).mean()),
+        )
 
     def _score(self, cell: InfoScoreCell) -> InfoScores:
         rows, task, config = self.rows(cell), self.problem(cell).task, cell.config

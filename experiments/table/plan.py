@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from experiments.analyses.example_sets import draw_random_sets, evaluate_sets, support_set
 from experiments.data.tasks import FindDataset
 from experiments.findings.finding import Finding
+from experiments.findings.spreads import mean
 from experiments.laboratory.cells import Bench, SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from experiments.scales import Scale
-from experiments.table.entries import Entry
+from experiments.table.entries import NUM_RANDOM, Entry
 from experiments.table.figures import Figure, Measured
 from experiments.table.report import report
 from lens_engine.errors import InvalidConfig
@@ -55,7 +57,7 @@ class TablePlan:
         """
         results = {cell: lab.select(cell, title) for cell, title in self.cells().items()}
         figures = {
-            (entry.name, bench): read_figure(entry, results[self.cell(entry, bench)])
+            (entry.name, bench): measure(lab, entry, self.cell(entry, bench), results[self.cell(entry, bench)])
             for bench in self.benches
             for entry in self.entries
         }
@@ -63,16 +65,19 @@ class TablePlan:
         return report(Measured(self.scale, self.entries, self.benches, figures), sorted(machines))
 
 
-def read_figure(entry: Entry, result: SelectionResult) -> Figure:
-    """The entry's figure in a result.
+def measure(lab: Laboratory, entry: Entry, cell: SelectionCell, result: SelectionResult) -> Figure:
+    """The entry's figure on the test rows, plain and calibrated. The pair cache has most of the scores.
 
     Raises:
-        InvalidConfig: the result lacks the figure, since a budget ended the run before.
+        InvalidConfig: a budget ended the run before the test rows.
+        LensError: as `Laboratory.evaluate`.
     """
-    if entry.reads == "random":
-        spread = result.baselines.random
-        if spread is not None and spread.calibrated_mean is not None:
-            return Figure(accuracy=spread.mean, calibrated=spread.calibrated_mean, n=spread.n)
-    elif result.test is not None and result.test.calibrated_accuracy is not None:
-        return Figure(accuracy=result.test.accuracy, calibrated=result.test.calibrated_accuracy, n=result.test.n)
-    raise InvalidConfig(f"the budget of {entry.name!r} ended before the test rows; raise it", field="options.budget")
+    if result.test is None:
+        raise InvalidConfig(
+            f"the budget of {entry.name!r} ended before the test rows; raise it", field="options.budget"
+        )
+    is_random = entry.reads == "random"
+    sets = draw_random_sets(lab, cell, NUM_RANDOM) if is_random else [support_set(result)]
+    found = evaluate_sets(lab, cell, sets, entry.name)
+    calibrated = mean([one.calibrated_accuracy for one in found])
+    return Figure(accuracy=mean([one.accuracy for one in found]), calibrated=calibrated, n=result.test.n)

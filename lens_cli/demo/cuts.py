@@ -20,9 +20,6 @@ _COUNTS = {
     "validation rows": "splits.validation",
     "confirmation rows": "splits.confirmation",
     "test rows": "splits.test",
-    "test rows for random permutations and other orders": "report.comparison_rows",
-    "random permutations": "report.random_permutations",
-    "other orders": "report.order_shuffles",
 }
 
 

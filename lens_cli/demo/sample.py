@@ -23,7 +23,6 @@ DEMO_SPEC: dict[str, Any] = {
         "filtering": {"candidates": 48, "keep": 24, "rounds": 1, "initial_score_size": 8},
         "search": {"first_permutations": 24, "iterations": 2},
         "classifier": {"max_prompts": 3, "fit_rows": 220},
-        "report": {"random_permutations": 3, "comparison_rows": 24, "order_shuffles": 0},
     },
 }
 """Some 170,000 tokens at most: under four minutes on two cores that score 780 tokens a second.

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from lens_cli.model_options import Device, Dtype, PairCache
 from lens_cli.refusals import EXIT_INTERRUPTED, check_output, refusing
-from lens_engine.config import METHOD_NAMES, MethodName, PresetName
+from lens_engine.config import METHOD_NAMES, ComparisonsOption, MethodName, PresetName
 from lens_engine.errors import Faults
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
@@ -104,13 +104,14 @@ def select(
         Path | None,
         typer.Option(help="File for the classifier as JSON; lens classify reads it. It is replaced if it exists."),
     ] = None,
-    comparisons: Annotated[
-        bool,
+    compare: Annotated[
+        ComparisonsOption | None,
         typer.Option(
-            "--comparisons/--no-comparisons",
-            help="Compare the classifier with its rivals, which is two fifths of a quick run.",
+            metavar="NAME",
+            help="Comparisons of the result. usual: zero-shot, random permutations, random-and-validation and a bag of "
+            "words. all: every rival. none: no comparison. Default: usual.",
         ),
-    ] = True,
+    ] = None,
     estimate: Annotated[
         bool,
         typer.Option(
@@ -160,7 +161,7 @@ def select(
             with faults.noting():
                 asked = read_task_request(template, verbalizer, separator)
             with faults.noting():
-                config = read_config(preset, seed, method, option or [], compares=comparisons)
+                config = read_config(preset, seed, method, option or [], comparisons=compare)
             faults.refuse()
             run = SelectionRun.prepare(Sources(train, test, text_column, label_column), asked, config)
             run.show_notes(console)

@@ -4,9 +4,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from lens_engine.config import MethodName, PresetName, SelectionConfig
+from lens_engine.config import ComparisonsOption, MethodName, PresetName, SelectionConfig
 from lens_engine.errors import InvalidConfig, InvalidVerbalizer
-from lens_engine.presets import WITHOUT_COMPARISONS, nest_options, overlay_options, resolve_config
+from lens_engine.presets import nest_options, overlay_options, resolve_config
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Task, Template, Verbalizer
 
@@ -64,20 +64,19 @@ def read_config(
     method: MethodName | None,
     options: Sequence[str],
     *,
-    compares: bool = True,
+    comparisons: ComparisonsOption | None = None,
 ) -> SelectionConfig:
     """Return a preset overridden by `group.name=value` options. A value is JSON, or else a plain word.
 
     Args:
-        compares: whether the classifier is compared with its rivals; options decide again.
+        comparisons: what the result is compared with; None for the preset's.
 
     Raises:
         InvalidConfig: an option is unknown, out of range, or not `name=value`.
     """
-    given = {"seed": seed, "method": method}
+    given = {"seed": seed, "method": method, "comparisons": comparisons}
     named = {name: value for name, value in given.items() if value is not None}
-    alone = {} if compares else WITHOUT_COMPARISONS
-    return resolve_config(preset, overlay_options(named, alone, read_options(options)))
+    return resolve_config(preset, overlay_options(named, read_options(options)))
 
 
 def read_options(options: Sequence[str]) -> dict[str, Any]:

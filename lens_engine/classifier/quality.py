@@ -16,11 +16,6 @@ class Accuracy(Record):
     n: int = Field(description="Number of rows judged.")
     ci95: tuple[float, float] = Field(description="Wilson interval at 95 %: lower and upper bound.")
     macro_f1: float | None = Field(None, description="Macro-averaged F1; null for validation and confirmation rows.")
-    calibrated_accuracy: float | None = Field(
-        None,
-        description="Accuracy after contextual calibration (Zhao et al., 2021): the probability of each label is "
-        "divided by its probability for an input without content. Null unless the option `report.calibrated` is set.",
-    )
 
 
 class Quality(Accuracy):

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lens_engine.classifier.quality import Accuracy, interval, measure_macro_f1
-from lens_engine.judging.calibration import calibrate
 from lens_engine.metering.meter import Meter
 from lens_engine.result import Spread
 from lens_engine.rows.quotas import spread_evenly
 from lens_engine.scoring.base import Prefix
-from lens_engine.task.template import CONTENT_FREE_TEXT, Task
+from lens_engine.task.template import Task
 from lens_engine.types import Example, FloatArray, IndexArray, LabelLogProbs
 
 
@@ -52,14 +51,10 @@ class EvaluationRows:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Label log-probabilities of the rows after one prefix, with the gold labels.
-
-    `label_log_probs  # [rows, labels]`; `content_free  # [labels]` for the input "N/A", or None if not scored.
-    """
+    """Label log-probabilities of the rows after one prefix `[rows, labels]`, with the gold labels."""
 
     label_log_probs: LabelLogProbs
     gold: IndexArray
-    content_free: LabelLogProbs | None = None
 
     @property
     def predictions(self) -> IndexArray:
@@ -78,20 +73,13 @@ class Judgement:
         return np.asarray(np.take_along_axis(values, gold, axis=1)[:, 0] - others.max(axis=1))
 
     def extend(self, more: "Judgement") -> "Judgement":
-        """The judgement on these rows and then those of `more` (same prefix, `content_free` from this judgement)."""
+        """The judgement on these rows and then those of `more` (same prefix)."""
         log_probs = np.concatenate([self.label_log_probs, more.label_log_probs])
-        return Judgement(log_probs, np.concatenate([self.gold, more.gold]), self.content_free)
+        return Judgement(log_probs, np.concatenate([self.gold, more.gold]))
 
     def take(self, places: IndexArray) -> "Judgement":
         """The rows at these places, in their order."""
-        return Judgement(self.label_log_probs[places], self.gold[places], self.content_free)
-
-    @property
-    def calibrated_accuracy(self) -> float | None:
-        if self.content_free is None:
-            return None
-        calibrated = calibrate(self.label_log_probs, self.content_free)
-        return float((calibrated.argmax(axis=1) == self.gold).mean())
+        return Judgement(self.label_log_probs[places], self.gold[places])
 
     def figure(self) -> Accuracy:
         """The accuracy with its Wilson interval and macro-F1 (over the labels of the rows)."""
@@ -101,27 +89,21 @@ class Judgement:
             n=n,
             ci95=interval(hits, n),
             macro_f1=measure_macro_f1(self.predictions, self.gold),
-            calibrated_accuracy=self.calibrated_accuracy,
         )
 
 
-def judge(
-    meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows, *, calibrated: bool = False
-) -> list[Judgement]:
-    """Score the rows after each prefix; with `calibrated`, also the content-free input.
+def judge(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows) -> list[Judgement]:
+    """Score the rows after each prefix.
 
     Raises:
         Stopped: from the meter.
     """
-    queries = [*rows.queries, rows.task.render_query(CONTENT_FREE_TEXT)] if calibrated else rows.queries
-    scores = meter.score(prefixes, queries)
-    return [Judgement(one[: len(rows)], rows.gold, one[-1] if calibrated else None) for one in scores]
+    return [Judgement(one, rows.gold) for one in meter.score(prefixes, rows.queries)]
 
 
 def spread(judgements: Sequence[Judgement]) -> Spread:
     """Mean, standard deviation (of a sample) and range of the accuracies of several permutations."""
     accuracies = np.array([judgement.correct.mean() for judgement in judgements])
-    calibrated = [accuracy for j in judgements if (accuracy := j.calibrated_accuracy) is not None]
     return Spread(
         mean=float(accuracies.mean()),
         sd=float(accuracies.std(ddof=1)) if len(accuracies) > 1 else 0.0,
@@ -129,5 +111,4 @@ def spread(judgements: Sequence[Judgement]) -> Spread:
         max=float(accuracies.max()),
         permutations=len(accuracies),
         n=len(judgements[0].gold),
-        calibrated_mean=float(np.mean(calibrated)) if calibrated else None,
     )

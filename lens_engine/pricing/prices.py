@@ -9,6 +9,7 @@ from functools import partial
 
 from lens_engine.config import SearchOptions, SelectionConfig
 from lens_engine.metering.cost import Cost
+from lens_engine.plan.comparisons import COMPARISONS
 from lens_engine.plan.rounds import FilterRound, plan_rounds
 from lens_engine.plan.rungs import Rung, plan_rungs
 from lens_engine.rows.fit_rows import count_fit_rows
@@ -41,19 +42,17 @@ class Prices:
 
     @property
     def comparison_rows(self) -> int:
-        return min(len(self.rows.test), self.config.report.comparison_rows or len(self.rows.test))
+        """Number of test rows for random permutations and other orders."""
+        return len(self.rows.test[: COMPARISONS[self.config.comparisons].most_rows])
 
-    def judging(
-        self, permutations: int, num_rows: int, *, calibrated: bool = False, demonstrations: int | None = None
-    ) -> Cost:
-        """`permutations` permutations on `num_rows` rows each; with calibration, plus one content-free query for each.
+    def judging(self, permutations: int, num_rows: int, demonstrations: int | None = None) -> Cost:
+        """`permutations` permutations on `num_rows` rows each.
 
         `demonstrations` is the number of demonstrations in a prompt; None for `config.num_demonstrations`.
         """
         n = self.config.num_demonstrations if demonstrations is None else demonstrations
-        queries = num_rows + calibrated
-        tokens = permutations * (n * self.lengths.demonstration + queries * self.lengths.query)
-        return Cost(permutations * queries, round(tokens))
+        tokens = permutations * (n * self.lengths.demonstration + num_rows * self.lengths.query)
+        return Cost(permutations * num_rows, round(tokens))
 
     def validating(self, permutations: int) -> Cost:
         """Each permutation on every validation row."""
@@ -80,8 +79,7 @@ class Prices:
 
     def testing(self, demonstrations: int | None = None) -> Cost:
         """One prompt on every test row."""
-        calibrated = self.config.report.calibrated
-        return self.judging(1, len(self.rows.test), calibrated=calibrated, demonstrations=demonstrations)
+        return self.judging(1, len(self.rows.test), demonstrations)
 
     def classifying(self, prompts: int, new_fit_rows: int, demonstrations: int | None = None) -> Cost:
         """Each prompt on fit rows that were not scored before, and on the test rows."""
@@ -96,7 +94,7 @@ class Prices:
 
     def comparing(self, permutations: int) -> Cost:
         """Random permutations or other orders, on the comparison rows."""
-        return self.judging(permutations, self.comparison_rows, calibrated=self.config.report.calibrated)
+        return self.judging(permutations, self.comparison_rows)
 
     def rivalling(self, permutations: int) -> Cost:
         """Random-and-validation: each permutation on the validation rows, and the best on the test rows."""

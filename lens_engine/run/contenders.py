@@ -16,6 +16,7 @@ from lens_engine.metering.meter import Meter
 from lens_engine.methods.base import Findings, Method, Run
 from lens_engine.methods.permutations import draw_permutation
 from lens_engine.methods.random import RandomTally, draw_pool, draw_random
+from lens_engine.plan.comparisons import COMPARISONS
 from lens_engine.randomness import make_generator
 from lens_engine.result import ContenderName
 from lens_engine.rows.quotas import count_labels, share_equally
@@ -56,16 +57,16 @@ class Contenders:
 
     @property
     def wanted(self) -> list[ContenderName]:
-        """The rivals that the options ask for, in order of importance."""
-        report = self.run.config.report
+        """The rivals with a head that the options ask for, in order of importance; none if the classifier has none."""
         has_rival = self.method.planned_pairs is not None
-        asked: dict[ContenderName, bool] = {
-            "zero_shot_head": not self.is_paper,
-            "random_ensemble": has_rival and report.random_and_validation and report.random_ensemble,
-            "random_prompts": has_rival and report.random_prompts,
-            "long_prompt": report.long_prompt and self.method.num_demonstrations > 0,
+        possible: dict[ContenderName, bool] = {
+            "zero_shot_head": True,
+            "random_ensemble": has_rival,
+            "random_prompts": has_rival,
+            "long_prompt": self.method.num_demonstrations > 0,
         }
-        return [name for name, is_asked in asked.items() if is_asked]
+        asked = COMPARISONS[self.run.config.comparisons].names
+        return [name for name, is_possible in possible.items() if is_possible and name in asked and not self.is_paper]
 
     @property
     def num_random(self) -> int:

@@ -18,6 +18,7 @@ from lens_engine.metering.meter import Meter, Stopped
 from lens_engine.methods.base import Findings, Method, Run
 from lens_engine.methods.permutations import shuffle
 from lens_engine.methods.random import RandomSearch, RandomTally, draw_random
+from lens_engine.plan.comparisons import COMPARISONS, Comparisons
 from lens_engine.randomness import make_generator
 from lens_engine.result import BagOfWords, ContenderName, RandomAndValidation
 from lens_engine.rows.fit_rows import list_labelled_rows
@@ -33,12 +34,17 @@ Save = Callable[[Evaluation], None]
 
 def price_evaluation(run: Run, method: Method[Any]) -> Cost:
     """The price of the whole phase, after a search that judges as many permutations as it may."""
-    report, prices = run.config.report, run.prices
+    comparisons, prices = COMPARISONS[run.config.comparisons], run.prices
     n = method.num_demonstrations
-    cost = prices.confirming(method.num_finalists) + prices.testing(n) + prices.testing(demonstrations=0)
-    cost += prices.comparing(report.random_permutations) + prices.comparing(report.order_shuffles if n else 0)
+    cost = prices.confirming(method.num_finalists) + prices.testing(n)
+    if "zero_shot" in comparisons.names:
+        cost += prices.testing(demonstrations=0)
+    if "random" in comparisons.names:
+        cost += prices.comparing(comparisons.random_permutations)
+    if "order" in comparisons.names and n:
+        cost += prices.comparing(comparisons.orders)
     contenders = Contenders(run, method, method.planned_pairs or 0, method.num_finalists)
-    if report.random_and_validation and method.planned_pairs is not None:
+    if "random_and_validation" in comparisons.names and method.planned_pairs is not None:
         cost += prices.rivalling(contenders.num_random)
     return sum((contenders.price(name) for name in contenders.wanted), cost + price_classifier(run, method))
 
@@ -115,15 +121,16 @@ class Evaluator:
 
     def _steps(self, evaluation: Evaluation) -> list[_Step]:
         """The steps that the options ask for, in order of importance, each with the cost of its remaining work."""
-        report, prices = self.run.config.report, self.run.prices
+        prices, asked = self.run.prices, self._comparisons.names
         num_finalists = self.method.num_finalists
         wanted = {
             "confirmation": bool(self.run.rows.confirmation) and num_finalists > 0,
-            "bag_of_words": report.bag_of_words,
-            "random": report.random_permutations > 0,
-            "random_and_validation": report.random_and_validation and self.method.planned_pairs is not None,
             "classifier": not self._classifies_alone,
-            "order": report.order_shuffles > 0 and len(self.chosen) > 0,
+            "zero_shot": "zero_shot" in asked,
+            "bag_of_words": "bag_of_words" in asked,
+            "random": "random" in asked,
+            "random_and_validation": "random_and_validation" in asked and self.method.planned_pairs is not None,
+            "order": "order" in asked and len(self.chosen) > 0,
         }
         contenders = self._contenders(num_finalists)
         left = contenders.num_random - evaluation.rival.drawn if self.findings.finalists else 0
@@ -136,15 +143,15 @@ class Evaluator:
             _Step("bag_of_words", Cost(), self._bag_of_words),
             _Step("random_and_validation", prices.rivalling(left), self._random_and_validation),
             *rivals,
-            _Step("random", prices.comparing(report.random_permutations), self._random),
-            _Step("order", prices.comparing(report.order_shuffles), self._order),
+            _Step("random", prices.comparing(self._comparisons.random_permutations), self._random),
+            _Step("order", prices.comparing(self._comparisons.orders), self._order),
         ]
         return [step for step in steps if wanted.get(step.name, True)]
 
     def _confirm(self, evaluation: Evaluation, _: Save) -> Evaluation:
         """Judge the finalists on the confirmation rows; choose the best on validation and confirmation rows."""
         finalists, rows = self.findings.finalists, self._rows(self.run.rows.confirmation)
-        judgements = self._judge(finalists, rows, calibrated=False)
+        judgements = self._judge(finalists, rows)
         dtype = self.meter.scorer.identity.dtype
         scores = tuple(
             pool(score, Score.of(judgement, dtype))
@@ -205,7 +212,7 @@ class Evaluator:
         return self._with_single(evaluation, "zero_shot", (), judgement)
 
     def _random(self, evaluation: Evaluation, _: Save) -> Evaluation:
-        permutations = draw_random(self.run, 0, self.run.config.report.random_permutations)
+        permutations = draw_random(self.run, 0, self._comparisons.random_permutations)
         return _with_baselines(evaluation, random=spread(self._judge(permutations, self._comparison_rows)))
 
     def _random_and_validation(self, evaluation: Evaluation, save: Save) -> Evaluation:
@@ -235,21 +242,16 @@ class Evaluator:
     def _order(self, evaluation: Evaluation, _: Save) -> Evaluation:
         config, members = self.run.config, self._final_choice(evaluation)
         shuffles = [
-            shuffle(members, make_generator(config.seed, "order", index))
-            for index in range(config.report.order_shuffles)
+            shuffle(members, make_generator(config.seed, "order", index)) for index in range(self._comparisons.orders)
         ]
         return evaluation.model_copy(update={"order": spread(self._judge(shuffles, self._comparison_rows))})
 
     def _final_choice(self, evaluation: Evaluation) -> Permutation:
         return self.chosen if evaluation.chosen is None else evaluation.chosen
 
-    def _judge(
-        self, permutations: Sequence[Permutation], rows: EvaluationRows, *, calibrated: bool | None = None
-    ) -> list[Judgement]:
-        """Judge permutations of candidates; `calibrated` defaults to `report.calibrated`."""
+    def _judge(self, permutations: Sequence[Permutation], rows: EvaluationRows) -> list[Judgement]:
         prefixes = self.run.task.render_permutations(self.run.rows.candidates, permutations)
-        asked = self.run.config.report.calibrated if calibrated is None else calibrated
-        return judge(self.meter, prefixes, rows, calibrated=asked)
+        return judge(self.meter, prefixes, rows)
 
     def _rows(self, examples: tuple[Example, ...]) -> EvaluationRows:
         return EvaluationRows(self.run.task, examples)
@@ -261,6 +263,10 @@ class Evaluator:
     @cached_property
     def _comparison_rows(self) -> EvaluationRows:
         return self._rows(self.run.rows.test[: self.run.prices.comparison_rows])
+
+    @property
+    def _comparisons(self) -> Comparisons:
+        return COMPARISONS[self.run.config.comparisons]
 
     @property
     def _testing(self) -> Cost:

@@ -39,7 +39,6 @@ OPTIONS: dict[str, Any] = overlay_options(
             "first_permutations": None,
             "halvings": 0,
         },
-        "report": {"random_permutations": 2, "order_shuffles": 2},
     },
 )
 """A selection of 16 calls of the scorer, the search being calls 4 to 6."""

@@ -39,8 +39,6 @@ OPTIONS = {
     "search.first_permutations": 6,
     "search.children": 4,
     "search.iterations": 2,
-    "report.random_permutations": 2,
-    "report.order_shuffles": 2,
 }
 
 

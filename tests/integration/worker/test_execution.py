@@ -106,7 +106,6 @@ def test_a_run_of_the_papers_settings_stores_its_single_prompt(selections: Selec
     paper = {
         "search": {"objective": "accuracy"},
         "classifier": {"max_prompts": 1, "head": "argmax", "fit_rows": 0},
-        "report": {"random_ensemble": False, "random_prompts": False, "long_prompt": False},
     }
     selection_id = selections.queued(options=SMALL_OPTIONS | paper)
 

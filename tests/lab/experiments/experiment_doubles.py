@@ -33,7 +33,7 @@ TINY: dict[str, Any] = {
         "first_permutations": None,
         "halvings": 0,
     },
-    "report": {"random_permutations": 0, "random_and_validation": False, "order_shuffles": 0},
+    "comparisons": "none",
 }
 """Options of a selection of a hundredth of a second."""
 

@@ -7,7 +7,7 @@ from typing import Any
 from app.lifecycle.spec import SPEC_VERSION
 from lens_engine.config import SelectionConfig
 
-PINNED = (1, "1163dcf16dac7919")
+PINNED = (1, "bfa8c1d94ae4fb34")
 """SPEC_VERSION, and the digest of the options that a spec of this version may hold."""
 
 

@@ -21,9 +21,9 @@ from lens_engine.result import (
 )
 from lens_engine.types import StopReason
 
-ACCURACY = Accuracy(accuracy=0.88, n=200, ci95=(0.828, 0.918), macro_f1=0.879, calibrated_accuracy=0.9)
+ACCURACY = Accuracy(accuracy=0.88, n=200, ci95=(0.828, 0.918), macro_f1=0.879)
 RIVAL = Accuracy(accuracy=0.8, n=200, ci95=(0.739, 0.85), macro_f1=0.79)
-SPREAD = Spread(mean=0.655, sd=0.143, min=0.5, max=0.83, permutations=10, n=60, calibrated_mean=0.7)
+SPREAD = Spread(mean=0.655, sd=0.143, min=0.5, max=0.83, permutations=10, n=60)
 
 
 VERDICT = Verdict(

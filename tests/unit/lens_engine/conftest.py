@@ -32,7 +32,7 @@ _SMALL: dict[str, Any] = {
         "children": 4,
         "iterations": 3,
     },
-    "report": {**SINGLE_PROMPT["report"], "random_permutations": 4, "order_shuffles": 3},
+    "comparisons": "all",
 }
 
 

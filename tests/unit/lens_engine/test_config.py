@@ -84,8 +84,9 @@ def test_unknown_preset_is_refused_with_those_there_are() -> None:
         ({"seed": 2**63}, "options.seed"),
         ({"seed": "7"}, "options.seed"),
         ({"seed": True}, "options.seed"),
-        ({"report": {"bag_of_words": "yes"}}, "options.report.bag_of_words"),
-        ({"report": {"bag_of_words": 1}}, "options.report.bag_of_words"),
+        ({"balanced": "yes"}, "options.balanced"),
+        ({"balanced": 1}, "options.balanced"),
+        ({"comparisons": "most"}, "options.comparisons"),
         ({"filtering": {"rho": "2"}}, "options.filtering.rho"),
         ({"too_long": "cut"}, "options.too_long"),
         ({"splits": {"held_out_share": 1.0}}, "options.splits.held_out_share"),
@@ -97,7 +98,6 @@ def test_unknown_preset_is_refused_with_those_there_are() -> None:
         ({"budget": {"max_pairs": 0}}, "options.budget.max_pairs"),
         ({"budget": {"max_seconds": 0}}, "options.budget.max_seconds"),
         ({"budget": {"max_seconds": 1e12}}, "options.budget.max_seconds"),
-        ({"report": {"comparison_rows": 3}}, "options.report.comparison_rows"),
     ],
 )
 def test_bad_option_is_refused_with_its_path(options: dict[str, Any], field: str) -> None:
@@ -126,8 +126,8 @@ def test_bad_option_is_refused_with_its_path(options: dict[str, Any], field: str
             "splits.held_out_share must be a number above 0 and below 0.9; it is 1.0",
         ),
         (
-            {"report": {"comparison_rows": 3}},
-            "report.comparison_rows must be a whole number of 4 or more, or null; it is 3",
+            {"splits": {"test": 3}},
+            "splits.test must be a whole number from 4 to 100,000, or null; it is 3",
         ),
         ({"balanced": "maybe"}, "balanced must be true or false; it is 'maybe'"),
         (

@@ -115,15 +115,16 @@ def test_run_is_cancelled_while_its_texts_are_tokenised(select: Callable[..., Se
 
 
 class LastStepListener:
-    """Asks to stop once the last step of the evaluation has begun. Counts the questions before the first beam."""
+    """Asks to stop once the last steps of the evaluation have begun. Counts the questions before the first beam."""
 
-    def __init__(self) -> None:
+    def __init__(self, steps: int = 1) -> None:
+        self.steps = steps
         self.is_last = False
         self.reports = 0
         self.questions = 0
 
     def on_progress(self, progress: Progress) -> None:
-        self.is_last = progress.phase is Phase.EVALUATE and progress.step == progress.steps
+        self.is_last = progress.phase is Phase.EVALUATE and progress.step > progress.steps - self.steps
         self.reports += progress.phase is Phase.INITIALISE
 
     def stop_requested(self) -> StopReason | None:
@@ -135,11 +136,9 @@ def test_run_is_cancelled_in_a_step_that_scores_nothing(
     select: Callable[..., SelectionResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(beat, "_LEAST_SECONDS", 0.0)
-    listener = LastStepListener()
-    others = ("random_and_validation", "random_ensemble", "random_prompts", "long_prompt")
-    report = dict.fromkeys(others, False) | {"random_permutations": 0, "order_shuffles": 0, "bag_of_words": True}
+    listener = LastStepListener(steps=3)  # a bag of words, random-and-validation, random permutations
 
-    result = select(listener=listener, report=report)
+    result = select(listener=listener, comparisons="usual")
 
     assert result.stop_reason is StopReason.CANCELLED
     assert result.baselines.bag_of_words is None
@@ -181,7 +180,7 @@ def test_result_holds_every_figure_with_its_rows(whole: SelectionResult) -> None
     assert random is not None
     assert rival is not None
     assert order is not None
-    assert (random.permutations, random.n, order.permutations, order.n) == (4, 60, 3, 60)
+    assert (random.permutations, random.n, order.permutations, order.n) == (10, 60, 8, 60)
     assert rival.test.n == 60
     assert whole.verdict is not None
     comparison = next(one for one in whole.verdict.comparisons if one.rival == "random_and_validation")
@@ -436,7 +435,7 @@ def test_budget_that_covers_the_run_changes_nothing(
 def test_steps_the_budget_does_not_cover_are_named(
     select: Callable[..., SelectionResult], whole: SelectionResult
 ) -> None:
-    result = select(budget={"max_pairs": whole.cost.pairs - 600})
+    result = select(budget={"max_pairs": whole.cost.pairs - 1_200})
 
     assert result.baselines.random_and_validation is None
     assert result.verdict is not None
@@ -690,36 +689,28 @@ def test_each_contribution_finds_the_planted_examples(kind: str, select: Callabl
     assert sum(qualities) / len(qualities) >= 80  # of random examples: 50
 
 
-def test_uncalibrated_report_has_no_calibrated_figures(select: Callable[..., SelectionResult]) -> None:
-    result = select(report={"calibrated": False})
-
-    assert result.test is not None
-    assert result.test.calibrated_accuracy is None
-    assert result.order is not None
-    assert result.order.calibrated_mean is None
-
-
 def test_comparisons_not_asked_for_are_left_out(select: Callable[..., SelectionResult]) -> None:
     result = select(
         splits={"confirmation": 0},
-        report={"random_permutations": 0, "order_shuffles": 0, "random_and_validation": False},
+        comparisons="none",
     )
 
     assert (result.confirmation, result.order) == (None, None)
-    assert result.verdict is not None
-    assert [one.rival for one in result.verdict.comparisons] == ["zero_shot"]
-    assert (result.baselines.random, result.baselines.random_and_validation) == (None, None)
+    assert result.verdict is None
+    assert set(result.baselines.model_dump().values()) == {None}
     assert not result.partial
     assert result.test is not None
 
 
-def test_comparison_rows_limit_random_permutations_and_orders(select: Callable[..., SelectionResult]) -> None:
-    result = select(report={"comparison_rows": 12})
+def test_usual_random_permutations_are_judged_on_at_most_100_rows(
+    select: Callable[..., SelectionResult],
+) -> None:
+    result = select(splits={"test": 105, "held_out_share": 0.5}, comparisons="usual")
 
     assert result.baselines.random is not None
-    assert result.order is not None
+    assert result.order is None
     assert result.test is not None
-    assert (result.baselines.random.n, result.order.n, result.test.n) == (12, 12, 60)
+    assert (result.baselines.random.n, result.test.n) == (100, 105)
 
 
 def test_search_without_iterations_chooses_among_the_first_beam(select: Callable[..., SelectionResult]) -> None:

@@ -94,9 +94,7 @@ def test_value_used_as_a_group_is_refused() -> None:
         read_config("quick", 3, None, ["seed.x=1"])
 
 
-def test_comparisons_are_left_out_but_for_those_that_options_ask_for() -> None:
-    config = read_config("quick", None, None, ["report.long_prompt=true"], compares=False)
-    assert config.report.random_permutations == 0
-    assert not config.report.random_and_validation
-    assert config.report.long_prompt
-    assert config.report.bag_of_words
+def test_comparisons_are_those_asked_for() -> None:
+    assert read_config("quick", None, None, []).comparisons == "usual"
+    assert read_config("quick", None, None, [], comparisons="none").comparisons == "none"
+    assert read_config("quick", None, None, ["comparisons=all"]).comparisons == "all"

@@ -15,9 +15,8 @@ GOLD = np.array([0, 1, 1, 0])
 PROBABILITIES = np.array([[0.6, 0.2], [0.1, 0.3], [0.5, 0.25], [0.4, 0.1]], dtype=np.float32)
 
 
-def make_judgement(probabilities: np.ndarray = PROBABILITIES, content_free: list[float] | None = None) -> Judgement:
-    free = None if content_free is None else np.log(np.array(content_free, dtype=np.float32))
-    return Judgement(np.log(probabilities), GOLD, free)
+def make_judgement(probabilities: np.ndarray = PROBABILITIES) -> Judgement:
+    return Judgement(np.log(probabilities), GOLD)
 
 
 def test_figure_holds_accuracy_interval_and_macro_f1() -> None:
@@ -26,7 +25,6 @@ def test_figure_holds_accuracy_interval_and_macro_f1() -> None:
     assert (figure.accuracy, figure.n) == (0.75, 4)
     assert figure.ci95 == interval(3, 4)
     assert figure.macro_f1 == pytest.approx(f1_score(GOLD, [0, 1, 0, 0], average="macro"))
-    assert figure.calibrated_accuracy is None
 
 
 def test_macro_f1_counts_a_missed_label_as_zero() -> None:
@@ -41,35 +39,18 @@ def test_label_without_rows_does_not_lower_macro_f1() -> None:
     assert Judgement(log_probs, np.array([0, 1])).figure().macro_f1 == 1.0
 
 
-def test_calibrated_accuracy_stands_beside_the_plain_one() -> None:
-    figure = make_judgement(content_free=[0.85, 0.15]).figure()
-
-    # the answers' shares 3/4, 1/4, 2/3, 4/5 of label 0 are below 0.85: all go to label 1
-    assert figure.accuracy == 0.75
-    assert figure.calibrated_accuracy == 0.5
-
-
 def test_equal_scores_predict_the_first_label() -> None:
     even = np.full((4, 2), 0.5, dtype=np.float32)
 
     assert make_judgement(even).predictions.tolist() == [0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("calibrated", [False, True])
-def test_judging_asks_for_each_row_and_the_content_free_input(
-    calibrated: bool, task: Task, make_meter: Callable[..., Meter]
-) -> None:
+def test_judging_asks_for_each_row(task: Task, make_meter: Callable[..., Meter]) -> None:
     scorer = TableScorer()
     rows = EvaluationRows(task, (Example(0, "a", "positive"), Example(1, "b", "negative"), Example(2, "c", "positive")))
 
-    judgements = judge(make_meter(scorer), [(), ("x\n",)], rows, calibrated=calibrated)
+    judgements = judge(make_meter(scorer), [(), ("x\n",)], rows)
 
     assert [judgement.label_log_probs.shape for judgement in judgements] == [(3, 2), (3, 2)]
     assert judgements[0].gold.tolist() == [1, 0, 1]
-    assert scorer.num_pairs == 2 * (3 + calibrated)
-    free = judgements[1].content_free
-    if calibrated:
-        assert free is not None
-        assert np.array_equal(free, TableScorer().score([("x\n",)], ["N/A It was"], task.label_spans)[0, 0])
-    else:
-        assert free is None
+    assert scorer.num_pairs == 2 * 3

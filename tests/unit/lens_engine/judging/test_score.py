@@ -11,11 +11,10 @@ PROBABILITIES = np.array([[0.6, 0.2], [0.1, 0.3], [0.5, 0.25], [0.4, 0.1]], dtyp
 JUDGEMENT = Judgement(np.log(PROBABILITIES), np.array([0, 1, 1, 0]))
 
 
-def make_judgement(margins: list[float], content_free: float | None = None) -> Judgement:
-    """Two labels, the first one gold, so far apart in each row; and for "N/A"."""
+def make_judgement(margins: list[float]) -> Judgement:
+    """Two labels, the first one gold, so far apart in each row."""
     log_probs = np.array([[margin - 9.0, -9.0] for margin in margins], dtype=np.float32)
-    free = None if content_free is None else np.array([content_free - 9.0, -9.0], dtype=np.float32)
-    return Judgement(log_probs, np.zeros(len(margins), dtype=np.intp), free)
+    return Judgement(log_probs, np.zeros(len(margins), dtype=np.intp))
 
 
 def test_score_counts_hits_and_averages_margins() -> None:

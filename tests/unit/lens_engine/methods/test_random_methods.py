@@ -139,7 +139,7 @@ def test_higher_budget_finishes_only_an_unevaluated_search(
 
 
 def test_budget_without_room_for_one_permutation_is_refused(select: Callable[..., SelectionResult]) -> None:
-    with pytest.raises(InvalidConfig, match="a first permutation with the test rows takes 81") as caught:
-        select("random_and_validation", budget={"max_pairs": 80})
+    with pytest.raises(InvalidConfig, match="a first permutation with the test rows takes 80") as caught:
+        select("random_and_validation", budget={"max_pairs": 79})
 
     assert caught.value.field == "options.budget.max_pairs"

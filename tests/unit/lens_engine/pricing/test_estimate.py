@@ -21,7 +21,7 @@ MakeConfig = Callable[..., SelectionConfig]
 MakeProblem = Callable[..., Problem]
 NO_CHILD_REPEATS: dict[str, Any] = {
     "search": {"children": 4, "halvings": 1},
-    "report": {"random_and_validation": False},
+    "comparisons": "none",
 }
 """And nothing races: halving judges as many pairs as are planned."""
 

@@ -48,9 +48,8 @@ class PhaseCounter:
     [
         {},
         {"seed": 3},
-        {"report": {"calibrated": False}},
-        {"report": {"comparison_rows": 10, "random_permutations": 0}},
-        {"report": {"random_and_validation": False, "order_shuffles": 0}},
+        {"comparisons": "none"},
+        {"comparisons": "usual"},
         {"splits": {"confirmation": 0}},
         {"filtering": {"rho": 2.0, "keep": 30}},
         {"balanced": False},
@@ -89,7 +88,7 @@ def test_estimate_is_an_upper_bound_where_children_repeat(
 def test_tokens_are_estimated_closely(
     make_planted_problem: Callable[..., Problem], make_planted_scorer: Any, make_config: MakeConfig
 ) -> None:
-    problem, config = make_planted_problem(), make_config(**ROOMY, report={"random_and_validation": False})
+    problem, config = make_planted_problem(), make_config(**ROOMY, comparisons="none")
     planned = estimate_cost(problem, make_planted_scorer(), config)
 
     result = select_support_examples(problem, make_planted_scorer(), config)
@@ -97,15 +96,14 @@ def test_tokens_are_estimated_closely(
     assert result.cost.tokens == pytest.approx(planned.total.tokens, rel=0.02)
 
 
-def test_judging_counts_queries_prefixes_and_the_content_free_input(
+def test_judging_counts_queries_and_prefixes(
     make_planted_problem: Callable[..., Problem], make_config: MakeConfig
 ) -> None:
     prices = make_prices(make_planted_problem(), make_config())
 
     assert prices.judging(3, 10) == Cost(30, 3 * (4 * 6 + 10 * 5))
-    assert prices.judging(3, 10, calibrated=True) == Cost(33, 3 * (4 * 6 + 11 * 5))
     assert prices.judging(1, 10, demonstrations=0) == Cost(10, 50)
-    assert prices.judging(0, 10, calibrated=True) == Cost()
+    assert prices.judging(0, 10) == Cost()
 
 
 def test_rival_gets_equal_pairs_rounded_up_to_a_permutation(

@@ -9,7 +9,7 @@ from lens_engine.classifier.heads import ArgmaxHead
 from lens_engine.config import SelectionConfig
 from lens_engine.metering.cost import Cost
 from lens_engine.pipeline import select_support_examples
-from lens_engine.presets import resolve_config
+from lens_engine.presets import overlay_options, resolve_config
 from lens_engine.result import ClassifierReport, SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
@@ -34,14 +34,7 @@ OPTIONS: dict[str, Any] = {
         "objective": "head",
     },
     "classifier": {"max_prompts": 2, "head": "prior", "fit_rows": 300},
-    "report": {
-        "random_permutations": 2,
-        "order_shuffles": 2,
-        "random_ensemble": True,
-        "random_prompts": True,
-        "long_prompt": True,
-        "bag_of_words": True,
-    },
+    "comparisons": "all",
 }
 """As the preset quick, but smaller, and with a head that is fitted in no time."""
 
@@ -65,9 +58,7 @@ def configure(make_config: Make) -> Callable[..., SelectionConfig]:
     """The small options, with groups laid over them."""
 
     def make(**options: Any) -> SelectionConfig:
-        merged = {name: {**OPTIONS.get(name, {}), **options.get(name, {})} for name in {*OPTIONS, "budget", "splits"}}
-        rest = {name: value for name, value in options.items() if name not in merged}
-        return make_config(**merged, **rest)
+        return make_config(**overlay_options(OPTIONS, options))
 
     return make
 
@@ -119,7 +110,7 @@ def count_right(classifier: Classifier, problem: Problem, config: SelectionConfi
 def test_artefact_gives_the_reported_accuracy_to_the_row(
     head: str, select: Select, configure: Make, make_planted_problem: Make, make_biased_scorer: Make
 ) -> None:
-    options = {"classifier": {"head": head}, "report": {"random_and_validation": False}}
+    options = {"classifier": {"head": head}, "comparisons": "none"}
     report = report_of(select(scorer=make_biased_scorer(), **options))
 
     right = count_right(report.artefact, make_planted_problem(), configure(**options), make_biased_scorer())
@@ -146,14 +137,14 @@ def test_every_rival_gives_its_accuracy_to_the_row(
 
 
 def test_classifier_of_a_biased_model_takes_the_bias_out(select: Select, make_biased_scorer: Make) -> None:
-    result = select(scorer=make_biased_scorer(), report={"random_and_validation": False})
+    result = select(scorer=make_biased_scorer(), comparisons="none")
 
     assert result.test is not None
     assert report_of(result).test.accuracy > result.test.accuracy
 
 
 def test_report_holds_a_point_for_each_size(select: Select) -> None:
-    report = report_of(select(classifier={"head": "auto"}, report={"random_and_validation": False}))
+    report = report_of(select(classifier={"head": "auto"}, comparisons="none"))
 
     assert [point.size for point in report.frontier] == [1, 2]
     chosen = report.frontier[report.size - 1]
@@ -273,7 +264,6 @@ def test_classifier_of_preset_paper_is_the_support_examples(
         "splits": {"validation": 20, "test": 60},
         "filtering": {"keep": 12, "rho": 8.0, "initial_score_size": 4},
         "search": {"beam_width": 2, "children": 3, "iterations": 2},
-        "report": {"random_permutations": 2, "order_shuffles": 2},
     }
 
     result = select_support_examples(make_planted_problem(), make_planted_scorer(), resolve_config("paper", options))
@@ -333,12 +323,10 @@ def test_choice_is_the_best_finalist(
 
 
 def test_fit_short_of_rows_ends_by_the_budget(select: Select) -> None:
-    report = dict.fromkeys(("random_and_validation", "long_prompt", "bag_of_words"), False)
-    report |= {"random_prompts": False, "random_permutations": 0, "order_shuffles": 0}
     classifier = {"head": "argmax", "max_prompts": 3}
-    whole = select(report=report, classifier=classifier)
+    whole = select(comparisons="none", classifier=classifier)
 
-    result = select(report=report, classifier=classifier, budget={"max_pairs": whole.cost.pairs - 400})
+    result = select(comparisons="none", classifier=classifier, budget={"max_pairs": whole.cost.pairs - 400})
 
     assert (whole.stop_reason, result.stop_reason) == (StopReason.COMPLETED, StopReason.BUDGET)
     assert [one for one in result.warnings if "budget" in one] == [

@@ -32,7 +32,7 @@ def evaluate(
     def run(
         validation: tuple[int, int] = (10, 5), confirmation: tuple[int, int] = (8, 4), **budget: Any
     ) -> list[Evaluation]:
-        problem, config = make_planted_problem(), make_config(report={"random_and_validation": False})
+        problem, config = make_planted_problem(), make_config()
         rows, task = split_examples(problem, config), problem.task
         places = {task.render_query(example.text): place for place, example in enumerate(rows.confirmation)}
         labels = {task.render_query(example.text): example.label for example in problem.examples}
@@ -58,8 +58,8 @@ def evaluate(
 def test_steps_are_done_in_order_of_importance_and_saved_one_by_one(evaluate: Callable[..., list[Evaluation]]) -> None:
     saved = evaluate()
 
-    steps = ("confirmation", "test", "zero_shot", "random", "order")
-    assert [evaluation.done for evaluation in saved] == [steps[: count + 1] for count in range(5)]
+    steps = ("confirmation", "test", "zero_shot", "bag_of_words", "random_and_validation", "random", "order")
+    assert list(dict.fromkeys(evaluation.done for evaluation in saved)) == [steps[: count + 1] for count in range(7)]
     assert saved[-1].skipped == ()
 
 
@@ -82,7 +82,7 @@ def test_best_on_validation_and_confirmation_together_is_chosen(
 
 
 def test_confirmation_that_would_eat_the_test_rows_is_skipped(evaluate: Callable[..., list[Evaluation]]) -> None:
-    with_confirmation = 61 + 4 * 16  # test rows with the content-free input, and a beam of four on 16 rows
+    with_confirmation = 60 + 4 * 16  # test rows, and a beam of four on 16 rows
 
     last = evaluate(max_pairs=with_confirmation - 1)[-1]
 
@@ -93,8 +93,8 @@ def test_confirmation_that_would_eat_the_test_rows_is_skipped(evaluate: Callable
 
 
 def test_first_step_too_dear_does_not_stop_cheaper_ones(evaluate: Callable[..., list[Evaluation]]) -> None:
-    last = evaluate(max_pairs=61 + 4 * 16 + 61 + 3 * 61)[-1]
+    last = evaluate(max_pairs=60 + 4 * 16 + 60 + 100 + 8 * 60)[-1]
 
-    # after the 2 confirmed, the test rows and zero-shot, 4 random permutations do not fit, 3 orders do
+    # after confirmation, test rows, zero-shot and random-and-validation, 8 orders fit and 10 random permutations do not
     assert last.skipped == ("random",)
     assert last.order is not None

@@ -56,7 +56,7 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit(lens: Lens) -> N
         (1, 2): Score(8, 9, -1e-17),
         (0, 2): Score(0, 9, -800.125, close_hits=1, close_misses=2),
     }
-    accuracy = Accuracy(accuracy=2 / 3, n=9, ci95=(0.1, 0.9), macro_f1=0.1 + 0.2, calibrated_accuracy=None)
+    accuracy = Accuracy(accuracy=2 / 3, n=9, ci95=(0.1, 0.9), macro_f1=0.1 + 0.2)
     state = RunState(
         LensState(
             FilterState(2, np.array([1, 4, 7]), np.array([[1 / 3, 0.1], [1e-300, -0.0], [0.2, 0.7]])),
