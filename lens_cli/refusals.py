@@ -41,8 +41,7 @@ _MENDABLE_PATHS = (FileNotFoundError, IsADirectoryError, NotADirectoryError, Per
 _MENDABLE_NUMBERS = (errno.ENAMETOOLONG, errno.ELOOP, errno.EROFS)
 
 
-_OPTION = re.compile(r"options\.([a-z_.]+)")
-_SETTING = re.compile(r'set (options\.[a-z_.]+(?: and options\.[a-z_.]+)*) to "?(\w+)"?')
+_SETTING = re.compile(r'set options\.([a-z_.]+) to "?(\w+)"?')
 """What the engine says of an option that the caller should set."""
 
 
@@ -154,16 +153,14 @@ def _name_flags(message: str) -> str:
     """The message with the names that options and columns have on the command line."""
     message = message.replace("(text_column, label_column)", "(--text-column, --label-column)")
     message = message.replace("(text_column)", "(--text-column)")
-    return _SETTING.sub(
-        lambda found: "add " + " ".join(f"--option {name}={found[2]}" for name in _OPTION.findall(found[1])), message
-    )
+    return _SETTING.sub(lambda found: f"add --option {found[1]}={found[2]}", message)
 
 
 def list_settings(error: InvalidInput) -> dict[str, str] | None:
     """The options that mend all faults, with their values; None if a fault needs something else."""
     settings: dict[str, str] = {}
     for fault in error.faults:
-        found = [(name, value) for names, value in _SETTING.findall(fault.detail) for name in _OPTION.findall(names)]
+        found = _SETTING.findall(fault.detail)
         if not found:
             return None
         settings.update(found)

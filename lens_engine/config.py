@@ -39,24 +39,13 @@ class SplitOptions(Options):
     held_out_share: float = Field(
         0.25, gt=0.0, lt=0.9, description="Share of the dataset held out as test rows when no test rows are given."
     )
-    leaked_rows: Literal["drop", "reject"] = Field(
-        "drop",
-        description="Treatment of texts that also occur in the test rows: drop from the dataset, or reject it.",
-    )
 
 
 class LabelOptions(Options):
     """How the labels of rows are read, and what becomes of labels with too few rows."""
 
-    strip: bool = Field(
-        False,
-        description="Comparison of labels without outer and repeated spaces and in Unicode form NFC. A row's label "
-        "becomes the equal label of the verbalizer.",
-    )
-    casefold: bool = Field(
-        False,
-        description="Comparison of labels without upper and lower case. A row's label becomes the equal label of the "
-        "verbalizer.",
+    join_spellings: bool = Field(
+        True, description="Reading of labels that differ only in case, spaces or Unicode form as one label."
     )
     rare: Literal["reject", "drop"] = Field(
         "reject",

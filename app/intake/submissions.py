@@ -84,7 +84,7 @@ class CheckedSpec:
             RefusedInput: the labels cannot be their own words; or as `check_fit`.
         """
         with invalid_inputs(inline=is_inline, columns=columns):
-            task = self.task.complete(dataset.examples)
+            task = self.task.complete(dataset.examples, join_spellings=self.config.labels.join_spellings)
         stored = StoredSpec.of(self.model, task, self.preset, self.config)
         warnings = tuple(f"spec: {default}" for default in (*self.task.list_defaults(task), *self.warnings))
         return check_fit(ValidSubmission(stored, self.name, dataset, test, is_inline, columns, warnings))

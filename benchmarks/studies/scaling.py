@@ -30,7 +30,7 @@ from lens_engine.methods.lens.infoscore import contributions
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import SINGLE_PROMPT, overlay_options, resolve_config
 from lens_engine.pricing.estimate import measure_lengths
-from lens_engine.rows.cleaning import clean_examples
+from lens_engine.rows.cleaning import clean_problem
 from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.problem import Problem, digest_examples
 from lens_engine.rows.splits import split_examples
@@ -53,7 +53,7 @@ _CONTEXT = 8192  # the tiny tokenizer makes a token of almost every letter
 
 _PARTS: dict[str, Callable[..., object]] = {
     "splits": split_examples,
-    "of these: duplicates and conflicts": clean_examples,
+    "of these: duplicates and conflicts": clean_problem,
     "prompts that fit the context": fit_to_context,
     "mean lengths": measure_lengths,
     "digest of the examples": digest_examples,

@@ -98,8 +98,7 @@ class Laboratory:
         wanted = (cell.bench, cell.config)
         if self._newest_rows is None or self._newest_rows[0] != wanted:  # consecutive cells often share them
             problem, scorer = self.problem(cell), self.scorer(cell)
-            fitted = fit_to_context(split_examples(problem, cell.config), problem.task, scorer, cell.config)
-            self._newest_rows = (wanted, fitted.rows)
+            self._newest_rows = (wanted, fit_to_context(split_examples(problem, cell.config), scorer, cell.config))
         return self._newest_rows[1]
 
     def scorer(self, cell: Cell) -> LabelScorer:

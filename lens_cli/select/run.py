@@ -24,7 +24,8 @@ from lens_engine.pricing.estimate import CostEstimate
 from lens_engine.reading import BadRows, ParsedDataset, ParsingLimits, parse_dataset
 from lens_engine.reading.columns import LABEL, TEXT
 from lens_engine.result import SelectionResult
-from lens_engine.rows.label_words import find_unknown_labels
+from lens_engine.rows.cleaning import clean_problem
+from lens_engine.rows.label_rows import find_unknown_labels
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import FileCheckpointStore
@@ -119,10 +120,10 @@ class SelectionRun:
         faults = Faults()
         read = sources.read(faults)
         with faults.noting():
-            task = asked.complete(read.dataset)
+            task = asked.complete(read.dataset, join_spellings=config.labels.join_spellings)
             problem = Problem(task, read.dataset, read.test)
             if faults.found:  # the bad rows are missing wherever rows are counted
-                faults.found += find_unknown_labels(problem, config.labels)
+                faults.found += find_unknown_labels(task.labels, clean_problem(problem, config.labels))
             else:
                 split = split_examples(problem, config)
         faults.refuse()

@@ -29,7 +29,8 @@ def _list_lines(suggestion: Suggestion, sources: Sources, model: str) -> list[li
     if suggestion.columns.label.name != LABEL:
         columns += ["--label-column", suggestion.columns.label.name]
     lines += [columns, ["--template", suggestion.templates[0]], *_word_lines(suggestion)]
-    lines += [["--option", f"{name}={value}"] for name, value in suggestion.options]
+    if suggestion.label_options.rare == "drop":
+        lines.append(["--option", "labels.rare=drop"])
     if model != BUNDLED_MODEL:
         lines.append(["--model", model])
     lines.append(["--preset", "quick", "--output", "result.json", "--classifier", "classifier.json"])

@@ -57,28 +57,19 @@ def _show_labels(suggestion: Suggestion, console: Console) -> None:
     table.add_column("label")
     table.add_column("rows", justify="right")
     table.add_column("label word")
-    spelling = {label: group for group in suggestion.lookalikes for label in group}
     for count in suggestion.labels[:_MAX_LABELS]:
-        if count.label in words:
-            word = Text(words[count.label])
-        elif count.is_rare:
+        if count.is_rare:
             word = Text("too rare, left out", style="yellow")
+        elif count.read_as != count.label:
+            word = Text(f"as {show_name(count.read_as)}", style="yellow")
         else:
-            same = next((one for one in spelling.get(count.label, ()) if one in words), None)
-            word = Text("too rare, left out" if same is None else f"as {show_name(same)}", style="yellow")
+            word = Text(words[count.label])
         shown = show_name(count.label)  # with quotes where they show spaces
         table.add_row(Text(shown if shown[1:-1] != count.label.strip() else count.label), f"{count.rows:,}", word)
     _head(console, f"Labels ({len(suggestion.labels):,})")
     console.print(table)
     if len(suggestion.labels) > _MAX_LABELS:
         _say(console, f"and {len(suggestion.labels) - _MAX_LABELS:,} more labels")
-    if suggestion.lookalikes:
-        groups = "; ".join(" and ".join(map(show_name, group)) for group in suggestion.lookalikes)
-        _say(
-            console,
-            f"These labels differ only in case, spaces or Unicode form: {groups}. The `lens select` command below "
-            "makes each group one label.",
-        )
 
 
 def _show_templates(suggestion: Suggestion, console: Console) -> None:

@@ -15,15 +15,6 @@ _SPECIAL_TOKENS = 4
 """Room kept for the tokenizer's leading special tokens (tokens)."""
 
 
-@dataclass(frozen=True, slots=True)
-class FittedRows:
-    """Splits whose longest prompt fits the context, and the number of texts skipped or trimmed."""
-
-    rows: SplitRows
-    skipped: int = 0
-    trimmed: int = 0
-
-
 @dataclass(frozen=True)
 class _Ruler:
     task: Task
@@ -48,8 +39,8 @@ class _Ruler:
         return self.room // (self.num_demonstrations + 1)
 
 
-def fit_to_context(rows: SplitRows, task: Task, scorer: LabelScorer, config: SelectionConfig) -> FittedRows:
-    """Make the longest possible prompt fit, by the policy `config.too_long`.
+def fit_to_context(rows: SplitRows, scorer: LabelScorer, config: SelectionConfig) -> SplitRows:
+    """The splits with a longest prompt that fits, by the policy `config.too_long`.
 
     Under "skip_example" and "trim_input" each demonstration and each query gets the same share of the context,
     so the prompts of every permutation fit.
@@ -59,15 +50,15 @@ def fit_to_context(rows: SplitRows, task: Task, scorer: LabelScorer, config: Sel
             share even with an empty text.
         InvalidDataset, ClassTooSmall: too few examples are left without the long texts.
     """
-    ruler = _Ruler(task, scorer, config.num_demonstrations)
+    ruler = _Ruler(rows.task, scorer, config.num_demonstrations)
     rows = replace(rows, spare=_fitting_spare(rows, ruler))
     longest = _longest_prompt(rows, ruler)
     if longest <= ruler.room:
-        return FittedRows(rows)
+        return rows
     if config.too_long == "reject":
         raise _too_long(rows, ruler, longest)
     fitted = _trim(rows, ruler) if config.too_long == "trim_input" else _skip(rows, ruler)
-    check_sizes(fitted.rows, config)
+    check_sizes(fitted, config)
     return fitted
 
 
@@ -108,7 +99,7 @@ def _too_long(rows: SplitRows, ruler: _Ruler, longest: int) -> PromptTooLong:
     return PromptTooLong(message, field=field, row=example.row, problems=tuple(faults))
 
 
-def _skip(rows: SplitRows, ruler: _Ruler) -> FittedRows:
+def _skip(rows: SplitRows, ruler: _Ruler) -> SplitRows:
     skipped = 0
 
     def keep(examples: tuple[Example, ...], lengths: list[int]) -> tuple[Example, ...]:
@@ -122,10 +113,10 @@ def _skip(rows: SplitRows, ruler: _Ruler) -> FittedRows:
         keep(rows.candidates, ruler.demonstrations(rows.candidates)),
         [keep(split, ruler.queries(split)) for split in _evaluation_rows(rows)],
     )
-    return FittedRows(fitted, skipped=skipped)
+    return replace(fitted, skipped_too_long=skipped)
 
 
-def _trim(rows: SplitRows, ruler: _Ruler) -> FittedRows:
+def _trim(rows: SplitRows, ruler: _Ruler) -> SplitRows:
     """Cut long texts. A candidate whose cut text equals the text of another split's row is left out."""
     trimmed = 0
 
@@ -145,7 +136,7 @@ def _trim(rows: SplitRows, ruler: _Ruler) -> FittedRows:
     met = {example.text for split in _evaluation_rows(fitted) for example in split}
     apart = tuple(example for example in fitted.candidates if example.text not in met)
     skipped = len(fitted.candidates) - len(apart)
-    return FittedRows(replace(fitted, candidates=apart), skipped=skipped, trimmed=trimmed)
+    return replace(fitted, candidates=apart, skipped_too_long=skipped, trimmed_too_long=trimmed)
 
 
 def _trim_text(example: Example, ruler: _Ruler) -> Example:

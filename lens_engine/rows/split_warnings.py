@@ -3,40 +3,58 @@
 from collections.abc import Sequence
 
 from lens_engine.config import SelectionConfig
-from lens_engine.rows.cleaning import CleanExamples, list_rows
+from lens_engine.rows.cleaning import CleanProblem, CleanRows
 from lens_engine.rows.split_sizes import SplitSizes
-from lens_engine.task.wording import show_count
+from lens_engine.task.wording import show_count, show_label
 from lens_engine.types import Example
 
+_MAX_LISTED = 10
 _FEW_TEST_ROWS, _FEW_VALIDATION_ROWS = 30, 10
 """Fewer rows than these are warned of."""
 
 
-def warn_of_texts(train: CleanExamples, test: CleanExamples, leaked: Sequence[Example], *, lines: bool) -> list[str]:
-    """Warnings about repeated texts, texts with several labels, and texts in both uploads.
+def warn_of_rows(rows: CleanProblem, *, lines: bool) -> list[str]:
+    """Warnings about joined spellings of labels, repeated texts, texts with several labels, and leaked texts.
 
     Args:
         lines: whether a row is named with its line in the file.
     """
     warnings = list[str]()
-    for name, cleaned in (("dataset", train), ("test", test)):
-        if cleaned.duplicates:
+    for name, upload in rows.uploads.items():
+        if upload.respelled:
+            warnings.append(_describe_joined(upload, name))
+        if upload.duplicates:
             warnings.append(
-                f"{show_count(len(cleaned.duplicates), f'{name} row', 'has')} the text of an earlier row and "
-                f"{_was(cleaned.duplicates)} left out ({_first(cleaned.duplicates, lines=lines)})"
+                f"{show_count(len(upload.duplicates), f'{name} row', 'has')} the text of an earlier row and "
+                f"{_was(upload.duplicates)} left out ({_first(upload.duplicates, lines=lines)})"
             )
-        if cleaned.conflicts:
+        if upload.conflicts:
             warnings.append(
-                f"{show_count(len(cleaned.conflicts), 'text')} of the {name} rows "
-                f"{'has' if len(cleaned.conflicts) == 1 else 'have'} more than one label and {_was(cleaned.conflicts)} "
-                f"set aside ({_first(cleaned.conflicts, lines=lines)})"
+                f"{show_count(len(upload.conflicts), 'text')} of the {name} rows "
+                f"{'has' if len(upload.conflicts) == 1 else 'have'} more than one label and {_was(upload.conflicts)} "
+                f"set aside ({_first(upload.conflicts, lines=lines)})"
             )
-    if leaked:
+    if rows.leaked:
         warnings.append(
-            f"{show_count(len(leaked), 'text', 'is')} in the test rows too and {_was(leaked)} left out of the dataset "
-            f"({_first(leaked, lines=lines)})"
+            f"{show_count(len(rows.leaked), 'text', 'is')} in the test rows too and {_was(rows.leaked)} left out of "
+            f"the dataset ({_first(rows.leaked, lines=lines)})"
         )
     return warnings
+
+
+def _describe_joined(upload: CleanRows, name: str) -> str:
+    """Each spelling with its number of rows, and the label under which it goes."""
+    number = sum(spellings.total() for spellings in upload.respelled.values())
+    joined = list[str]()
+    for label, spellings in list(upload.respelled.items())[:_MAX_LISTED]:
+        written = [f"{show_label(spelling)} ({rows:,})" for spelling, rows in spellings.most_common(_MAX_LISTED)]
+        more = ["…"] * (len(spellings) > _MAX_LISTED)
+        joined.append(f"{', '.join([*written, *more])} as {show_label(label)}")
+    joined += ["…"] * (len(upload.respelled) > _MAX_LISTED)
+    return (
+        f"{show_count(number, f'{name} row', 'has')} another spelling of a label and {'is' if number == 1 else 'are'} "
+        f"read so: {'; '.join(joined)} (labels.join_spellings=false keeps spellings apart)"
+    )
 
 
 def warn_of_sizes(sizes: SplitSizes, config: SelectionConfig, *, is_held_out: bool) -> list[str]:
@@ -88,7 +106,11 @@ def _warn_of_balance(num_labels: int, config: SelectionConfig) -> list[str]:
 
 
 def _first(rows: Sequence[Example], *, lines: bool) -> str:
-    return f"{'row' if len(rows) == 1 else 'first rows'}: {list_rows(rows, lines=lines)}"
+    """The first few row numbers, with their lines in the file if `lines`."""
+    shown = ", ".join(
+        example.place.removeprefix("row ") if lines else str(example.row) for example in rows[:_MAX_LISTED]
+    )
+    return f"{'row' if len(rows) == 1 else 'first rows'}: {shown}{', …' if len(rows) > _MAX_LISTED else ''}"
 
 
 def _was(rows: Sequence[Example]) -> str:

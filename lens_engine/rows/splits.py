@@ -1,16 +1,14 @@
 """Cuts labelled examples into disjoint splits.
 
 The test rows are given, or held out of the upload. The other rows are cut into validation rows V,
-confirmation rows, the score set S and the candidates D. A text is in one split only: duplicates are
-dropped, a text with two labels is set aside, and a text that is also in the test rows is left out of
-the other splits (or refused, if `splits.leaked_rows` is "reject"). The splits carry the counts and a
-warning for each case.
+confirmation rows, the score set S and the candidates D. A text is in one split only: repeated texts are
+left out, a text with two labels is set aside, and a text that is also in the test rows is left out of
+the other splits. The splits carry the counts and a warning for each case.
 
-label_words      reads labels, compares them with the verbalizer
-cleaning         leaves out repeated and conflicting texts, and texts of the test rows
+cleaning         joins spellings of labels, leaves out repeated, conflicting and leaked texts
+label_rows       refuses or drops labels with too few rows or without a label word
 split_sizes      how many rows of each label every split has
-rare_labels      refuses or drops labels with too few rows
-split_warnings   tells what was left out, and which splits are small
+split_warnings   what was changed or left out, and which splits are small
 """
 
 from collections.abc import Sequence
@@ -21,13 +19,12 @@ import numpy as np
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset, InvalidInput, join_faults
 from lens_engine.randomness import make_generator
-from lens_engine.rows.cleaning import clean_examples, drop_leaks
-from lens_engine.rows.label_words import find_mismatches, read_labels
+from lens_engine.rows.cleaning import CleanProblem, clean_problem
+from lens_engine.rows.label_rows import serve_labels
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.quotas import Quotas, count_labels, spread_evenly, take_quotas
-from lens_engine.rows.rare_labels import Supply, find_rare_strangers, serve_labels
 from lens_engine.rows.split_sizes import LabelCounts, SplitSizes, lacks_labels
-from lens_engine.rows.split_warnings import warn_of_sizes, warn_of_texts
+from lens_engine.rows.split_warnings import warn_of_rows, warn_of_sizes
 from lens_engine.task.template import Task
 from lens_engine.task.wording import show_count, show_label
 from lens_engine.types import Example
@@ -59,44 +56,27 @@ class SplitRows:
     notes: tuple[str, ...] = ()
     """The warnings, with the lines of rows. Results have `warnings`, because equal rows of two formats have equal
     results."""
+    skipped_too_long: int = 0  #: rows left out because of the model's context
+    trimmed_too_long: int = 0  #: rows whose text was cut to the model's context
 
 
 def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     """Cut a problem's examples into splits; the same seed gives the same rows.
 
     Raises:
-        InvalidVerbalizer: a label has a label word but no example, or two labels are the same label under
-            `labels.strip` and `labels.casefold`.
-        InvalidDataset: a label has no label word, and is not left out as too rare; or a text is in both dataset and
-            test rows, and `splits.leaked_rows` is "reject".
-        ClassTooSmall: labels have fewer examples than the splits and their quotas need, and `labels.rare` is
-            "reject"; the error lists the labels and the numbers that they need.
+        InvalidVerbalizer: a label has a label word but no example, or two labels are spellings of one label.
+        InvalidDataset: a label has no label word, and is not left out as too rare.
+        ClassTooSmall: labels have fewer rows than the splits need, and `labels.rare` is "reject"; the error lists the
+            labels and the number that they need.
         InvalidConfig: filtering keeps fewer examples than a permutation needs, or an option makes a split too small
             for the labels.
     """
-    read = read_labels(problem, config.labels)
-    problem = read.problem
-    train, test = clean_examples(problem.examples), clean_examples(problem.test or ())
-    supply = Supply(problem.examples, train.examples)
-    test_supply = None if problem.test is None else Supply(problem.test, test.examples)
-    strangers = find_rare_strangers(problem.task.labels, supply, test_supply, config)
-    _refuse_mismatches(problem.without_labels(strangers), config)
-    leaked = list[Example]()
-    if problem.test is not None:
-        train, leaked = drop_leaks(train, test, config)
-    train, test = train.without_labels(strangers), test.without_labels(strangers)
-    served = serve_labels(
-        problem.task,
-        Supply(problem.examples, train.examples),
-        None if problem.test is None else Supply(problem.test, test.examples),
-        config,
-    )
+    rows = clean_problem(problem, config.labels)
+    served = serve_labels(problem.task, rows, config)
     task, sizes = served.task, served.sizes
     _check_keep(task.labels, sizes.quotas, config)
-    parts = _cut(train.examples, None if problem.test is None else test.examples, sizes, config)
-    sizes_told = warn_of_sizes(sizes, config, is_held_out=problem.test is None)
-    labels_told = (*read.warnings, *strangers.values(), *served.warnings)
-    told = [(*labels_told, *warn_of_texts(train, test, leaked, lines=lines), *sizes_told) for lines in (False, True)]
+    parts = _cut(rows, problem.task.labels, sizes, config)
+    sizes_told = (*served.warnings, *warn_of_sizes(sizes, config, is_held_out=rows.test is None))
     split = SplitRows(
         task=task,
         quotas=sizes.quotas,
@@ -107,37 +87,14 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
         test=tuple(parts.test),
         spare=tuple(parts.beyond[:_MOST_SPARE]),
         unused=len(parts.beyond),
-        duplicates_dropped=len(train.duplicates) + len(test.duplicates),
-        conflicting_texts=len(train.conflicts) + len(test.conflicts),
-        leaked_from_test=len(leaked),
-        warnings=told[0],
-        notes=told[1],
+        duplicates_dropped=sum(len(upload.duplicates) for upload in rows.uploads.values()),
+        conflicting_texts=sum(len(upload.conflicts) for upload in rows.uploads.values()),
+        leaked_from_test=len(rows.leaked),
+        warnings=(*warn_of_rows(rows, lines=False), *sizes_told),
+        notes=(*warn_of_rows(rows, lines=True), *sizes_told),
     )
     _check_candidates(split, config)
     return split
-
-
-def _refuse_mismatches(problem: Problem, config: SelectionConfig) -> None:
-    labels = problem.task.labels
-    found = find_mismatches(labels, problem.examples, "dataset", config.labels)
-    if problem.test is not None:
-        found += find_mismatches(labels, problem.test, "test", config.labels)
-    if found:
-        raise join_faults([*found, *_find_rare(problem, config)])
-
-
-def _find_rare(problem: Problem, config: SelectionConfig) -> list[InvalidInput]:
-    """The labels that are too rare even if labels that look alike are read as one label."""
-    if config.labels.strip and config.labels.casefold:
-        return []
-    labels = config.labels.model_copy(update={"strip": True, "casefold": True})
-    try:
-        split_examples(problem, config.model_copy(update={"labels": labels}))
-    except ClassTooSmall as error:
-        return [error]
-    except InvalidInput:
-        return []
-    return []
 
 
 def _check_keep(labels: Sequence[str], quotas: Quotas, config: SelectionConfig) -> None:
@@ -166,14 +123,15 @@ class _Parts:
     beyond: list[Example]  #: rows that no split has a place for
 
 
-def _cut(train: list[Example], test: list[Example] | None, sizes: SplitSizes, config: SelectionConfig) -> _Parts:
+def _cut(rows: CleanProblem, known: Sequence[str], sizes: SplitSizes, config: SelectionConfig) -> _Parts:
     """Take the rows of each split, in random order; rows of labels without a size are left out."""
     labels = tuple(sizes.candidates)
-    rest = _with_labels(_shuffle(train, config.seed, "splits"), labels)
-    if test is None:
+    rest = _with_labels(_shuffle(_with_labels(rows.dataset.examples, known), config.seed, "splits"), labels)
+    if rows.test is None:
         held_out, rest = _take(rest, sizes.test)
     else:
-        held_out, _ = _take(_with_labels(_shuffle(test, config.seed, "test"), labels), sizes.test)
+        test = _shuffle(_with_labels(rows.test.examples, known), config.seed, "test")
+        held_out, _ = _take(_with_labels(test, labels), sizes.test)
     validation, rest = _take(rest, sizes.validation)
     confirmation, rest = _take(rest, sizes.confirmation)
     score_set, rest = _take(rest, sizes.score_set)

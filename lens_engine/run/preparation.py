@@ -12,10 +12,10 @@ from lens_engine.methods.base import Method, Run
 from lens_engine.methods.catalogue import METHODS, Methods, make_method
 from lens_engine.pricing.estimate import CostEstimate, estimate_by_words, measure_lengths, measure_pace
 from lens_engine.pricing.prices import Prices
-from lens_engine.rows.context import FittedRows, fit_to_context
+from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem
-from lens_engine.rows.splits import split_examples
+from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.evaluation import price_evaluation, reserve_for_classifier
 from lens_engine.run.split_counts import count_splits
 from lens_engine.scoring.base import LabelScorer
@@ -24,10 +24,9 @@ from lens_engine.types import Phase
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A problem, its splits fitted to the context, the method, and a meter with the planned cost."""
+    """A problem, its run, the method, and a meter with the planned cost."""
 
     problem: Problem
-    fitted: FittedRows
     run: Run
     method: Method[Any]
     meter: Meter
@@ -53,11 +52,11 @@ def prepare_run(
     listener = listener or SilentListener()
     try:
         with heeding(listener):
-            fitted, prices = _fit_and_price(problem, scorer, config)
+            rows, prices = _fit_and_price(problem, scorer, config)
     except Stopped as stopped:
         raise NothingSelected(stopped.reason) from stopped
-    task = fitted.rows.task
-    run = Run(task, config, fitted.rows, prices, scorer.identity.dtype)
+    task = rows.task
+    run = Run(task, config, rows, prices, scorer.identity.dtype)
     method = make_method(run, methods)
     meter = Meter(
         scorer=scorer,
@@ -68,14 +67,13 @@ def prepare_run(
         reserve=prices.testing(method.num_demonstrations) + reserve_for_classifier(run, method),
         deadline=deadline,
     )
-    return PreparedRun(problem, fitted, run, method, meter)
+    return PreparedRun(problem, run, method, meter)
 
 
-def _fit_and_price(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -> tuple[FittedRows, Prices]:
+def _fit_and_price(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -> tuple[SplitRows, Prices]:
     """The splits, fitted to the context, and their prices. Both need every text's number of tokens."""
-    split = split_examples(problem, config)
-    fitted = fit_to_context(split, split.task, scorer, config)
-    return fitted, Prices(fitted.rows, config, measure_lengths(fitted.rows, split.task, scorer))
+    rows = fit_to_context(split_examples(problem, config), scorer, config)
+    return rows, Prices(rows, config, measure_lengths(rows, rows.task, scorer))
 
 
 def price_run(run: Run, method: Method[Any]) -> dict[Phase, Cost]:
@@ -104,7 +102,7 @@ def _estimate(prepared: PreparedRun) -> CostEstimate:
     demonstrations = prepared.run.config.classifier.max_prompts * prepared.method.num_demonstrations
     return CostEstimate(
         price_run(prepared.run, prepared.method),
-        splits=count_splits(prepared.fitted),
+        splits=count_splits(prepared.run.rows),
         fit_rows=prepared.run.prices.fit_rows(demonstrations),
         budget=prepared.run.config.budget,
     )

@@ -43,7 +43,7 @@ class Ending:
 
 def build_result(ending: Ending) -> SelectionResult:
     """The result of a run, with its digest."""
-    evaluation, fitted = ending.state.evaluation, ending.prepared.fitted
+    evaluation, rows = ending.state.evaluation, ending.prepared.run.rows
     lead, verdict = _lead(ending), reach_verdict(evaluation, ending.reason)
     return SelectionResult(
         partial=ending.reason is not StopReason.COMPLETED,
@@ -60,8 +60,8 @@ def build_result(ending: Ending) -> SelectionResult:
         recommended=_recommend(evaluation),
         order=evaluation.order,
         lead=lead,
-        truncated_prompts=fitted.trimmed,
-        splits=count_splits(fitted),
+        truncated_prompts=rows.trimmed_too_long,
+        splits=count_splits(rows),
         cost=_cost_figures(ending),
         warnings=_warnings(ending, lead),
         provenance=_provenance(ending),
@@ -130,12 +130,12 @@ def _cost_figures(ending: Ending) -> Spending:
 
 
 def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
-    fitted, skipped = ending.prepared.fitted, ending.state.evaluation.skipped
-    warnings = list(fitted.rows.warnings)
-    if fitted.skipped:
-        warnings.append(f"{fitted.skipped} rows were left out because of texts too long for the model's context")
-    if fitted.trimmed:
-        warnings.append(f"{fitted.trimmed} texts were trimmed to fit the model's context")
+    rows, skipped = ending.prepared.run.rows, ending.state.evaluation.skipped
+    warnings = list(rows.warnings)
+    if rows.skipped_too_long:
+        warnings.append(f"{rows.skipped_too_long} rows were left out because of texts too long for the model's context")
+    if rows.trimmed_too_long:
+        warnings.append(f"{rows.trimmed_too_long} texts were trimmed to fit the model's context")
     warnings += ending.findings.warnings
     warnings += _noisy_lead(lead, ending.identity.dtype)
     if ending.prepared.meter.met_deadline and ending.reason is StopReason.BUDGET:

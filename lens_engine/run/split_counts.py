@@ -1,12 +1,11 @@
 """How many rows each split has."""
 
 from lens_engine.result import Splits
-from lens_engine.rows.context import FittedRows
+from lens_engine.rows.splits import SplitRows
 
 
-def count_splits(fitted: FittedRows) -> Splits:
+def count_splits(rows: SplitRows) -> Splits:
     """The sizes of the splits, and what was left out of them."""
-    rows = fitted.rows
     return Splits(
         candidates=len(rows.candidates),
         score_set=len(rows.score_set),
@@ -17,6 +16,6 @@ def count_splits(fitted: FittedRows) -> Splits:
         duplicates_dropped=rows.duplicates_dropped,
         conflicting_texts=rows.conflicting_texts,
         leaked_from_test=rows.leaked_from_test,
-        skipped_too_long=fitted.skipped,
-        trimmed_too_long=fitted.trimmed,
+        skipped_too_long=rows.skipped_too_long,
+        trimmed_too_long=rows.trimmed_too_long,
     )

@@ -1,10 +1,11 @@
 """Suggests a task and a preset for a file."""
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from lens_engine.config import LabelOptions
+from lens_engine.config import LabelOptions, PresetName, SelectionConfig
 from lens_engine.errors import InvalidInput
 from lens_engine.metering.cost import Cost
 from lens_engine.presets import PRESETS
@@ -13,11 +14,11 @@ from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset
 from lens_engine.reading.column_profiles import profile_columns
 from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem
+from lens_engine.rows.spellings import join_spellings
 from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.suggestion.columns import ColumnChoice, choose_columns
-from lens_engine.suggestion.labels import tidy_labels
 from lens_engine.suggestion.suggestion import LabelCount, PresetPlan, Suggestion
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.request import TaskRequest
@@ -46,21 +47,20 @@ def suggest(
     """
     columns = choose_columns(profile_columns(Path(path)), text_column, label_column)
     dataset = _parse(Path(path), columns, "dataset")
-    test_rows = None if test is None else _parse(Path(test), columns, "test")
-    test_examples = None if test_rows is None else test_rows.examples
-    tidy = tidy_labels(dataset.examples, test_examples, PRESETS["quick"])
-    problem, as_written = tidy.problem, TaskRequest().complete(dataset.examples)
-    counts = Counter(example.label for example in dataset.examples)
+    test_rows = None if test is None else _parse(Path(test), columns, "test").examples
+    problem = Problem(TaskRequest().complete(dataset.examples), dataset.examples, test_rows)
+    rare = _find_rare(problem)
+    labels = LabelOptions(rare="drop") if rare else LabelOptions()
+    plans, words_accuracy = _plan_presets(problem, labels)
     found = Suggestion(
         problem=problem,
         columns=columns,
         num_rows=len(dataset.examples),
-        labels=tuple(LabelCount(label, rows, label in tidy.rare) for label, rows in counts.most_common()),
-        lookalikes=tidy.lookalikes,
+        labels=_count_labels(problem, rare),
         templates=(DEFAULT_TEMPLATE, *OTHER_TEMPLATES),
-        options=_write_options(tidy.options),
-        plans=_plan_presets(problem),
-        words_accuracy=_estimate_words(Problem(as_written, dataset.examples, test_examples), tidy.options),
+        label_options=labels,
+        plans=plans,
+        words_accuracy=words_accuracy,
         warnings=dataset.warnings,
     )
     return found if scorer is None else price_suggestion(found, scorer)
@@ -79,13 +79,12 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer) -> Suggestion:
             plans.append(plan)
             continue
         try:
-            prepared = prepare_run(suggestion.problem, scorer, PRESETS[plan.preset])
+            prepared = prepare_run(suggestion.problem, scorer, _with_labels(plan.preset, suggestion.label_options))
         except InvalidInput as error:
             plans.append(replace(plan, splits=None, refusal=str(error)))
             continue
         if pace is None:
-            rows = prepared.run.rows
-            pace = measure_pace(rows, suggestion.problem.task, scorer)
+            pace = measure_pace(prepared.run.rows, prepared.run.task, scorer)
         cost = sum(price_run(prepared.run, prepared.method).values(), Cost())
         plans.append(replace(plan, cost=cost, seconds=cost.tokens / pace if pace else None))
     return replace(suggestion, plans=tuple(plans))
@@ -96,22 +95,43 @@ def _parse(path: Path, columns: ColumnChoice, field: str) -> ParsedDataset:
     return parse_dataset(path, limits, field=field, text_column=columns.text.name, label_column=columns.label.name)
 
 
-def _write_options(labels: LabelOptions) -> tuple[tuple[str, str], ...]:
-    """The options that differ from the default, as in `--option NAME=VALUE`."""
-    given = labels.model_dump(exclude_defaults=True)
-    return tuple((f"labels.{name}", "true" if value is True else value) for name, value in given.items())
+def _count_labels(problem: Problem, rare: Collection[str]) -> tuple[LabelCount, ...]:
+    counts = Counter(example.label for example in problem.examples)
+    label_of = join_spellings(problem.task.labels, counts, LabelOptions())
+    return tuple(
+        LabelCount(label, rows, label_of[label], is_rare=label_of[label] in rare)
+        for label, rows in counts.most_common()
+    )
 
 
-def _plan_presets(problem: Problem) -> tuple[PresetPlan, ...]:
-    plans = list[PresetPlan]()
-    for preset, config in PRESETS.items():
+def _find_rare(problem: Problem) -> frozenset[str]:
+    """The labels that a selection leaves out; none if it is refused even without them."""
+    try:
+        kept = split_examples(problem, _with_labels("quick", LabelOptions(rare="drop"))).task.labels
+    except InvalidInput:
+        return frozenset()
+    return frozenset(problem.task.labels) - frozenset(kept)
+
+
+def _with_labels(preset: PresetName, labels: LabelOptions) -> SelectionConfig:
+    return PRESETS[preset].model_copy(update={"labels": labels})
+
+
+def _plan_presets(problem: Problem, labels: LabelOptions) -> tuple[tuple[PresetPlan, ...], float | None]:
+    """A plan for each preset, and the cross-validated accuracy of a bag of words as in an estimate of `quick`."""
+    plans, words_accuracy = list[PresetPlan](), None
+    for preset in PRESETS:
+        config = _with_labels(preset, labels)
         try:
             rows = split_examples(problem, config)
         except InvalidInput as error:
             plans.append(PresetPlan(preset, None, refusal=str(error)))
-        else:
-            plans.append(PresetPlan(preset, _count_rows(rows), warnings=rows.warnings))
-    return tuple(plans)
+            continue
+        plans.append(PresetPlan(preset, _count_rows(rows), warnings=rows.warnings))
+        if preset == "quick":
+            labelled = list_labelled_rows(rows, config.classifier.fit_rows)
+            words_accuracy = estimate_by_words(labelled, rows.task)
+    return tuple(plans), words_accuracy
 
 
 def _count_rows(rows: SplitRows) -> dict[str, int]:
@@ -122,13 +142,3 @@ def _count_rows(rows: SplitRows) -> dict[str, int]:
         "score set": len(rows.score_set),
         "candidates": len(rows.candidates),
     }
-
-
-def _estimate_words(problem: Problem, labels: LabelOptions) -> float | None:
-    """The figure of `--estimate` for the same file and the same options; test rows are left out."""
-    config = PRESETS["quick"].model_copy(update={"labels": labels})
-    try:
-        rows = split_examples(problem, config)
-    except InvalidInput:
-        return None
-    return estimate_by_words(list_labelled_rows(rows, config.classifier.fit_rows), rows.task)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from lens_engine.config import PresetName
+from lens_engine.config import LabelOptions, PresetName
 from lens_engine.metering.cost import Cost
 from lens_engine.rows.problem import Problem
 from lens_engine.suggestion.columns import ColumnChoice
@@ -14,6 +14,7 @@ class LabelCount:
 
     label: str
     rows: int
+    read_as: str  #: the same label, or the more frequent spelling that it goes under
     is_rare: bool = False  #: too few rows for the splits; the suggestion drops the label
 
 
@@ -33,13 +34,12 @@ class PresetPlan:
 class Suggestion:
     """What can be said of a dataset before a selection. No test row was looked at to choose anything."""
 
-    problem: Problem  #: ready for `select_support_examples`: look-alike labels are one, rare labels are left out
+    problem: Problem
     columns: ColumnChoice
     num_rows: int
     labels: tuple[LabelCount, ...]  #: most frequent first
-    lookalikes: tuple[tuple[str, ...], ...]  #: groups of labels that differ only in Unicode form, case or spaces
     templates: tuple[str, ...]  #: the default first
-    options: tuple[tuple[str, str], ...]  #: options of the selection that read the labels as `problem` has them
+    label_options: LabelOptions  #: options of the selection: whether rare labels are left out
     plans: tuple[PresetPlan, ...]
     words_accuracy: float | None  #: cross-validated accuracy of a bag of words; None if the rows do not suffice
     warnings: tuple[str, ...]  #: of the reading of the file

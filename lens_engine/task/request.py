@@ -20,11 +20,11 @@ class TaskRequest:
     verbalizer: Verbalizer | None = None
     separator: str = DEFAULT_SEPARATOR
 
-    def complete(self, examples: Sequence[Example]) -> Task:
+    def complete(self, examples: Sequence[Example], *, join_spellings: bool = True) -> Task:
         """The task. Without a verbalizer, each label of the examples is its own label word.
 
-        Labels that differ only in case, spaces or Unicode form count as one, in the most frequent spelling. Rows with
-        another spelling are refused when the rows are split, unless `labels.strip` and `labels.casefold` read them.
+        Args:
+            join_spellings: the option `labels.join_spellings`; a label has its most frequent spelling.
 
         Raises:
             InvalidDataset: without a verbalizer, and all examples have one label.
@@ -32,7 +32,7 @@ class TaskRequest:
         """
         verbalizer = self.verbalizer
         if verbalizer is None:
-            labels = list_labels(examples)
+            labels = list_labels(examples, join_spellings=join_spellings)
             if len(labels) == 1:
                 raise InvalidDataset(
                     f"every row has the label {show_label(labels[0])}; a classifier needs at least two labels",

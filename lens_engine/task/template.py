@@ -6,7 +6,6 @@ between the query and the label word belong to the span (" great"), because subw
 words with a leading space. So the template never adds a space at the end of a query.
 """
 
-import string
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,18 +13,15 @@ from functools import cached_property
 
 import numpy as np
 
-from lens_engine.errors import InvalidDataset, InvalidTemplate, InvalidVerbalizer
+from lens_engine.errors import InvalidDataset, InvalidVerbalizer
 from lens_engine.task.defaults import DEFAULT_SEPARATOR, DEFAULT_TEMPLATE, word_of_label
-from lens_engine.task.label_forms import advise_options, compare_labels, fold_label
-from lens_engine.task.unicode_form import MAX_MARKS, canonical_form, has_long_run
+from lens_engine.task.pattern import parse_pattern
+from lens_engine.task.unicode_form import MAX_MARKS, canonical_form, fold_label, has_long_run
 from lens_engine.task.wording import show_label
 from lens_engine.types import Example, IndexArray, Permutation
 
-SLOTS = ("text", "label")
 CONTENT_FREE_TEXT = "N/A"
 """The content-free input of contextual calibration (Zhao et al., 2021)."""
-
-_MAX_PATTERN_CHARACTERS = 20_000
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,7 @@ class Template:
 
     @cached_property
     def _literals(self) -> tuple[str, str, str]:
-        return _parse_pattern(self.pattern)
+        return parse_pattern(self.pattern)
 
     def render_query(self, text: str) -> str:
         """The rendered input up to the label word, without the spaces that precede it."""
@@ -89,7 +85,11 @@ class Verbalizer:
             _refuse_long_runs(label, word)
             key = canonical_form(word)
             if key in seen:
-                raise _shared_word(seen[key], label, word)
+                raise InvalidVerbalizer(
+                    f"labels {seen[key]!r} and {label!r} share the label word {word!r}; give each a word of its own, "
+                    "or remove one of them",
+                    field=f"verbalizer.{label}",
+                )
             seen[key] = label
 
     @classmethod
@@ -210,82 +210,17 @@ def _refuse_long_runs(label: str, word: str) -> None:
             )
 
 
-def _shared_word(label: str, other: str, word: str) -> InvalidVerbalizer:
-    likeness = compare_labels(other, label)
-    advice = "give each a word of its own"
-    if likeness is not None:
-        advice = (
-            f"the labels differ only in {likeness.difference}: remove one of them from the verbalizer, and "
-            f"{advise_options(likeness.options)}"
-        )
-    return InvalidVerbalizer(
-        f"labels {label!r} and {other!r} share the label word {word!r}; {advice}", field=f"verbalizer.{other}"
-    )
-
-
-def list_labels(examples: Iterable[Example]) -> list[str]:
+def list_labels(examples: Iterable[Example], *, join_spellings: bool = True) -> list[str]:
     """The labels of these examples, sorted, so that the order of the rows does not matter.
 
-    Labels that differ only in case, spaces or Unicode form count as one, in the most frequent spelling.
+    Args:
+        join_spellings: whether labels that differ only in case, spaces or Unicode form count as one, in the most
+            frequent spelling.
     """
+    counts = Counter(example.label for example in examples)
+    if not join_spellings:
+        return sorted(counts)
     spellings: dict[str, Counter[str]] = {}
-    for example in examples:
-        spellings.setdefault(fold_label(example.label), Counter())[example.label] += 1
+    for label, rows in counts.items():
+        spellings.setdefault(fold_label(label), Counter())[label] = rows
     return sorted(max(sorted(counts), key=lambda label: counts[label]) for counts in spellings.values())
-
-
-def _parse_pattern(pattern: str) -> tuple[str, str, str]:
-    if len(pattern) > _MAX_PATTERN_CHARACTERS:
-        raise InvalidTemplate(
-            f"the template has {len(pattern)} characters; at most {_MAX_PATTERN_CHARACTERS} are allowed",
-            field="template",
-        )
-    literals, slots = _split_pattern(pattern)
-    for slot in SLOTS:
-        if slot not in slots:
-            raise InvalidTemplate(f"the template has no {{{slot}}} slot; add one", field="template")
-    if slots != list(SLOTS):
-        raise InvalidTemplate(
-            "{label} comes before {text}: the model reads from left to right, so put {text} first", field="template"
-        )
-    return literals[0], literals[1], literals[2]
-
-
-def _split_pattern(pattern: str) -> tuple[list[str], list[str]]:
-    literals, slots = [""], list[str]()
-    position = 0
-    try:
-        for literal, name, format_spec, conversion in string.Formatter().parse(pattern):
-            literals[-1] += literal
-            position = _advance(pattern, position, literal)
-            if name is None:
-                continue
-            _check_slot(name, format_spec, conversion, slots, position)
-            position += len(name) + 2
-            slots.append(name)
-            literals.append("")
-    except ValueError as error:
-        raise InvalidTemplate(
-            f"the template cannot be read near position {position}: {error}; write {{{{ and }}}} for braces",
-            field="template",
-        ) from error
-    return literals, slots
-
-
-def _check_slot(name: str, format_spec: str | None, conversion: str | None, seen: list[str], position: int) -> None:
-    if name not in SLOTS or format_spec or conversion:
-        shown = name if len(name) <= 40 else name[:40] + "…"
-        raise InvalidTemplate(
-            f"{{{shown}}} at position {position} is not a slot; only {{text}} and {{label}} are, "
-            "with no attribute, conversion or format (write {{ and }} for braces)",
-            field="template",
-        )
-    if name in seen:
-        raise InvalidTemplate(f"{{{name}}} is repeated at position {position}; keep one", field="template")
-
-
-def _advance(pattern: str, position: int, literal: str) -> int:
-    """Position of the next slot: an escaped brace is two characters of the pattern and one of the literal."""
-    for character in literal:
-        position += 2 if character in "{}" and pattern[position : position + 2] == character * 2 else 1
-    return position

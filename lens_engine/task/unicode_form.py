@@ -31,6 +31,12 @@ def canonical_form(text: str) -> str:
     return text if has_long_run(text) else unicodedata.normalize("NFC", text)
 
 
+def fold_label(label: str) -> str:
+    """The label without outer and repeated spaces, case and Unicode form: equal for all spellings of one label."""
+    folded = canonical_form(canonical_form(label).casefold())  # a folded label may lose its form
+    return " ".join(folded.split())
+
+
 @cache
 def _long_runs() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """A quick pattern, which takes every character of the second plane for a mark, and an exact one.

@@ -8,7 +8,6 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -20,7 +19,7 @@ from app.settings import Settings
 from tests.integration.refused_submissions import CANARY, GOOD_ROWS, NUM_GOOD, Intake, Refusal, pointer_to
 from tests.integration.samples import SMALL_OPTIONS, make_spec
 from tests.open_files import list_open_files
-from tests.unit.lens_engine.reading.dataset_uploads import Row, to_mappings, write_csv, write_jsonl
+from tests.unit.lens_engine.reading.dataset_uploads import Row, write_csv, write_jsonl
 
 TEXTS = [text for text, _ in GOOD_ROWS]
 LABELS = [label for _, label in GOOD_ROWS]
@@ -168,22 +167,6 @@ def test_bad_test_file_is_refused_with_its_place(intake: Intake, test: bytes, ex
     intake.assert_refused(intake.send_file(CSV, test), expected)
 
 
-REJECT_LEAKS: dict[str, Any] = {**make_spec()["options"], "splits": {"validation": 4, "leaked_rows": "reject"}}
-
-
-def test_text_of_the_test_file_is_refused_in_the_dataset(intake: Intake) -> None:
-    response = intake.send_file(CSV, write_csv(GOOD_ROWS[6:14]), options=REJECT_LEAKS)
-
-    intake.assert_refused(response, Refusal("invalid-dataset", ("/dataset/rows/6/text",)))
-
-
-def test_inline_text_of_the_test_examples_is_refused(intake: Intake) -> None:
-    examples, test = to_mappings(GOOD_ROWS), to_mappings(GOOD_ROWS[6:14])
-    response = intake.send_json({"spec": make_spec(options=REJECT_LEAKS), "examples": examples, "test_examples": test})
-
-    intake.assert_refused(response, Refusal("invalid-dataset", ("/examples/6/text",)))
-
-
 @pytest.mark.parametrize("unstorable", ["\x00", "\ud800"], ids=["NUL", "half a surrogate pair"])
 def test_inline_text_that_no_store_keeps_is_refused(intake: Intake, unstorable: str) -> None:
     response = intake.send_rows([*GOOD_ROWS, (f"{CANARY}{unstorable}", "positive")], "inline")
@@ -276,34 +259,29 @@ def test_mark_and_mixed_line_ends_of_a_spreadsheet_are_taken(intake: Intake, dat
         assert session.scalars(select(Example.text).order_by(Example.row)).all() == TEXTS
 
 
-def test_labels_that_look_alike_are_taken_with_a_warning(intake: Intake) -> None:
-    words = {"positive": "caf\u00e9", "negative": "cafe\u0301"}
-    rows: list[Row] = [(text, words[label or ""]) for text, label in GOOD_ROWS]
-    response = intake.send_rows(rows, "jsonl", verbalizer={words["positive"]: "great", words["negative"]: "bad"})
-
-    assert response.status_code == 202, response.text
-    (warning,) = [warning for warning in response.json()["warnings"] if "differ only" in warning]
-    assert "differ only in Unicode form, and are kept apart" in warning
-
-
-def test_labels_are_read_alike_where_the_options_say_so(intake: Intake, database: Database) -> None:
+def test_spellings_of_a_label_are_joined_with_a_warning(intake: Intake, database: Database) -> None:
     rows: list[Row] = [
         (text, f" {label or ''}".upper() if place < 6 else label) for place, (text, label) in enumerate(GOOD_ROWS)
     ]
 
-    refused = intake.send_rows(rows, "csv")
-    assert "options.labels.casefold and options.labels.strip to true" in refused.json()["errors"][0]["detail"]
-    intake.assert_nothing_kept()
-    response = intake.send_rows(rows, "csv", options={**SMALL_OPTIONS, "labels": {"strip": True, "casefold": True}})
+    response = intake.send_rows(rows, "csv")
 
     assert response.status_code == 202, response.text
-    told = [warning for warning in response.json()["warnings"] if "label read as" in warning]
-    assert told == [
-        "3 rows have a label read as 'positive': ' POSITIVE' (3)",
-        "3 rows have a label read as 'negative': ' NEGATIVE' (3)",
-    ]
+    (told,) = [warning for warning in response.json()["warnings"] if "another spelling" in warning]
+    assert "' POSITIVE' (3) as 'positive'; ' NEGATIVE' (3) as 'negative'" in told
     with database.session_scope() as session:
         assert session.scalars(select(Dataset.label_counts)).one()[" POSITIVE"] == 3
+
+
+def test_spellings_are_kept_apart_where_the_option_says_so(intake: Intake) -> None:
+    words = {"positive": "caf\u00e9", "negative": "cafe\u0301"}
+    rows: list[Row] = [(text, words[label or ""]) for text, label in GOOD_ROWS]
+    verbalizer = {words["positive"]: "great", words["negative"]: "bad"}
+
+    refused = intake.send_rows(rows, "jsonl", verbalizer=verbalizer)
+    intake.assert_refused(refused, Refusal("invalid-verbalizer", (f"/spec/verbalizer/{words['negative']}",)))
+    options = {**SMALL_OPTIONS, "labels": {"join_spellings": False}}
+    assert intake.send_rows(rows, "jsonl", verbalizer=verbalizer, options=options).status_code == 202
 
 
 def test_rare_label_is_left_out_where_the_options_say_so(intake: Intake) -> None:
@@ -312,12 +290,12 @@ def test_rare_label_is_left_out_where_the_options_say_so(intake: Intake) -> None
 
     options = {**SMALL_OPTIONS, "num_demonstrations": 3, "filtering": {"initial_score_size": 8, "keep": 6}}
     refused = intake.send_rows(rows, "csv", verbalizer=verbalizer, options=options)
-    assert "label 'mixed' has 1 row and needs at least" in refused.json()["detail"]
+    assert "label 'mixed' has 1 row; the minimum is" in refused.json()["detail"]
     options["labels"] = {"rare": "drop"}
     response = intake.send_rows(rows, "csv", verbalizer=verbalizer, options=options)
 
     assert response.status_code == 202, response.text
-    told = "the label 'mixed' was left out of the task, with 1 row: it is too rare"
+    told = "the label 'mixed' was dropped: only 1 row"
     assert told in response.json()["warnings"]
 
 

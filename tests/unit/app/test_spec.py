@@ -7,7 +7,7 @@ from typing import Any
 from app.lifecycle.spec import SPEC_VERSION
 from lens_engine.config import SelectionConfig
 
-PINNED = (1, "bfa8c1d94ae4fb34")
+PINNED = (1, "43f0c6a6b26a4bb0")
 """SPEC_VERSION, and the digest of the options that a spec of this version may hold."""
 
 

@@ -91,7 +91,7 @@ def test_unknown_preset_is_refused_with_those_there_are() -> None:
         ({"too_long": "cut"}, "options.too_long"),
         ({"splits": {"held_out_share": 1.0}}, "options.splits.held_out_share"),
         ({"splits": {"validation": 3}}, "options.splits.validation"),
-        ({"splits": {"leaked_rows": "keep"}}, "options.splits.leaked_rows"),
+        ({"labels": {"rare": "keep"}}, "options.labels.rare"),
         ({"filtering": {"rho": 1.0}}, "options.filtering.rho"),
         ({"filtering": {"contribution": "labels"}}, "options.filtering.contribution"),
         ({"filtering": {"keep": 1}}, "options.filtering.keep"),
@@ -204,8 +204,8 @@ def test_every_option_says_what_it_is() -> None:
 
 
 def test_dotted_names_are_options_of_their_groups() -> None:
-    nested = resolve_config("quick", {"labels": {"strip": True, "rare": "drop"}, "search": {"beam_width": 3}})
-    dotted = {"labels.strip": True, "search.beam_width": 3, "labels": {"rare": "drop"}}
+    nested = resolve_config("quick", {"labels": {"join_spellings": False, "rare": "drop"}, "search": {"beam_width": 3}})
+    dotted = {"labels.join_spellings": False, "search.beam_width": 3, "labels": {"rare": "drop"}}
     assert resolve_config("quick", dotted) == nested
 
 

@@ -69,7 +69,7 @@ def test_kinds_of_cells_do_not_share_a_key(bench: Bench, make_tiny: Make) -> Non
         ({"method": "random_and_validation"}, {"random_search": {"permutations": 3}}, False),
         ({"method": "lens"}, {"search": {"diversity_weight": 0.0}}, False),
         ({"method": "lens"}, {"random_search": {"permutations": 3}}, True),
-        ({"method": "lens"}, {"labels": {"casefold": True}}, False),
+        ({"method": "lens"}, {"labels": {"join_spellings": False}}, False),
         ({"method": "random"}, {"labels": {"rare": "drop"}}, False),
     ],
 )

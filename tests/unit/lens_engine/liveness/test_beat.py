@@ -12,9 +12,7 @@ from lens_engine.judging.objective import HeadObjective
 from lens_engine.liveness.beat import beat, beating, with_beats
 from lens_engine.liveness.tokens import count_tokens
 from lens_engine.methods.lens.diversity import Affinity, exchange
-from lens_engine.rows.cleaning import clean_examples
 from lens_engine.testing import TableScorer
-from lens_engine.types import Example
 
 RNG = np.random.default_rng(0)
 GOLD = np.arange(60) % 2
@@ -38,7 +36,6 @@ def make_evidence() -> Evidence:
 
 WORK = {
     "tokenising": lambda: count_tokens(TableScorer(), TEXTS),
-    "cleaning": lambda: clean_examples([Example(0, "text", "positive")]),
     "exchange": lambda: exchange(
         Affinity.from_features(RNG.random(60), RNG.random((60, 5)), 1.0), [0, 1], GOLD, np.arange(60)
     ),

@@ -6,7 +6,7 @@ import pytest
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, PromptTooLong
 from lens_engine.pipeline import select_support_examples
-from lens_engine.rows.context import FittedRows, fit_to_context
+from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.task.template import Task
@@ -36,11 +36,11 @@ def make_problem(task: Task, make_examples: Callable[..., list[Example]]) -> Cal
 
 
 @pytest.fixture(scope="module")
-def fit(make_config: MakeConfig) -> Callable[..., FittedRows]:
-    def run(problem: Problem, max_prompt_tokens: int, too_long: str = "reject") -> FittedRows:
+def fit(make_config: MakeConfig) -> Callable[..., SplitRows]:
+    def run(problem: Problem, max_prompt_tokens: int, too_long: str = "reject") -> SplitRows:
         config = make_config(too_long=too_long)
         scorer = TableScorer(max_prompt_tokens=max_prompt_tokens)
-        return fit_to_context(split_examples(problem, config), problem.task, scorer, config)
+        return fit_to_context(split_examples(problem, config), scorer, config)
 
     return run
 
@@ -56,17 +56,17 @@ JUST_ENOUGH = 4 * PLAIN_DEMONSTRATION + PLAIN_QUERY + SPAN + SPECIAL
 
 @pytest.mark.parametrize("too_long", ["reject", "skip_example", "trim_input"])
 def test_rows_that_fit_are_left_alone(
-    too_long: str, make_problem: Callable[..., Problem], fit: Callable[..., FittedRows], make_config: MakeConfig
+    too_long: str, make_problem: Callable[..., Problem], fit: Callable[..., SplitRows], make_config: MakeConfig
 ) -> None:
     problem = make_problem()
 
     fitted = fit(problem, JUST_ENOUGH, too_long)
 
-    assert fitted == FittedRows(split_examples(problem, make_config()))
+    assert fitted == split_examples(problem, make_config())
 
 
 def test_one_token_too_many_is_refused_with_the_numbers(
-    make_problem: Callable[..., Problem], fit: Callable[..., FittedRows]
+    make_problem: Callable[..., Problem], fit: Callable[..., SplitRows]
 ) -> None:
     room = JUST_ENOUGH - SPAN - SPECIAL
 
@@ -76,7 +76,7 @@ def test_one_token_too_many_is_refused_with_the_numbers(
 
 
 def test_refusal_names_the_longest_row(
-    make_problem: Callable[..., Problem], fit: Callable[..., FittedRows], make_config: MakeConfig
+    make_problem: Callable[..., Problem], fit: Callable[..., SplitRows], make_config: MakeConfig
 ) -> None:
     candidates = split_examples(make_problem(), make_config()).candidates
     row = candidates[30].row
@@ -88,7 +88,7 @@ def test_refusal_names_the_longest_row(
 
 @pytest.mark.parametrize(("part", "named"), [(0, "row"), (2, "row"), (4, "test row")])
 def test_refusal_names_a_long_row_of_any_split(
-    part: int, named: str, make_problem: Callable[..., Problem], fit: Callable[..., FittedRows], make_config: MakeConfig
+    part: int, named: str, make_problem: Callable[..., Problem], fit: Callable[..., SplitRows], make_config: MakeConfig
 ) -> None:
     row = parts_of(split_examples(make_problem(), make_config()))[part][0].row
 
@@ -98,20 +98,20 @@ def test_refusal_names_a_long_row_of_any_split(
 
 
 def test_skipping_leaves_out_and_counts_long_rows(
-    make_problem: Callable[..., Problem], fit: Callable[..., FittedRows], make_config: MakeConfig
+    make_problem: Callable[..., Problem], fit: Callable[..., SplitRows], make_config: MakeConfig
 ) -> None:
     plain = split_examples(make_problem(), make_config())
     long_rows = {part[0].row for part in parts_of(plain)}
 
     fitted = fit(make_problem(sorted(long_rows)), 60, "skip_example")
 
-    assert (fitted.skipped, fitted.trimmed) == (5, 0)
-    for before, after in zip(parts_of(plain), parts_of(fitted.rows), strict=True):
+    assert (fitted.skipped_too_long, fitted.trimmed_too_long) == (5, 0)
+    for before, after in zip(parts_of(plain), parts_of(fitted), strict=True):
         assert [e.row for e in after] == [e.row for e in before if e.row not in long_rows]
 
 
 def test_skipping_too_many_is_refused_naming_the_label(
-    make_problem: Callable[..., Problem], fit: Callable[..., FittedRows]
+    make_problem: Callable[..., Problem], fit: Callable[..., SplitRows]
 ) -> None:
     every_positive = range(1, 240, 2)
 
@@ -120,7 +120,7 @@ def test_skipping_too_many_is_refused_naming_the_label(
 
 
 def test_trimming_keeps_every_row_and_its_beginning(
-    make_problem: Callable[..., Problem], fit: Callable[..., FittedRows], make_config: MakeConfig, task: Task
+    make_problem: Callable[..., Problem], fit: Callable[..., SplitRows], make_config: MakeConfig, task: Task
 ) -> None:
     plain = split_examples(make_problem(), make_config())
     long_rows = sorted(part[0].row for part in parts_of(plain))
@@ -128,9 +128,9 @@ def test_trimming_keeps_every_row_and_its_beginning(
 
     fitted = fit(problem, 60, "trim_input")
 
-    assert (fitted.skipped, fitted.trimmed) == (0, 5)
+    assert (fitted.skipped_too_long, fitted.trimmed_too_long) == (0, 5)
     share = (60 - SPAN - SPECIAL) // 5
-    for before, after in zip(parts_of(plain), parts_of(fitted.rows), strict=True):
+    for before, after in zip(parts_of(plain), parts_of(fitted), strict=True):
         assert [e.row for e in after] == [e.row for e in before]
         for example in after:
             original = problem.examples[example.row]
@@ -146,18 +146,18 @@ def test_every_prompt_fits_afterwards(
     too_long: str,
     max_prompt_tokens: int,
     make_problem: Callable[..., Problem],
-    fit: Callable[..., FittedRows],
+    fit: Callable[..., SplitRows],
     task: Task,
 ) -> None:
     problem = make_problem(range(0, 240, 17))
 
     fitted = fit(problem, max_prompt_tokens, too_long)
 
-    assert longest_prompt(fitted.rows, task) + SPAN <= max_prompt_tokens
+    assert longest_prompt(fitted, task) + SPAN <= max_prompt_tokens
 
 
 def test_template_that_leaves_no_room_is_refused(
-    make_problem: Callable[..., Problem], fit: Callable[..., FittedRows]
+    make_problem: Callable[..., Problem], fit: Callable[..., SplitRows]
 ) -> None:
     with pytest.raises(PromptTooLong, match="even without its text") as refusal:
         fit(make_problem(), 15, "trim_input")

@@ -1,6 +1,5 @@
 """A suggestion says what a selection would do, and can be carried out."""
 
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import pytest
 
 from lens_engine import Problem, estimate_cost, read_examples, resolve_config, select_support_examples, suggest
+from lens_engine.config import LabelOptions
 from lens_engine.errors import InvalidDataset, InvalidVerbalizer
 from lens_engine.presets import PRESETS
 from lens_engine.pricing.estimate import measure_pace
@@ -44,7 +44,7 @@ def test_rows_labels_words_and_templates_are_told(write: Any) -> None:
     assert dict(found.problem.task.verbalizer.words) == {"good": "good", "not_good": "not good"}
     assert found.templates[0] == DEFAULT_TEMPLATE == found.problem.task.template.pattern
     assert len(set(found.templates)) == 3
-    assert (found.lookalikes, found.options) == ((), ())
+    assert found.label_options == LabelOptions()
 
 
 def test_splits_are_those_of_a_selection(write: Any) -> None:
@@ -81,50 +81,6 @@ def test_suggested_problem_can_be_selected_from(write: Any) -> None:
     options = {"filtering": {"rounds": 1, "initial_score_size": 2}, "search": {"first_permutations": 4}}
     result = select_support_examples(found.problem, TableScorer(), resolve_config("quick", options))
     assert result.examples
-
-
-def test_lookalike_labels_become_one_in_the_most_frequent_spelling(write: Any) -> None:
-    rows = [(text, "Good " if row in (4, 6) else label) for row, (text, label) in enumerate(make_rows())]
-    found = suggest(write(rows))
-    assert found.lookalikes == (("good", "Good "),)
-    assert found.options == (("labels.strip", "true"), ("labels.casefold", "true"))
-    assert found.problem.task.labels == ("good", "not_good")
-    assert {example.label for example in found.problem.examples} == {"good", "not_good"}
-    assert ("Good ", 2) in [(count.label, count.rows) for count in found.labels]
-
-
-@pytest.mark.parametrize(
-    ("spelling", "options"), [("GOOD", [("labels.casefold", "true")]), ("good ", [("labels.strip", "true")])]
-)
-def test_only_the_options_that_are_needed_are_suggested(
-    write: Any, spelling: str, options: list[tuple[str, str]]
-) -> None:
-    rows = [(text, spelling if row == 4 else label) for row, (text, label) in enumerate(make_rows())]
-    assert list(suggest(write(rows)).options) == options
-
-
-def test_rare_label_is_left_out(write: Any) -> None:
-    found = suggest(write([*make_rows(), ("one of its kind", "odd")]))
-    assert found.options == (("labels.rare", "drop"),)
-    assert [count.label for count in found.labels if count.is_rare] == ["odd"]
-    assert found.problem.task.labels == ("good", "not_good")
-    assert all(plan.splits is not None for plan in found.plans)
-
-
-def test_labels_that_are_all_rare_are_kept(write: Any) -> None:
-    found = suggest(write((f"text {row}", f"l{row // 2}") for row in range(60)))
-    assert found.options == ()
-    assert len(found.problem.task.labels) == 30
-
-
-def test_test_rows_follow_the_labels_of_the_examples(write: Any, tmp_path: Path) -> None:
-    test = tmp_path / "test.csv"
-    rows = [(f"play {row}", label) for row, label in enumerate(("GOOD", "not_good", "good", "odd") * 3)]
-    test.write_text(write(rows).read_text())
-    found = suggest(write([*make_rows(), ("one of its kind", "odd"), ("loud again", "Good")]), test=test)
-    assert found.problem.test is not None
-    assert Counter(one.label for one in found.problem.test) == {"good": 6, "not_good": 3}
-    assert [plan.splits["test"] for plan in found.plans if plan.splits] == [9, 9, 9]
 
 
 def test_too_few_rows_are_said_for_each_preset(write: Any) -> None:
@@ -173,22 +129,40 @@ def test_label_words_of_equal_tokens_are_named(write: Any) -> None:
         suggest(write(make_rows(good="not bad")), FirstWord())
 
 
-def test_spelling_of_test_rows_needs_options_too(write: Any, tmp_path: Path) -> None:
+def test_spellings_are_one_label_and_a_rare_label_is_left_out(write: Any) -> None:
+    rows = [(text, "Good " if row in (4, 6) else label) for row, (text, label) in enumerate(make_rows())]
+    found = suggest(write([*rows, ("one of its kind", "odd")]))
+    assert [(one.label, one.rows, one.read_as, one.is_rare) for one in found.labels] == [
+        ("not_good", 40, "not_good", False),
+        ("good", 38, "good", False),
+        ("Good ", 2, "good", False),
+        ("odd", 1, "odd", True),
+    ]
+    assert found.label_options == LabelOptions(rare="drop")
+    assert all(plan.splits is not None for plan in found.plans)
+
+
+def test_labels_that_are_all_rare_are_kept(write: Any) -> None:
+    found = suggest(write((f"text {row}", f"l{row // 2}") for row in range(60)))
+    assert found.label_options == LabelOptions()
+    assert not any(one.is_rare for one in found.labels)
+
+
+def test_test_rows_follow_the_labels_of_the_examples(write: Any, tmp_path: Path) -> None:
     test = tmp_path / "test.csv"
-    test.write_text(write((f"play {row}", label) for row, label in enumerate(("GOOD", "not_good") * 6)).read_text())
-    found = suggest(write(make_rows()), test=test)
-    assert found.options == (("labels.casefold", "true"),)
-    assert found.lookalikes == ()
+    rows = [(f"play {row}", label) for row, label in enumerate(("GOOD", "not_good", "good", "odd") * 3)]
+    test.write_text(write(rows).read_text())
+    found = suggest(write([*make_rows(), ("one of its kind", "odd"), ("loud again", "Good")]), test=test)
+    assert [plan.splits["test"] for plan in found.plans if plan.splits] == [9, 9, 9]
 
 
-def test_bag_of_words_has_the_figure_of_an_estimate(write: Any) -> None:
+def test_figures_are_those_of_an_estimate_with_the_same_options(write: Any) -> None:
     noisy = [(f"{text} {'good' if row % 3 else 'bad'}", label) for row, (text, label) in enumerate(make_rows())]
-    rows = [*((text, "Good" if row == 4 else label) for row, (text, label) in enumerate(noisy)), ("one", "odd")]
-    path = write(rows)
-    config = resolve_config("quick", {"labels.casefold": True, "labels.rare": "drop"})
+    path = write([*((text, "Good" if row == 4 else label) for row, (text, label) in enumerate(noisy)), ("one", "odd")])
     examples = read_examples(path)
     problem = Problem(Task.for_examples(examples), examples)
 
-    estimate = estimate_cost(problem, TableScorer(), config)
+    estimate = estimate_cost(problem, TableScorer(), resolve_config("quick", {"labels.rare": "drop"}))
 
-    assert suggest(path).words_accuracy == estimate.words_accuracy
+    found = suggest(path, TableScorer())
+    assert (found.words_accuracy, found.plans[0].cost) == (estimate.words_accuracy, estimate.total)

@@ -19,31 +19,20 @@ from lens_engine.types import Example
 MakeExamples = Callable[..., list[Example]]
 MakeConfig = Callable[..., SelectionConfig]
 MakeTask = Callable[..., Task]
-NEED = re.compile(r"label '(\w)' has (\d+) rows? and needs at least (\d+): (.+?); add examples")
+MINIMUM = re.compile(r"label '(\w)' has .*?; the minimum is (\d+) rows per label")
 
 
-def needs_of(refusal: ClassTooSmall) -> dict[str, int]:
-    """Rows that each rare label needs; the parts of each need sum to it."""
-    needs: dict[str, int] = {}
-    for fault in refusal.faults:
-        match = NEED.match(fault.detail)
-        assert match, fault.detail
-        assert sum(map(int, re.findall(r"\d+", match[4]))) == int(match[3]) > int(match[2])
-        needs[match[1]] = int(match[3])
-    return needs
-
-
-def test_rare_label_is_told_what_it_has_and_needs(
+def test_rare_label_is_refused_with_its_rows_and_the_minimum(
     task: Task, make_examples: MakeExamples, make_config: MakeConfig
 ) -> None:
-    problem = Problem(task, make_examples({"negative": 200, "positive": 3}))
+    again = [Example(500 + row, "the same", "positive") for row in range(3)]
 
     with pytest.raises(ClassTooSmall) as refusal:
-        split_examples(problem, make_config())
+        split_examples(Problem(task, [*make_examples({"negative": 200, "positive": 3}), *again]), make_config())
 
     assert str(refusal.value) == (
-        "label 'positive' has 3 rows and needs at least 7: 2 for the test rows, 1 to validate, 1 to confirm, "
-        '1 to score, 2 as demonstration; add examples, or set options.labels.rare to "drop" to leave its rows out'
+        "label 'positive' has 6 rows, 4 of them with a text of their own and with one label; the minimum is 7 rows per "
+        "label: 2 to test, 1 to validate, 1 to confirm, 1 to score, 2 as demonstrations; add rows"
     )
     assert refusal.value.field == "dataset.label"
 
@@ -56,7 +45,7 @@ def test_rare_label_is_told_what_it_has_and_needs(
     validation=st.integers(4, 30),
     test_is_given=st.booleans(),
 )
-def test_as_many_rows_as_are_needed_are_enough_and_one_fewer_is_not(
+def test_minimum_is_enough_for_every_rare_label_and_one_row_less_is_not(
     make_task: MakeTask,
     make_examples: MakeExamples,
     make_config: MakeConfig,
@@ -70,50 +59,43 @@ def test_as_many_rows_as_are_needed_are_enough_and_one_fewer_is_not(
     task, by_label = make_task(*"abc"), dict(zip("abc", counts, strict=True))
     test = make_examples(dict.fromkeys("abc", 9), stem="test") if test_is_given else None
 
-    def find_needs(numbers: dict[str, int]) -> dict[str, int]:
+    def find_minimum(least: int) -> int | None:
+        numbers = {label: max(number, least) for label, number in by_label.items()}
         try:
             split_examples(Problem(task, make_examples(numbers), test), config)
         except ClassTooSmall as refusal:
-            return needs_of(refusal)
+            told = [MINIMUM.match(fault.detail) for fault in refusal.faults]
+            assert {match[1] for match in told if match} == {one for one in numbers if numbers[one] < int(told[0][2])}
+            return int(told[0][2])
         except InvalidDataset:  # too few candidates, which is no label's fault
-            return {}
-        return {}
+            return None
+        return None
 
-    needs = find_needs(by_label)
-    if not needs:
-        return
-    assert find_needs(by_label | needs) == {}
-    for label, needed in needs.items():
-        assert find_needs(by_label | needs | {label: needed - 1}) != {}
+    minimum = find_minimum(0)
+    if minimum is not None:
+        assert find_minimum(minimum) is None
+        assert find_minimum(minimum - 1) == minimum
 
 
-def test_all_rare_labels_are_in_one_refusal(
-    make_task: MakeTask, make_examples: MakeExamples, make_config: MakeConfig
+@pytest.mark.parametrize("rare", ["reject", "drop"])
+def test_dropping_is_advised_only_if_two_labels_would_be_left(
+    make_task: MakeTask, make_examples: MakeExamples, make_config: MakeConfig, rare: str
 ) -> None:
-    problem = Problem(make_task(*"abcd"), make_examples({"a": 90, "b": 2, "c": 90, "d": 1}))
+    few, many = Problem(make_task(*"ab"), make_examples({"a": 90, "b": 2})), {"a": 90, "b": 2, "c": 90, "d": 1}
+    config = make_config(labels={"rare": rare})
 
-    with pytest.raises(ClassTooSmall, match=r"^2 faults; the first: label 'b' has 2 rows") as refusal:
-        split_examples(problem, make_config())
-
-    assert set(needs_of(refusal.value)) == {"b", "d"}
-
-
-def test_rows_that_are_no_use_are_told_apart(task: Task, make_examples: MakeExamples, make_config: MakeConfig) -> None:
-    again = [Example(500 + row, "the same", "positive") for row in range(50)]
-
-    with pytest.raises(
-        ClassTooSmall, match="'positive' has 50 rows, 1 of them with a text of their own and with one label, and needs"
-    ):
-        split_examples(Problem(task, [*make_examples({"negative": 200}), *again]), make_config())
+    with pytest.raises(ClassTooSmall) as refusal:
+        split_examples(few, config)
+    assert 'labels.rare to "drop"' not in str(refusal.value)
+    with pytest.raises(ClassTooSmall, match=r"^2 faults; .*'b' has 2 rows; .* set options.labels.rare to \"drop\""):
+        split_examples(Problem(make_task(*"abcd"), make_examples(many)), make_config())
 
 
-def test_readme_tells_the_least_number_of_rows_for_four_labels(
-    make_task: MakeTask, make_examples: MakeExamples
-) -> None:
+def test_seven_rows_of_four_labels_are_enough(make_task: MakeTask, make_examples: MakeExamples) -> None:
     problem = Problem(make_task(*"abcd"), make_examples(dict.fromkeys("abcd", 7)))
 
     assert split_examples(problem, resolve_config("quick")).candidates
-    with pytest.raises(ClassTooSmall):
+    with pytest.raises(ClassTooSmall, match="the minimum is 7 rows per label"):
         split_examples(Problem(problem.task, problem.examples[:-1]), resolve_config("quick"))
 
 
@@ -155,14 +137,7 @@ def test_dropped_label_is_out_of_rows_and_task(
     used = (*split.candidates, *split.score_set, *split.validation, *split.confirmation, *split.test)
     assert {example.label for example in used} == {"a", "c"}
     assert len(split.test) == 60
-    assert "the label 'b' was left out of the task, with 3 rows and 9 test rows: it is too rare" in split.warnings
-
-
-def test_label_without_a_row_is_dropped(task: Task, make_examples: MakeExamples, make_config: MakeConfig) -> None:
-    problem = Problem(task, make_examples({"negative": 200}))
-
-    with pytest.raises(ClassTooSmall, match=r"'positive' has 0 rows .* fewer than two labels would be left"):
-        split_examples(problem, make_config(labels={"rare": "drop"}))
+    assert "the label 'b' was dropped: only 3 rows and 9 test rows" in split.warnings
 
 
 def test_label_without_a_test_row_is_dropped(
@@ -193,22 +168,14 @@ def test_rare_label_without_a_label_word_is_left_out_too(
 
     split = split_examples(Problem(task, examples), config)
 
-    assert "the label 'odd' was left out of the task, with 3 rows: it is too rare" in split.warnings
+    assert "the label 'odd' was dropped: only 3 rows" in split.warnings
     assert split.task == task
     assert {one.label for one in (*split.candidates, *split.test, *split.validation)} == {"negative", "positive"}
     with pytest.raises(InvalidDataset, match=r"'odd' .*, which has no label word"):
         split_examples(Problem(task, examples), make_config())
-
-
-@pytest.mark.parametrize("label", ["other", "Positive"])
-def test_label_without_a_label_word_that_is_frequent_or_looks_like_another_is_refused(
-    label: str, task: Task, make_examples: MakeExamples, make_config: MakeConfig
-) -> None:
-    rows = 60 if label == "other" else 3
-    examples = make_examples({"negative": 60, "positive": 60, label: rows})
-
-    with pytest.raises(InvalidDataset, match=f"{rows} rows have the label '{label}'"):
-        split_examples(Problem(task, examples), make_config(labels={"rare": "drop"}))
+    frequent = make_examples({"negative": 60, "positive": 60, "other": 60})
+    with pytest.raises(InvalidDataset, match="60 rows have the label 'other'"):
+        split_examples(Problem(task, frequent), config)
 
 
 def test_test_rows_decide_too_whether_a_label_without_a_word_is_rare(
@@ -221,10 +188,8 @@ def test_test_rows_decide_too_whether_a_label_without_a_word_is_rare(
 
     split = split_examples(Problem(task, examples, test), config)
 
-    assert "the label 'odd' was left out of the task, with 2 rows and 4 test rows: it is too rare" in split.warnings
-    assert (
-        "the label 'only here' was left out of the task, with 0 rows and 1 test row: it is too rare" in split.warnings
-    )
+    assert "the label 'odd' was dropped: only 2 rows and 4 test rows" in split.warnings
+    assert "the label 'only here' was dropped: only 0 rows and 1 test row" in split.warnings
 
 
 def test_text_that_also_has_a_rare_label_is_set_aside(
