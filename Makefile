@@ -24,9 +24,22 @@ demo: $(INSTALLED) ## install, start everything, run one real selection over HTT
 up: $(INSTALLED) ## run the whole service on this machine until Ctrl-C
 	@$(BIN)/lens up
 
+# Each process has a Postgres and a Redis of its own. The file of a test decides the process.
+PROCESSES ?= 2
+PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile
+
+.PHONY: unit
+unit: $(INSTALLED) ## tests that need no torch and no server; under a minute
+	$(PYTEST) -m unit tests/unit
+
 .PHONY: test
-test: $(INSTALLED) ## all tests: units, real Postgres and Redis, real processes
-	$(BIN)/python -m pytest
+test: unit ## all tests but those of `make lab`: units, torch, real Postgres and Redis, real processes; ten minutes
+	$(PYTEST) -m 'not unit'
+
+.PHONY: lab
+lab: $(INSTALLED) ## tests of experiments, benchmarks and rival methods, and that the faster executor is the faster one
+	$(PYTEST) tests/lab
+	$(BIN)/python -m benchmarks.check
 
 .PHONY: mutants
 mutants: $(INSTALLED) ## switch each mechanism that keeps selections alive off, and print the test that notices; half an hour
@@ -46,7 +59,7 @@ fuzz: $(INSTALLED) ## random requests and files to a real API; REQUESTS=number, 
 	$(BIN)/python -m tests.fuzz --requests $(REQUESTS) $(if $(SEED),--seed $(SEED))
 
 .PHONY: check
-check: $(INSTALLED) ## what CI runs: format, lint, types, that the public index has every pin, all tests, and that the faster executor is the faster one
+check: $(INSTALLED) ## what CI runs first: format, lint, types, that the public index has every pin, and `make test`
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -54,8 +67,7 @@ check: $(INSTALLED) ## what CI runs: format, lint, types, that the public index 
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
 	.ci/resolve $(BIN)
 	$(BIN)/python -m tests.mutants --list
-	$(BIN)/python -m pytest
-	$(BIN)/python -m benchmarks.check
+	$(MAKE) test
 
 .PHONY: bench
 bench: $(BENCH_INSTALLED) ## compare scoring engines, time a whole search, write docs/performance.md; over an hour on two cores

@@ -1,11 +1,14 @@
-"""Real servers for the tests that need them: one Postgres and one Redis for the whole run.
+"""Rings of tests, and real servers for the tests that need them.
 
-The database is built once by the real migrations and emptied before each test. The packages of the service
-are imported by the fixtures that need them, so tests of the engine run on a machine without these packages.
+Each process of a run starts one Postgres and one Redis. The database is built once by the real migrations and
+emptied before each test. The packages of the service are imported by the fixtures that need them, so tests of the
+engine run on a machine without these packages.
 """
 
 import itertools
-from collections.abc import Iterator
+import os
+import sys
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +17,13 @@ import pytest
 if TYPE_CHECKING:
     from app.settings import Settings
     from lens_cli.service.embedded import EmbeddedServers
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read at the import of torch; tiny models gain nothing from threads
+
+UNIT_TESTS = Path(__file__).parent / "unit"
+_MARKED_MODULE = "pytestmark = pytest.mark.torch"
+_UNMARKED = "imports torch: mark it with pytest.mark.torch"
+_had_torch = pytest.StashKey[bool]()
 
 _numbers = itertools.count()
 
@@ -24,7 +34,50 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         parser.addini("timeout", "timeout of a test (seconds); needs pytest-timeout")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`make unit` does not import a module of which every test needs torch."""
+    is_module = config.getoption("markexpr") == "unit" and collection_path.suffix == ".py"
+    return True if is_module and _MARKED_MODULE in collection_path.read_text("utf-8") else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Fail a module that imports torch, unless all of its tests are marked."""
+    had_torch = "torch" in sys.modules
+    report = yield
+    is_unit = isinstance(collector, pytest.Module) and UNIT_TESTS in collector.path.parents
+    if is_unit and "torch" in sys.modules and not had_torch and not _needs_torch(collector):
+        report.outcome, report.longrepr = "failed", f"{collector.nodeid} {_UNMARKED}"
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the ring `unit`: those of `tests/unit` that need neither torch nor a server."""
+    for item in items:
+        needs_server = "servers" in getattr(item, "fixturenames", ())
+        if UNIT_TESTS in item.path.parents and not needs_server and not _needs_torch(item):
+            item.add_marker("unit")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail a test of the ring `unit` that imports torch, in its fixtures or in itself."""
+    result = yield
+    if "torch" in sys.modules and not item.stash[_had_torch] and item.get_closest_marker("unit"):
+        pytest.fail(f"{item.nodeid} {_UNMARKED}")
+    return result
+
+
+def _needs_torch(node: pytest.Item | pytest.Collector) -> bool:
+    return any(node.get_closest_marker(name) is not None for name in ("torch", "gpu", "model"))
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.stash[_had_torch] = "torch" in sys.modules
     if item.get_closest_marker("gpu") is not None:
         import torch
 

@@ -18,7 +18,7 @@ from app.main import create_app
 from app.settings import Settings
 from lens_cli.application import create_application
 from lens_cli.demo.sample import SAMPLE_SPEC
-from lens_engine import Classifier, Task, Template, Verbalizer, load_scorer
+from lens_engine import Classifier, Task, Template, Verbalizer
 from lens_engine.classifier.artefact import ModelRecord, Prompt, TaskRecord
 from lens_engine.classifier.fitting import fit_head
 from lens_engine.classifier.heads import HeadKind
@@ -173,12 +173,15 @@ def test_python_of_readme_runs(
     assert (tmp_path / "classifier.json").is_file()
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("kind", ["argmax", "prior"])
 def test_python_of_the_api_gives_the_probabilities_of_the_classifier(
     kind: HeadKind, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (source,) = (block for block in code_blocks(ROOT / "docs/api.md", "python") if "from transformers" in block)
     monkeypatch.chdir(tmp_path)
+    from lens_engine import load_scorer
+
     scorer = load_scorer(str(tiny_causal_lm("llama").save(tmp_path / "models/our-llama")), dtype="float32")
     classifier = one_prompt_classifier(scorer, kind)
     classifier.save(tmp_path / "classifier.json")

@@ -5,7 +5,7 @@ import pytest
 from app.lifecycle.states import REVIVALS, TERMINAL, TRANSITIONS, Status, can_move
 
 
-@pytest.mark.parametrize("status", TERMINAL)
+@pytest.mark.parametrize("status", sorted(TERMINAL))
 def test_terminal_status_has_no_transition(status: Status) -> None:
     assert not any(can_move(status, target) for target in Status)
 

@@ -122,6 +122,7 @@ def remove_tokenizer(folder: Path) -> None:
     (folder / "tokenizer.json").unlink()
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("damage", [cut_off, make_pickle, make_own_code, remove_tokenizer])
 def test_model_folder_that_cannot_be_used_has_exit_code_2(
     lens: Run, tmp_path: Path, damage: Callable[[Path], None]
@@ -134,6 +135,7 @@ def test_model_folder_that_cannot_be_used_has_exit_code_2(
     assert "where: --model" in errors
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("model", ["./nowhere", "nowhere.gguf", "note.txt", "note.gguf", "./pickled", "./model"])
 def test_service_refuses_a_model_in_the_words_of_select(lens: Run, tmp_path: Path, model: str) -> None:
     make_pickle(tiny_causal_lm("llama").save(tmp_path / "pickled"))

@@ -3,11 +3,8 @@
 from pathlib import Path
 
 import pytest
-import torch
 
 from worker.card import CardAbsent, read_card, read_driver_version
-
-HAS_CARD = torch.cuda.is_available()
 
 
 @pytest.mark.parametrize(
@@ -32,14 +29,20 @@ def test_machine_without_a_driver_has_no_version(tmp_path: Path) -> None:
     assert read_driver_version(tmp_path / "version") is None
 
 
-@pytest.mark.skipif(HAS_CARD, reason="this machine has a card")
+@pytest.mark.torch
 def test_machine_without_a_card_says_why() -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a card")
     with pytest.raises(CardAbsent, match=r"^(this torch is a build without CUDA|torch sees no CUDA card here)"):
         read_card(0, "auto")
 
 
-@pytest.mark.skipif(not HAS_CARD, reason="needs a CUDA card")
+@pytest.mark.gpu
 def test_card_is_read_whole() -> None:
+    import torch
+
     device = read_card(0, "auto")
 
     assert device.torch_name == "cuda:0"
@@ -51,7 +54,9 @@ def test_card_is_read_whole() -> None:
     assert device.number_format in {"float32", "bfloat16", "float16"}
 
 
-@pytest.mark.skipif(not HAS_CARD, reason="needs a CUDA card")
+@pytest.mark.gpu
 def test_card_beyond_the_last_is_absent() -> None:
+    import torch
+
     with pytest.raises(CardAbsent, match="torch sees cards up to cuda:"):
         read_card(torch.cuda.device_count(), "auto")

@@ -3,7 +3,6 @@
 import errno
 
 import pytest
-import torch
 from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 
@@ -28,7 +27,6 @@ def caused_by(error: Exception, cause: Exception) -> Exception:
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (torch.AcceleratorError("CUDA error: unspecified launch failure"), "device-failed"),
         (RuntimeError("CUDA error: device-side assert triggered"), "device-failed"),
         (RuntimeError("CUDA driver error: unknown error"), "device-failed"),
         (RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx`"), "device-failed"),
@@ -55,7 +53,6 @@ def test_fault_of_the_machine_is_the_worker_s(error: Exception, code: str) -> No
         InvalidConfig("max_pairs is 1", field="options.budget.max_pairs"),
         NonFiniteScore("NaN"),
         ModelError("training diverged"),
-        caused_by(OutOfMemory("too little memory"), torch.OutOfMemoryError("CUDA out of memory")),
         RuntimeError("a fault of ours"),
         JobTimeoutException("too long"),
         ShutDownImminentException("shut down imminent", {}),  # type: ignore[no-untyped-call]
@@ -66,6 +63,26 @@ def test_other_errors_pass(error: Exception) -> None:
         raise error
 
     assert caught.value is error
+
+
+@pytest.mark.torch
+def test_error_of_torch_on_a_device_is_the_worker_s() -> None:
+    import torch
+
+    with pytest.raises(WorkerFault) as caught, blaming_worker():
+        raise torch.AcceleratorError("CUDA error: unspecified launch failure")
+
+    assert caught.value.code == "device-failed"
+
+
+@pytest.mark.torch
+def test_lack_of_memory_of_torch_on_a_device_of_its_own_passes() -> None:
+    import torch
+
+    error = caused_by(OutOfMemory("too little memory"), torch.OutOfMemoryError("CUDA out of memory"))
+
+    with pytest.raises(OutOfMemory), blaming_worker():
+        raise error
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("CUDA out of memory"), ImportError("no torch")])

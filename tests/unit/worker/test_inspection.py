@@ -119,6 +119,7 @@ def test_processor_has_room() -> None:
     check_room(Device("cpu", "A processor"), {"ours": 1 << 60})
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(("dtype", "num_bytes"), [("float32", 4), ("bfloat16", 2), ("auto", 2)])
 def test_weights_of_a_model_are_counted_in_the_number_format(dtype: str, num_bytes: int, tmp_path: Path) -> None:
     tiny = tiny_causal_lm("llama")
@@ -149,6 +150,7 @@ def _remove_tokenizer(folder: Path) -> None:
     (folder / "tokenizer.json").unlink()
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [

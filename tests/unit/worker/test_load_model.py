@@ -10,6 +10,8 @@ from lens_engine.scoring.cache.scorer import count_pairs_found
 from lens_engine.testing import TableScorer, tiny_causal_lm
 from worker.model_loading import load_model
 
+pytestmark = pytest.mark.torch
+
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:

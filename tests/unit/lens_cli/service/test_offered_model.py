@@ -9,6 +9,8 @@ from lens_cli.service.offered_model import OfferedModel
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.testing import tiny_causal_lm
 
+pytestmark = pytest.mark.torch
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

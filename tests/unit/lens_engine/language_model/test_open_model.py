@@ -10,6 +10,8 @@ from lens_engine.task.template import Task
 from lens_engine.testing import tiny_causal_lm
 from lens_engine.types import LabelLogProbs
 
+pytestmark = pytest.mark.torch
+
 PREFIXES = [(), ("good It was GOOD.\n",)]
 QUERIES = ["a fine day It was", "a bad day It was", "so so It was"]
 

@@ -7,6 +7,8 @@ import torch
 
 from lens_engine.language_model.repeatable import fix_cublas_workspace
 
+pytestmark = pytest.mark.torch
+
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 

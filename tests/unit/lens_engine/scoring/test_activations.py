@@ -13,6 +13,8 @@ from lens_engine.language_model.loading.load import load_for_training, load_scor
 from lens_engine.scoring.activations import fuse_activations
 from lens_engine.testing import TinyArchitecture, tiny_causal_lm
 
+pytestmark = pytest.mark.torch
+
 PREFIXES = [(), ("a fine film. It was great.\n", "dull. It was terrible.\n")]
 QUERIES = ["short. It was", "a much longer review. It was"]
 SPANS = [" great", " terrible", " great fun"]

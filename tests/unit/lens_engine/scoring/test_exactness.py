@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from lens_engine.language_model.loading.load import CausalLMScorer
 from lens_engine.testing import TINY_ARCHITECTURES, TINY_LOCAL_WINDOW, TinyArchitecture, TinyCausalLM, tiny_causal_lm
 
+pytestmark = pytest.mark.torch
+
 ABSOLUTE_TOLERANCE = 1e-4
 
 PREFIXES: list[tuple[str, ...]] = [

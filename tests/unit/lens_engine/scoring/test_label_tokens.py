@@ -38,5 +38,6 @@ def test_scorer_that_does_not_know_its_tokens_tells_none() -> None:
     assert find_tokens(TableScorer(), [" good", " bad"]) is None
 
 
+@pytest.mark.torch
 def test_scorer_behind_a_pair_cache_is_asked() -> None:
     assert find_tokens(remember_pairs(Tokenising((7,), (3,))), [" good", " bad"]) == [7, 3]

@@ -15,6 +15,8 @@ from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.testing import TINY_CONTEXT, tiny_causal_lm
 from lens_engine.types import LabelLogProbs
 
+pytestmark = pytest.mark.torch
+
 PREFIXES = [("fine. It was great.\n",), ()]
 QUERIES = ["short. It was", "a longer one. It was"]
 SPANS = [" great", " terrible"]

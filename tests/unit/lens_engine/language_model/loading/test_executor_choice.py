@@ -17,6 +17,8 @@ from lens_engine.scoring.executors import PackedExecutor, PlainExecutor, TokenCo
 from lens_engine.scoring.executors.packed_attention import PackedExecutionError
 from lens_engine.testing import TINY_CONTEXT, TinyCausalLM, tiny_causal_lm
 
+pytestmark = pytest.mark.torch
+
 PREFIXES = [(), ("a fine film. It was great.\n", "dull. It was terrible.\n")]
 QUERIES = ["short. It was", "a much longer review. It was"]
 SPANS = [" great", " terrible", " great fun"]

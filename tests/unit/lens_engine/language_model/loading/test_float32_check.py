@@ -16,6 +16,8 @@ from lens_engine.language_model.loading.float32_room import has_room_in_float32
 from lens_engine.language_model.loading.load import load_scorer
 from lens_engine.testing import tiny_causal_lm
 
+pytestmark = pytest.mark.torch
+
 CUDA, CPU = torch.device("cuda"), torch.device("cpu")
 
 

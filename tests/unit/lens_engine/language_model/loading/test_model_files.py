@@ -20,6 +20,8 @@ from lens_engine.language_model.loading.model_files import list_bundled_models, 
 from lens_engine.language_model.open_model import check_choice
 from lens_engine.testing import tiny_causal_lm
 
+pytestmark = pytest.mark.torch
+
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -15,6 +15,8 @@ from lens_engine.language_model.loading.number_format import is_fit, rank_dtypes
 from lens_engine.testing import tiny_causal_lm
 from lens_engine.types import LabelLogProbs
 
+pytestmark = pytest.mark.torch
+
 SCORES: LabelLogProbs = np.array([[[-1.0, -2.0]]], np.float32)
 CUDA, CPU = torch.device("cuda"), torch.device("cpu")
 FAST, HALF, WIDE = torch.float32, torch.float16, torch.bfloat16

@@ -16,6 +16,8 @@ from lens_engine.scoring.executors.packed_attention import packed_attention
 from lens_engine.testing import TINY_CONTEXT, TinyCausalLM, tiny_causal_lm
 from lens_engine.types import LabelLogProbs
 
+pytestmark = pytest.mark.torch
+
 HALF, WIDE = torch.float16, torch.bfloat16
 EXACT: LabelLogProbs = np.array([[[-1.0, -2.0]]], np.float32)
 

@@ -31,6 +31,8 @@ from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.testing import TINY_CONTEXT, TableScorer, tiny_causal_lm
 from lens_engine.types import Example, LabelLogProbs, Phase
 
+pytestmark = pytest.mark.torch
+
 ray = pytest.importorskip("ray")
 
 SPANS = (" great", " terrible")

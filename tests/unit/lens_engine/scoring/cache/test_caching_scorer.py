@@ -22,6 +22,8 @@ from lens_engine.scoring.cache.scorer import RememberingScorer, remember_pairs
 from lens_engine.testing import TableScorer, tiny_causal_lm
 from lens_engine.types import LabelLogProbs
 
+pytestmark = pytest.mark.torch
+
 Make = Callable[..., Any]
 SPANS = (" good", " bad")
 PREFIXES: list[Prefix] = [(), ("one demonstration.",), ("two.", "demonstrations.")]

@@ -5,6 +5,8 @@ from torch import Tensor, nn
 from lens_engine.scoring.executors.attention import attend, attend_portable, merge
 from lens_engine.scoring.executors.packed_attention import PackedExecutionError, packed_attention, refuse_unknown
 
+pytestmark = pytest.mark.torch
+
 
 def heads(queries: int, keys: int, *, key_value_heads: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     generator = torch.Generator().manual_seed(0)

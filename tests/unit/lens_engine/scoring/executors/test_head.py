@@ -10,6 +10,8 @@ from torch import nn
 from lens_engine.scoring.executors.head import float32_logits, project
 from lens_engine.testing import TinyCausalLM, tiny_causal_lm
 
+pytestmark = pytest.mark.torch
+
 PREFIXES = [(), ("a fine film. It was great.\n", "dull. It was terrible.\n")]
 QUERIES = ["short. It was", "a much longer review. It was"]
 SPANS = [" great", " terrible", " great fun"]

@@ -11,6 +11,8 @@ from lens_engine.scoring.executors.held_prefixes import HeldPrefixes, KeyValues
 from lens_engine.scoring.scorer import CausalLMScorer
 from lens_engine.testing import TinyArchitecture, tiny_causal_lm
 
+pytestmark = pytest.mark.torch
+
 LONG = tuple(f"Number {index} of a row of films, none of them short. It was great.\n" for index in range(6))
 PREFIXES = [LONG, ("a fine film. It was great.\n",), LONG[::-1], ()]
 QUERIES = [f"{'long ' * length}film. It was" for length in (1, 9, 4, 0, 7)]

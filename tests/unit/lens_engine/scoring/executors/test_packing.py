@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from lens_engine.scoring.executors.packing import Forward, ideal_tokens, plan
 
+pytestmark = pytest.mark.torch
+
 lengths_strategy = st.lists(st.integers(1, 60), min_size=1, max_size=12)
 
 

@@ -27,6 +27,8 @@ from lens_engine.scoring.executors.varlen import (
 from lens_engine.scoring.labels import LabelTrie, build_label_trie
 from lens_engine.testing import TinyArchitecture, tiny_causal_lm
 
+pytestmark = pytest.mark.torch
+
 CPU = torch.device("cpu")
 ONE_TOKEN = build_label_trie(("a", "b"), ((5,), (6,)))
 BRANCHING = build_label_trie(("a", "b", "c"), ((5,), (6, 7), (6, 8, 9)))
