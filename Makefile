@@ -70,27 +70,20 @@ check: $(INSTALLED) ## what CI runs first: format, lint, types, that the public 
 	$(MAKE) test
 
 .PHONY: bench
-bench: $(BENCH_INSTALLED) ## compare scoring engines, time a whole search, write docs/performance.md; over an hour on two cores
+bench: $(BENCH_INSTALLED) ## compare scoring engines, write docs/performance.md; over an hour on two cores
 	$(BIN)/python -m benchmarks.run
-	$(BIN)/python -m benchmarks.studies.search
 	$(BIN)/python -m benchmarks.report.tables
 
 .PHONY: bench-quick
 bench-quick: $(BENCH_INSTALLED) ## the same on two workloads, printed; under three minutes on two cores
 	$(BIN)/python -m benchmarks.run --quick
 
-.PHONY: bench-studies
-bench-studies: $(BENCH_INSTALLED) ## number formats, growth with the candidates, memory; about three quarters of an hour on two cores
-	$(BIN)/python -m benchmarks.studies.scaling
-	$(BIN)/python -m benchmarks.studies.memory
-	$(BIN)/python -m benchmarks.studies.precision
-
 # Needs no virtual environment: make gpu PYTHON=python3 takes the packages of the machine.
 GPU_PYTHON = $(if $(filter command environment,$(firstword $(origin PYTHON))),$(PYTHON),$(or $(wildcard $(BIN)/python),$(PYTHON)))
 GPU_OPTIONS ?=
 
 .PHONY: gpu
-gpu: ## check and measure a CUDA card in eight minutes: build/gpu.jsonl; PYTHON=python3 for a machine without .venv
+gpu: ## check and measure a CUDA card: build/gpu.jsonl; PYTHON=python3 for a machine without .venv
 	@$(GPU_PYTHON) -m benchmarks.gpu $(GPU_OPTIONS)
 
 .PHONY: format

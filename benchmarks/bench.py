@@ -13,16 +13,13 @@ from benchmarks.engines.harness import HarnessEngine, is_installed, tune
 from benchmarks.engines.lens import EXECUTORS, LensEngine
 from benchmarks.measuring.agreement import largest_delta
 from benchmarks.measuring.comparison import compare_engines
-from benchmarks.measuring.profiling import profile_run
-from benchmarks.report.records import EngineRun, ProfileRow, WorkloadRun
+from benchmarks.report.records import EngineRun, WorkloadRun
 from benchmarks.workloads.models import LoadedModel, ModelFamily
-from benchmarks.workloads.work import Work, WorkloadSpec, part_of_pairs
+from benchmarks.workloads.work import Work, WorkloadSpec
 from lens_engine.errors import ModelError
 from lens_engine.scoring.executors import ExecutorName
 
 Say = Callable[[str], None]
-
-_PROFILED_PAIRS = 112
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +63,6 @@ class Bench:
             engines=tuple(self._with_deltas(engines, runs, work)),
             share_cut=share_cut(encode(work, self.loaded)),
         )
-
-    def profile(self, work: Work) -> tuple[ProfileRow, ...]:
-        """Shares of the time of our fastest executor, on a part of `work`."""
-        run = self._lens[0].prepare(part_of_pairs(work, _PROFILED_PAIRS, whole_prefixes=True))
-        run()
-        return profile_run(run, self.loaded.device)
 
     def _floor(self) -> list[Engine]:
         """The floor, for a model that can run without attention: one that runs packed."""

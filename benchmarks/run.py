@@ -1,4 +1,4 @@
-"""Compare engines: `python -m benchmarks.run`. Writes JSON; `benchmarks.report.tables` turns it into tables and plots.
+"""Compare engines: `python -m benchmarks.run`. Writes JSON; `benchmarks.report.tables` turns it into tables.
 
 python -m benchmarks.run                                             # SmolLM2-135M on this machine's processor
 python -m benchmarks.run --quick                                     # two workloads in minutes, printed
@@ -14,8 +14,6 @@ import torch
 
 from benchmarks.bench import Bench, Effort
 from benchmarks.engines.harness import LARGEST_BATCH
-from benchmarks.engines.lens import EXECUTORS
-from benchmarks.measuring.agreement import compare_selections
 from benchmarks.measuring.seconds import matmul_rate
 from benchmarks.report.page import RESULTS
 from benchmarks.report.records import ComparisonRecord, WorkloadRun, describe_machine
@@ -25,7 +23,6 @@ from benchmarks.workloads.texts import corpus_task, read_examples
 from benchmarks.workloads.work import FALLBACK_WORKLOAD, WORKLOADS, Work, WorkloadSpec, build_work
 
 FALLBACK_MODEL = f"{RANDOM}gpt-neo-125m"
-_PROFILED = ("W1-56", "W2")
 _QUICK = ("W1-14", "W2")
 
 
@@ -53,7 +50,7 @@ def write_as_it_grows(records: Iterable[ComparisonRecord], output: Path) -> Comp
 
 
 def compare(options: argparse.Namespace) -> Iterator[ComparisonRecord]:
-    """The record so far: after each workload, and after profiles and agreement of the main model."""
+    """The record so far: after each workload."""
     torch.set_num_threads(options.threads)
     device = torch.device(options.device)
     dtype = read_dtype(options.dtype, device)
@@ -75,8 +72,6 @@ def _begin(options: argparse.Namespace, device: torch.device, dtype: torch.dtype
         seconds_per_repetition=options.seconds,
         matmul_flops={_name(kind): matmul_rate(kind, device) for kind in (torch.float32, dtype)},
         workloads=(),
-        agreement=None,
-        profiles={},
     )
 
 
@@ -89,10 +84,6 @@ def _compare_on_model(
     for spec, work in works.items():
         record = _with_workload(record, bench.run(spec, work))
         yield record
-    if not options.quick:
-        profiles = {spec.key: bench.profile(work) for spec, work in works.items() if spec.key in _PROFILED}
-        agreement = compare_selections(bench.float32, EXECUTORS)
-        yield record.model_copy(update={"profiles": profiles, "agreement": agreement})
 
 
 def _effort(options: argparse.Namespace) -> Effort:
@@ -122,7 +113,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="seconds of a repetition, about (default: 6, or 0.6 with --quick)",
     )
     parser.add_argument("--repetitions", type=int, help="number of repetitions (default: 5, or 3 with --quick)")
-    parser.add_argument("--quick", action="store_true", help="two workloads, short repetitions, no selection")
+    parser.add_argument("--quick", action="store_true", help="two workloads, short repetitions")
     parser.add_argument(
         "--output",
         type=Path,

@@ -1,5 +1,5 @@
-"""Everything worth knowing about a CUDA card, from one command of eight minutes: `make gpu`.
+"""Checks and measures a CUDA device by one command: `make gpu`.
 
-needs.py (what the machine lacks) -> plan.py (the steps) -> runner.py (a process and a deadline for each step)
--> a JSON line for each step -> summary.py (targets beside what was measured).
+needs.py lists what the machine lacks. Each step of steps.py then runs in a process of its own, because a fault on a
+device spoils every later call of the same process. Each step gives a JSON line.
 """

@@ -1,85 +1,54 @@
 """What the machine must have. Imports the standard library only, because any other package may be missing."""
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
+
+Version = tuple[int, ...]
 
 _OLDEST_PYTHON = (3, 11)
-_NUMBERS = re.compile(r"\d+")
+NEEDS: Mapping[str, Version] = {
+    "torch": (2, 10),
+    "transformers": (5, 5),
+    "tokenizers": (),
+    "safetensors": (),
+    "numpy": (2, 2),
+    "scipy": (),
+    "scikit-learn": (),
+    "threadpoolctl": (),
+    "pydantic": (2, 11),
+    "tqdm": (),
+}
+"""The oldest version that works of each package; () for any."""
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
-    """A package."""
-
-    name: str  #: in the package index
-    module: str
-    oldest: tuple[int, ...] = ()  #: oldest version that works; () for any
-    purpose: str = ""  #: what cannot be measured without it; "" if nothing can
-
-
-NEEDS = (
-    Need("torch", "torch", (2, 10)),
-    Need("transformers", "transformers", (5, 5)),
-    Need("tokenizers", "tokenizers"),
-    Need("safetensors", "safetensors"),
-    Need("numpy", "numpy", (2, 2)),
-    Need("scipy", "scipy"),
-    Need("scikit-learn", "sklearn"),
-    Need("threadpoolctl", "threadpoolctl"),
-    Need("pydantic", "pydantic", (2, 11)),
-    Need("pydantic-core", "pydantic_core"),
-    Need("annotated-types", "annotated_types"),
-    Need("typing-inspection", "typing_inspection"),
-    Need("typing-extensions", "typing_extensions"),
-    Need("tqdm", "tqdm"),
-    Need("pytest", "pytest", (9, 0), purpose="the step tests"),
-    Need("lm-eval", "lm_eval", purpose="the comparison with lm-evaluation-harness"),
-)
-
-FindVersion = Callable[[Need], str | None]
-"""The version of a package; None if it is missing."""
-
-
-def find_version(need: Need) -> str | None:
-    if find_spec(need.module) is None:
-        return None
+def find_version(name: str) -> str | None:
+    """The version of an installed package; None if it is missing."""
     try:
-        return version(need.name)
+        return version(name)
     except PackageNotFoundError:
-        return "unknown"
+        return None
 
 
 def list_missing(
-    python: tuple[int, ...], needs: tuple[Need, ...] = NEEDS, find: FindVersion = find_version
-) -> tuple[list[str], list[str]]:
-    """Sentences on what is missing: what nothing can be measured without, and what only part of it needs."""
-    required = [] if python >= _OLDEST_PYTHON else [f"Python {_show(_OLDEST_PYTHON)} or newer; this is {_show(python)}"]
-    for_a_part = []
-    for need, fault in _find_faults(needs, find):
-        if need.purpose:
-            for_a_part.append(f"{fault}; without it {need.purpose} is left out")
-        else:
-            required.append(fault)
-    return required, for_a_part
-
-
-def _find_faults(needs: tuple[Need, ...], find: FindVersion) -> Iterator[tuple[Need, str]]:
-    for need in needs:
-        found = find(need)
-        oldest = f" {_show(need.oldest)} or newer" if need.oldest else ""
+    python: Version, needs: Mapping[str, Version] = NEEDS, find: Callable[[str], str | None] = find_version
+) -> list[str]:
+    """A line for each package that is missing or too old, and for a Python that is too old."""
+    lines = [] if python >= _OLDEST_PYTHON else [f"Python {_show(_OLDEST_PYTHON)} or newer; this is {_show(python)}"]
+    for name, oldest in needs.items():
+        found = find(name)
+        wanted = f"{name} {_show(oldest)} or newer" if oldest else name
         if found is None:
-            yield need, f"{need.name}{oldest}"
-        elif found != "unknown" and _numbers(found) < need.oldest:
-            yield need, f"{need.name}{oldest}; this is {found}"
+            lines.append(wanted)
+        elif _numbers(found) < oldest:
+            lines.append(f"{wanted}; this is {found}")
+    return lines
 
 
-def _numbers(text: str) -> tuple[int, ...]:
+def _numbers(text: str) -> Version:
     """The leading numbers of a version: of "2.11.0+cu130" 2, 11 and 0."""
-    return tuple(int(number) for number in _NUMBERS.findall(text.partition("+")[0]))[:3]
+    return tuple(int(number) for number in re.findall(r"\d+", text.partition("+")[0]))[:3]
 
 
-def _show(numbers: tuple[int, ...]) -> str:
+def _show(numbers: Version) -> str:
     return ".".join(map(str, numbers))

@@ -1,18 +1,12 @@
 """Do engines give the same numbers, and executors the same selection?"""
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from benchmarks.report.records import SelectionAgreement
-from benchmarks.workloads.models import LoadedModel
 from benchmarks.workloads.texts import make_problem
-from lens_engine.language_model.loading.load import scorer_from_model
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import SINGLE_PROMPT, overlay_options, resolve_config
 from lens_engine.run.checkpoint import MemoryCheckpointStore
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.scoring.executors import ExecutorName
 from lens_engine.types import LabelLogProbs
 
 _CANDIDATES = 48
@@ -29,19 +23,6 @@ def largest_delta(label_log_probs: LabelLogProbs, expected: LabelLogProbs) -> fl
     """max |Δ log p|; infinite if anything is not finite."""
     delta = np.abs(label_log_probs - expected)
     return float(delta.max()) if np.isfinite(delta).all() else float("inf")
-
-
-def compare_selections(loaded: LoadedModel, executors: Sequence[ExecutorName]) -> SelectionAgreement:
-    """Run one small selection with each executor: do the same candidates survive, does the same permutation win?"""
-    found = [
-        select_among_few(scorer_from_model(loaded.model, loaded.tokenizer, executor=executor)) for executor in executors
-    ]
-    return SelectionAgreement(
-        executors=tuple(executors),
-        candidates=_CANDIDATES,
-        same_survivors=len({survivors for survivors, _ in found}) == 1,
-        same_permutation=len({permutation for _, permutation in found}) == 1,
-    )
 
 
 def select_among_few(scorer: LabelScorer) -> tuple[tuple[int, ...], tuple[int, ...]]:

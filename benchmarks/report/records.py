@@ -6,7 +6,6 @@ import re
 import statistics
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 import torch
 from pydantic import BaseModel, ConfigDict
@@ -116,22 +115,6 @@ class WorkloadRun(Record):
         return None if floor is None else run.tokens_per_second / floor.tokens_per_second
 
 
-class SelectionAgreement(Record):
-    """Whether one small selection in float32 is the same with each executor."""
-
-    executors: tuple[str, ...]
-    candidates: int
-    same_survivors: bool
-    same_permutation: bool
-
-
-class ProfileRow(Record):
-    """Share of the time of a run that one kind of work takes."""
-
-    kind: str
-    share: float
-
-
 class ComparisonRecord(Record):
     """One run of `benchmarks.run`."""
 
@@ -142,39 +125,9 @@ class ComparisonRecord(Record):
     seconds_per_repetition: float
     matmul_flops: dict[str, float]  #: the measured peak, by number format
     workloads: tuple[WorkloadRun, ...]
-    agreement: SelectionAgreement | None
-    profiles: dict[str, tuple[ProfileRow, ...]]  #: of the packed executor, by workload
 
     def find(self, key: str) -> WorkloadRun | None:
         return next((workload for workload in self.workloads if workload.key == key), None)
-
-
-class SearchRun(Record):
-    """One whole selection, without its evaluation on test rows."""
-
-    wall: float
-    cpu: float
-    filter_seconds: float
-    pairs: int
-    tokens: int
-    survivors_digest: str
-    permutation: tuple[int, ...]
-
-
-class SearchRecord(Record):
-    """One run of `benchmarks.studies.search`."""
-
-    machine: Machine
-    model: str
-    device: str
-    dtype: str
-    candidates: int
-    config: dict[str, Any]
-    run: SearchRun
-
-    @property
-    def iterations(self) -> int:
-        return int(self.config["search"]["iterations"])
 
 
 def count_processors() -> int:

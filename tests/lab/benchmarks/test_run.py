@@ -23,8 +23,6 @@ def make_record(seconds: float) -> ComparisonRecord:
         seconds_per_repetition=seconds,
         matmul_flops={},
         workloads=(),
-        agreement=None,
-        profiles={},
     )
 
 

@@ -1,15 +1,14 @@
-"""Step kernel: does the attention kernel keep its contract, and how far is it from attention in float64?"""
+"""Does the attention kernel keep its contract, and how far is it from attention in float64?"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from benchmarks.gpu.kernels import list_kernels
-from benchmarks.gpu.runner import Finding, Setting
 from lens_engine.scoring.executors.attention import attend_portable
-from lens_engine.scoring.executors.varlen import AttendSequences, Sequences
+from lens_engine.scoring.executors.varlen import AttendSequences, Sequences, attend_varlen
 
 _SIZES = (64, 128, 256)
 _HEADS = ((20, 20), (9, 3))  # query heads, key-value heads
@@ -46,20 +45,37 @@ def list_cases(num_heads: int) -> tuple[Case, ...]:
     )
 
 
-def check_kernels(setting: Setting) -> Iterator[Finding]:
-    """One finding for each kernel, format, size and number of heads: the largest errors, and what is wrong."""
-    device = torch.device(setting.device)
+def check_kernels(device: torch.device, *, is_small: bool) -> Iterator[dict[str, Any]]:
+    """One finding for each format, size and number of heads: the largest errors, and what is wrong."""
+    name, kernel = ("varlen", attend_varlen) if device.type == "cuda" else ("in turn", attend_in_turn)
     dtypes = (torch.float16, torch.bfloat16) if device.type == "cuda" else (torch.float32,)
-    for name, kernel in list_kernels(device).items():
-        for dtype in dtypes:
-            for size in _SIZES[:1] if setting.is_rehearsal else _SIZES:
-                for heads in _HEADS:
-                    yield check_kernel(name, kernel, dtype, size, heads, device)
+    for dtype in dtypes:
+        for size in _SIZES[:1] if is_small else _SIZES:
+            for heads in _HEADS:
+                yield check_kernel(name, kernel, dtype, size, heads, device)
+
+
+def attend_in_turn(
+    query: Tensor, key: Tensor, value: Tensor, sequences: Sequences, scaling: float, causal: bool
+) -> tuple[Tensor, Tensor]:
+    """Plain operations, one sequence after another; runs on every device."""
+    outputs, normalisers = [], []
+    query_ends, key_ends = sequences.query_ends.tolist(), sequences.key_ends.tolist()
+    for index in range(len(query_ends) - 1):
+        queries, keys = slice(*query_ends[index : index + 2]), slice(*key_ends[index : index + 2])
+        heads = (
+            tensor.transpose(0, 1).unsqueeze(0)  # [1, heads, tokens, size]
+            for tensor in (query[queries], key[keys], value[keys])
+        )
+        output, normaliser = attend_portable(*heads, scaling=scaling, causal=causal)
+        outputs.append(output[0].transpose(0, 1))
+        normalisers.append(normaliser[0].transpose(0, 1))
+    return torch.cat(outputs), torch.cat(normalisers)
 
 
 def check_kernel(
     name: str, kernel: AttendSequences, dtype: torch.dtype, size: int, heads: tuple[int, int], device: torch.device
-) -> Finding:
+) -> dict[str, Any]:
     faults, errors, normaliser_errors = [], [0.0], [0.0]
     for case in list_cases(heads[0]):
         try:
@@ -139,28 +155,3 @@ def attend_exactly(query: Tensor, key: Tensor, value: Tensor, case: Case, scalin
         outputs.append(torch.einsum("hqk,khs->qhs", scores.softmax(dim=-1), v))
         normalisers.append(scores.logsumexp(dim=-1).T)
     return torch.cat(outputs), torch.cat(normalisers)
-
-
-def check_portable(setting: Setting) -> Iterator[Finding]:
-    """The plain operations that stand in where no kernel runs: their error in 16 bits, by the size of the scores."""
-    device = torch.device(setting.device)
-    for dtype in (torch.bfloat16, torch.float16):
-        for factor in (1.0, _LARGE):
-            case = Case("portable", (64,), (64,), causal=True, factor=factor)
-            query, key, value = draw_heads(case, dtype, 64, (4, 2), device)
-            heads = (tensor.transpose(0, 1).unsqueeze(0) for tensor in (query, key, value))
-            output, normalisers = attend_portable(*heads, scaling=0.125, causal=True)
-            expected, expected_normalisers = attend_exactly(query, key, value, case, 0.125)
-            yield {
-                "kernel": "plain operations",
-                "dtype": str(dtype),
-                "factor": factor,
-                "largest error": float((output[0].transpose(0, 1).double() - expected).abs().max()),
-                "largest error of log-sum-exp": float((normalisers[0].T.double() - expected_normalisers).abs().max()),
-            }
-
-
-def check_attention(setting: Setting) -> Iterator[Finding]:
-    """The whole step."""
-    yield from check_kernels(setting)
-    yield from check_portable(setting)

@@ -1,1 +1,0 @@
-"""Studies, one command each: a whole search, growth, memory, number formats."""
