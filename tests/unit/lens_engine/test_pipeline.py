@@ -770,7 +770,7 @@ def test_rare_label_that_is_dropped_is_nowhere_in_the_result(
     assert result.prompt == "".join(planted.task.render_prefix([problem.examples[row] for row in result.rows]))
     assert result.usable_classifier is not None
     assert result.usable_classifier.labels == ("negative", "positive")
-    assert "the label 'mixed' was left out of the task, with 3 rows: it is too rare" in result.warnings
+    assert "the label 'mixed' was dropped: only 3 rows" in result.warnings
     assert result.provenance.dataset_sha256 == digest_examples(problem.examples)
     resumed = select_support_examples(
         problem, make_planted_scorer(), config, checkpoints=make_store(store.saved[len(store.saved) // 2])
