@@ -52,11 +52,11 @@ SEED ?=
 chaos: $(INSTALLED) ## the whole service under random faults; MINUTES=60 for an hour, SEED=number to repeat the faults of a run
 	$(BIN)/python -m tests.chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
-REQUESTS ?= 20000
+EXAMPLES ?= 500
 
 .PHONY: fuzz
-fuzz: $(INSTALLED) ## random requests and files to a real API; REQUESTS=number, SEED=number to repeat a run; about twenty minutes
-	$(BIN)/python -m tests.fuzz --requests $(REQUESTS) $(if $(SEED),--seed $(SEED))
+fuzz: $(INSTALLED) ## random requests and files to a real API; EXAMPLES=number for each operation, SEED=number to repeat a run
+	$(BIN)/python -m tests.fuzz --examples $(EXAMPLES) $(if $(SEED),--seed $(SEED))
 
 .PHONY: check
 check: $(INSTALLED) ## what CI runs first: format, lint, types, that the public index has every pin, and `make test`

@@ -1,109 +1,164 @@
-"""One run: rounds of batches, with a look behind the service after each batch."""
+"""One run: fill the service, let Schemathesis ask, look behind the service."""
 
-import random
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import requests
+import httpx
+import psycopg
 
-from tests.fuzz.cases import MODES, fuzz_operation, operations_of
-from tests.fuzz.forms import send_elsewhere, send_form
-from tests.fuzz.population import Population
-from tests.fuzz.report import Report
-from tests.fuzz.requester import Requester
-from tests.fuzz.service import Service, running_service
+from tests.chaos.config import key_of
+from tests.chaos.service import Service, running_service
+from tests.e2e.processes import ROOT
+from tests.e2e.waiting import until
+from tests.fuzz import FOLDER_VARIABLE, KEY, SECRET
+from tests.integration.samples import make_submission
+from tests.open_files import list_open_files
 
+Connection = psycopg.Connection[tuple[Any, ...]]
 MAX_MEMORY_BYTES = 450 * 2**20
-"""Of three processes: the API, its reader of large submissions, and that of Parquet."""
-
-_ROUND = 1000
-"""Requests between two refills of the population."""
-_WEIGHTS = {"POST /selections": 3.0}
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What to send."""
-
-    seed: int
-    num_requests: int
-    folder: Path
-
-
-@dataclass
-class Memory:
-    """Largest memory of the API and its children, looked at five times a second (bytes)."""
-
-    service: Service
-    peak: int = 0
-    _stopping: threading.Event = field(default_factory=threading.Event)
-
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        watch = threading.Thread(target=self._watch)
-        watch.start()
-        try:
-            yield
-        finally:
-            self._stopping.set()
-            watch.join()
-
-    def _watch(self) -> None:
-        while not self._stopping.wait(0.2):
-            self.peak = max(self.peak, self.service.memory_bytes())
+_CHECKS = (
+    "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,"
+    "response_schema_conformance,unsupported_method,ignored_auth,wall,problem,journal"
+)
+_RUN = "UPDATE selections SET status = 'running', attempt = 1, lease_until = now() + '1 day' WHERE id = %s"
+_BENS = """
+SELECT s::text, (SELECT count(*) FROM events WHERE selection_id = s.id) FROM selections s WHERE owner_id = 'ben'
+ORDER BY id
+"""
+_HALVES = {
+    "datasets of no selection": "SELECT id FROM datasets WHERE NOT EXISTS "
+    "(SELECT FROM selections WHERE datasets.id IN (dataset_id, test_dataset_id))",
+    "datasets with rows missing": "SELECT id FROM datasets WHERE num_rows <> "
+    "(SELECT count(*) FROM examples WHERE dataset_id = datasets.id)",
+    "selections of nobody": "SELECT id FROM selections WHERE owner_id NOT IN ('ada', 'ben')",
+    "datasets of two owners": "SELECT s.id FROM selections s JOIN datasets d ON d.id IN (dataset_id, test_dataset_id) "
+    "WHERE s.owner_id <> d.owner_id",
+}
 
 
-def run_fuzz(plan: Plan, say: Callable[[str], None]) -> Report:
-    """Send requests until there were as many as planned."""
-    started = time.monotonic()
-    with running_service(plan.folder) as service:
-        population = Population(service)
-        requester = Requester(population, plan.folder)
-        memory = Memory(service)
-        with memory.watched():
-            _send_all(plan, requester, say)
-        if memory.peak > MAX_MEMORY_BYTES:
-            requester.fail("the API", f"took {memory.peak / 2**20:.0f} MiB of memory", "")
-        if service.process.exit_status is not None:
-            requester.fail("the API", "ended", service.process.log()[-3000:])
-        return Report(plan.seed, requester, population.accepted, memory.peak, time.monotonic() - started)
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The output of Schemathesis, and what was found behind the service."""
+
+    output: str
+    answers: Counter[str]  #: by operation and status
+    faults: list[str]
 
 
-def _send_all(plan: Plan, requester: Requester, say: Callable[[str], None]) -> None:
-    service = requester.population.service
-    operations = operations_of(requests.get(f"{service.address}/openapi.json", timeout=30).json())
-    size = min(_ROUND, plan.num_requests)
-    unit = size / (len(operations) * len(MODES) + 12)
-    number = 0
-    while requester.num_requests < plan.num_requests:
-        number += 1
-        requester.population.refill()
-        for operation in operations:
-            for mode in MODES:
-                count = max(2, round(unit * _WEIGHTS.get(operation.label, 1.0)))
-                what = f"{operation.label} {mode.value}"
-                _batch(requester, plan, number, what, partial(fuzz_operation, requester, operation, mode, count))
-        for what, send, share in (("files", send_form, 5), ("elsewhere", send_elsewhere, 2)):
-            _batch(requester, plan, number, what, partial(_repeat, requester, send, max(2, round(unit * share))))
-        say(f"round {number}: {requester.num_requests} requests, {requester.failures.total()} failures")
+def run_fuzz(folder: Path, num_examples: int, seed: int) -> Report:
+    """Send `num_examples` requests for each operation and mode, and one for each case at the limits of a parameter."""
+    with running_service(folder, num_apis=1, num_workers=1) as service:
+        (folder / "ids.json").write_text(json.dumps(_fill(service)))
+        (folder / "seed").write_text(str(seed))
+        (folder / "journal").touch()
+        with service.stores.connect() as connection:
+            before = connection.execute(_BENS).fetchall()
+            seeded = _find_ids(connection)
+            done = _ask(service, folder, num_examples, seed)
+            journal = [line.split("\t") for line in (folder / "journal").read_text().splitlines()]
+            faults = ["Schemathesis found faults"] if done.returncode else []
+            if connection.execute(_BENS).fetchall() != before:
+                faults.append("what ben has was changed")
+            faults += [*_compare(connection, seeded, journal), *_look_at_process(service, folder)]
+    answers = Counter(f"{operation} {status}" for operation, status, _ in journal)
+    return Report(done.stdout + done.stderr, answers, faults)
 
 
-def _repeat(requester: Requester, send: Callable[[Requester, random.Random], None], count: int, number: int) -> None:
-    draw = random.Random(number)
-    for _ in range(count):
-        send(requester, draw)
+def _fill(service: Service) -> dict[str, list[str]]:
+    """Give both owners selections in each state. Returns the ids of selections and datasets by owner."""
+    clients = {
+        owner: httpx.Client(
+            base_url=service.addresses[0], headers={"Authorization": f"Bearer {key_of(owner)}"}, timeout=60
+        )
+        for owner in ("ada", "ben")
+    }
+    made = {owner: [_submit(client, owner, number) for number in range(3)] for owner, client in clients.items()}
+    for owner, client in clients.items():
+        for one in made[owner]:
+            until(lambda: client.get(f"/selections/{one['id']}").json()["status"] == "succeeded", "a result", 120)  # noqa: B023
+    service.workers[0].stop()
+    for owner, client in clients.items():
+        running, cancelled, queued = (_submit(client, owner, number) for number in range(3, 6))
+        client.post(f"/selections/{cancelled['id']}/cancel").raise_for_status()
+        with service.stores.connect() as connection:
+            connection.execute(_RUN, [running["id"]])
+        made[owner] += [running, cancelled, queued]
+        client.close()
+    ids = {owner: [one["id"] for one in mine] for owner, mine in made.items()}
+    return ids | {f"{owner}_datasets": [one["dataset_id"] for one in mine] for owner, mine in made.items()}
 
 
-def _batch(requester: Requester, plan: Plan, number: int, what: str, act: Callable[[int], None]) -> None:
-    requester.batch = f"SEED={plan.seed}, round {number}, {what}"
-    act(random.Random(f"{plan.seed} {number} {what}").randrange(2**32))
-    for fault in requester.population.find_faults():
-        requester.fail("what is stored", fault, requester.batch)
-    spooled = requester.population.service.spooled()
+def _submit(client: httpx.Client, owner: str, number: int) -> dict[str, Any]:
+    """Ben's have a known text and known keys, which ada's requests use too."""
+    body = make_submission()
+    headers = {}
+    if owner == "ben":
+        body["examples"] = [{**row, "text": f"{row['text']} {SECRET}"} for row in body["examples"]]
+        headers["Idempotency-Key"] = f"{KEY}{number}"
+    made: dict[str, Any] = client.post("/selections", json=body, headers=headers).raise_for_status().json()
+    return made
+
+
+def _ask(service: Service, folder: Path, num_examples: int, seed: int) -> subprocess.CompletedProcess[str]:
+    options = {
+        "--header": f"Authorization: Bearer {key_of('ada')}",
+        "--phases": "coverage,fuzzing",
+        "--max-examples": str(num_examples),
+        "--seed": str(seed),
+        "--checks": _CHECKS,
+        "--generation-database": "none",
+        "--suppress-health-check": "all",
+        "--warnings": "off",
+        "--output-truncate": "true",
+    }
+    arguments = [part for option in options.items() for part in option]
+    command = [sys.executable, "-m", "schemathesis.cli", "run", f"{service.addresses[0]}/openapi.json", *arguments]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "SCHEMATHESIS_HOOKS": "tests.fuzz.hooks",
+        FOLDER_VARIABLE: str(folder),
+    }
+    return subprocess.run(
+        [*command, "--continue-on-failure", "--no-color"], env=environment, cwd=folder, capture_output=True, text=True
+    )
+
+
+def _find_ids(connection: Connection) -> set[str]:
+    return {id_ for (id_,) in connection.execute("SELECT id FROM selections")}
+
+
+def _compare(
+    connection: psycopg.Connection[tuple[Any, ...]], seeded: set[str], journal: list[list[str]]
+) -> Iterator[str]:
+    """Nothing is half-stored, nothing acknowledged is lost, and nothing is stored without an acknowledgement."""
+    for what, query in _HALVES.items():
+        if found := connection.execute(query).fetchall():
+            yield f"{what}: {found[:3]}"
+    acknowledged = seeded | {id_ for operation, _, id_ in journal if operation.startswith("POST")} - {""}
+    acknowledged -= {id_ for operation, _, id_ in journal if operation.startswith("DELETE")}
+    stored = _find_ids(connection)
+    if stored != acknowledged:
+        yield f"lost: {sorted(acknowledged - stored)[:3]}; not acknowledged: {sorted(stored - acknowledged)[:3]}"
+
+
+def _look_at_process(service: Service, folder: Path) -> Iterator[str]:
+    """The API lives, has not taken too much memory, and keeps no upload."""
+    process = service.apis[0].running
+    if process is None:
+        yield "the API has ended"
+        return
+    status = Path(f"/proc/{process.pid}/status").read_text().split()
+    if (peak := int(status[status.index("VmHWM:") + 1]) * 1024) > MAX_MEMORY_BYTES:
+        yield f"the API took {peak / 2**20:.0f} MiB of memory"
+    spool = folder / "spool"
+    spooled = [*map(str, spool.iterdir()), *(one for one in list_open_files(process.pid) if one.startswith(str(spool)))]
     if spooled:
-        requester.fail("the spool", f"keeps {len(spooled)} files", "\n".join(spooled))
+        yield f"uploads left: {spooled}"
