@@ -30,8 +30,7 @@ def create_application() -> typer.Typer:
     """Build the Typer application with every command."""
     application = typer.Typer(
         name="lens",
-        help="Find the support examples of a text-classification task: the demonstrations, and their order, "
-        "that make a language model classify best.",
+        help="Lens makes a text classifier from a few hundred labelled texts and a language model on your machine.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,

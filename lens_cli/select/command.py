@@ -121,13 +121,12 @@ def select(
         ),
     ] = False,
 ) -> None:
-    """Find the support examples of a dataset on this machine, without the service.
+    """Make a classifier from a dataset on this machine, without the service.
 
-    Demonstrations are the labelled examples in a prompt. Support examples are the chosen demonstrations, in
-    the order in which they stand in the prompt.
+    Lens chooses labelled texts as examples for prompts, fits the classifier, and compares it with its rivals.
 
-    Ctrl-C stops the run after the current batch and keeps the best ordered set of examples so far. A second
-    Ctrl-C stops at once, without a result.
+    Ctrl-C stops the run after the current batch and keeps the best examples so far. A second Ctrl-C ends it
+    without a result.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""The client and the curl lines of the README, run as they stand there."""
+"""The client of the README and the curl lines of the API page, run as they stand there."""
 
 import json
 import re
@@ -20,9 +20,9 @@ NEEDS_CURL = pytest.mark.skipif(
 )
 
 
-def read_block(language: str, contained: str, url: str) -> str:
-    """The one block of the README with this text, for a service at another address."""
-    text = (ROOT / "README.md").read_text("utf-8")
+def read_block(page: str, language: str, contained: str, url: str) -> str:
+    """The one block of a page with this text, for a service at another address."""
+    text = (ROOT / page).read_text("utf-8")
     blocks = re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     (block,) = (block for block in blocks if contained in block)
     assert URL in block
@@ -30,11 +30,11 @@ def read_block(language: str, contained: str, url: str) -> str:
 
 
 def read_curl_lines(lens: Stack) -> str:
-    return read_block("bash", "LENS=", url_of(lens))
+    return read_block("docs/api.md", "bash", "LENS=", url_of(lens))
 
 
 def read_client(lens: Stack) -> str:
-    return read_block("python", "httpx.Client", url_of(lens))
+    return read_block("README.md", "python", "httpx.Client", url_of(lens))
 
 
 def url_of(lens: Stack) -> str:
@@ -57,7 +57,7 @@ def read_answers(output: str) -> list[Any]:
 
 
 @NEEDS_CURL
-def test_curl_lines_of_the_readme_lead_from_a_dataset_to_a_prompt(lens: Stack, tmp_path: Path) -> None:
+def test_curl_lines_of_the_api_page_lead_from_a_dataset_to_a_prompt(lens: Stack, tmp_path: Path) -> None:
     lens.start_worker()
 
     shell = run(tmp_path, "bash", "-euo", "pipefail", "-c", read_curl_lines(lens))
@@ -72,7 +72,7 @@ def test_curl_lines_of_the_readme_lead_from_a_dataset_to_a_prompt(lens: Stack, t
 
 
 @NEEDS_CURL
-def test_curl_lines_of_the_readme_stop_after_a_refusal(lens: Stack, tmp_path: Path) -> None:
+def test_curl_lines_of_the_api_page_stop_after_a_refusal(lens: Stack, tmp_path: Path) -> None:
     lines = read_curl_lines(lens).replace("spec.json", "README.md")
 
     shell = run(tmp_path, "bash", "-c", lines)

@@ -1,10 +1,9 @@
 """What README and docs claim, compared with what is there."""
 
 import ast
-import fnmatch
 import json
 import re
-import subprocess
+import tomllib
 from ast import literal_eval
 from pathlib import Path
 from types import SimpleNamespace
@@ -51,16 +50,6 @@ def anchors(page: Path) -> set[str]:
     """As GitHub makes them of headings."""
     headings = re.findall(r"^#+ (.*)$", read(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
-def top_level() -> set[str]:
-    """What is tracked at the top; without git, what lies there and is not ignored."""
-    tracked = subprocess.run(["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=False)
-    ignored = [".git", *(line.strip("/") for line in read(ROOT / ".gitignore").splitlines() if line)]
-    lying = (path.name for path in ROOT.iterdir())
-    return {line.partition("/")[0] for line in tracked.stdout.splitlines()} or {
-        name for name in lying if not any(fnmatch.fnmatch(name, pattern) for pattern in ignored)
-    }
 
 
 def text_block(page: Path, first: str) -> list[str]:
@@ -110,23 +99,27 @@ def test_newest_entry_of_changelog_is_the_version() -> None:
     assert versions[0] == lens_engine.__version__
 
 
-def test_tree_of_readme_names_what_is_at_the_top() -> None:
-    (tree,) = (block for block in code_blocks(README, "text") if "lens_engine/ " in block)
-    named = [line.split()[0].rstrip("/") for line in tree.splitlines()]
-    assert sorted(named) == sorted(top_level())
+def test_readme_has_160_lines_at_most() -> None:
+    assert len(read(README).splitlines()) <= 160
 
 
-def test_readme_begins_with_needs_limits_and_installation() -> None:
+def test_readme_begins_with_needs_and_installation() -> None:
     first_screen, installation, *_ = read(README).split("\n## ")
-    needs = ("labelled rows", "open weights", "minutes", "cannot use a hosted chat model")
+    needs = ("labelled rows", "open weights", "minutes")
     assert [fact for fact in needs if fact not in first_screen] == []
     assert "pip install" in installation
 
 
-def test_words_of_a_result_are_explained_in_readme() -> None:
-    (words,) = (part for part in read(README).split("\n## ") if part.startswith("Words\n"))
-    of_a_result = ("label word", "verbalizer", "permutation", "head", "pair", "InfoScore", "random-and-validation")
-    assert [word for word in of_a_result if not re.search(rf"\n\| {word} \||\*{word}\*", words)] == []
+def test_readme_command_and_package_say_what_lens_is_in_one_sentence() -> None:
+    sentence = read(README).split("\n\n")[1].replace("\n", " ")
+    package = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]["description"]
+    assert [package, create_application().info.help] == [sentence, sentence]
+
+
+def test_words_of_a_result_are_explained() -> None:
+    words = {word for row in table_rows(ROOT / "docs/architecture.md") for word in row[0].split(", ")}
+    of_a_result = {"label word", "verbalizer", "permutation", "head", "pair", "InfoScore", "random-and-validation"}
+    assert of_a_result - words == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
