@@ -86,6 +86,10 @@ GPU_OPTIONS ?=
 gpu: ## check and measure a CUDA card: build/gpu.jsonl; PYTHON=python3 for a machine without .venv
 	@$(GPU_PYTHON) -m benchmarks.gpu $(GPU_OPTIONS)
 
+.PHONY: docs-tables
+docs-tables: $(INSTALLED) ## write the tables of options and settings in docs/reference.md from the code
+	@$(BIN)/python -m lens_cli.reference
+
 .PHONY: format
 format: $(INSTALLED) ## format the code and mend what the linter can
 	$(BIN)/ruff format .

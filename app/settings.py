@@ -59,13 +59,17 @@ class Settings(BaseSettings):
     )
 
     # Stores. Addresses contain passwords and therefore stay out of the repr.
-    database_url: str = Field("postgresql+psycopg://lens:lens@localhost:5432/lens", repr=False)
+    database_url: str = Field(
+        "postgresql+psycopg://lens:lens@localhost:5432/lens", repr=False, description="Address of Postgres."
+    )
     database_pool_size: int = Field(
         15, ge=1, le=200, description="Number of connections that the API process opens when it needs them, and keeps."
     )
     statement_timeout_seconds: float = Field(10.0, gt=0, description="Time limit of one SQL statement (seconds).")
-    redis_url: str = Field("redis://localhost:6379/0", repr=False)
-    queue_name: str = Field("lens", pattern=r"^[A-Za-z0-9_-]{1,64}$")
+    redis_url: str = Field(
+        "redis://localhost:6379/0", repr=False, description="Address of Redis: `redis://`, `rediss://` or `unix://`."
+    )
+    queue_name: str = Field("lens", pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Name of the queue.")
 
     # Liveness. A worker holds a selection by a lease that it renews. The sweep takes over expired leases.
     lease_seconds: float = Field(
@@ -115,7 +119,9 @@ class Settings(BaseSettings):
     )
 
     # Clients. `api_keys` is a JSON object from the SHA-256 of an API key (hex) to the owner.
-    api_keys: Annotated[dict[str, str] | None, NoDecode] = Field(None, repr=False)
+    api_keys: Annotated[dict[str, str] | None, NoDecode] = Field(
+        None, repr=False, description="JSON object: SHA-256 of an API key (hex) -> owner; null for none."
+    )
     require_keys: bool = Field(
         False,
         description="Whether every request needs a key, also without `api_keys`; needed to listen on the network.",
@@ -164,14 +170,22 @@ class Settings(BaseSettings):
     )
 
     # Models. A JSON object from the name that a client gives to the model that the worker loads.
-    allowed_models: dict[str, str] = Field({BUNDLED_MODEL: BUNDLED_MODEL})
-    default_model: str = BUNDLED_MODEL
+    allowed_models: dict[str, str] = Field(
+        {BUNDLED_MODEL: BUNDLED_MODEL},
+        description="JSON object: name of a model for clients -> bundled name, folder, `.gguf` file or hub id.",
+    )
+    default_model: str = Field(BUNDLED_MODEL, description="Model of a spec that names none.")
     allow_testing_models: bool = Field(
         False, description="Models of the form `testing:module:function` (for tests only). Not read from `.env`."
     )
-    device: str = Field("auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    cache_dir: Path = Field(default_factory=lambda: Path.home() / ".cache" / "lens")
+    device: str = Field("auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$", description="Device of a worker.")
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
+        "auto", description="Number format; auto for the most precise of the fast ones."
+    )
+    cache_dir: Path = Field(
+        default_factory=lambda: Path.home() / ".cache" / "lens",
+        description="Folder for converted weights and the pair cache; may be deleted at any time.",
+    )
     pair_cache_mib: int = Field(256, ge=0, description="Size of the score cache on disk (MiB); 0 for no cache.")
 
     # HTTP.
@@ -187,7 +201,7 @@ class Settings(BaseSettings):
     keep_days: float | None = Field(
         None, gt=0, description="Time after its end at which a selection is deleted (days); null for never."
     )
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Level of the log.")
     log_format: Literal["json", "text"] = Field("json", description="Form of a log line.")
     metrics_key_hash: str | None = Field(
         None, repr=False, pattern=rf"^{_KEY_HASH.pattern}$", description="SHA-256 (hex) of the key that reads /metrics."

@@ -7,7 +7,6 @@ import tomllib
 from ast import literal_eval
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -17,11 +16,11 @@ from app.main import create_app
 from app.settings import Settings
 from lens_cli.application import create_application
 from lens_cli.demo.sample import SAMPLE_SPEC
+from lens_cli.reference import fill, option_rows, setting_rows
 from lens_engine import Classifier, Task, Template, Verbalizer
 from lens_engine.classifier.artefact import ModelRecord, Prompt, TaskRecord
 from lens_engine.classifier.fitting import fit_head
 from lens_engine.classifier.heads import HeadKind
-from lens_engine.config import Options, SelectionConfig
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.testing import TableScorer, tiny_causal_lm
 from lens_engine.types import Example
@@ -63,16 +62,6 @@ def packages() -> set[str]:
     paths = (path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if path.name != "__init__.py")
     found = {f"{path.parent.relative_to(ROOT)}/" for path in paths} - {"migrations/versions/"}
     return found | {f"{Path(folder).parent}/" for folder in found if folder.count("/") > 1}
-
-
-def option_defaults(options: Options, prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name in type(options).model_fields:
-        value = getattr(options, name)
-        found |= (
-            option_defaults(value, f"{prefix}{name}.") if isinstance(value, Options) else {f"{prefix}{name}": value}
-        )
-    return found
 
 
 def subclasses(kind: type[AppError]) -> set[type[AppError]]:
@@ -210,24 +199,13 @@ def test_paths_that_docs_name_exist() -> None:
             assert (ROOT / path).exists(), f"{page.name} names {path}"
 
 
-def test_options_of_the_algorithm_are_all_with_their_defaults() -> None:
-    defaults = option_defaults(SelectionConfig())
-    rows = table_rows(ROOT / "docs/algorithm.md")
-    with_symbol = {row[2].strip("`"): row[3] for row in rows if len(row) == 5}
-    others = {row[0].strip("`"): row[1] for row in rows if len(row) == 3}
-    shown = {name: value for name, value in (with_symbol | others).items() if name in defaults}
-    assert shown == {name: json.dumps(value) for name, value in defaults.items()}
+def test_tables_of_the_reference_are_those_that_the_code_writes() -> None:
+    page = read(ROOT / "docs/reference.md")
+    assert page == fill(page), "run `make docs-tables`"
 
 
-def test_settings_of_operations_are_all_with_their_defaults() -> None:
-    rows = [row for row in table_rows(ROOT / "docs/operations.md") if row[0].startswith("`LENS_")]
-    shown = {row[0].strip("`"): row[1].strip("`") for row in rows}
-    fields = {f"LENS_{name.upper()}": field for name, field in Settings.model_fields.items()}
-    assert shown.keys() == fields.keys()
-    for name, field in fields.items():
-        if isinstance(field.default, int | float | str):
-            expected = f"{field.default:g}" if isinstance(field.default, float) else str(field.default)
-            assert shown[name] == expected, name
+def test_every_option_and_setting_says_what_it_means() -> None:
+    assert [row for row in (*option_rows(), *setting_rows()) if row.endswith("|  |")] == []
 
 
 def test_routes_of_the_service_and_of_the_page_are_the_same() -> None:
