@@ -4,7 +4,7 @@ import pytest
 
 from experiments.analyses.captions import datasets_of, describe_cells, describe_rows, name_model
 from experiments.findings.spreads import SPREAD_COLUMNS, sample_sd, show_rows, spread_values
-from experiments.laboratory.cells import Bench
+from experiments.laboratory.cells import Bench, CalibratedAccuracy
 from lens_engine.classifier.quality import Accuracy, interval
 from lens_engine.config import SelectionConfig
 
@@ -12,7 +12,8 @@ Make = Callable[..., SelectionConfig]
 
 
 def figure(hits: int, n: int, calibrated: float | None = None) -> Accuracy:
-    return Accuracy(accuracy=hits / n, n=n, ci95=interval(hits, n), calibrated_accuracy=calibrated)
+    plain = {"accuracy": hits / n, "n": n, "ci95": interval(hits, n)}
+    return Accuracy(**plain) if calibrated is None else CalibratedAccuracy(**plain, calibrated_accuracy=calibrated)
 
 
 def test_cells_are_described_by_model_datasets_templates_and_seeds(bench: Bench, make_tiny: Make) -> None:

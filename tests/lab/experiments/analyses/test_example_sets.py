@@ -17,14 +17,13 @@ def test_support_set_is_the_chosen_permutation(bench: Bench, make_tiny: Make, la
 
 
 def test_random_sets_are_those_of_the_report(bench: Bench, make_tiny: Make, laboratory: Laboratory) -> None:
-    cell = bench.selection(make_tiny(report={"random_permutations": 3}))
+    cell = bench.selection(make_tiny(comparisons="usual"))
     spread = laboratory.select(cell).baselines.random
-
-    accuracies = [
-        one.accuracy for one in evaluate_sets(laboratory, cell, draw_random_sets(laboratory, cell, 3), "random")
-    ]
-
     assert spread is not None
+
+    sets = draw_random_sets(laboratory, cell, spread.permutations)
+    accuracies = [one.accuracy for one in evaluate_sets(laboratory, cell, sets, "random")]
+
     assert (min(accuracies), max(accuracies)) == (spread.min, spread.max)
 
 
