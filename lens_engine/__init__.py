@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from lens_engine.classifier.artefact import Classifier
+    from lens_engine.classifier.classifier import Classifier
     from lens_engine.config import SelectionConfig
     from lens_engine.errors import LensError
     from lens_engine.language_model.loading.load import load_scorer
@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "Classifier": "classifier.artefact",
+    "Classifier": "classifier.classifier",
     "CostEstimate": "pricing.estimate",
     "Example": "types",
     "LanguageModel": "language_model.open_model",

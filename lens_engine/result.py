@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from lens_engine.classifier.artefact import Classifier, TaskRecord
-from lens_engine.classifier.heads import HeadKind
+from lens_engine.classifier.classifier import Classifier, TaskRecord
+from lens_engine.classifier.heads import AnyHeadKind, HeadKind
 from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.types import Record, StopReason
 
@@ -45,7 +45,6 @@ class RandomAndValidation(Record):
     """The best of random permutations by validation accuracy, at the same budget as LENS."""
 
     validation_accuracy: float = Field(description="Accuracy of the chosen permutation.")
-    test: Accuracy = Field(description="Accuracy of the chosen permutation on the test rows.")
     permutations: int = Field(
         description="Number of random permutations judged. Together they are charged with "
         "as many (permutation, row) pairs as LENS, confirmation included."
@@ -65,7 +64,7 @@ class HeadFigures(Record):
 
 
 class FrontierPoint(Record):
-    """The classifier of one size: the first `size` prompts with the head proposed for them."""
+    """The ensemble of one size: the first `size` prompts with the head proposed for them."""
 
     size: int = Field(description="Number of prompts asked for one input.")
     head: HeadKind = Field(description="Simplest head within one standard error of the best.")
@@ -74,65 +73,8 @@ class FrontierPoint(Record):
     heads: tuple[HeadFigures, ...] = Field(description="Every head on these prompts, the simplest first.")
 
 
-class ClassifierReport(Record):
-    """The classifier made of the permutations found, and how good it is at every size."""
-
-    max_prompts: int = Field(description="Maximum number of prompts, from the options.")
-    size: int = Field(
-        description="Number of prompts: the smallest within a quarter of a standard error of the best cross-validated "
-        "log-loss."
-    )
-    head: HeadKind = Field(description="Kind of the head.")
-    fit_rows: int = Field(description="Number of rows on which the head was fitted.")
-    test: Quality = Field(description="Quality on the test rows, which had no part in the choice of size and head.")
-    tokens_per_input: float = Field(description="Mean number of tokens of all prompts for one input.")
-    frontier: tuple[FrontierPoint, ...] = Field(description="Every size, from one prompt on.")
-    artefact: Classifier = Field(description="The classifier itself; see `Classifier.predict`.")
-
-
-class Rival(Quality):
-    """An alternative to the classifier, with its own choice of size and head, on the same test rows."""
-
-    size: int = Field(description="Number of prompts asked for one input.")
-    head: HeadKind = Field(description="Kind of the head.")
-    demonstrations: int = Field(description="Number of demonstrations in one prompt.")
-    fit_rows: int = Field(description="Number of rows on which the head was fitted.")
-    tokens_per_input: float = Field(description="Mean number of tokens of all prompts for one input.")
-
-
-class BagOfWords(Quality):
-    """Logistic regression on the words of the texts, without a language model."""
-
-    labelled_rows: int = Field(description="Number of labelled rows: all that the selection looked at.")
-
-
-class Baselines(Record):
-    """Accuracy without Lens. A baseline is null if it was not requested or the budget ended first."""
-
-    zero_shot: Accuracy | None = Field(None, description="Accuracy of the prompt without demonstrations.")
-    zero_shot_head: Rival | None = Field(None, description="The prompt without demonstrations, with a head.")
-    random_ensemble: Rival | None = Field(
-        None,
-        description="Ensemble of the random permutations of random-and-validation, with the same choice of members, "
-        "size and head: the same budget without Lens.",
-    )
-    random_prompts: Rival | None = Field(
-        None, description="Random prompts without any search; the budget of the search was spent on more fit rows."
-    )
-    long_prompt: Rival | None = Field(
-        None, description="One random prompt with as many demonstrations as the classifier's prompts, with a head."
-    )
-    bag_of_words: BagOfWords | None = Field(
-        None, description="Logistic regression on the words of all labelled rows that the selection looked at."
-    )
-    random: Spread | None = Field(None, description="Accuracy of permutations drawn at random from the candidates.")
-    random_and_validation: RandomAndValidation | None = Field(
-        None, description="Best of random permutations by validation accuracy, at the same budget as LENS."
-    )
-
-
-ContenderName = Literal[
-    "classifier",
+ClassifierName = Literal[
+    "ensemble",
     "support_examples",
     "zero_shot",
     "zero_shot_head",
@@ -142,35 +84,72 @@ ContenderName = Literal[
     "long_prompt",
     "bag_of_words",
 ]
+"""Classifiers that a run may test. `ensemble` is made of the prompts that the search found; the others are its rivals.
+
+support_examples, zero_shot, random_and_validation: one prompt, `argmax`. zero_shot_head: the prompt without
+demonstrations, with a head. random_ensemble: prompts of random-and-validation, with the same choice of members, size
+and head. random_prompts: random prompts without any search, whose budget was spent on more fit rows. long_prompt: one
+random prompt with as many demonstrations as the ensemble. bag_of_words: the words of all labelled rows, no model.
+"""
+
+
+class TestedClassifier(Record):
+    """A classifier and its quality on the test rows, which had no part in making it."""
+
+    __test__ = False  # pytest would collect the class
+
+    name: ClassifierName = Field(description="Which classifier; `ensemble` is made of the prompts found by the search.")
+    test: Quality = Field(description="Quality on the test rows.")
+    size: int = Field(description="Number of prompts asked for one input.")
+    head: AnyHeadKind = Field(description="Kind of the head.")
+    demonstrations: int = Field(description="Number of demonstrations in one prompt.")
+    fit_rows: int = Field(description="Number of rows on which the head was fitted.")
+    tokens_per_input: float = Field(description="Mean number of tokens of all prompts for one input.")
+
+    @classmethod
+    def of(cls, name: ClassifierName, classifier: Classifier) -> "TestedClassifier":
+        """
+        Raises:
+            ValueError: the classifier was not tested.
+        """
+        if classifier.test is None:
+            raise ValueError(f"{name} was not tested")
+        return cls(
+            name=name,
+            test=classifier.test,
+            size=len(classifier.prompts),
+            head=classifier.head.kind,
+            demonstrations=len(classifier.prompts[0].demonstrations) if classifier.prompts else 0,
+            fit_rows=classifier.fit_rows,
+            tokens_per_input=classifier.tokens_per_input,
+        )
 
 
 class Comparison(Record):
-    """Paired comparison of the classifier with a rival on the same test rows."""
+    """Paired comparison of the ensemble with a rival on the same test rows."""
 
-    rival: ContenderName = Field(description="What the classifier is compared with.")
-    ahead: bool = Field(description="True if `only_classifier_right` exceeds `only_rival_right`.")
-    significant: bool = Field(description="True if `p_value` is below 0.05, whoever is ahead.")
-    only_classifier_right: int = Field(description="Number of test rows that only the classifier has right.")
+    rival: ClassifierName = Field(description="What the ensemble is compared with.")
+    only_ensemble_right: int = Field(description="Number of test rows that only the ensemble has right.")
     only_rival_right: int = Field(description="Number of test rows that only the rival has right.")
+    ensemble_is_ahead: bool = Field(description="True if `only_ensemble_right` exceeds `only_rival_right`.")
     p_value: float = Field(description="p-value of the two-sided exact McNemar test.")
+    is_significant: bool = Field(description="True if `p_value` is below 0.05, whoever is ahead.")
 
 
 class Verdict(Record):
     """What to use, and the paired comparisons behind it."""
 
-    use: ContenderName = Field(
+    use: ClassifierName = Field(
         description="What to use: the cheapest within one standard error of the highest accuracy on the test rows. A "
-        "rival replaces a classifier that is within it only if the rival costs less than 80 % of its tokens."
+        "rival replaces an ensemble that is within it only if the rival costs less than 80 % of its tokens."
     )
     sentence: str = Field(description="What to use and why; if the run ended early, after the reason.")
-    ahead: bool | None = Field(
-        description="Whether the classifier is ahead of random-and-validation; null if they were not compared."
-    )
-    significant: bool | None = Field(
-        description="Whether classifier and random-and-validation differ significantly; null if not compared."
-    )
-    comparisons: tuple[Comparison, ...] = Field(description="The classifier against each rival that was tested.")
-    test: str = Field("mcnemar-exact", description="Name of the statistical test.")
+    comparisons: tuple[Comparison, ...] = Field(description="The ensemble against each rival that was tested.")
+    statistical_test: str = Field("mcnemar-exact", description="Name of the test behind `p_value`.")
+
+    def against(self, rival: ClassifierName) -> Comparison | None:
+        """The comparison with this rival; None if it was not tested."""
+        return next((one for one in self.comparisons if one.rival == rival), None)
 
 
 class Lead(Record):
@@ -277,16 +256,21 @@ class SelectionResult(Record):
         description="Accuracy on the rows on which the finalists (the last beam) were compared again."
     )
     test: Accuracy | None = Field(description="Accuracy on the test rows, which no earlier step used.")
-    classifier: ClassifierReport | None = Field(
-        None, description="The classifier made of the best permutations; null if the run was cancelled before."
-    )
-    baselines: Baselines = Field(description="Accuracies of the rivals on the same test rows.")
-    verdict: Verdict | None = Field(description="What to use, and why; null if nothing was compared.")
-    recommended: Classifier | None = Field(
+    classifier: Classifier | None = Field(
         None,
-        description="The classifier that the verdict recommends, if it is that of a rival or a single prompt. If the "
-        "verdict recommends a bag of words: that of the best contender with prompts, if it is not the one of Lens.",
+        description="The classifier to use, as the verdict says; without a verdict, the ensemble. Null if the run was "
+        "cancelled before one was made.",
     )
+    tested: tuple[TestedClassifier, ...] = Field(
+        description="Every classifier that was tested on the test rows, the ensemble first. A rival is missing if it "
+        "was not asked for, or if the budget ended first."
+    )
+    frontier: tuple[FrontierPoint, ...] = Field(description="The ensemble of every size, from one prompt on.")
+    random: Spread | None = Field(None, description="Accuracy of permutations drawn at random from the candidates.")
+    random_and_validation: RandomAndValidation | None = Field(
+        None, description="Best of random permutations by validation accuracy, at the same budget as the search."
+    )
+    verdict: Verdict | None = Field(description="What to use, and why; null if nothing was compared.")
     order: Spread | None = Field(description="Accuracy of the same examples in other orders.")
     lead: Lead | None = Field(
         None, description="Lead over the runner-up; null if the last beam holds fewer than two judged permutations."
@@ -307,11 +291,9 @@ class SelectionResult(Record):
         """Rows of the chosen permutation, in order."""
         return tuple(example.row for example in self.examples)
 
-    @property
-    def usable_classifier(self) -> Classifier | None:
-        """The classifier to use: the recommended one, or else Lens's own."""
-        own = None if self.classifier is None else self.classifier.artefact
-        return self.recommended or own
+    def quality_of(self, name: ClassifierName) -> Quality | None:
+        """Quality of a classifier on the test rows; None if it was not tested."""
+        return next((one.test for one in self.tested if one.name == name), None)
 
     def with_digest(self) -> "SelectionResult":
         """Return a copy with `digest`: the SHA-256 of the canonical JSON without `cost`, `digest` and two notes.

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.lifecycle.states import Status
 from app.models import Event, Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
-from lens_engine.classifier.artefact import Classifier
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult, Verdict
 from lens_engine.types import StopReason
 
@@ -21,12 +21,13 @@ def store_result(session: Session, selection_id: str, result: SelectionResult) -
 
     The row of the selection must be locked.
     """
-    session.execute(insert(Report).values(selection_id=selection_id, result=result.model_dump(mode="json")))
+    report = result.model_dump(mode="json", exclude={"classifier"})  # it has a table of its own
+    session.execute(insert(Report).values(selection_id=selection_id, result=report))
     rows = [{"selection_id": selection_id, **example.model_dump()} for example in result.examples]
     if rows:
         session.execute(insert(StoredSupportExample), rows)
-    if result.usable_classifier is not None:
-        _store_classifier(session, selection_id, result.usable_classifier, result.verdict)
+    if result.classifier is not None:
+        _store_classifier(session, selection_id, result.classifier, result.verdict)
     return {
         "partial": result.partial,
         "stop_reason": result.stop_reason.value,

@@ -1,4 +1,4 @@
-"""The classifier to use of a finished selection: the JSON of `lens_engine.classifier.artefact.Classifier`."""
+"""The classifier to use of a finished selection: the JSON of `lens_engine.classifier.classifier.Classifier`."""
 
 from typing import Any
 

@@ -13,7 +13,7 @@ from app.models import Report, StoredClassifier
 from app.queue import Doorbell
 from app.selections import openapi, repository, service
 from app.selections.polls import SelectionState, retry_after
-from app.selections.presentation import present, present_label_words, present_result
+from app.selections.presentation import Advice, present, present_label_words, present_result, present_support_examples
 from app.selections.ringing import ringing
 from app.selections.schemas import (
     EventOut,
@@ -21,6 +21,7 @@ from app.selections.schemas import (
     QueueOut,
     RenderBody,
     Rendered,
+    ResultOut,
     SelectionOut,
     SelectionPage,
     SupportExamplesOut,
@@ -31,7 +32,7 @@ from app.web.etag import KnownEtag, answer_unchanged, answer_with_etag, is_known
 from app.web.openapi import not_modified, refusals, sends
 from app.web.parameters import KNOWN_PARAMETERS
 from app.web.request_body import json_body
-from lens_engine.classifier.artefact import Classifier
+from lens_engine.classifier.classifier import Classifier
 
 RenderBodyDep = Annotated[RenderBody, Depends(json_body(RenderBody))]
 
@@ -111,7 +112,7 @@ def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerD
 @router.get(
     "/{selection_id}/support-examples",
     response_model=SupportExamplesOut,
-    response_description="The result of the selection. Only that of a cancelled selection may change, by a resume.",
+    response_description="The support examples. Only those of a cancelled selection may change, by a resume.",
     responses={
         200: sends("ETag"),
         **not_modified(),
@@ -121,14 +122,38 @@ def list_events(selection_id: SelectionIdDep, session: SessionDep, owner: OwnerD
 def get_support_examples(
     selection_id: SelectionIdDep, owner: OwnerDep, services: ServicesDep, if_none_match: KnownEtag = None
 ) -> Response:
-    """Return the support examples in order, and how good they are."""
+    """Return the support examples in order, their prompt, and how good they are."""
     with services.database.session_scope() as session:
         attempt = repository.find_attempt_with(session, owner, selection_id, Report)
         etag = make_etag("support-examples", selection_id, str(attempt))
         if attempt is not None and is_known(if_none_match, etag):
             return answer_unchanged(etag, _REVALIDATED)
         report = service.get_report(services, session, owner, selection_id)
-    return answer_with_etag(etag, present_result(report), _REVALIDATED)
+    return answer_with_etag(etag, present_support_examples(report), _REVALIDATED)
+
+
+@router.get(
+    "/{selection_id}/result",
+    response_model=ResultOut,
+    response_description="The result of the selection. Only that of a cancelled selection may change, by a resume.",
+    responses={
+        200: sends("ETag"),
+        **not_modified(),
+        **refusals(400, 401, 404, 503, conflict=_NO_RESULT, is_conflict_brief=True),
+    },
+)
+def get_result(
+    selection_id: SelectionIdDep, owner: OwnerDep, services: ServicesDep, if_none_match: KnownEtag = None
+) -> Response:
+    """Return everything that the run found: support examples, classifier, every accuracy, cost, provenance."""
+    with services.database.session_scope() as session:
+        attempt = repository.find_attempt_with(session, owner, selection_id, Report)
+        etag = make_etag("result", selection_id, str(attempt))
+        if attempt is not None and is_known(if_none_match, etag):
+            return answer_unchanged(etag, _REVALIDATED)
+        report = service.get_report(services, session, owner, selection_id)
+        shown = present_result(report, repository.find_classifier(session, selection_id))
+    return answer_with_etag(etag, shown, _REVALIDATED)
 
 
 @router.get(
@@ -146,7 +171,7 @@ def get_classifier(
 ) -> Response:
     """Return the classifier to use: prompts, and a head on the label log-probabilities that the model gives after them.
 
-    It is the recommended rival's, or else the one that Lens made. Saved as `classifier.json`, the body is a file that
+    It is the classifier that the verdict recommends. Saved as `classifier.json`, the body is a file that
     `Classifier.load` of the library reads.
     """
     with services.database.session_scope() as session:
@@ -167,24 +192,28 @@ def get_classifier(
 def render_prompt(
     selection_id: SelectionIdDep, body: RenderBodyDep, session: SessionDep, owner: OwnerDep, services: ServicesDep
 ) -> Rendered:
-    """Build the prompt, or with `"prompts": "all"` every prompt of the classifier, for each new input.
+    """Build every prompt of the classifier to use, or the prompt of the support examples, for each new input.
 
-    To classify with all prompts: let the model score each label word after each prompt, and apply the classifier's head
-    to the label log-probabilities. The prompt of the support examples needs no head: the likeliest label word wins.
+    To classify: let the model score each label word after each prompt, and apply the classifier's head to the label
+    log-probabilities. The prompt of the support examples needs no head: the likeliest label word wins.
     """
     selection = service.get(session, owner, selection_id)
     inputs = body.inputs if body.inputs is not None else [body.input or ""]
-    if body.prompts == "all":
-        classifier = service.get_classifier(services, session, owner, selection_id)
-        prompts = service.render_ensemble(classifier, inputs)
-    else:
-        service.get_report(services, session, owner, selection_id)
+    advice = Advice.of(service.get_report(services, session, owner, selection_id))
+    is_single = body.prompts == "support_examples" or advice.favours_one_prompt is not False
+    if is_single or advice.use == "bag_of_words":
         prompts = service.render(session, owner, selection_id, inputs)
+        is_recommended = advice.favours_one_prompt
+    else:
+        classifier = service.get_classifier(services, session, owner, selection_id)
+        prompts, is_recommended = service.render_classifier(classifier, inputs), True
     return Rendered(
         selection_id=selection_id,
         partial=bool(selection.partial),
         label_words=present_label_words(selection),
         prompts=prompts,
+        recommended=is_recommended,
+        reason=advice.reason,
     )
 
 

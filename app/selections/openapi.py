@@ -45,6 +45,7 @@ EXAMPLE_CLASSIFIER: dict[str, Any] = {
     },
     "prompts": [_example_prompt(26, 5), _example_prompt(0, 32)],
     "head": {"kind": "prior", "biases": [[-0.734, 1.218], [0.352, -0.467]], "temperature": 0.82},
+    "fit_rows": 24,
     "model": {
         "model": "HuggingFaceTB/SmolLM2-135M-Instruct",
         "revision": "12fd25f77366fa6b3b4b768ec3050bf629380bac",

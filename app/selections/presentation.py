@@ -3,6 +3,7 @@
 Another release may have stored a row. So the spec and the progress are shown as they are stored, and are not validated.
 """
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -10,9 +11,9 @@ from pydantic import ValidationError
 
 from app.lifecycle.spec import read_task
 from app.lifecycle.states import TERMINAL, Status
-from app.models import Report, Selection
-from app.selections.schemas import ProgressOut, QueueOut, SelectionOut, SpecOut, SupportExamplesOut
-from lens_engine.classifier.artefact import LabelWord, TaskRecord
+from app.models import Report, Selection, StoredClassifier
+from app.selections.schemas import ProgressOut, QueueOut, ResultOut, SelectionOut, SpecOut, SupportExamplesOut
+from lens_engine.classifier.classifier import LabelWord, TaskRecord
 from lens_engine.config import SelectionConfig
 
 _COPIED = (
@@ -46,13 +47,41 @@ def present_progress(selection: Selection) -> dict[str, Any] | None:
     return {**progress, "eta_seconds": None} if selection.status in TERMINAL else progress
 
 
-def present_result(report: Report) -> SupportExamplesOut | dict[str, Any]:
+def present_result(report: Report, classifier: StoredClassifier | None) -> ResultOut | dict[str, Any]:
     """Build the API's view of a result. One that this release cannot read is shown as it is stored."""
-    stored = {**report.result, "selection_id": report.selection_id}
+    own = None if classifier is None else classifier.classifier
+    stored = {**report.result, "classifier": own, "selection_id": report.selection_id}
     try:
-        return SupportExamplesOut.model_validate(stored)
+        return ResultOut.model_validate(stored)
     except ValidationError:
         return stored
+
+
+def present_support_examples(report: Report) -> SupportExamplesOut:
+    """Build the API's view of the support examples."""
+    shown = {name: report.result.get(name) for name in ("partial", "task", "examples", "prompt", "validation", "test")}
+    verdict = Advice.of(report)
+    return SupportExamplesOut(
+        **shown, selection_id=report.selection_id, recommended=verdict.favours_one_prompt, reason=verdict.reason
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What the verdict of a stored result recommends."""
+
+    use: str | None  #: name of the classifier to use; None if nothing was compared
+    reason: str | None
+    favours_one_prompt: bool | None  #: whether the classifier to use is the prompt of the support examples
+
+    @classmethod
+    def of(cls, report: Report) -> "Advice":
+        verdict = report.result.get("verdict")
+        if verdict is None:
+            return cls(None, None, None)
+        tested = {one["name"] for one in report.result.get("tested", ())}
+        single = "support_examples" if "support_examples" in tested else "ensemble"
+        return cls(verdict["use"], verdict["sentence"], verdict["use"] == single)
 
 
 def present_label_words(selection: Selection) -> tuple[LabelWord, ...]:

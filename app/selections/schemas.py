@@ -15,10 +15,12 @@ from pydantic import (
 
 from app.lifecycle.states import Status
 from app.web.validation import Incoming
-from lens_engine.classifier.artefact import LabelWord as LabelAndWord
+from lens_engine.classifier.classifier import LabelWord as LabelAndWord
+from lens_engine.classifier.classifier import TaskRecord
+from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.reading.text_checks import is_blank
-from lens_engine.result import SelectionResult
+from lens_engine.result import SelectionResult, SupportExample
 from lens_engine.types import Phase, StopReason
 
 MAX_INPUTS = 100
@@ -182,10 +184,28 @@ class EventPage(Outgoing):
     )
 
 
-class SupportExamplesOut(SelectionResult):
+class ResultOut(SelectionResult):
     """The result of a selection, and the id of the selection."""
 
     selection_id: str = Field(description="Id of the selection.")
+
+
+class SupportExamplesOut(Outgoing):
+    """The support examples, their prompt, and how good they are."""
+
+    selection_id: str = Field(description="Id of the selection.")
+    partial: AsStored[bool] = Field(description="True if the run was stopped before its end.")
+    task: AsStored[TaskRecord] = Field(description="Template, label words and separator.")
+    examples: AsStored[tuple[SupportExample, ...]] = Field(description="Support examples, in the order of the prompt.")
+    prompt: AsStored[str] = Field(description="Beginning of the prompt, up to the input.")
+    validation: AsStored[Accuracy | None] = Field(
+        description="Accuracy on the validation rows. Optimistic: the maximum over all permutations searched."
+    )
+    test: AsStored[Accuracy | None] = Field(description="Accuracy on the test rows.")
+    recommended: bool | None = Field(
+        description="Whether the verdict recommends this prompt; null if nothing was compared."
+    )
+    reason: str | None = Field(description="What the verdict recommends, and why; null if nothing was compared.")
 
 
 class RenderBody(Incoming):
@@ -200,10 +220,11 @@ class RenderBody(Incoming):
     inputs: list[Input] | None = Field(
         default=None, min_length=1, max_length=MAX_INPUTS, description="Several texts, in place of `input`."
     )
-    prompts: Literal["best", "all"] = Field(
-        default="best",
-        description="Which prompts to build for each input. best: the prompt of the support examples. all: every "
-        "prompt of the classifier.",
+    prompts: Literal["recommended", "support_examples"] = Field(
+        default="recommended",
+        description="Which prompts to build for each input. recommended: every prompt of the classifier to use; if "
+        "that is a bag of words, there is none, and the prompt of the support examples is built. support_examples: "
+        "the prompt of the support examples.",
     )
 
 
@@ -227,6 +248,9 @@ class Rendered(Outgoing):
         "its label."
     )
     prompts: list[RenderedPrompt] = Field(
-        description="Prompts of the first input, then of the second, and so on. best: one prompt for each input. all: "
-        "each input has as many as the classifier, in its order."
+        description="Prompts of the first input, then of the second, and so on; as many for each as the classifier has."
     )
+    recommended: bool | None = Field(
+        description="Whether the verdict recommends these prompts; null if nothing was compared."
+    )
+    reason: str | None = Field(description="What the verdict recommends, and why; null if nothing was compared.")

@@ -25,7 +25,7 @@ from app.selections.presentation import present
 from app.selections.queue_place import find_position
 from app.selections.schemas import QueueOut, RenderedPrompt, SelectionOut
 from app.services import Services
-from lens_engine.classifier.artefact import Classifier
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.types import Example
 
 
@@ -93,8 +93,8 @@ def get_classifier(services: Services, session: Session, owner_id: str, selectio
         return Classifier.model_validate(stored.classifier)
     get_report(services, session, owner_id, selection_id)
     raise NoClassifier(
-        "the result has no classifier: the selection was cancelled before its classifier was made, or an older "
-        f"release ran it; submit a new selection with dataset_id {selection.dataset_id} and let it finish"
+        "the result has no classifier: the selection was cancelled before its classifier was made; "
+        f"submit a new selection with dataset_id {selection.dataset_id} and let it finish"
     )
 
 
@@ -112,7 +112,7 @@ def render(session: Session, owner_id: str, selection_id: str, inputs: list[str]
     return [_show_prompt(number, prompt) for number, prompt in enumerate(prompts)]
 
 
-def render_ensemble(classifier: Classifier, inputs: list[str]) -> list[RenderedPrompt]:
+def render_classifier(classifier: Classifier, inputs: list[str]) -> list[RenderedPrompt]:
     """Build every prompt of the classifier for each input, in the order of the classifier's prompts."""
     queries = [classifier.task.task().render_query(text) for text in inputs]
     return [

@@ -18,7 +18,7 @@ from experiments.table.report import show_estimate, show_lead
 from lens_engine.classifier.heads import HEAD_KINDS
 from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.presets import overlay_options
-from lens_engine.result import SelectionResult
+from lens_engine.result import ClassifierName, SelectionResult, TestedClassifier
 
 TestRows = str
 """Where the test rows come from: "file" or "held_out"."""
@@ -65,32 +65,27 @@ class Contender(NamedTuple):
     tokens: Callable[[SelectionResult], float | None]
 
 
-def _rival(field: str) -> Contender:
+def _tested(name: ClassifierName, shown: str | None = None) -> Contender:
+    def find(result: SelectionResult) -> TestedClassifier | None:
+        return next((one for one in result.tested if one.name == name), None)
+
     return Contender(
-        field.replace("_", " "),
-        lambda result: getattr(result.baselines, field),
-        lambda result: getattr(getattr(result.baselines, field), "tokens_per_input", None),
+        shown or name.replace("_", " "),
+        lambda result: result.quality_of(name),
+        lambda result: None if (found := find(result)) is None or not found.fit_rows else found.tokens_per_input,
     )
 
 
 CONTENDERS: tuple[Contender, ...] = (
-    Contender(
-        "classifier",
-        lambda result: None if result.classifier is None else result.classifier.test,
-        lambda result: None if result.classifier is None else result.classifier.tokens_per_input,
-    ),
-    Contender("support examples, argmax", lambda result: result.test, lambda _: None),
-    Contender(
-        "random-and-validation, argmax",
-        lambda result: None if (rival := result.baselines.random_and_validation) is None else rival.test,
-        lambda _: None,
-    ),
-    _rival("random_ensemble"),
-    _rival("random_prompts"),
-    _rival("long_prompt"),
-    _rival("zero_shot_head"),
-    Contender("zero-shot, argmax", lambda result: result.baselines.zero_shot, lambda _: None),
-    _rival("bag_of_words"),
+    _tested("ensemble"),
+    _tested("support_examples", "support examples, argmax"),
+    _tested("random_and_validation", "random-and-validation, argmax"),
+    _tested("random_ensemble"),
+    _tested("random_prompts"),
+    _tested("long_prompt"),
+    _tested("zero_shot_head"),
+    _tested("zero_shot", "zero-shot, argmax"),
+    _tested("bag_of_words"),
 )
 
 
@@ -208,9 +203,8 @@ class ClassifierAnalysis(Analysis[Results]):
         columns = ("dataset", "prompts", *HEAD_KINDS, "proposed head", "tokens an input")
         lines: list[tuple[Value, ...]] = []
         for (dataset, rows), results in found.whole.items():
-            reports = [result.classifier for result in results if result.classifier is not None]
-            for size in range(min((len(report.frontier) for report in reports), default=0)) if rows == "file" else ():
-                points = [report.frontier[size] for report in reports]
+            for size in range(min((len(result.frontier) for result in results), default=0)) if rows == "file" else ():
+                points = [result.frontier[size] for result in results]
                 heads = {
                     kind: [head.accuracy for point in points for head in point.heads if head.head == kind]
                     for kind in HEAD_KINDS
@@ -229,7 +223,7 @@ class ClassifierAnalysis(Analysis[Results]):
         lines = tuple(
             (
                 *(dataset, _SHOWN_ROWS[rows], result.provenance.seed, result.cost.pairs, result.cost.tokens),
-                *(f"{result.cost.seconds:.0f}", None if result.classifier is None else result.classifier.size),
+                *(f"{result.cost.seconds:.0f}", None if result.classifier is None else len(result.classifier.prompts)),
                 *(None if result.verdict is None else result.verdict.use,),
             )
             for (dataset, rows), results in found.whole.items()

@@ -66,10 +66,9 @@ def classify(
             paths.check(overwrite=overwrite)
             run = ClassificationRun.prepare(paths, text_column=text_column, dtype=dtype)
 
-            def open_scorer() -> LabelScorer:
+            def open_scorer(named: str) -> LabelScorer:
                 # No pair cache: the texts of production would displace the scores of selections.
-                reference = model or run.classifier.model.model
-                return open_model(reference, dtype=run.origin.dtype, device=device, pair_cache_bytes=None).scorer
+                return open_model(model or named, dtype=run.origin.dtype, device=device, pair_cache_bytes=None).scorer
 
             run.execute(open_scorer, Console(stderr=True), restart=restart)
     except KeyboardInterrupt:

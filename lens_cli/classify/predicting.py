@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lens_engine.classifier.artefact import BATCH_TEXTS, Classifier
+from lens_engine.classifier.classifier import BATCH_TEXTS, Classifier
 from lens_engine.errors import PromptTooLong
 from lens_engine.reading import TextRow
 from lens_engine.scoring.base import LabelScorer
@@ -26,7 +26,7 @@ class Prediction(Record):
         return max(self.probabilities, default=None)
 
 
-def predict_rows(classifier: Classifier, rows: Sequence[TextRow], scorer: LabelScorer) -> list[Prediction]:
+def predict_rows(classifier: Classifier, rows: Sequence[TextRow], scorer: LabelScorer | None) -> list[Prediction]:
     """One prediction for each row, in order.
 
     Raises:
@@ -34,14 +34,19 @@ def predict_rows(classifier: Classifier, rows: Sequence[TextRow], scorer: LabelS
         ModelError: the model could not score the rows.
     """
     errors = {place: row.fault for place, row in enumerate(rows) if row.fault is not None}
-    lengths = _count_query_tokens(classifier, rows, errors, scorer)
+    if scorer is None:
+        lengths = dict.fromkeys(set(range(len(rows))) - errors.keys(), 1)
+    else:
+        lengths = _count_query_tokens(classifier, rows, errors, scorer)
     errors |= {place: "the text has no tokens for this model" for place, length in lengths.items() if not length}
     good = sorted(lengths.keys() - errors.keys())
     while True:
         try:
             found = classifier.predict([rows[place].text for place in good], scorer)
             break
-        except PromptTooLong:
+        except PromptTooLong as error:
+            if scorer is None:
+                raise RuntimeError("a classifier without prompts met a prompt that is too long") from error
             # The scorer refuses the whole batch, before it computes anything, because of its longest text.
             longest = max(good, key=lambda place: lengths[place])
             errors[longest] = f"the text is too long: a prompt exceeds the model's {scorer.max_prompt_tokens:,} tokens"

@@ -16,7 +16,7 @@ from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_MENDABLE, Refusal, check_ou
 from lens_cli.signals import StopRequest
 from lens_cli.views.notes import show_note
 from lens_cli.views.progress import RowBar, row_bar
-from lens_engine.classifier.artefact import Classifier
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.reading import ParsingLimits, TextRow, read_texts
 from lens_engine.reading.columns import TEXT
 from lens_engine.scoring.base import LabelScorer
@@ -91,15 +91,15 @@ class ClassificationRun:
             classifier_sha256=_digest(paths.classifier),
             input_sha256=_digest(paths.texts),
             text_column=text_column,
-            dtype=dtype or classifier.model.dtype,
+            dtype=dtype or ("float32" if classifier.model is None else classifier.model.dtype),
         )
         return cls(paths, classifier, rows, origin, tuple(notes))
 
-    def execute(self, open_scorer: Callable[[], LabelScorer], console: Console, *, restart: bool = False) -> None:
+    def execute(self, open_scorer: Callable[[str], LabelScorer], console: Console, *, restart: bool = False) -> None:
         """Load the model, predict every row with a live bar, and write the output.
 
         Args:
-            open_scorer: loads the model.
+            open_scorer: loads the model of this name, which the classifier asks.
             restart: whether to discard the predictions of an earlier run that was stopped.
 
         Raises:
@@ -116,16 +116,21 @@ class ClassificationRun:
             for note in notes:
                 show_note(note, console)
             with row_bar(console) as bar, request.listening(bar.begin_to_stop):
-                bar.wait(f"Loading {self.classifier.model.model}")
-                scorer = open_scorer()
-                self.classifier.check_model(scorer.identity)
-                self._predict(scorer, partial, bar, request)
+                self._predict(self._load(open_scorer, bar), partial, bar, request)
             write_predictions(PredictedTable(self.classifier.labels, self.rows, partial.predictions), self.paths.output)
             partial.remove()
         console.print(Text(f"{len(self.rows):,} rows in {self.paths.output}"), soft_wrap=True)
         self._refuse_bad_rows(partial.predictions)
 
-    def _predict(self, scorer: LabelScorer, partial: PartialFile, bar: RowBar, request: StopRequest) -> None:
+    def _load(self, open_scorer: Callable[[str], LabelScorer], bar: RowBar) -> LabelScorer | None:
+        if self.classifier.model is None:
+            return None
+        bar.wait(f"Loading {self.classifier.model.model}")
+        scorer = open_scorer(self.classifier.model.model)
+        self.classifier.check_model(scorer.identity)
+        return scorer
+
+    def _predict(self, scorer: LabelScorer | None, partial: PartialFile, bar: RowBar, request: StopRequest) -> None:
         bar.start(len(partial.predictions), len(self.rows))
         while (num_done := len(partial.predictions)) < len(self.rows):
             if request.is_made:

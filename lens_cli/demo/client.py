@@ -11,7 +11,7 @@ import httpx
 from pydantic import TypeAdapter
 
 from lens_cli.refusals import Refusal
-from lens_engine.classifier.artefact import Classifier
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
 
@@ -66,7 +66,7 @@ class SelectionClient:
             raise Refusal(f"the selection ended as {selection['status']}: {problem.get('detail', 'no reason given')}")
 
     def read_result(self, selection_id: str) -> SelectionResult:
-        body = _read(self._client.get(f"/selections/{selection_id}/support-examples"))
+        body = _read(self._client.get(f"/selections/{selection_id}/result"))
         return SelectionResult.model_validate({name: value for name, value in body.items() if name != "selection_id"})
 
     def read_classifier(self, selection_id: str) -> Classifier:
@@ -75,9 +75,9 @@ class SelectionClient:
 
     def render(self, selection_id: str, text: str) -> str:
         """The prompt to send to the model for a new input."""
-        prompt: str = _read(self._client.post(f"/selections/{selection_id}/render", json={"input": text}))["prompts"][
-            0
-        ]["prompt"]
+        body = {"input": text, "prompts": "support_examples"}
+        rendered = _read(self._client.post(f"/selections/{selection_id}/render", json=body))
+        prompt: str = rendered["prompts"][0]["prompt"]
         return prompt
 
 

@@ -10,7 +10,7 @@ _URL = "http://127.0.0.1:8000"
 
 def list_curl_lines(spec: Mapping[str, Any], text: str, url: str = _URL) -> list[str]:
     """Submit, look, read the support examples, fetch the classifier, render a prompt."""
-    body = shlex.quote(json.dumps({"input": text}))
+    body = shlex.quote(json.dumps({"input": text, "prompts": "support_examples"}))
     return [
         submission_line(spec, url),
         f"curl -sS {url}/selections/SELECTION_ID",

@@ -21,7 +21,7 @@ from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_sta
 from lens_cli.signals import interruptible
 from lens_cli.views.progress import describe_seconds, selection_bar
 from lens_cli.views.result import show_result
-from lens_engine.classifier.artefact import Classifier
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.language_model.open_model import open_model
 from lens_engine.scoring.base import LabelScorer
@@ -60,12 +60,14 @@ def show_demo() -> None:
     )
 
 
-def open_scorer(classifier: Classifier) -> LabelScorer:
-    """The bundled model in this process, in the classifier's number format."""
-    return open_model(BUNDLED_MODEL, dtype=classifier.model.dtype).scorer
+def open_scorer(classifier: Classifier) -> LabelScorer | None:
+    """The bundled model in this process, in the classifier's number format; none for a classifier without prompts."""
+    return None if classifier.model is None else open_model(BUNDLED_MODEL, dtype=classifier.model.dtype).scorer
 
 
-def tell_story(stack: Stack, console: Console, open_scorer: Callable[[Classifier], LabelScorer] = open_scorer) -> None:
+def tell_story(
+    stack: Stack, console: Console, open_scorer: Callable[[Classifier], LabelScorer | None] = open_scorer
+) -> None:
     """One selection of the sample dataset, by a client of a running service.
 
     `open_scorer` opens the model that the classifier asks.
@@ -95,7 +97,7 @@ def tell_story(stack: Stack, console: Console, open_scorer: Callable[[Classifier
     console.print()
 
 
-def build_predictions_table(classifier: Classifier, scorer: LabelScorer, texts: Sequence[str]) -> Table:
+def build_predictions_table(classifier: Classifier, scorer: LabelScorer | None, texts: Sequence[str]) -> Table:
     """Label and probability of each text."""
     found = classifier.predict(texts, scorer)
     table = Table(box=box.SIMPLE_HEAD, expand=True)

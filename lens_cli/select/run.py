@@ -231,13 +231,13 @@ def warn_of_loss(console: Console) -> None:
 def show_files(result: SelectionResult, output: Path | None, classifier: Path | None, console: Console) -> None:
     """Say which files were written, and the command that uses the classifier."""
     written = [] if output is None else [f"{output} (with the single prompt as text: prompt)"]
-    kept = result.usable_classifier
+    kept = result.classifier
     if classifier is not None and kept is not None:
         written.append(f"{classifier} (prompts: {len(kept.prompts)}, head: {kept.head.kind})")
     if written:
         console.print(Text(f"Written: {', '.join(written)}"), soft_wrap=True)
-    if result.verdict is not None and result.verdict.use == "bag_of_words":
-        console.print("A bag of words is not kept: Lens keeps classifiers with prompts.", soft_wrap=True)
+    if classifier is not None and kept is not None and kept.holds_words:
+        console.print(Text(f"{classifier} holds words of your texts."), soft_wrap=True)
     if classifier is not None:
         words = ["lens", "classify", "new.csv", "--classifier", str(classifier), "--output", "predictions.csv"]
         console.print(Text(f"Next: {shlex.join(words)}"), soft_wrap=True)
@@ -245,7 +245,7 @@ def show_files(result: SelectionResult, output: Path | None, classifier: Path | 
 
 def write_classifier(result: SelectionResult, path: Path, console: Console) -> bool:
     """Write the classifier to use and return True, or say that there is none."""
-    classifier = result.usable_classifier
+    classifier = result.classifier
     if classifier is None:
         note = f"the run ended before it made a classifier; {path} was not written"
         show_note(note, console)

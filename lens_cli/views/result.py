@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lens_cli.views.contenders import build_contenders_table, build_frontier_table, name_choice
+from lens_cli.views.classifiers import build_classifiers_table, build_frontier_table, name_choice
 from lens_cli.views.progress import describe_seconds
 from lens_engine.result import SelectionResult
 from lens_engine.run.wording import say_partial
@@ -19,7 +19,7 @@ def show_result(result: SelectionResult, console: Console, told: Collection[str]
     """Print the complete result, without the warnings that the user was told before."""
     console.print(build_examples_table(result))
     console.print()
-    console.print(build_contenders_table(result))
+    console.print(build_classifiers_table(result))
     console.print()
     frontier = build_frontier_table(result)
     if frontier is not None:
@@ -58,17 +58,14 @@ def describe_verdict(result: SelectionResult) -> str:
     """What to use; for a run that was stopped, after the reason."""
     if result.verdict is not None:
         return result.verdict.sentence
-    return say_partial(result.stop_reason) or "Not compared: no classifier was tested."
+    return say_partial(result.stop_reason) or "Not compared: no ensemble was tested."
 
 
 def describe_tests(result: SelectionResult) -> str:
-    """What the p of the verdict is of, and what to do if a bag of words is to be used."""
-    verdict, parts = result.verdict, list[str]()
-    if verdict is not None and "(p = " in verdict.sentence:
-        parts.append("p: exact McNemar test on the test rows, against the classifier.")
-    if verdict is not None and verdict.use == "bag_of_words":
-        parts.append('docs/choosing.md, "When a bag of words is enough", makes one in ten lines.')
-    return " ".join(parts)
+    """What the p of the verdict is of."""
+    if result.verdict is None or "(p = " not in result.verdict.sentence:
+        return ""
+    return "p: exact McNemar test on the test rows, against the ensemble."
 
 
 def describe_ranking_rows(result: SelectionResult) -> str:

@@ -20,8 +20,8 @@ from lens_engine.types import FloatArray, IndexArray, Record
 _INVERSE_L2 = (1.0, 10.0, 100.0)
 """Grid of the inverse strength of L2; TF-IDF rows have length 1, so it is larger than for standardised features."""
 
-_MOST_TERMS, _MOST_WEIGHTS = 5_000, 100_000
-"""Largest size of a bag of words that a classifier holds: some 50 bytes a term, and 15 bytes a weight."""
+MOST_TERMS, MOST_TERMS_ALONE, _MOST_WEIGHTS = 5_000, 50_000, 100_000
+"""Largest size of a bag of words beside prompts, and without prompts: some 50 bytes a term, 15 bytes a weight."""
 
 _MOST_CHARACTERS = 100
 """Longest term (characters): a text without words counts as one term, whatever its length."""
@@ -82,39 +82,24 @@ class FittedWords(NamedTuple):
     held_out: FloatArray  #: class_log_probs  # [rows, labels]
 
 
-def fit_bag_of_words(texts: Sequence[str], gold: IndexArray, num_labels: int) -> FittedWords:
-    """Fit the most frequent terms, at most 5,000, and at most 100,000 weights; L2 as in `predict_by_words`.
+def fit_bag_of_words(
+    texts: Sequence[str], gold: IndexArray, num_labels: int, most_terms: int = MOST_TERMS
+) -> FittedWords:
+    """Fit TF-IDF (one and two words) with logistic regression, on the most frequent terms.
 
-    Terms and their document frequencies are those of all texts; a held-out text has no part in its regression.
+    The strength of L2 is chosen by cross-validated log-loss. Terms and their document frequencies are those of all
+    texts; a held-out text has no part in its regression. Texts without words count as one word each.
 
     Args:
         texts: labelled texts.
         gold: `[texts]`, index of each text's label.
+        most_terms: largest number of terms; 100,000 weights may lower it.
     """
-    vectorizer = _make_vectorizer(
-        vocabulary=_choose_terms(texts, min(_MOST_TERMS, max(_MOST_WEIGHTS // num_labels, 1)))
-    )
+    terms = _choose_terms(texts, min(most_terms, max(_MOST_WEIGHTS // num_labels, 1)))
+    vectorizer = _make_vectorizer(vocabulary=terms)
     features = vectorizer.fit_transform(with_beats(texts))
     regression, held_out = _fit(features, gold, num_labels)
     return FittedWords(WordRegression.of(vectorizer, regression), held_out)
-
-
-def predict_by_words(texts: Sequence[str], gold: IndexArray, asked: Sequence[str], num_labels: int) -> FloatArray:
-    """Fit TF-IDF (one and two words) with logistic regression, and classify other texts.
-
-    The strength of L2 is chosen by cross-validated log-loss. Texts without words count as one word each.
-
-    Args:
-        texts: labelled texts.
-        gold: `[texts]`, index of each text's label.
-        asked: texts to classify.
-
-    Returns:
-        `class_log_probs  # [asked, labels]`, natural log.
-    """
-    vectorizer = _make_vectorizer()
-    features, asked_features = vectorizer.fit_transform(with_beats(texts)), vectorizer.transform(with_beats(asked))
-    return _predict(_fit(features, gold, num_labels)[0], asked_features)
 
 
 def estimate_accuracy(texts: Sequence[str], gold: IndexArray, num_labels: int) -> float:

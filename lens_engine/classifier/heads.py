@@ -20,6 +20,7 @@ from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
 
 PromptsHeadKind = Literal["argmax", "prior", "linear"]
 HeadKind = Literal[PromptsHeadKind, "words"]
+AnyHeadKind = Literal[HeadKind, "bag_of_words"]
 HEAD_KINDS: tuple[HeadKind, ...] = ("argmax", "prior", "linear", "words")
 """From the simplest to the one with the most parameters."""
 
@@ -84,14 +85,23 @@ class WordsHead(Record):
     bag_of_words: WordRegression = Field(description="TF-IDF of one and two words with logistic regression.")
 
 
+class BagOfWordsHead(Record):
+    """A bag of words alone: the head of a classifier without prompts."""
+
+    kind: Literal["bag_of_words"] = Field("bag_of_words", description="Kind of the head.")
+    bag_of_words: WordRegression = Field(description="TF-IDF of one and two words with logistic regression.")
+
+
 PromptsHead = ArgmaxHead | PriorHead | LinearHead
 """A head that looks at nothing but the prompts' label log-probabilities."""
 
-Head = Annotated[PromptsHead | WordsHead, Field(discriminator="kind")]
+Head = Annotated[PromptsHead | WordsHead | BagOfWordsHead, Field(discriminator="kind")]
 
 
 def apply_head(head: Head, label_log_probs: LabelLogProbs | FloatArray, texts: Sequence[str]) -> FloatArray:
     """`[prompts, rows, labels]` and the texts of the rows -> class log-probabilities `[rows, labels]`, natural log."""
+    if isinstance(head, BagOfWordsHead):
+        return head.bag_of_words.class_log_probs(texts)
     if isinstance(head, WordsHead):
         return head.linear.class_log_probs(add_words(label_log_probs, head.bag_of_words.class_log_probs(texts)))
     return head.class_log_probs(label_log_probs)
@@ -99,6 +109,10 @@ def apply_head(head: Head, label_log_probs: LabelLogProbs | FloatArray, texts: S
 
 def fits_shape(head: Head, num_prompts: int, num_labels: int) -> bool:
     """Whether the head's coefficients are for this many prompts and labels."""
+    if isinstance(head, BagOfWordsHead):
+        return num_prompts == 0 and head.bag_of_words.fits_shape(num_labels)
+    if num_prompts == 0:
+        return False
     if isinstance(head, ArgmaxHead):
         return True
     if isinstance(head, PriorHead):
@@ -152,9 +166,9 @@ def logit_bias(head: Head, label_tokens: list[int] | None) -> dict[str, float] |
 
     An endpoint must choose among these tokens only: a large number added to all biases does that.
 
-    None if the head is `linear` or `words`, or `label_tokens` is None, because a label word has several tokens.
+    None if the head is neither `argmax` nor `prior`, or if `label_tokens` is None: a label word has several tokens.
     """
-    if label_tokens is None or isinstance(head, LinearHead | WordsHead):
+    if label_tokens is None or not isinstance(head, ArgmaxHead | PriorHead):
         return None
     biases = head.biases[0] if isinstance(head, PriorHead) else [0.0] * len(label_tokens)
     return {str(token): bias for token, bias in zip(label_tokens, biases, strict=True)}

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from lens_engine.classifier.bag_of_words import predict_by_words
-from lens_engine.classifier.quality import measure_quality
 from lens_engine.judging.judgement import EvaluationRows, Judgement, judge, spread
 from lens_engine.judging.score import Score, pool, rank_key
 from lens_engine.metering.cost import Cost
@@ -20,12 +18,11 @@ from lens_engine.methods.permutations import shuffle
 from lens_engine.methods.random import RandomSearch, RandomTally, draw_random
 from lens_engine.plan.comparisons import COMPARISONS, Comparisons
 from lens_engine.randomness import make_generator
-from lens_engine.result import BagOfWords, ContenderName, RandomAndValidation
-from lens_engine.rows.fit_rows import list_labelled_rows
-from lens_engine.run.classifying import Classifying, hits_of
-from lens_engine.run.contenders import Contenders
+from lens_engine.result import ClassifierName, RandomAndValidation
+from lens_engine.run.classifying import Classifying
+from lens_engine.run.prompt_sets import PromptSet, PromptSets
 from lens_engine.run.state import Evaluation
-from lens_engine.types import Example, Permutation, Phase, Record, StopReason
+from lens_engine.types import Example, Permutation, Phase, StopReason
 
 _NEEDS_FINALISTS = frozenset({"confirmation", "random_and_validation", "random_ensemble", "random_prompts"})
 
@@ -43,23 +40,23 @@ def price_evaluation(run: Run, method: Method[Any]) -> Cost:
         cost += prices.comparing(comparisons.random_permutations)
     if "order" in comparisons.names and n:
         cost += prices.comparing(comparisons.orders)
-    contenders = Contenders(run, method, method.planned_pairs or 0, method.num_finalists)
+    prompt_sets = PromptSets(run, method, method.planned_pairs or 0, method.num_finalists)
     if "random_and_validation" in comparisons.names and method.planned_pairs is not None:
-        cost += prices.rivalling(contenders.num_random)
-    return sum((contenders.price(name) for name in contenders.wanted), cost + price_classifier(run, method))
+        cost += prices.rivalling(prompt_sets.num_random)
+    return sum((prompt_sets.price(name) for name in prompt_sets.wanted), cost + price_ensemble(run, method))
 
 
-def reserve_for_classifier(run: Run, method: Method[Any]) -> Cost:
+def reserve_for_ensemble(run: Run, method: Method[Any]) -> Cost:
     """The price of the test rows of the classifier's prompts."""
-    if Contenders(run, method, 0, 0).is_paper:
+    if PromptSets(run, method, 0, 0).is_paper:
         return Cost()
     return run.prices.classifying(method.num_prompts, 0, method.num_demonstrations)
 
 
-def price_classifier(run: Run, method: Method[Any]) -> Cost:
+def price_ensemble(run: Run, method: Method[Any]) -> Cost:
     """The price of the classifier; nothing if it is the single prompt, whose test rows are scored anyway."""
-    contenders = Contenders(run, method, 0, 0)
-    return Cost() if contenders.is_paper else contenders.price("classifier")
+    prompt_sets = PromptSets(run, method, 0, 0)
+    return Cost() if prompt_sets.is_paper else prompt_sets.price("ensemble")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +98,7 @@ class Evaluator:
         if step.name == "test":
             with self.meter.beyond_budget():
                 return _mark_done(step.run(evaluation, save), step.name)
-        if step.name == "classifier":
+        if step.name == "ensemble":
             return _mark_done(step.run(evaluation, save), step.name)
         if not self._can_take(step, evaluation):
             return _mark_skipped(evaluation, step.name)
@@ -125,20 +122,20 @@ class Evaluator:
         num_finalists = self.method.num_finalists
         wanted = {
             "confirmation": bool(self.run.rows.confirmation) and num_finalists > 0,
-            "classifier": not self._classifies_alone,
+            "ensemble": not self._classifies_alone,
             "zero_shot": "zero_shot" in asked,
             "bag_of_words": "bag_of_words" in asked,
             "random": "random" in asked,
             "random_and_validation": "random_and_validation" in asked and self.method.planned_pairs is not None,
             "order": "order" in asked and len(self.chosen) > 0,
         }
-        contenders = self._contenders(num_finalists)
-        left = contenders.num_random - evaluation.rival.drawn if self.findings.finalists else 0
-        rivals = [_Step(name, contenders.price(name), partial(self._rival, name)) for name in contenders.wanted]
+        prompt_sets = self._prompt_sets(num_finalists)
+        left = prompt_sets.num_random - evaluation.rival.drawn if self.findings.finalists else 0
+        rivals = [_Step(name, prompt_sets.price(name), partial(self._rival, name)) for name in prompt_sets.wanted]
         steps = [
             _Step("confirmation", prices.confirming(num_finalists), self._confirm),
             _Step("test", self._testing, self._test),
-            _Step("classifier", price_classifier(self.run, self.method), self._classifier),
+            _Step("ensemble", price_ensemble(self.run, self.method), self._ensemble),
             _Step("zero_shot", prices.testing(demonstrations=0), self._zero_shot),
             _Step("bag_of_words", Cost(), self._bag_of_words),
             _Step("random_and_validation", prices.rivalling(left), self._random_and_validation),
@@ -166,60 +163,53 @@ class Evaluator:
         chosen = self._final_choice(evaluation)
         judgement = self._judge([chosen], self._test_rows)[0]
         evaluation = evaluation.model_copy(update={"chosen": chosen, "test": judgement.figure()})
-        if self._classifies_alone:
-            report = self._classifying.report_single(chosen, judgement)
-            evaluation = evaluation.model_copy(update={"classifier": report})
-        return self._with_single(evaluation, "support_examples", chosen, judgement)
+        if not self._classifies_alone:
+            return self._with_single(evaluation, "support_examples", chosen, judgement)
+        classifier, correct, frontier = self._classifying.test_single(chosen, judgement)
+        return evaluation.with_classifier("ensemble", classifier, correct, frontier=frontier)
 
-    def _classifier(self, evaluation: Evaluation, _: Save) -> Evaluation:
-        """The classifier of the method's permutations; without a budget for fit rows, on the rows judged before."""
-        contenders = self._contenders(evaluation.num_confirmed)
-        contender = contenders.make("classifier", self.findings, self._final_choice(evaluation), evaluation.rival)
-        can_afford = self.meter.affords(contenders.price("classifier"))
+    def _ensemble(self, evaluation: Evaluation, _: Save) -> Evaluation:
+        """The ensemble of the method's permutations; without a budget for fit rows, on the rows judged before."""
+        prompts = self._make("ensemble", evaluation)
+        can_afford = self.meter.affords(self._prompt_sets(evaluation.num_confirmed).price("ensemble"))
         try:
-            trial = self._classifying.try_out(contender, scores_fit_rows=can_afford)
+            tested = self._classifying.test(prompts, scores_fit_rows=can_afford)
         except Stopped as stopped:
             if stopped.reason is not StopReason.BUDGET:
                 raise
-            can_afford, trial = False, self._classifying.try_out(contender, scores_fit_rows=False)
-        evaluation = evaluation.model_copy(update={"classifier": trial.report, "is_fit_short": not can_afford})
-        return _with_correct(evaluation, "classifier", trial.correct)
+            can_afford, tested = False, self._classifying.test(prompts, scores_fit_rows=False)
+        return evaluation.with_classifier(
+            "ensemble", tested.classifier, tested.correct, frontier=tested.frontier, is_fit_short=not can_afford
+        )
 
-    def _rival(self, name: ContenderName, evaluation: Evaluation, _: Save) -> Evaluation:
-        """Fit and test a rival of the classifier."""
-        contenders = self._contenders(evaluation.num_confirmed)
-        contender = contenders.make(name, self.findings, self._final_choice(evaluation), evaluation.rival)
+    def _rival(self, name: ClassifierName, evaluation: Evaluation, _: Save) -> Evaluation:
+        """Fit and test a rival of the ensemble."""
+        prompts = self._make(name, evaluation)
         if name == "long_prompt":
-            contender = contenders.fit_to_context(contender, self.meter)
-        trial = self._classifying.try_out(contender)
-        evaluation = _with_baselines(evaluation, **{name: trial.rival})
-        evaluation = evaluation.model_copy(update={"rivals": {**evaluation.rivals, name: trial.report.artefact}})
-        return _with_correct(evaluation, name, trial.correct)
+            prompts = self._prompt_sets(evaluation.num_confirmed).fit_to_context(prompts, self.meter)
+        tested = self._classifying.test(prompts)
+        return evaluation.with_classifier(name, tested.classifier, tested.correct)
+
+    def _make(self, name: ClassifierName, evaluation: Evaluation) -> PromptSet:
+        prompt_sets = self._prompt_sets(evaluation.num_confirmed)
+        return prompt_sets.make(name, self.findings, self._final_choice(evaluation), evaluation.rival)
 
     def _bag_of_words(self, evaluation: Evaluation, _: Save) -> Evaluation:
-        rows, task = self.run.rows, self.run.task
-        labelled = list_labelled_rows(rows, self.run.config.classifier.fit_rows)
-        gold = task.index_labels(labelled)
-        queries = [example.text for example in rows.test]
-        found = predict_by_words([example.text for example in labelled], gold, queries, len(task.labels))
-        figures = BagOfWords(**measure_quality(found, self._test_rows.gold).model_dump(), labelled_rows=len(labelled))
-        hits = hits_of(found, self._test_rows.gold)
-        return _with_correct(_with_baselines(evaluation, bag_of_words=figures), "bag_of_words", hits)
+        tested = self._classifying.test_bag_of_words()
+        return evaluation.with_classifier("bag_of_words", tested.classifier, tested.correct)
 
     def _zero_shot(self, evaluation: Evaluation, _: Save) -> Evaluation:
-        judgement = self._judge([()], self._test_rows)[0]
-        evaluation = _with_baselines(evaluation, zero_shot=judgement.figure())
-        return self._with_single(evaluation, "zero_shot", (), judgement)
+        return self._with_single(evaluation, "zero_shot", (), self._judge([()], self._test_rows)[0])
 
     def _random(self, evaluation: Evaluation, _: Save) -> Evaluation:
         permutations = draw_random(self.run, 0, self._comparisons.random_permutations)
-        return _with_baselines(evaluation, random=spread(self._judge(permutations, self._comparison_rows)))
+        return evaluation.model_copy(update={"random": spread(self._judge(permutations, self._comparison_rows))})
 
     def _random_and_validation(self, evaluation: Evaluation, save: Save) -> Evaluation:
         """Random-and-validation, with as many (permutation, row) pairs as the method and its confirmation."""
-        contenders = self._contenders(evaluation.num_confirmed)
-        search = RandomSearch(self.run, self.meter, keeps_pool="random_ensemble" in contenders.wanted)
-        for tally in search.steps(evaluation.rival, contenders.num_random):
+        prompt_sets = self._prompt_sets(evaluation.num_confirmed)
+        search = RandomSearch(self.run, self.meter, keeps_pool="random_ensemble" in prompt_sets.wanted)
+        for tally in search.steps(evaluation.rival, prompt_sets.num_random):
             evaluation = _with_rival(evaluation, tally)
             save(evaluation)
         return self._test_rival(evaluation)
@@ -232,11 +222,10 @@ class Evaluator:
         judgement = self._judge([permutation], self._test_rows)[0]
         rival = RandomAndValidation(
             validation_accuracy=tally.score.accuracy,
-            test=judgement.figure(),
             permutations=tally.drawn,
             rows=tuple(self.run.rows.candidates[index].row for index in permutation),
         )
-        evaluation = _with_baselines(evaluation, random_and_validation=rival)
+        evaluation = evaluation.model_copy(update={"random_and_validation": rival})
         return self._with_single(evaluation, "random_and_validation", permutation, judgement)
 
     def _order(self, evaluation: Evaluation, _: Save) -> Evaluation:
@@ -274,26 +263,25 @@ class Evaluator:
 
     def _reserve(self, step: _Step, evaluation: Evaluation) -> Cost:
         """What a step leaves for the test rows of the single prompt and of the classifier's prompts."""
-        if step.name == "classifier" or "classifier" in evaluation.done:
+        if step.name == "ensemble" or "ensemble" in evaluation.done:
             return Cost()
         testing = Cost() if "test" in evaluation.done else self._testing
-        return testing + reserve_for_classifier(self.run, self.method)
+        return testing + reserve_for_ensemble(self.run, self.method)
 
     def _with_single(
-        self, evaluation: Evaluation, name: ContenderName, permutation: Permutation, judgement: Judgement
+        self, evaluation: Evaluation, name: ClassifierName, permutation: Permutation, judgement: Judgement
     ) -> Evaluation:
         """The evaluation with a single prompt, and the test rows that it has right."""
-        artefact = self._classifying.report_single(permutation, judgement).artefact
-        evaluation = evaluation.model_copy(update={"rivals": {**evaluation.rivals, name: artefact}})
-        return _with_correct(evaluation, name, tuple(bool(hit) for hit in judgement.correct))
+        tested = self._classifying.test_single(permutation, judgement)
+        return evaluation.with_classifier(name, tested.classifier, tested.correct)
 
-    def _contenders(self, num_confirmed: int) -> Contenders:
-        return Contenders(self.run, self.method, self.findings.charged_pairs, num_confirmed)
+    def _prompt_sets(self, num_confirmed: int) -> PromptSets:
+        return PromptSets(self.run, self.method, self.findings.charged_pairs, num_confirmed)
 
     @property
     def _classifies_alone(self) -> bool:
         """Whether the classifier is the single prompt with the paper's head."""
-        return self._contenders(0).is_paper
+        return self._prompt_sets(0).is_paper
 
     @cached_property
     def _classifying(self) -> Classifying:
@@ -311,14 +299,6 @@ def _mark_skipped(evaluation: Evaluation, name: str) -> Evaluation:
 def _save_within(save: Callable[[Evaluation, int], None], number: int, evaluation: Evaluation) -> None:
     """Save within a step: the number of finished steps is `number - 1`."""
     save(evaluation, number - 1)
-
-
-def _with_baselines(evaluation: Evaluation, **found: Record) -> Evaluation:
-    return evaluation.model_copy(update={"baselines": evaluation.baselines.model_copy(update=found)})
-
-
-def _with_correct(evaluation: Evaluation, name: ContenderName, correct: tuple[bool, ...]) -> Evaluation:
-    return evaluation.model_copy(update={"correct": {**evaluation.correct, name: correct}})
 
 
 def _with_rival(evaluation: Evaluation, tally: RandomTally) -> Evaluation:

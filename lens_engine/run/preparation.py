@@ -16,7 +16,7 @@ from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import SplitRows, split_examples
-from lens_engine.run.evaluation import price_evaluation, reserve_for_classifier
+from lens_engine.run.evaluation import price_evaluation, reserve_for_ensemble
 from lens_engine.run.split_counts import count_splits
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.types import Phase
@@ -64,7 +64,7 @@ def prepare_run(
         listener=listener,
         budget=config.budget,
         planned=sum(price_run(run, method).values(), Cost()),
-        reserve=prices.testing(method.num_demonstrations) + reserve_for_classifier(run, method),
+        reserve=prices.testing(method.num_demonstrations) + reserve_for_ensemble(run, method),
         deadline=deadline,
     )
     return PreparedRun(problem, run, method, meter)

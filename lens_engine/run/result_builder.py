@@ -3,19 +3,19 @@
 from dataclasses import dataclass
 
 from lens_engine import __version__
-from lens_engine.classifier.artefact import Classifier, TaskRecord
+from lens_engine.classifier.classifier import TaskRecord
 from lens_engine.classifier.quality import Accuracy, interval
 from lens_engine.judging.rounding import rounding_nats
 from lens_engine.judging.score import measure_lead, rank_key
 from lens_engine.methods.base import Findings
-from lens_engine.result import Lead, Provenance, SelectionResult, Spending, SupportExample
+from lens_engine.result import Lead, Provenance, SelectionResult, Spending, SupportExample, TestedClassifier
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.device_name import find_device_name
 from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.split_counts import count_splits
-from lens_engine.run.state import Evaluation, RunState
-from lens_engine.run.verdict import reach_verdict, recommend
-from lens_engine.run.wording import name_step
+from lens_engine.run.state import RunState
+from lens_engine.run.verdict import reach_verdict
+from lens_engine.run.wording import CLASSIFIERS, name_step
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.types import Permutation, StopReason
 
@@ -54,10 +54,16 @@ def build_result(ending: Ending) -> SelectionResult:
         validation=_validation_figure(ending),
         confirmation=evaluation.confirmation,
         test=evaluation.test,
-        classifier=evaluation.classifier,
-        baselines=evaluation.baselines,
+        classifier=evaluation.classifiers.get("ensemble" if verdict is None else verdict.use),
+        tested=tuple(
+            TestedClassifier.of(name, evaluation.classifiers[name])
+            for name in CLASSIFIERS
+            if name in evaluation.classifiers
+        ),
+        frontier=evaluation.frontier,
+        random=evaluation.random,
+        random_and_validation=evaluation.random_and_validation,
         verdict=verdict,
-        recommended=_recommend(evaluation),
         order=evaluation.order,
         lead=lead,
         truncated_prompts=rows.trimmed_too_long,
@@ -66,12 +72,6 @@ def build_result(ending: Ending) -> SelectionResult:
         warnings=_warnings(ending, lead),
         provenance=_provenance(ending),
     ).with_digest()
-
-
-def _recommend(evaluation: Evaluation) -> Classifier | None:
-    """The classifier of a rival or of a single prompt, if it is to be used."""
-    name = recommend(evaluation)
-    return None if name is None else evaluation.rivals.get(name)
 
 
 def _render(ending: Ending) -> tuple[str, ...]:
@@ -144,7 +144,7 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
             "best found until then"
         )
     if ending.state.evaluation.is_fit_short:
-        warnings.append("the budget did not cover the classifier's fit rows: it was fitted on rows scored before")
+        warnings.append("the budget did not cover the ensemble's fit rows: it was fitted on rows scored before")
     if skipped:
         warnings.append("the budget did not cover: " + ", ".join(map(name_step, skipped)))
     return tuple(warnings)

@@ -14,7 +14,7 @@ from lens_engine.methods.base import Method, Run
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.checkpoint import UNREADABLE, Checkpoint, CheckpointStore
-from lens_engine.run.evaluation import Evaluator, reserve_for_classifier
+from lens_engine.run.evaluation import Evaluator, reserve_for_ensemble
 from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.result_builder import Ending, build_result
 from lens_engine.run.state import Evaluation, RunState
@@ -203,7 +203,7 @@ class Session:
 
 def _check_budget(run: Run, method: Method[Any]) -> None:
     limit, first = run.config.budget.max_pairs, method.first_step()
-    testing = run.prices.testing(method.num_demonstrations) + reserve_for_classifier(run, method)
+    testing = run.prices.testing(method.num_demonstrations) + reserve_for_ensemble(run, method)
     least = (first.cost + testing).pairs
     if limit is not None and limit < least:
         raise InvalidConfig(

@@ -5,13 +5,13 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import Field
 
-from lens_engine.classifier.artefact import Classifier
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.judging.score import Score
 from lens_engine.metering.cost import Cost
 from lens_engine.methods.base import Method, PackedState
 from lens_engine.methods.random import RandomTally
-from lens_engine.result import Baselines, ClassifierReport, ContenderName, Spread
+from lens_engine.result import ClassifierName, FrontierPoint, RandomAndValidation, Spread
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Permutation, Phase, Record, StopReason
 
@@ -27,14 +27,28 @@ class Evaluation(Record):
     confirmation: Accuracy | None = None
     pooled_scores: tuple[Score, ...] = ()  #: of each finalist, on validation and confirmation rows together
     test: Accuracy | None = None
-    classifier: ClassifierReport | None = None
-    is_fit_short: bool = False  #: whether the budget did not cover the classifier's fit rows
-    rivals: dict[ContenderName, Classifier] = Field(default_factory=dict)
-    correct: dict[ContenderName, tuple[bool, ...]] = Field(default_factory=dict)
-    """Which test rows each contender has right."""
-    baselines: Baselines = Baselines()
+    classifiers: dict[ClassifierName, Classifier] = Field(default_factory=dict)
+    """Every classifier that was tested."""
+    correct: dict[ClassifierName, tuple[bool, ...]] = Field(default_factory=dict)
+    """Which test rows each of them has right."""
+    frontier: tuple[FrontierPoint, ...] = ()  #: of the ensemble
+    is_fit_short: bool = False  #: whether the budget did not cover the ensemble's fit rows
+    random: Spread | None = None
+    random_and_validation: RandomAndValidation | None = None
     rival: RandomTally = RandomTally()  #: random-and-validation at equal budget, so far
     order: Spread | None = None
+
+    def with_classifier(
+        self, name: ClassifierName, classifier: Classifier, correct: tuple[bool, ...], **more: object
+    ) -> "Evaluation":
+        """The evaluation with one more tested classifier, and other fields that change."""
+        return self.model_copy(
+            update={
+                "classifiers": {**self.classifiers, name: classifier},
+                "correct": {**self.correct, name: correct},
+                **more,
+            }
+        )
 
     @property
     def num_confirmed(self) -> int:

@@ -1,22 +1,22 @@
-"""The verdict: which contender to use, and how the classifier compares with each rival."""
+"""The verdict: which classifier to use, and how the ensemble compares with each rival."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from lens_engine.judging.statistics import compare
-from lens_engine.result import Comparison, ContenderName, Verdict
+from lens_engine.result import ClassifierName, Comparison, Verdict
 from lens_engine.run.state import Evaluation
-from lens_engine.run.wording import CONTENDERS, say_partial
+from lens_engine.run.wording import CLASSIFIERS, say_partial
 from lens_engine.types import StopReason
 
 _CLEARLY_CHEAPER = 0.8
-"""Share of the classifier's tokens per input below which a rival counts as cheaper."""
+"""Share of the ensemble's tokens per input below which a rival counts as cheaper."""
 
 
 @dataclass(frozen=True)
 class _Entry:
-    name: ContenderName
+    name: ClassifierName
     correct: np.ndarray[tuple[int], np.dtype[np.bool_]]
     tokens: float  #: per input
 
@@ -26,51 +26,28 @@ class _Entry:
 
 
 def reach_verdict(evaluation: Evaluation, reason: StopReason = StopReason.COMPLETED) -> Verdict | None:
-    """The verdict on what was tested; None if no classifier was tested, or no rival.
+    """The verdict on what was tested; None if no ensemble was tested, or no rival.
 
     Args:
         reason: why the run ended.
     """
-    entries = _list_entries(evaluation)
-    own = entries.get("classifier")
+    entries = {
+        name: _Entry(name, np.array(evaluation.correct[name]), evaluation.classifiers[name].tokens_per_input)
+        for name in CLASSIFIERS
+        if name in evaluation.classifiers
+    }
+    own = entries.get("ensemble")
     if own is None or len(entries) == 1:
         return None
     comparisons = tuple(
         compare(entry.name, own.correct, entry.correct) for entry in entries.values() if entry is not own
     )
     use = _choose(list(entries.values()), own)
-    main = next((one for one in comparisons if one.rival == "random_and_validation"), None)
     return Verdict(
         use=use.name,
         sentence=f"{say_partial(reason)} {_write_sentence(use, own, entries, comparisons)}".lstrip(),
-        ahead=None if main is None else main.ahead,
-        significant=None if main is None else main.significant,
         comparisons=comparisons,
     )
-
-
-def recommend(evaluation: Evaluation) -> ContenderName | None:
-    """The contender with prompts to use: that of the verdict, unless it is the bag of words.
-
-    None if no classifier was tested.
-    """
-    entries = _list_entries(evaluation)
-    own = entries.get("classifier")
-    if own is None:
-        return None
-    return _choose([entry for entry in entries.values() if entry.name != "bag_of_words"], own).name
-
-
-def _list_entries(evaluation: Evaluation) -> dict[ContenderName, _Entry]:
-    """The classifier first, then its rivals."""
-    report, correct = evaluation.classifier, dict(evaluation.correct)
-    if report is None:
-        return {}
-    if "classifier" not in correct:  # the classifier is the single prompt with the paper's head
-        correct["classifier"] = correct.pop("support_examples")
-    tokens = {name: artefact.tokens_per_input for name, artefact in evaluation.rivals.items()}
-    tokens |= {"classifier": report.tokens_per_input, "bag_of_words": 0.0}
-    return {name: _Entry(name, np.array(correct[name]), tokens[name]) for name in CONTENDERS if name in correct}
 
 
 def _choose(entries: list[_Entry], own: _Entry) -> _Entry:
@@ -89,14 +66,14 @@ def _is_within_one_error(entry: _Entry, best: _Entry) -> bool:
 
 
 def _write_sentence(
-    use: _Entry, own: _Entry, entries: dict[ContenderName, _Entry], comparisons: tuple[Comparison, ...]
+    use: _Entry, own: _Entry, entries: dict[ClassifierName, _Entry], comparisons: tuple[Comparison, ...]
 ) -> str:
-    opening = f"Use {CONTENDERS[use.name]}: {use.accuracy:.3f} on {len(use.correct)} test rows, {_show_price(use)}"
+    opening = f"Use {CLASSIFIERS[use.name]}: {use.accuracy:.3f} on {len(use.correct)} test rows, {_show_price(use)}"
     if use is not own:
         lead = next(one for one in comparisons if one.rival == use.name)
-        return f"{opening}; the classifier has {own.accuracy:.3f}, {_show_price(own)} (p = {lead.p_value:.2g})."
+        return f"{opening}; the ensemble has {own.accuracy:.3f}, {_show_price(own)} (p = {lead.p_value:.2g})."
     shown = [
-        f"{CONTENDERS[one.rival]} has {entries[one.rival].accuracy:.3f} (p = {one.p_value:.2g})"
+        f"{CLASSIFIERS[one.rival]} has {entries[one.rival].accuracy:.3f} (p = {one.p_value:.2g})"
         for one in comparisons
         if one.rival in ("random_and_validation", "bag_of_words")
     ]

@@ -1,10 +1,10 @@
-"""Names of contenders and of steps of the evaluation, for sentences."""
+"""Names of classifiers and of steps of the evaluation, for sentences."""
 
-from lens_engine.result import ContenderName
+from lens_engine.result import ClassifierName
 from lens_engine.types import StopReason
 
-CONTENDERS: dict[ContenderName, str] = {
-    "classifier": "the classifier",
+CLASSIFIERS: dict[ClassifierName, str] = {
+    "ensemble": "the ensemble",
     "support_examples": "the support examples alone",
     "zero_shot": "the zero-shot prompt",
     "zero_shot_head": "the zero-shot prompt with a head",
@@ -32,4 +32,4 @@ def say_partial(reason: StopReason) -> str:
 
 def name_step(step: str) -> str:
     """A step of the evaluation, for a list of what was left out."""
-    return ({**CONTENDERS} | _OTHER_STEPS)[step]
+    return ({**CLASSIFIERS} | _OTHER_STEPS)[step]

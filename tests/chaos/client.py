@@ -107,7 +107,7 @@ class Client(threading.Thread):
             accepted.status, accepted.digest, accepted.is_partial = body["status"], body["digest"], body["partial"]
 
     def _read_result(self, accepted: Accepted) -> None:
-        for part, allowed in (("support-examples", {200}), ("classifier", {200, 409})):
+        for part, allowed in (("support-examples", {200}), ("result", {200}), ("classifier", {200, 409})):
             self._get("read", f"/selections/{accepted.id}/{part}", allowed, accepted.id)
 
     def _look_at_others(self, mine: Accepted) -> None:

@@ -32,7 +32,7 @@ def assert_best_is_kept(lens: Stack, selection_id: str) -> None:
     selection = lens.get(selection_id)
     assert selection["status"] == Status.CANCELLED
     assert (selection["partial"], selection["stop_reason"]) == (True, "cancelled")
-    result: dict[str, Any] = lens.client.get(f"/selections/{selection_id}/support-examples").json()
+    result: dict[str, Any] = lens.client.get(f"/selections/{selection_id}/result").json()
     assert len(result["examples"]) == 2
     lens.check_invariants()
 

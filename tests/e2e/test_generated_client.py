@@ -13,7 +13,7 @@ import pytest
 from openapi_python_client import generate
 from openapi_python_client.config import Config, ConfigFile, MetaType
 
-from lens_engine.classifier.artefact import Classifier
+from lens_engine.classifier.classifier import Classifier
 from tests.e2e.stack import EXAMPLES, Stack, make_submission
 from tests.e2e.waiting import until
 from tests.unit.lens_engine.reading.dataset_uploads import write_csv
@@ -76,12 +76,12 @@ def test_generated_client_goes_the_whole_way(
     until(lambda: poll.sync(selection.id, client=generated).status in ends, "the selection ends")
     assert poll.sync(selection.id, client=generated).status == models.Status.SUCCEEDED
 
-    result = module("api.selections.get_support_examples").sync(selection.id, client=generated)
-    assert isinstance(result, models.SupportExamplesOut)
+    result = module("api.selections.get_result").sync(selection.id, client=generated)
+    assert isinstance(result, models.ResultOut)
     assert [example.label for example in result.examples] == [
         EXAMPLES[example.row]["label"] for example in result.examples
     ]
-    assert result.to_dict() == lens.client.get(f"/selections/{selection.id}/support-examples").json()
+    assert result.to_dict() == lens.client.get(f"/selections/{selection.id}/result").json()
 
     classifier = module("api.selections.get_classifier").sync(selection.id, client=generated)
     assert isinstance(classifier, models.Classifier)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lens_engine.classifier.artefact import Classifier
+from lens_engine.classifier.classifier import Classifier
 from tests.e2e.stack import Stack
 
 ROOT = Path(__file__).parents[2]

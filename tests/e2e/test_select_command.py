@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from lens_cli.application import main
-from lens_engine.classifier.artefact import Classifier
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.language_model.open_model import open_model
 from lens_engine.reading import read_examples
 from lens_engine.result import SelectionResult
@@ -136,7 +136,7 @@ def test_another_method_chooses_among_the_same_rows(
     lens, result = read_result(finished[1]), read_result(output)
     assert title in done.stdout, done.stderr
     assert len(result.examples) == (0 if method == "zero_shot" else 2)
-    assert (result.splits, result.baselines.zero_shot) == (lens.splits, lens.baselines.zero_shot)
+    assert (result.splits, result.quality_of("zero_shot")) == (lens.splits, lens.quality_of("zero_shot"))
     assert result.provenance.config == lens.provenance.config | {"method": method}
 
 
@@ -210,7 +210,7 @@ def test_classifier_of_a_selection_classifies_a_file(reviews: Path, model: Path,
     classifier, output, predicted = tmp_path / "classifier.json", tmp_path / "result.json", tmp_path / "predicted.csv"
     done = run(command(reviews, model, "--output", str(output), "--classifier", str(classifier)))
     assert done.returncode == 0, done.stderr
-    assert Classifier.load(classifier) == read_result(output).usable_classifier
+    assert Classifier.load(classifier) == read_result(output).classifier
 
     done = run(["classify", str(reviews), "--classifier", str(classifier), "--output", str(predicted)])
 

@@ -14,7 +14,7 @@ def test_a_posted_dataset_becomes_a_prompt(lens: Stack) -> None:
     selection_id = lens.submit()
 
     selection = lens.wait_until_done(selection_id)
-    result = lens.client.get(f"/selections/{selection_id}/support-examples").json()
+    result = lens.client.get(f"/selections/{selection_id}/result").json()
     rendered = lens.client.post(f"/selections/{selection_id}/render", json={"input": "a new message"}).json()
 
     assert selection["status"] == Status.SUCCEEDED

@@ -92,7 +92,7 @@ def test_a_running_selection_is_cancelled_and_keeps_its_best(lens: Stack) -> Non
 
     assert selection["status"] == Status.CANCELLED
     assert (selection["partial"], selection["stop_reason"]) == (True, "cancelled")
-    result = lens.client.get(f"/selections/{selection_id}/support-examples").json()
+    result = lens.client.get(f"/selections/{selection_id}/result").json()
     assert len(result["examples"]) == 2
     lens.check_invariants()
 

@@ -2,21 +2,18 @@
 
 from typing import Any
 
-from lens_engine.classifier.artefact import Classifier, ModelRecord, Prompt, TaskRecord
+from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt, TaskRecord
 from lens_engine.classifier.heads import LinearHead
 from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.result import (
-    Baselines,
-    ClassifierReport,
     Comparison,
-    FrontierPoint,
-    HeadFigures,
     Provenance,
     RandomAndValidation,
     SelectionResult,
     Spending,
     Splits,
     SupportExample,
+    TestedClassifier,
     Verdict,
 )
 from lens_engine.task.template import Task, Template, Verbalizer
@@ -91,43 +88,31 @@ def make_classifier(*, size: int = 2) -> Classifier:
             intercepts=(0.0, -1000.0),
             inverse_l2=0.01,
         ),
+        fit_rows=8,
         model=ModelRecord(model="table", revision="0" * 64, dtype="float32", device="cpu"),
         tokens_per_input=37.25,
         test=Quality(accuracy=0.75, n=8, ci95=(0.41, 0.93), macro_f1=0.733, log_loss=0.6931471805599453, ece=0.1),
     )
 
 
-def make_report(classifier: Classifier) -> ClassifierReport:
-    assert classifier.test is not None
-    size, kind, test = len(classifier.prompts), classifier.head.kind, classifier.test
-    figures = HeadFigures(head=kind, cv_log_loss=0.7, accuracy=test.accuracy, log_loss=test.log_loss)
-    tokens = classifier.tokens_per_input
-    return ClassifierReport(
-        max_prompts=5,
-        size=size,
-        head=kind,
-        fit_rows=8,
-        test=test,
-        tokens_per_input=tokens,
-        frontier=(FrontierPoint(size=size, head=kind, tokens_per_input=tokens, test=test, heads=(figures,)),),
-        artefact=classifier,
-    )
+def list_tested(classifier: Classifier) -> tuple[TestedClassifier, ...]:
+    ensemble = TestedClassifier.of("ensemble", classifier)
+    single = {"name": "support_examples", "size": 1, "head": "argmax", "fit_rows": 0}
+    return ensemble, ensemble.model_copy(update=single)
 
 
 def make_verdict() -> Verdict:
     comparison = Comparison(
         rival="random_and_validation",
-        ahead=True,
-        significant=False,
-        only_classifier_right=3,
+        only_ensemble_right=3,
         only_rival_right=1,
+        ensemble_is_ahead=True,
         p_value=0.625,
+        is_significant=False,
     )
     return Verdict(
-        use="classifier",
-        sentence="Use the classifier: 0.750 on 8 test rows, for 37 tokens an input.",
-        ahead=True,
-        significant=False,
+        use="ensemble",
+        sentence="Use the ensemble: 0.750 on 8 test rows, for 37 tokens an input.",
         comparisons=(comparison,),
     )
 
@@ -136,22 +121,26 @@ def make_result(
     stop_reason: StopReason = StopReason.COMPLETED,
     *,
     has_classifier: bool = True,
-    recommended: Classifier | None = None,
+    classifier: Classifier | None = None,
+    verdict: Verdict | None = None,
 ) -> SelectionResult:
     """A result as the engine would give: rows 3 and 0 of `make_rows`.
 
     Args:
         has_classifier: False for a run that was cancelled before its classifier was made.
     """
+    classifier = classifier or make_classifier()
     rows = make_rows()
     chosen = [(position, row, rows[row]) for position, row in enumerate((3, 0))]
     accuracy = Accuracy(accuracy=0.875, n=8, ci95=(0.53, 0.98), macro_f1=0.873)
-    rival = RandomAndValidation(validation_accuracy=0.75, test=accuracy, permutations=12, rows=(4, 1))
+    rival = RandomAndValidation(validation_accuracy=0.75, permutations=12, rows=(4, 1))
     return SelectionResult(
         task=TaskRecord.of(TASK),
         prompt=make_prompt(3, 0).text,
-        classifier=make_report(make_classifier()) if has_classifier else None,
-        recommended=recommended,
+        classifier=classifier if has_classifier else None,
+        tested=list_tested(classifier) if has_classifier else (),
+        frontier=(),
+        random_and_validation=rival if has_classifier else None,
         partial=stop_reason is not StopReason.COMPLETED,
         stop_reason=stop_reason,
         examples=tuple(
@@ -169,8 +158,7 @@ def make_result(
         validation=accuracy,
         confirmation=None,
         test=accuracy,
-        baselines=Baselines(random_and_validation=rival if has_classifier else None),
-        verdict=make_verdict() if has_classifier else None,
+        verdict=(verdict or make_verdict()) if has_classifier else None,
         order=None,
         truncated_prompts=0,
         splits=Splits(

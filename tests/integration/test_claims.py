@@ -13,7 +13,7 @@ from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
 from app.lifecycle.spec import SPEC_VERSION
 from app.lifecycle.work import load_submission
 from app.models import Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
-from lens_engine.classifier.artefact import Classifier
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
@@ -200,8 +200,8 @@ def test_result_is_stored_whole_and_ends_the_selection(
         report = session.get_one(Report, claim.selection_id).result
         classifier = session.get_one(StoredClassifier, claim.selection_id).classifier
         rows = session.scalars(select(StoredSupportExample.row).order_by(StoredSupportExample.position)).all()
-    assert SelectionResult.model_validate(report) == result
-    assert Classifier.model_validate(classifier) == result.usable_classifier
+    assert SelectionResult.model_validate({**report, "classifier": classifier}) == result
+    assert Classifier.model_validate(classifier) == result.classifier
     assert list(rows) == [3, 0]
 
 
@@ -236,7 +236,9 @@ def test_cancelled_selection_keeps_the_best_of_its_checkpoint(
     assert (stored.status, stored.partial, stored.digest) == ("cancelled", True, best.digest)
     assert stored.lease_until is None
     with database.session_scope() as session:
-        assert SelectionResult.model_validate(session.get_one(Report, claim.selection_id).result) == best
+        report = session.get_one(Report, claim.selection_id).result
+        classifier = session.get_one(StoredClassifier, claim.selection_id).classifier
+        assert SelectionResult.model_validate({**report, "classifier": classifier}) == best
 
 
 def test_submission_is_loaded_as_it_was_sent(selections: Selections, database: Database) -> None:

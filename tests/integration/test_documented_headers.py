@@ -37,13 +37,13 @@ def test_selection_that_has_not_ended(selections: Selections) -> None:
     check(client, path, shown, 200, {"etag", "retry-after"})
     known = client.get(f"/selections/{id_}", headers={"If-None-Match": shown.headers["etag"]})
     check(client, path, known, 304, {"etag", "retry-after"})
-    for part in ("support-examples", "classifier"):
+    for part in ("support-examples", "result", "classifier"):
         check(client, f"{path}/{part}", client.get(f"/selections/{id_}/{part}"), 409, {"retry-after"})
     rendered = client.post(f"/selections/{id_}/render", json={"input": "x"})
     check(client, f"{path}/render", rendered, 409, {"retry-after"})
 
 
-@pytest.mark.parametrize("part", ["", "/support-examples", "/classifier"])
+@pytest.mark.parametrize("part", ["", "/support-examples", "/result", "/classifier"])
 def test_selection_that_has_ended(selections: Selections, part: str) -> None:
     client, id_ = selections.client, selections.succeeded()
     path = "/selections/{selection_id}" + part

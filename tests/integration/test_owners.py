@@ -13,7 +13,7 @@ from app.main import create_app
 from app.settings import Settings
 from tests.integration.samples import make_result, make_spec, make_submission, problem_of
 
-BODIES = {"/selections/{selection_id}/render": ({"input": "x"}, {"input": "x", "prompts": "all"})}
+BODIES = {"/selections/{selection_id}/render": ({"input": "x"}, {"input": "x", "prompts": "support_examples"})}
 KEYS = {"alice": "key-of-alice", "bob": "key-of-bob"}
 
 

@@ -56,7 +56,9 @@ def test_known_selection_costs_one_read_without_its_spec(client: TestClient, sel
     assert not any("selections.spec" in statement or "selections.warnings" in statement for statement in statements)
 
 
-@pytest.mark.parametrize(("part", "table"), [("support-examples", "reports"), ("classifier", "classifiers")])
+@pytest.mark.parametrize(
+    ("part", "table"), [("support-examples", "reports"), ("result", "reports"), ("classifier", "classifiers")]
+)
 def test_known_result_is_not_read(client: TestClient, selections: Selections, part: str, table: str) -> None:
     path = f"/selections/{selections.succeeded()}/{part}"
     etag = client.get(path).headers["etag"]
@@ -67,7 +69,7 @@ def test_known_result_is_not_read(client: TestClient, selections: Selections, pa
     ] == []
 
 
-@pytest.mark.parametrize("part", ["", "/support-examples", "/classifier"])
+@pytest.mark.parametrize("part", ["", "/support-examples", "/result", "/classifier"])
 def test_deleted_selection_is_not_known_any_more(client: TestClient, selections: Selections, part: str) -> None:
     selection_id = selections.succeeded()
     path = f"/selections/{selection_id}{part}"

@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 from app.database import Database
 from app.lifecycle import claims
 from app.lifecycle.claims import Claim
-from app.models import StoredClassifier
-from lens_engine.classifier.artefact import Classifier
+from app.models import Report, StoredClassifier
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
 from lens_engine.testing import TableScorer
 from lens_engine.types import StopReason
@@ -54,7 +54,7 @@ def test_loaded_classifier_predicts_as_the_one_that_was_made(
     client: TestClient, selections: Selections, finish: Callable[[Claim, SelectionResult], str], tmp_path: Path
 ) -> None:
     made = make_classifier(size=1)
-    selection_id = finish(selections.running(), make_result(recommended=made))
+    selection_id = finish(selections.running(), make_result(classifier=made))
     path = tmp_path / "classifier.json"
     path.write_bytes(client.get(f"/selections/{selection_id}/classifier").content)
     texts = ["a warm film", "loud and empty"]
@@ -63,15 +63,19 @@ def test_loaded_classifier_predicts_as_the_one_that_was_made(
     assert np.array_equal(found.probabilities, expected.probabilities)
 
 
-def test_classifier_is_the_recommended_one(
-    client: TestClient, selections: Selections, finish: Callable[[Claim, SelectionResult], str]
+def test_classifier_of_the_result_is_stored_once_and_shown_with_it(
+    client: TestClient, selections: Selections, database: Database
 ) -> None:
-    selection_id = finish(selections.running(), make_result(recommended=make_classifier(size=1)))
-    body = client.get(f"/selections/{selection_id}/classifier").json()
-    assert body == make_classifier(size=1).model_dump(mode="json")
-    assert body != client.get(f"/selections/{selection_id}/support-examples").json()["classifier"]["artefact"]
+    selection_id = selections.succeeded()
+    made = make_classifier().model_dump(mode="json")
+    assert client.get(f"/selections/{selection_id}/classifier").json() == made
+    assert client.get(f"/selections/{selection_id}/result").json()["classifier"] == made
+    with database.session_scope() as session:
+        stored = session.scalar(select(Report.result).where(Report.selection_id == selection_id))
+    assert stored is not None
+    assert "classifier" not in stored
     events = client.get(f"/selections/{selection_id}/events").json()["items"]
-    assert [event["data"]["size"] for event in events if event["type"] == "classifier"] == [1]
+    assert [event["data"]["size"] for event in events if event["type"] == "classifier"] == [2]
 
 
 def test_classifier_never_changes_and_a_known_one_is_304(client: TestClient, selections: Selections) -> None:

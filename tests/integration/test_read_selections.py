@@ -79,7 +79,7 @@ def test_bad_parameter_is_refused_in_words(client: TestClient, query: str, detai
     assert body["errors"] == [{"detail": detail, "pointer": f"/query/{query.partition('=')[0]}"}]
 
 
-@pytest.mark.parametrize("path", ["", "/events", "/support-examples", "/classifier"])
+@pytest.mark.parametrize("path", ["", "/events", "/support-examples", "/result", "/classifier"])
 @pytest.mark.parametrize("selection_id", ["sel_01jd0000000000000000000000", "ds_1", "...", "%00", "'; DROP TABLE x"])
 def test_unknown_selection_is_not_found(client: TestClient, selection_id: str, path: str) -> None:
     problem_of(client.get(f"/selections/{selection_id}{path}"), 404, "not-found")
@@ -184,7 +184,7 @@ def test_events_tell_the_history_in_order(client: TestClient, selections: Select
         ("classifier", None, None),
         ("status", "running", "succeeded"),
     ]
-    assert page["items"][-2]["data"] == {"size": 2, "head": "linear", "accuracy": 0.75, "use": "classifier"}
+    assert page["items"][-2]["data"] == {"size": 2, "head": "linear", "accuracy": 0.75, "use": "ensemble"}
     assert page["next"] is None
 
 
@@ -230,9 +230,19 @@ def test_unfinished_selection_says_when_to_ask_again(
     assert response.headers["retry-after"] == "7"
 
 
-def test_support_examples_are_the_engines_result(client: TestClient, selections: Selections) -> None:
+def test_support_examples_are_a_part_of_the_result_with_advice(client: TestClient, selections: Selections) -> None:
+    path = f"/selections/{selections.succeeded()}"
+    result = client.get(f"{path}/result").json()
+    shown = client.get(f"{path}/support-examples").json()
+    advice = {"recommended": False, "reason": result["verdict"]["sentence"]}
+    assert {name: shown.pop(name) for name in advice} == advice
+    assert shown == {name: result[name] for name in shown}
+    assert {"examples", "prompt", "task", "test"} <= shown.keys()
+
+
+def test_result_is_the_engines(client: TestClient, selections: Selections) -> None:
     selection_id = selections.succeeded()
-    response = client.get(f"/selections/{selection_id}/support-examples")
+    response = client.get(f"/selections/{selection_id}/result")
     body = response.json()
     assert body.pop("selection_id") == selection_id
     assert body == make_result().model_dump(mode="json")

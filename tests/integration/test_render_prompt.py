@@ -9,9 +9,10 @@ from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle import claims
+from lens_engine.result import ClassifierName
 from lens_engine.types import Example, StopReason
 from tests.integration.conftest import Selections
-from tests.integration.samples import TASK, make_classifier, make_result, pointers_of, problem_of
+from tests.integration.samples import TASK, make_classifier, make_result, make_verdict, pointers_of, problem_of
 
 AWKWARD = [
     "A fine day.",
@@ -39,25 +40,40 @@ def expected_ensemble(text: str) -> list[str]:
     return ["".join(one.demonstrations) + TASK.render_query(text) for one in make_classifier().prompts]
 
 
-def answer_of(selection_id: str, *prompts: list[str]) -> dict[str, Any]:
+def answer_of(selection_id: str, *prompts: list[str], recommended: bool) -> dict[str, Any]:
     """The answer with these prompts of each input."""
     shown = [
         {"input": number, "prompt": prompt, "characters": len(prompt)}
         for number, of_input in enumerate(prompts)
         for prompt in of_input
     ]
-    return {"selection_id": selection_id, **ABOUT, "prompts": shown}
+    reason = make_verdict().sentence
+    return {"selection_id": selection_id, **ABOUT, "prompts": shown, "recommended": recommended, "reason": reason}
 
 
-@pytest.mark.parametrize("choice", [{}, {"prompts": "best"}])
+SINGLE = {"prompts": "support_examples"}
+
+
 @pytest.mark.parametrize("text", AWKWARD)
-def test_prompt_is_what_was_scored(
-    client: TestClient, selections: Selections, text: str, choice: dict[str, str]
-) -> None:
+def test_prompt_is_what_was_scored(client: TestClient, selections: Selections, text: str) -> None:
     selection_id = selections.succeeded()
-    response = client.post(f"/selections/{selection_id}/render", json={"input": text, **choice})
+    response = client.post(f"/selections/{selection_id}/render", json={"input": text, **SINGLE})
     assert response.status_code == 200
-    assert response.json() == answer_of(selection_id, [expected_prompt(text)])
+    assert response.json() == answer_of(selection_id, [expected_prompt(text)], recommended=False)
+
+
+@pytest.mark.parametrize("use", ["support_examples", "bag_of_words"])
+def test_verdict_without_an_ensemble_renders_the_support_examples(
+    use: ClassifierName, client: TestClient, selections: Selections, database: Database
+) -> None:
+    claim, verdict = selections.running(), make_verdict().model_copy(update={"use": use})
+    with database.session_scope() as session:
+        assert claims.finish(session, claim, make_result(verdict=verdict))
+    rendered = client.post(f"/selections/{claim.selection_id}/render", json={"input": "b"}).json()
+    assert [one["prompt"] for one in rendered["prompts"]] == [expected_prompt("b")]
+    assert rendered["recommended"] is (use == "support_examples")
+    shown = client.get(f"/selections/{claim.selection_id}/support-examples").json()
+    assert (shown["recommended"], shown["reason"]) == (rendered["recommended"], verdict.sentence)
 
 
 def test_selection_deleted_meanwhile_gives_no_prompt_without_demonstrations(
@@ -72,34 +88,36 @@ def test_selection_deleted_meanwhile_gives_no_prompt_without_demonstrations(
 
     engine = client.app.state.services.database.engine  # type: ignore[attr-defined]
     event.listen(engine, "before_cursor_execute", delete_first)
-    problem_of(client.post(f"/selections/{selection_id}/render", json={"input": "x"}), 404, "not-found")
+    problem_of(client.post(f"/selections/{selection_id}/render", json={"input": "x", **SINGLE}), 404, "not-found")
 
 
 def test_first_prompt_reads_as_it_should(client: TestClient, selections: Selections) -> None:
-    response = client.post(f"/selections/{selections.succeeded()}/render", json={"input": "Fun."})
+    response = client.post(f"/selections/{selections.succeeded()}/render", json={"input": "Fun.", **SINGLE})
     assert response.json()["prompts"][0]["prompt"] == (
         "a dull film at dawn It was terrible.\na warm film at dawn It was great.\nFun. It was"
     )
 
 
 def test_several_inputs_give_several_prompts_in_order(client: TestClient, selections: Selections) -> None:
-    response = client.post(f"/selections/{selections.succeeded()}/render", json={"inputs": ["b", "a"]})
+    response = client.post(f"/selections/{selections.succeeded()}/render", json={"inputs": ["b", "a"], **SINGLE})
     assert [item["prompt"] for item in response.json()["prompts"]] == [expected_prompt("b"), expected_prompt("a")]
 
 
 @pytest.mark.parametrize("text", AWKWARD)
-def test_all_prompts_are_those_of_the_classifier(client: TestClient, selections: Selections, text: str) -> None:
+def test_recommended_prompts_are_those_of_the_classifier(client: TestClient, selections: Selections, text: str) -> None:
     selection_id = selections.succeeded()
-    response = client.post(f"/selections/{selection_id}/render", json={"input": text, "prompts": "all"})
+    response = client.post(f"/selections/{selection_id}/render", json={"input": text})
     assert response.status_code == 200
-    assert response.json() == answer_of(selection_id, expected_ensemble(text))
+    assert response.json() == answer_of(selection_id, expected_ensemble(text), recommended=True)
 
 
 def test_all_prompts_of_several_inputs_follow_each_other(client: TestClient, selections: Selections) -> None:
     selection_id = selections.succeeded()
-    body = {"inputs": ["b", "a", "b"], "prompts": "all"}
+    body = {"inputs": ["b", "a", "b"]}
     response = client.post(f"/selections/{selection_id}/render", json=body)
-    assert response.json() == answer_of(selection_id, *(expected_ensemble(text) for text in ("b", "a", "b")))
+    assert response.json() == answer_of(
+        selection_id, *(expected_ensemble(text) for text in ("b", "a", "b")), recommended=True
+    )
 
 
 def test_result_without_classifier_renders_its_best_prompt_only(
@@ -111,11 +129,11 @@ def test_result_without_classifier_renders_its_best_prompt_only(
     path = f"/selections/{claim.selection_id}/render"
     best = client.post(path, json={"input": "b"}).json()
     assert (best["prompts"][0]["prompt"], best["partial"]) == (expected_prompt("b"), True)
-    problem_of(client.post(path, json={"input": "b", "prompts": "all"}), 409, "no-classifier")
+    assert (best["recommended"], best["reason"]) == (None, None)
 
 
 @pytest.mark.parametrize("body", [{"input": "b"}, {"inputs": ["b"]}])
-@pytest.mark.parametrize("choice", ["best", "all"])
+@pytest.mark.parametrize("choice", ["recommended", "support_examples"])
 def test_answer_of_a_cancelled_run_says_that_it_is_partial(
     client: TestClient, selections: Selections, database: Database, body: dict[str, Any], choice: str
 ) -> None:
@@ -127,7 +145,7 @@ def test_answer_of_a_cancelled_run_says_that_it_is_partial(
     assert answer["label_words"] == ABOUT["label_words"]
 
 
-@pytest.mark.parametrize("choice", ["best", "all"])
+@pytest.mark.parametrize("choice", ["recommended", "support_examples"])
 @pytest.mark.parametrize(
     ("status", "code"), [("queued", "not-finished"), ("running", "not-finished"), ("failed", "no-result")]
 )
@@ -152,8 +170,7 @@ def test_selection_without_result_renders_nothing(
         ({"input": "a", "prompts": "ALL"}, "/prompts"),
         ({"input": "a", "prompts": 2}, "/prompts"),
         ({"input": "a", "prompts": None}, "/prompts"),
-        ({"prompts": "all"}, ""),
-        ({"inputs": ["x"] * 101, "prompts": "all"}, "/inputs"),
+        (SINGLE, ""),
         ([], ""),
     ],
 )

@@ -19,7 +19,7 @@ from app.models import Report, Selection
 from app.queue import JobQueue
 from app.settings import Settings
 from tests.integration.conftest import Selections
-from tests.integration.samples import make_submission
+from tests.integration.samples import make_classifier, make_submission
 from worker.execution import execute_selection
 
 Change = Callable[[dict[str, Any]], None]
@@ -121,11 +121,12 @@ def test_row_of_another_release_spoils_no_read(selections: Selections, database:
 
 def test_result_of_a_newer_release_is_shown_as_it_is_stored(selections: Selections, database: Database) -> None:
     selection_id = selections.succeeded()
-    path = f"/selections/{selection_id}/support-examples"
+    path = f"/selections/{selection_id}/result"
     with database.session_scope() as session:
         stored = session.get_one(Report, selection_id)
         stored.result = {**stored.result, "outlook": {"tomorrow": "bright"}}
-        expected = {**stored.result, "selection_id": selection_id}
+        own = make_classifier().model_dump(mode="json")
+        expected = {**stored.result, "classifier": own, "selection_id": selection_id}
     response = selections.client.get(path)
     assert (response.status_code, response.json()) == (200, expected)
     known = {"If-None-Match": response.headers["etag"]}

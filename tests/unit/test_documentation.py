@@ -18,7 +18,7 @@ from lens_cli.application import create_application
 from lens_cli.demo.sample import SAMPLE_SPEC
 from lens_cli.reference import fill, option_rows, setting_rows
 from lens_engine import Classifier, Task, Template, Verbalizer
-from lens_engine.classifier.artefact import ModelRecord, Prompt, TaskRecord
+from lens_engine.classifier.classifier import ModelRecord, Prompt, TaskRecord
 from lens_engine.classifier.fitting import fit_head
 from lens_engine.classifier.heads import HeadKind
 from lens_engine.scoring.base import LabelScorer
@@ -78,6 +78,7 @@ def one_prompt_classifier(scorer: LabelScorer, kind: HeadKind) -> Classifier:
         task=TaskRecord.of(task),
         prompts=(Prompt(rows=(0, 1), demonstrations=prefix),),
         head=fit_head(kind, log_probs, task.index_labels(examples)).head,
+        fit_rows=0,
         model=ModelRecord.of(scorer.identity),
         tokens_per_input=1.0,
     )

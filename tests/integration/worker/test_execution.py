@@ -14,7 +14,7 @@ from app.lifecycle import claims
 from app.lifecycle.claims import Claim, PackedCheckpoint
 from app.models import StoredCheckpoint
 from app.settings import Settings
-from lens_engine.classifier.artefact import Classifier
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.testing import TableScorer
@@ -71,9 +71,9 @@ def test_a_run_that_completes_stores_the_classifier_of_its_result(selections: Se
 
     run_with(settings, "sound", selection_id)
 
-    result = selections.client.get(f"/selections/{selection_id}/support-examples").json()
+    result = selections.client.get(f"/selections/{selection_id}/result").json()
     del result["selection_id"]
-    expected = SelectionResult.model_validate(result).usable_classifier
+    expected = SelectionResult.model_validate(result).classifier
     assert expected is not None
     stored = selections.client.get(f"/selections/{selection_id}/classifier").content
     classifier = Classifier.model_validate_json(stored)
@@ -98,7 +98,7 @@ def test_a_result_names_the_card_that_computed_it(
 
     run_with(settings, double, selection_id)
 
-    result = selections.client.get(f"/selections/{selection_id}/support-examples").json()
+    result = selections.client.get(f"/selections/{selection_id}/result").json()
     assert result["provenance"]["device_name"] == name
 
 
@@ -111,13 +111,10 @@ def test_a_run_of_the_papers_settings_stores_its_single_prompt(selections: Selec
 
     run_with(settings, "sound", selection_id)
 
-    path = f"/selections/{selection_id}"
-    best = selections.client.post(f"{path}/render", json={"input": "x"}).json()["prompts"][0]["prompt"]
-    result = selections.client.get(f"{path}/support-examples").json()
-    classifier = Classifier.model_validate(result["classifier"]["artefact"])
-    [prompt] = classifier.prompts
-    assert best.startswith(prompt.text)
-    assert (len(prompt.rows), classifier.head.kind) == (len(result["examples"]), "argmax")
+    result = selections.client.get(f"/selections/{selection_id}/result").json()
+    own = next(one for one in result["tested"] if one["name"] == "ensemble")
+    assert (own["size"], own["head"], own["demonstrations"]) == (1, "argmax", len(result["examples"]))
+    assert "support_examples" not in {one["name"] for one in result["tested"]}
 
 
 @pytest.mark.parametrize("status", ["running", "succeeded", "failed", "cancelled"])
@@ -168,7 +165,7 @@ def test_a_run_without_a_budget_ends_before_the_time_limit_with_the_best_so_far(
 
     selection = selections.client.get(f"/selections/{selection_id}").json()
     assert (selection["status"], selection["partial"], selection["stop_reason"]) == ("succeeded", True, "budget")
-    result = selections.client.get(f"/selections/{selection_id}/support-examples").json()
+    result = selections.client.get(f"/selections/{selection_id}/result").json()
     assert len(result["examples"]) == 2
     assert result["test"]["n"] == 8
     assert any(warning.startswith("the operator's time limit for a run") for warning in result["warnings"])

@@ -16,7 +16,7 @@ from app.lifecycle.spec import SpecOfNewerRelease
 from app.main import create_app
 from app.selections.openapi import EXAMPLE_CLASSIFIER
 from app.settings import Settings
-from lens_engine.classifier.artefact import Classifier
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.errors import CheckpointDamaged, CheckpointForeign
 from lens_engine.testing import TableScorer
 
@@ -66,7 +66,7 @@ def test_operations_have_short_names(document: dict[str, Any]) -> None:
     assert {operation["operationId"] for _, operation in operations(document)} == {
         *("submit_selection", "list_selections", "get_selection", "delete_selection", "cancel_selection"),
         *("retry_selection", "resume_selection"),
-        *("list_events", "get_support_examples", "get_classifier", "render_prompt"),
+        *("list_events", "get_support_examples", "get_result", "get_classifier", "render_prompt"),
         *("is_alive", "is_ready", "list_models"),
     }
 
@@ -154,7 +154,7 @@ def test_repeated_cancel_is_declared(document: dict[str, Any]) -> None:
     assert responses["200"]["content"] == responses["202"]["content"]
 
 
-@pytest.mark.parametrize("path", ["", "/support-examples", "/classifier"])
+@pytest.mark.parametrize("path", ["", "/support-examples", "/result", "/classifier"])
 def test_conditional_get_is_declared(document: dict[str, Any], path: str) -> None:
     operation = document["paths"]["/selections/{selection_id}" + path]["get"]
     assert "304" in operation["responses"]
@@ -181,7 +181,7 @@ def test_example_of_a_classifier_loads_and_classifies(tmp_path: Path) -> None:
 
 def test_kinds_of_prompts_are_declared_with_their_default(document: dict[str, Any]) -> None:
     field = schema_of(document, "RenderBody")["properties"]["prompts"]
-    assert (field["enum"], field["default"]) == (["best", "all"], "best")
+    assert (field["enum"], field["default"]) == (["recommended", "support_examples"], "recommended")
 
 
 def test_kinds_of_events_are_all_described(document: dict[str, Any]) -> None:

@@ -7,14 +7,14 @@ from pydantic import ValidationError
 
 from app.intake.schemas import SelectionSpec
 from app.lifecycle.spec import StoredSpec
-from app.selections.schemas import RenderBody, SupportExamplesOut
+from app.selections.schemas import RenderBody, ResultOut
 from lens_engine.presets import resolve_config
 from lens_engine.task.template import Task, Template, Verbalizer
 from tests.integration.samples import make_result
 
 
-def test_best_prompt_is_rendered_by_default() -> None:
-    assert RenderBody(input="a").prompts == "best"
+def test_recommended_prompts_are_rendered_by_default() -> None:
+    assert RenderBody(input="a").prompts == "recommended"
 
 
 @pytest.mark.parametrize("prompts", ["first", "", "All", None, 1, ["all"]])
@@ -27,7 +27,7 @@ def test_unknown_choice_of_prompts_is_refused_by_name(prompts: Any) -> None:
 @pytest.mark.parametrize("has_classifier", [True, False])
 def test_result_is_shown_whole(has_classifier: bool) -> None:
     result = make_result(has_classifier=has_classifier).model_dump(mode="json")
-    shown = SupportExamplesOut.model_validate({**result, "selection_id": "sel_1"})
+    shown = ResultOut.model_validate({**result, "selection_id": "sel_1"})
     assert shown.model_dump(mode="json") == {**result, "selection_id": "sel_1"}
 
 

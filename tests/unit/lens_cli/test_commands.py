@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from lens_cli.application import create_application
 from lens_engine import __version__
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
-from tests.unit.lens_cli.results import ARTEFACT
+from tests.unit.lens_cli.results import CLASSIFIER
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = ("suggest", "select", "classify", "templates", "demo", "up", "serve", "worker", "migrate", "keys")
@@ -274,7 +274,7 @@ def test_select_says_that_hosted_models_cannot_be_used(reviews: Path) -> None:
 
 
 def test_classify_names_the_option_for_a_column(tmp_path: Path) -> None:
-    ARTEFACT.save(tmp_path / "classifier.json")
+    CLASSIFIER.save(tmp_path / "classifier.json")
     (tmp_path / "new.csv").write_text("Message\nhello\n")
     files = ("--classifier", str(tmp_path / "classifier.json"), "--output", str(tmp_path / "predictions.csv"))
     done = lens("classify", str(tmp_path / "new.csv"), *files)

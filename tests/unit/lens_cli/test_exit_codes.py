@@ -58,7 +58,6 @@ def lens(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 
 SELECT = ["select", "rows.csv", *TASK, "--preset", "quick"]
 CLASSIFY = ["classify", "rows.csv", "--classifier", "note.txt", "--output", "out.csv"]
-EXPERIMENT = ["experiment", "table", "--preset", "tiny"]
 MENDABLE: list[tuple[str, list[str], str]] = [
     ("no such command", ["chose"], "No such command"),
     ("missing file", ["select", "nope.csv", *TASK, "--preset", "quick"], "error: nope.csv does not exist\n"),
@@ -89,9 +88,6 @@ MENDABLE: list[tuple[str, list[str], str]] = [
     ("missing input", ["classify", "nope.csv", *CLASSIFY[2:]], "error: "),
     ("output of no format", [*CLASSIFY, "--output", "out.xyz"], "cannot tell the format"),
     ("unknown task", ["templates", "sst-3"], "sst-2"),
-    ("unknown size", ["experiment", "table", "--preset", "huge"], "'huge' is not one of"),
-    ("wrong seeds", [*EXPERIMENT, "--seeds", "one"], "'one' is not a whole number"),
-    ("missing data", [*EXPERIMENT, "--data", "nope"], "nope"),
 ]
 
 

@@ -18,7 +18,7 @@ def test_support_set_is_the_chosen_permutation(bench: Bench, make_tiny: Make, la
 
 def test_random_sets_are_those_of_the_report(bench: Bench, make_tiny: Make, laboratory: Laboratory) -> None:
     cell = bench.selection(make_tiny(comparisons="usual"))
-    spread = laboratory.select(cell).baselines.random
+    spread = laboratory.select(cell).random
     assert spread is not None
 
     sets = draw_random_sets(laboratory, cell, spread.permutations)

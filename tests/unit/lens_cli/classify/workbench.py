@@ -14,9 +14,9 @@ from rich.console import Console
 
 from lens_cli.classify.run import ClassificationRun, Paths
 from lens_engine.testing import TableScorer
-from tests.unit.lens_cli.results import ARTEFACT
+from tests.unit.lens_cli.results import CLASSIFIER
 
-CLASSIFIER = ARTEFACT
+CLASSIFIER = CLASSIFIER
 
 
 def make_texts(number: int) -> list[str]:
@@ -60,7 +60,7 @@ class Workbench:
     ) -> str:
         """Run the command's work, and return what it shows on the console."""
 
-        def open_scorer() -> TableScorer:
+        def open_scorer(_: str) -> TableScorer:
             self.scorers.append(TableScorer(before_call=before_call, max_prompt_tokens=max_prompt_tokens))
             return self.scorers[-1]
 

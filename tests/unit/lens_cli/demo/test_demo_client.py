@@ -81,4 +81,4 @@ def test_problem_becomes_a_refusal_with_a_line_for_each_error(tmp_path: Path) ->
 def test_curl_lines_survive_quotes_in_an_input() -> None:
     lines = list_curl_lines({"template": "{text} It's {label}."}, 'it\'s "broken"')
     assert lines[0].endswith("""'spec={"template": "{text} It'"'"'s {label}."}'""")
-    assert lines[-1].endswith("""-d '{"input": "it'"'"'s \\"broken\\""}'""")
+    assert lines[-1].endswith("""-d '{"input": "it'"'"'s \\"broken\\"", "prompts": "support_examples"}'""")

@@ -3,26 +3,22 @@
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from lens_cli.refusals import EXIT_MENDABLE, Refusal, check_output
 from lens_cli.select.run import show_files, write_classifier
-from lens_engine.classifier.artefact import Classifier
-from tests.unit.lens_cli.results import ARTEFACT, VERDICT, make_result
+from lens_engine.classifier.bag_of_words import fit_bag_of_words
+from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.heads import BagOfWordsHead
+from tests.unit.lens_cli.results import CLASSIFIER, make_result
 
 
 def test_classifier_of_the_result_is_written(tmp_path: Path) -> None:
     path, console = tmp_path / "classifier.json", Console(file=StringIO())
     write_classifier(make_result(), path, console)
-    assert Classifier.load(path) == ARTEFACT
-
-
-def test_classifier_that_the_verdict_recommends_is_written(tmp_path: Path) -> None:
-    path, console = tmp_path / "classifier.json", Console(file=StringIO())
-    recommended = ARTEFACT.model_copy(update={"tokens_per_input": 7.0})
-    write_classifier(make_result(recommended=recommended), path, console)
-    assert Classifier.load(path) == recommended
+    assert Classifier.load(path) == CLASSIFIER
 
 
 def test_missing_classifier_is_reported_and_nothing_is_written(tmp_path: Path) -> None:
@@ -46,7 +42,7 @@ def test_written_files_and_the_next_command_are_named() -> None:
     assert isinstance(console.file, StringIO)
     assert console.file.getvalue().splitlines() == [
         "Written: result.json (with the single prompt as text: prompt), "
-        f"my classifier.json (prompts: {len(ARTEFACT.prompts)}, head: {ARTEFACT.head.kind})",
+        f"my classifier.json (prompts: {len(CLASSIFIER.prompts)}, head: {CLASSIFIER.head.kind})",
         "Next: lens classify new.csv --classifier 'my classifier.json' --output predictions.csv",
     ]
 
@@ -58,9 +54,10 @@ def test_nothing_is_said_of_files_that_were_not_written() -> None:
     assert console.file.getvalue() == ""
 
 
-def test_bag_of_words_is_said_not_to_be_kept() -> None:
+def test_file_that_holds_words_of_the_texts_is_said_to() -> None:
     console = Console(file=StringIO(), width=300)
-    verdict = VERDICT.model_copy(update={"use": "bag_of_words"})
-    show_files(make_result(verdict=verdict), None, Path("classifier.json"), console)
+    words = fit_bag_of_words(["good film", "bad film", "good", "bad"], np.array([0, 1, 0, 1]), 2).regression
+    bag = CLASSIFIER.model_copy(update={"head": BagOfWordsHead(bag_of_words=words), "prompts": (), "model": None})
+    show_files(make_result(classifier=bag), None, Path("classifier.json"), console)
     assert isinstance(console.file, StringIO)
-    assert "A bag of words is not kept" in console.file.getvalue()
+    assert "classifier.json holds words of your texts." in console.file.getvalue()

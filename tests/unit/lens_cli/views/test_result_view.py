@@ -5,8 +5,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from lens_cli.views.result import describe_tests, describe_verdict, show_result
-from lens_engine.result import Baselines, SelectionResult, Spending
+from lens_cli.views.result import describe_verdict, show_result
+from lens_engine.result import SelectionResult, Spending
 from lens_engine.types import StopReason
 from tests.unit.lens_cli.results import VERDICT, make_result
 
@@ -42,7 +42,7 @@ def test_dropped_permutations_are_shown_separately() -> None:
 
 def test_result_without_accuracies_is_shown() -> None:
     bare = make_result(
-        partial=True, stop_reason=StopReason.CANCELLED, validation=None, test=None, baselines=Baselines(),
+        partial=True, stop_reason=StopReason.CANCELLED, validation=None, test=None, tested=(),
         verdict=None, order=None, warnings=(),
     )  # fmt: skip
     assert "Partial: the run was stopped" in shown(bare)
@@ -62,15 +62,8 @@ def test_partial_result_without_a_verdict_says_why(reason: StopReason, opening: 
     assert text == f"{opening}; these are the best examples found until then."
 
 
-def test_bag_of_words_that_is_to_be_used_is_to_be_found() -> None:
-    verdict = VERDICT.model_copy(update={"use": "bag_of_words", "sentence": "Use a bag of words (p = 1)."})
-    assert 'docs/choosing.md, "When a bag of words is enough"' in shown(make_result(verdict=verdict))
-    assert "docs/choosing.md" not in shown(make_result())
-    assert "exact McNemar test" in describe_tests(make_result(verdict=verdict))
-
-
 def test_verdict_without_comparison_says_so() -> None:
-    assert describe_verdict(make_result(verdict=None)) == "Not compared: no classifier was tested."
+    assert describe_verdict(make_result(verdict=None)) == "Not compared: no ensemble was tested."
 
 
 def test_warning_that_the_user_was_told_before_is_not_repeated() -> None:

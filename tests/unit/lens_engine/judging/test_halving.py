@@ -100,7 +100,7 @@ def test_wide_run_costs_the_plan_and_its_rival_gets_equal_pairs(
 
     result = select_support_examples(problem, make_planted_scorer(), config)
 
-    rival = result.baselines.random_and_validation
+    rival = result.random_and_validation
     assert rival is not None
     pairs = (24 * 5 + 12 * 5 + 6 * 10) + (16 * 5 + 8 * 5 + 4 * 10)
     confirmed = 0 if options.get("splits") else 4 * 16

@@ -5,7 +5,7 @@ import pytest
 
 from experiments.rivals.fine_tuning.evidence import Evidence
 from experiments.rivals.method import SELECTORS
-from lens_engine.classifier.bag_of_words import fit_bag_of_words, predict_by_words
+from lens_engine.classifier.bag_of_words import fit_bag_of_words
 from lens_engine.classifier.ensemble import fit_frontier, order_members
 from lens_engine.judging.judgement import Judgement
 from lens_engine.judging.objective import HeadObjective
@@ -43,7 +43,6 @@ WORK = {
     "fitting heads": lambda: fit_frontier(LOG_PROBS, GOLD),
     "ordering members": lambda: order_members(LOG_PROBS, GOLD, 2),
     "a bag of words": lambda: fit_bag_of_words(TEXTS, GOLD, 2),
-    "predicting by words": lambda: predict_by_words(TEXTS, GOLD, TEXTS, 2),
     **{name: lambda name=name: SELECTORS[name](make_evidence(), (4, 4)) for name in ("herding", "glister", "craig")},
     **{name: lambda name=name: SELECTORS[name](make_evidence(), (4, 4)) for name in ("grad_match", "graph_cut", "cal")},
 }

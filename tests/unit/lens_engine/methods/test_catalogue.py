@@ -64,7 +64,7 @@ def test_method_chooses_label_balanced_candidates_and_is_tested(
     assert (result.confirmation, result.lead, result.warnings) == (None, None, ())
     assert result.verdict is not None
     assert [one.rival for one in result.verdict.comparisons] == ["zero_shot", "bag_of_words"]
-    assert result.baselines.random_and_validation is None
+    assert result.random_and_validation is None
     assert {example.info_score for example in result.examples} == {None}
 
 

@@ -33,7 +33,10 @@ def test_zero_shot_has_no_demonstrations(select: Callable[..., SelectionResult])
     result = select("zero_shot")
 
     assert result.examples == ()
-    assert result.test == result.baselines.zero_shot
+    zero_shot = result.quality_of("zero_shot")
+    assert result.test is not None
+    assert zero_shot is not None
+    assert result.test.accuracy == zero_shot.accuracy
     assert result.order is None
 
 
@@ -71,20 +74,23 @@ def test_random_and_validation_has_the_budget_of_a_search_by_default(
 
     assert result.cost.permutations_judged == 4 + 3 * 16 + -(-4 * 16 // 20)
     lens = select("lens", search={"iterations": 3})
-    rival = lens.baselines.random_and_validation
+    rival = lens.random_and_validation
     assert rival is not None
     assert rival.permutations <= result.cost.permutations_judged
 
 
 def test_rival_of_the_report_is_the_method_itself(select: Callable[..., SelectionResult]) -> None:
     lens = select("lens")
-    rival = lens.baselines.random_and_validation
+    rival = lens.random_and_validation
     assert rival is not None
 
     result = select("random_and_validation", random_search={"permutations": rival.permutations})
 
     assert result.rows == rival.rows
-    assert result.test == rival.test
+    tested = lens.quality_of("random_and_validation")
+    assert result.test is not None
+    assert tested is not None
+    assert result.test.accuracy == tested.accuracy
 
 
 def test_random_and_validation_goes_on_from_any_checkpoint(

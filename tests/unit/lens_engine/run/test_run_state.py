@@ -11,7 +11,7 @@ from lens_engine.methods.lens.beam import SearchState
 from lens_engine.methods.lens.filtering import FilterState
 from lens_engine.methods.lens.method import Lens, LensState
 from lens_engine.methods.random import RandomTally
-from lens_engine.result import Baselines, Spread
+from lens_engine.result import Spread
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.run.preparation import prepare_run
@@ -79,7 +79,7 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit(lens: Lens) -> N
             pooled_scores=(Score(8, 18, 0.1), Score(9, 18, 0.1, close_hits=3)),
             test=accuracy,
             correct={"support_examples": (True, False)},
-            baselines=Baselines(zero_shot=accuracy),
+            random=Spread(mean=0.1, sd=0.2, min=0.0, max=1.0, permutations=3, n=9),
             rival=RandomTally(
                 drawn=8,
                 best=3,

@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lens_engine.classifier.artefact import Classifier, LabelWord, ModelRecord, Prompt, TaskRecord
+from lens_engine.classifier.classifier import Classifier, LabelWord, ModelRecord, Prompt, TaskRecord
 from lens_engine.classifier.heads import ArgmaxHead
-from lens_engine.classifier.quality import Quality, interval
-from lens_engine.result import ClassifierReport, FrontierPoint, Verdict
+from lens_engine.result import Verdict
 from lens_engine.run.state import Evaluation
-from lens_engine.run.verdict import reach_verdict, recommend
+from lens_engine.run.verdict import reach_verdict
 from lens_engine.types import StopReason
 
 ROWS = 100
@@ -22,29 +21,10 @@ CLASSIFIER = Classifier(
     ),
     prompts=(Prompt(rows=(), demonstrations=()),),
     head=ArgmaxHead(),
+    fit_rows=50,
     model=ModelRecord(model="table", revision="0", dtype="float32", device="cpu"),
     tokens_per_input=200.0,
 )
-
-
-def make_quality(hits: int) -> Quality:
-    return Quality(accuracy=hits / ROWS, n=ROWS, ci95=interval(hits, ROWS), log_loss=0.5, ece=0.1)
-
-
-def make_report(hits: int, tokens: float) -> ClassifierReport:
-    quality = make_quality(hits)
-    point = FrontierPoint(size=1, head="argmax", tokens_per_input=tokens / 2, test=quality, heads=())
-    larger = point.model_copy(update={"size": 2, "tokens_per_input": tokens})
-    return ClassifierReport(
-        max_prompts=2,
-        size=2,
-        head="argmax",
-        fit_rows=50,
-        test=quality,
-        tokens_per_input=tokens,
-        frontier=(point, larger),
-        artefact=CLASSIFIER,
-    )
 
 
 def hit(*spans: tuple[int, int]) -> tuple[bool, ...]:
@@ -52,24 +32,25 @@ def hit(*spans: tuple[int, int]) -> tuple[bool, ...]:
     return tuple(any(start <= row < end for start, end in spans) for row in range(ROWS))
 
 
+def evaluate(**tested: Any) -> Evaluation:
+    """Classifiers by name: right rows, or right rows and tokens an input."""
+    evaluation, usual = Evaluation(), {"random_and_validation": 100.0, "bag_of_words": 0.0}
+    for name, given in tested.items():
+        correct, tokens = (given, usual[name]) if name in usual else given
+        classifier = CLASSIFIER.model_copy(update={"tokens_per_input": tokens})
+        evaluation = evaluation.with_classifier(name, classifier, correct)  # type: ignore[arg-type]
+    return evaluation
+
+
 Judge = Callable[..., Verdict]
 
 
 @pytest.fixture(scope="module")
 def judge() -> Judge:
-    """The verdict on the classifier (200 tokens an input) and rivals, by right rows; prompts with their tokens."""
+    """The verdict on the ensemble (200 tokens an input) and rivals, by right rows; prompts with their tokens."""
 
     def judge(own: tuple[bool, ...], **rivals: Any) -> Verdict:
-        correct: dict[Any, Any] = {"classifier": own}
-        artefacts: dict[Any, Classifier] = {}
-        for name, given in rivals.items():
-            if name == "bag_of_words":
-                correct[name] = given
-            else:
-                correct[name], tokens = (given, 100.0) if name == "random_and_validation" else given
-                artefacts[name] = CLASSIFIER.model_copy(update={"tokens_per_input": tokens})
-        evaluation = Evaluation(classifier=make_report(sum(own), 200.0), correct=correct, rivals=artefacts)
-        verdict = reach_verdict(evaluation)
+        verdict = reach_verdict(evaluate(ensemble=(own, 200.0), **rivals))
         assert verdict is not None
         return verdict
 
@@ -96,33 +77,33 @@ def test_ahead_and_significant_are_apart(
 ) -> None:
     verdict = judge(own, random_and_validation=rival)
 
-    assert (verdict.ahead, verdict.significant) == (ahead, significant)
-    assert (verdict.comparisons[0].ahead, verdict.comparisons[0].significant) == (ahead, significant)
+    found = verdict.against("random_and_validation")
+    assert found is not None
+    assert (found.ensemble_is_ahead, found.is_significant) == (ahead, significant)
 
 
-def test_without_random_and_validation_neither_is_known(judge: Judge) -> None:
+def test_rival_that_was_not_tested_has_no_comparison(judge: Judge) -> None:
     verdict = judge(hit((0, 80)), bag_of_words=hit((0, 60)))
 
-    assert verdict.ahead is None
-    assert verdict.significant is None
+    assert verdict.against("random_and_validation") is None
     assert [one.rival for one in verdict.comparisons] == ["bag_of_words"]
 
 
 def test_each_rival_is_compared_on_the_rows_that_differ(judge: Judge) -> None:
     verdict = judge(hit((0, 80)), long_prompt=(hit((10, 85)), 300.0), bag_of_words=hit((0, 60)))
 
-    found = {one.rival: (one.only_classifier_right, one.only_rival_right) for one in verdict.comparisons}
+    found = {one.rival: (one.only_ensemble_right, one.only_rival_right) for one in verdict.comparisons}
     assert found == {"long_prompt": (10, 5), "bag_of_words": (20, 0)}
 
 
 def test_best_is_used_if_it_leads_clearly(judge: Judge) -> None:
     verdict = judge(hit((0, 80)), zero_shot_head=(hit((0, 60)), 20.0), bag_of_words=hit((0, 50)))
 
-    assert verdict.use == "classifier"
+    assert verdict.use == "ensemble"
 
 
 def test_cheapest_within_one_standard_error_is_used(judge: Judge) -> None:
-    """Two rivals are as good as the classifier but for noise; the third is cheaper still and clearly worse."""
+    """Two rivals are as good as the ensemble but for noise; the third is cheaper still and clearly worse."""
     verdict = judge(
         hit((0, 80)),
         random_prompts=(hit((1, 80)), 150.0),
@@ -138,7 +119,7 @@ def test_one_standard_error_is_that_of_the_paired_difference(judge: Judge) -> No
     steady = judge(hit((0, 80)), zero_shot_head=(hit((0, 76)), 20.0))
     noisy = judge(hit((0, 80)), zero_shot_head=(hit((20, 96)), 20.0))
 
-    assert steady.use == "classifier"
+    assert steady.use == "ensemble"
     assert noisy.use == "zero_shot_head"
 
 
@@ -152,13 +133,13 @@ def test_bag_of_words_as_good_as_the_rest_is_used(judge: Judge) -> None:
 def test_equal_rival_that_is_not_clearly_cheaper_is_not_used(tokens: float, judge: Judge) -> None:
     own = judge(hit((0, 80)), random_ensemble=(hit((0, 80)), tokens))
 
-    assert own.use == "classifier"
+    assert own.use == "ensemble"
 
 
 def test_slightly_better_rival_at_the_same_price_is_not_used(judge: Judge) -> None:
     verdict = judge(hit((0, 80)), random_ensemble=(hit((2, 83)), 200.0))
 
-    assert verdict.use == "classifier"
+    assert verdict.use == "ensemble"
 
 
 def test_clearly_better_rival_is_used_at_any_price(judge: Judge) -> None:
@@ -174,25 +155,11 @@ def test_random_and_validation_costs_one_prompt(judge: Judge) -> None:
     assert "100 tokens an input" in verdict.sentence
 
 
-def test_single_prompt_has_the_hits_of_the_support_examples() -> None:
-    correct: Any = {"support_examples": hit((0, 80)), "random_and_validation": hit((0, 60))}
-
-    single = CLASSIFIER.model_copy(update={"tokens_per_input": 100.0})
-    rivals: Any = {"support_examples": single, "random_and_validation": single}
-
-    verdict = reach_verdict(Evaluation(classifier=make_report(80, 200.0), correct=correct, rivals=rivals))
-
-    assert verdict is not None
-    assert verdict.use == "classifier"
-    assert verdict.ahead
-    assert [one.rival for one in verdict.comparisons] == ["random_and_validation"]
-
-
-def test_sentence_on_the_classifier_holds_the_figures(judge: Judge) -> None:
+def test_sentence_on_the_ensemble_holds_the_figures(judge: Judge) -> None:
     verdict = judge(hit((0, 80)), random_and_validation=hit((0, 60)), bag_of_words=hit((0, 50)))
 
     assert verdict.sentence == (
-        "Use the classifier: 0.800 on 100 test rows, for 200 tokens an input; random-and-validation has 0.600 "
+        "Use the ensemble: 0.800 on 100 test rows, for 200 tokens an input; random-and-validation has 0.600 "
         "(p = 1.9e-06); a bag of words has 0.500 (p = 1.9e-09)."
     )
 
@@ -201,7 +168,7 @@ def test_sentence_on_a_rival_names_both(judge: Judge) -> None:
     verdict = judge(hit((0, 80)), bag_of_words=hit((0, 90)))
 
     assert verdict.sentence == (
-        "Use a bag of words: 0.900 on 100 test rows, without a language model; the classifier has 0.800, "
+        "Use a bag of words: 0.900 on 100 test rows, without a language model; the ensemble has 0.800, "
         "for 200 tokens an input (p = 0.002)."
     )
 
@@ -211,7 +178,7 @@ def test_sentence_names_what_to_use(name: str, judge: Judge) -> None:
     verdict = judge(hit((0, 50)), **{name: (hit((0, 90)), 1234.4)})
 
     assert verdict.use == name
-    assert re.match(r"Use [a-z -]+: 0\.900 on 100 test rows, for 1,234 tokens an input; the classif", verdict.sentence)
+    assert re.match(r"Use [a-z -]+: 0\.900 on 100 test rows, for 1,234 tokens an input; the ensemble", verdict.sentence)
 
 
 def test_p_value_is_of_the_exact_test(judge: Judge) -> None:
@@ -226,26 +193,10 @@ def test_p_value_is_of_the_exact_test(judge: Judge) -> None:
     [(StopReason.BUDGET, "Partial: the budget ran out"), (StopReason.CANCELLED, "Partial: the run was stopped")],
 )
 def test_sentence_of_a_run_that_ended_early_opens_with_the_reason(reason: StopReason, opening: str) -> None:
-    right = {"classifier": hit((0, 90)), "zero_shot": hit((0, 50))}
-    evaluation = Evaluation(classifier=make_report(90, 200.0), correct=right, rivals={"zero_shot": CLASSIFIER})
+    evaluation = evaluate(ensemble=(hit((0, 90)), 200.0), zero_shot=(hit((0, 50)), 100.0))
 
     whole, early = reach_verdict(evaluation), reach_verdict(evaluation, reason)
 
     assert whole is not None
     assert early is not None
     assert early.sentence == f"{opening}; these are the best examples found until then. {whole.sentence}"
-
-
-@pytest.mark.parametrize(("zero_shot", "recommended"), [(hit((0, 90)), "zero_shot"), (hit((0, 60)), "classifier")])
-def test_beside_a_bag_of_words_the_best_contender_with_prompts_is_recommended(
-    zero_shot: tuple[bool, ...], recommended: str
-) -> None:
-    right = {"classifier": hit((0, 80)), "zero_shot": zero_shot, "bag_of_words": hit((0, 99))}
-    cheap = CLASSIFIER.model_copy(update={"tokens_per_input": 10.0})
-    evaluation = Evaluation(classifier=make_report(80, 200.0), correct=right, rivals={"zero_shot": cheap})
-
-    verdict = reach_verdict(evaluation)
-
-    assert verdict is not None
-    assert verdict.use == "bag_of_words"
-    assert recommend(evaluation) == recommended

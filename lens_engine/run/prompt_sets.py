@@ -1,6 +1,6 @@
-"""Contenders: the prompts of the classifier and of its rivals, each with its price.
+"""The prompts of the ensemble and of its rivals, each with its price.
 
-All contenders are given the same rows, the same choice of size and head, and the same budget.
+All are given the same rows, the same choice of size and head, and the same budget.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from lens_engine.methods.permutations import draw_permutation
 from lens_engine.methods.random import RandomTally, draw_pool, draw_random
 from lens_engine.plan.comparisons import COMPARISONS
 from lens_engine.randomness import make_generator
-from lens_engine.result import ContenderName
+from lens_engine.result import ClassifierName
 from lens_engine.rows.quotas import count_labels, share_equally
 from lens_engine.task.template import Task
 from lens_engine.types import Example, LabelLogProbs, Permutation
@@ -28,7 +28,7 @@ _ROOM = 8
 
 
 @dataclass(frozen=True)
-class Contender:
+class PromptSet:
     """Prompts, in the order in which an ensemble takes them."""
 
     prompts: tuple[tuple[Example, ...], ...]
@@ -37,8 +37,8 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Contenders:
-    """The contenders of a run whose search was charged with `charged_pairs` (permutation, row) pairs."""
+class PromptSets:
+    """The prompt sets of a run whose search was charged with `charged_pairs` (permutation, row) pairs."""
 
     run: Run
     method: Method[Any]
@@ -52,14 +52,14 @@ class Contenders:
 
     @property
     def is_paper(self) -> bool:
-        """Whether the classifier is the single prompt with the paper's head, which needs no fit."""
+        """Whether the ensemble is the single prompt with the paper's head, which needs no fit."""
         return self.size == 1 and self.run.config.classifier.head == "argmax"
 
     @property
-    def wanted(self) -> list[ContenderName]:
+    def wanted(self) -> list[ClassifierName]:
         """The rivals with a head that the options ask for, in order of importance; none if the classifier has none."""
         has_rival = self.method.planned_pairs is not None
-        possible: dict[ContenderName, bool] = {
+        possible: dict[ClassifierName, bool] = {
             "zero_shot_head": True,
             "random_ensemble": has_rival,
             "random_prompts": has_rival,
@@ -73,14 +73,14 @@ class Contenders:
         """Number of random permutations that random-and-validation judges at equal budget."""
         return self.run.prices.rival_permutations(self.charged_pairs, self.num_confirmed)
 
-    def price(self, name: ContenderName) -> Cost:
-        """The most that fitting and testing a contender costs.
+    def price(self, name: ClassifierName) -> Cost:
+        """The most that fitting and testing a prompt set costs.
 
         Prompts that share demonstrations leave more rows for the fit, so the prompts count as if they shared all.
         """
         prices, n = self.run.prices, self.method.num_demonstrations
         num_validation = len(self.run.rows.validation)
-        if name == "classifier":
+        if name == "ensemble":
             new = 0 if self.is_paper else prices.fit_rows(n) - num_validation * self.method.judges_prompts
             return prices.classifying(self.method.num_prompts, new, n)
         if name == "zero_shot_head":
@@ -91,65 +91,65 @@ class Contenders:
             return prices.classifying(self.size, prices.fit_rows(n, self._rows_without_search), n)
         return prices.classifying(1, prices.fit_rows(0), self.size * n)  # the context may cut the long prompt
 
-    def make(self, name: ContenderName, findings: Findings, chosen: Permutation, tally: RandomTally) -> Contender:
-        """The contender of this name.
+    def make(self, name: ClassifierName, findings: Findings, chosen: Permutation, tally: RandomTally) -> PromptSet:
+        """The prompts of this classifier.
 
         Args:
-            findings: of the method; its pool holds the prompts of the classifier.
-            chosen: the single prompt, which is the classifier if the method has no pool.
+            findings: of the method; its pool holds the prompts of the ensemble.
+            chosen: the single prompt, which is the ensemble if the method has no pool.
             tally: of random-and-validation.
         """
         total = self.run.config.classifier.fit_rows
-        if name == "classifier":
+        if name == "ensemble":
             return self._own(findings, chosen, total)
         if name == "zero_shot_head":
-            return Contender(((),), total)
+            return PromptSet(((),), total)
         if name == "random_ensemble":
             if tally.pool_log_probs is None:
                 raise RuntimeError("random-and-validation kept no label log-probabilities")
             return self._choose_members(draw_pool(self.run, tally), tally.pool_log_probs.array, total)
         if name == "random_prompts":
-            return Contender(self._pick(draw_random(self.run, 0, self.size)), self._rows_without_search)
-        return Contender((self._draw_long(),), total)
+            return PromptSet(self._pick(draw_random(self.run, 0, self.size)), self._rows_without_search)
+        return PromptSet((self._draw_long(),), total)
 
-    def fit_to_context(self, contender: Contender, meter: Meter) -> Contender:
-        """The contender with each prompt cut, from its end, so that all rows it must be asked for fit the context."""
+    def fit_to_context(self, prompts: PromptSet, meter: Meter) -> PromptSet:
+        """The prompt set with each prompt cut, from its end, so that all rows it must be asked for fit the context."""
         task, rows = self.run.task, self.run.rows
         asked = (*rows.validation, *rows.confirmation, *rows.test)
         queries = [task.render_query(example.text) for example in asked]
         meter.learn_lengths(queries)
         room = count_room(task, meter) - max(map(meter.count_tokens, queries))
-        prompts = list[tuple[Example, ...]]()
-        for prompt in contender.prompts:
+        cut = list[tuple[Example, ...]]()
+        for prompt in prompts.prompts:
             lengths = np.cumsum([meter.count_tokens(task.render_demonstration(example)) for example in prompt])
-            prompts.append(prompt[: int((lengths <= room).sum())])
-        return Contender(tuple(prompts), contender.fit_rows, contender.known)
+            cut.append(prompt[: int((lengths <= room).sum())])
+        return PromptSet(tuple(cut), prompts.fit_rows, prompts.known)
 
     @property
     def _rows_without_search(self) -> int:
-        """Number of fit rows that the budget of search and classifier buys for random prompts."""
+        """Number of fit rows that the budget of search and ensemble buys for random prompts."""
         prices, size = self.run.prices, self.size
         fit_rows = prices.fit_rows(size * self.method.num_demonstrations)
         return fit_rows + self.num_random * len(self.run.rows.validation) // size
 
-    def _own(self, findings: Findings, chosen: Permutation, total: int) -> Contender:
+    def _own(self, findings: Findings, chosen: Permutation, total: int) -> PromptSet:
         if self.is_paper or not findings.pool:
-            return Contender(self._pick([chosen]), total)
+            return PromptSet(self._pick([chosen]), total)
         if findings.pool_log_probs is None:
-            return Contender(self._pick(findings.pool[: self.size]), total)
+            return PromptSet(self._pick(findings.pool[: self.size]), total)
         return self._choose_members(findings.pool, findings.pool_log_probs, total)
 
-    def _choose_members(self, pool: Sequence[Permutation], log_probs: LabelLogProbs, total: int) -> Contender:
+    def _choose_members(self, pool: Sequence[Permutation], log_probs: LabelLogProbs, total: int) -> PromptSet:
         gold = EvaluationRows(self.run.task, self.run.rows.validation).gold
         members = list(order_members(log_probs, gold, self.size, self.run.config.classifier.head))
-        return Contender(self._pick([pool[one] for one in members]), total, log_probs[members])
+        return PromptSet(self._pick([pool[one] for one in members]), total, log_probs[members])
 
     def _pick(self, permutations: Sequence[Permutation]) -> tuple[tuple[Example, ...], ...]:
         candidates = self.run.rows.candidates
         return tuple(tuple(candidates[index] for index in permutation) for permutation in permutations)
 
     def _draw_long(self) -> tuple[Example, ...]:
-        """One random prompt with as many demonstrations as the classifier's prompts together, label-balanced."""
+        """One random prompt with as many demonstrations as the ensemble's prompts together, label-balanced."""
         rows, task = self.run.rows, self.run.task
         number = min(self.size * self.method.num_demonstrations, len(rows.candidates))
         labels = task.index_labels(rows.candidates)

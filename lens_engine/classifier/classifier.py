@@ -1,10 +1,11 @@
-"""The classifier: a task, the prompts it asks and a head. It is what production uses.
+"""The classifier: a task, the prompts it asks and a head. A bag of words is a classifier without prompts.
 
 `Classifier.save` writes it as JSON, and `Classifier.load` reads the same classifier again, to the bit.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, Self
 
@@ -99,14 +100,18 @@ class Predictions:
 class Classifier(Record):
     """A text classifier: prompts for a language model, and a head on its label log-probabilities.
 
-    The head `words` also looks at the words of a text.
+    The head `words` also looks at the words of a text. The head `bag_of_words` looks at
+    nothing else, and has no prompts.
     """
 
     schema_version: Literal[1] = Field(1, description="Version of this format.")
     task: TaskRecord = Field(description="Template, label words and separator.")
-    prompts: tuple[Prompt, ...] = Field(min_length=1, description="Prompts that are asked for every input.")
+    prompts: tuple[Prompt, ...] = Field(description="Prompts that are asked for every input; none for a bag of words.")
     head: Head = Field(description="Formula from the label log-probabilities to the probabilities of the labels.")
-    model: ModelRecord = Field(description="The language model on which the head was fitted.")
+    fit_rows: int = Field(description="Number of rows on which the head was fitted.")
+    model: ModelRecord | None = Field(
+        description="The language model on which the head was fitted; null without prompts."
+    )
     tokens_per_input: float = Field(description="Mean number of tokens of all prompts for one input.")
     test: Quality | None = Field(None, description="Quality on the test rows of the selection.")
     logit_bias: dict[str, float] | None = Field(
@@ -122,12 +127,19 @@ class Classifier(Record):
             raise ValueError(
                 f"the head's coefficients are not for {len(self.prompts)} prompts and {len(self.labels)} labels"
             )
+        if (self.model is None) != (not self.prompts):
+            raise ValueError("a classifier names its model if it has prompts, and only then")
         return self
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Labels in the order of the probabilities."""
         return self.task.labels
+
+    @property
+    def holds_words(self) -> bool:
+        """Whether the head holds words of the texts on which it was fitted."""
+        return self.head.kind in ("words", "bag_of_words")
 
     @property
     def prefixes(self) -> list[Prefix]:
@@ -155,38 +167,48 @@ class Classifier(Record):
                 f"{path} is not a classifier that this version of Lens can read: {fault}", field="classifier"
             ) from error
 
-    def predict(self, texts: Sequence[str], scorer: LabelScorer) -> Predictions:
-        """Classify texts with the language model.
+    def predict(self, texts: Sequence[str], scorer: LabelScorer | None = None) -> Predictions:
+        """Classify texts.
 
         Args:
             texts: any number of texts.
-            scorer: the model that the head was fitted on; see `open_model`.
+            scorer: the model that the head was fitted on; see `open_model`. A classifier without prompts needs none.
 
         Raises:
-            ModelMismatch: the scorer is another model or another revision.
+            ModelMismatch: the scorer is missing, another model or another revision.
             PromptTooLong: a prompt exceeds the model's context.
             InvalidDataset: a text is empty.
         """
-        self.check_model(scorer.identity)
+        self.check_model(None if scorer is None else scorer.identity)
         spans = self.task.task().label_spans
-        found = [
-            self.class_log_probs(texts[start : start + BATCH_TEXTS], lambda p, q: scorer.score(p, q, spans))
-            for start in range(0, len(texts), BATCH_TEXTS)
-        ]
+        ask = None if scorer is None else partial(scorer.score, label_spans=spans)
+        batches = (texts[start : start + BATCH_TEXTS] for start in range(0, len(texts), BATCH_TEXTS))
+        found = [self.class_log_probs(batch, ask) for batch in batches]
         log_probs = np.concatenate(found) if found else np.empty((0, len(self.labels)))
         return Predictions(tuple(self.labels[index] for index in log_probs.argmax(axis=1)), np.exp(log_probs))
 
-    def class_log_probs(self, texts: Sequence[str], ask: Ask) -> FloatArray:
-        """`[texts, labels]`, natural log of the class probabilities; `ask` scores the prompts."""
-        task = self.task.task()
-        label_log_probs = ask(self.prefixes, [task.render_query(text) for text in texts])
-        return apply_head(self.head, label_log_probs, texts)
+    def class_log_probs(self, texts: Sequence[str], ask: Ask | None) -> FloatArray:
+        """`[texts, labels]`, natural log of the class probabilities.
 
-    def check_model(self, identity: ScorerIdentity) -> None:
+        Args:
+            ask: scores the prompts; None for a classifier without prompts.
+        """
+        if ask is None:
+            return apply_head(self.head, np.empty((0, len(texts), len(self.labels)), np.float32), texts)
+        task = self.task.task()
+        return apply_head(self.head, ask(self.prefixes, [task.render_query(text) for text in texts]), texts)
+
+    def check_model(self, identity: ScorerIdentity | None) -> None:
         """
         Raises:
-            ModelMismatch: the model is another than the one that the head was fitted on.
+            ModelMismatch: the model is missing, or another than the one that the head was fitted on.
         """
+        if self.model is None:
+            return
+        if identity is None:
+            raise ModelMismatch(
+                f"the classifier asks prompts; give the scorer of {self.model.model} (see `open_model`)", field="model"
+            )
         if identity.revision != self.model.revision:
             raise ModelMismatch(
                 f"the classifier was made for {self.model.model} (revision {self.model.revision[:12]}), and the model "

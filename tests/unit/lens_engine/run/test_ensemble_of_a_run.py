@@ -2,20 +2,23 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from lens_engine.classifier.artefact import Classifier
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import ArgmaxHead
 from lens_engine.config import SelectionConfig
+from lens_engine.errors import ModelMismatch
 from lens_engine.metering.cost import Cost
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import overlay_options, resolve_config
-from lens_engine.result import ClassifierReport, SelectionResult
+from lens_engine.result import SelectionResult, TestedClassifier
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.run.session import Session
+from lens_engine.run.wording import CLASSIFIERS
 from lens_engine.scoring.base import Prefix
 from lens_engine.testing import TableScorer
 from lens_engine.types import Phase, StopReason
@@ -94,9 +97,14 @@ def whole(select: Select, store: Any, heard: Any) -> SelectionResult:
     return select(checkpoints=store, listener=heard)
 
 
-def report_of(result: SelectionResult) -> ClassifierReport:
-    assert result.classifier is not None
-    return result.classifier
+def ensemble_of(result: SelectionResult) -> TestedClassifier:
+    return next(one for one in result.tested if one.name == "ensemble")
+
+
+def classifiers_of(store: Any) -> dict[str, Classifier]:
+    """Every classifier that a run made, from its last checkpoint."""
+    found = Checkpoint.from_bytes(store.saved[-1]).values["evaluation"]["classifiers"]
+    return {name: Classifier.model_validate(one) for name, one in found.items()}
 
 
 def count_right(classifier: Classifier, problem: Problem, config: SelectionConfig, scorer: TableScorer) -> int:
@@ -107,91 +115,99 @@ def count_right(classifier: Classifier, problem: Problem, config: SelectionConfi
 
 
 @pytest.mark.parametrize("head", ["auto", "argmax", "prior", "linear", "words"])
-def test_artefact_gives_the_reported_accuracy_to_the_row(
-    head: str, select: Select, configure: Make, make_planted_problem: Make, make_biased_scorer: Make
+def test_ensemble_gives_its_accuracy_to_the_row(
+    head: str, select: Select, configure: Make, make_planted_problem: Make, make_biased_scorer: Make, make_store: Make
 ) -> None:
     options = {"classifier": {"head": head}, "comparisons": "none"}
-    report = report_of(select(scorer=make_biased_scorer(), **options))
+    store = make_store()
+    tested = ensemble_of(select(scorer=make_biased_scorer(), checkpoints=store, **options))
+    classifier = classifiers_of(store)["ensemble"]
 
-    right = count_right(report.artefact, make_planted_problem(), configure(**options), make_biased_scorer())
+    right = count_right(classifier, make_planted_problem(), configure(**options), make_biased_scorer())
 
-    assert right == round(report.test.accuracy * report.test.n)
-    assert report.artefact.test == report.test
-    assert head in (report.head, "auto")
+    assert right == round(tested.test.accuracy * tested.test.n)
+    assert classifier.test == tested.test
+    assert head in (tested.head, "auto")
 
 
-def test_every_rival_gives_its_accuracy_to_the_row(
+def test_every_classifier_gives_its_accuracy_to_the_row(
     whole: SelectionResult, store: Any, configure: Make, make_planted_problem: Make, make_planted_scorer: Make
 ) -> None:
-    evaluation = Checkpoint.from_bytes(store.saved[-1]).values["evaluation"]
-    singles = {"support_examples": whole.test, "zero_shot": whole.baselines.zero_shot}
-    assert whole.baselines.random_and_validation is not None
-    singles["random_and_validation"] = whole.baselines.random_and_validation.test
-    with_heads = {"zero_shot_head", "random_ensemble", "random_prompts", "long_prompt"}
-    assert set(evaluation["rivals"]) == {*singles, *with_heads}
-    for name, content in evaluation["rivals"].items():
-        rival = singles.get(name) or getattr(whole.baselines, name)
-        artefact = Classifier.model_validate(content)
-        right = count_right(artefact, make_planted_problem(), configure(), make_planted_scorer())
-        assert right == round(rival.accuracy * rival.n), name
+    made = classifiers_of(store)
+    assert {one.name for one in whole.tested} == set(made)
+    assert set(made) == set(CLASSIFIERS)
+    for one in whole.tested:
+        right = count_right(made[one.name], make_planted_problem(), configure(), make_planted_scorer())
+        assert right == round(one.test.accuracy * one.test.n), one.name
 
 
 def test_classifier_of_a_biased_model_takes_the_bias_out(select: Select, make_biased_scorer: Make) -> None:
     result = select(scorer=make_biased_scorer(), comparisons="none")
 
     assert result.test is not None
-    assert report_of(result).test.accuracy > result.test.accuracy
+    assert ensemble_of(result).test.accuracy > result.test.accuracy
 
 
-def test_report_holds_a_point_for_each_size(select: Select) -> None:
-    report = report_of(select(classifier={"head": "auto"}, comparisons="none"))
+def test_frontier_holds_a_point_for_each_size(select: Select) -> None:
+    result = select(classifier={"head": "auto"}, comparisons="none")
+    ensemble = ensemble_of(result)
 
-    assert [point.size for point in report.frontier] == [1, 2]
-    chosen = report.frontier[report.size - 1]
-    assert (chosen.head, chosen.test, chosen.tokens_per_input) == (report.head, report.test, report.tokens_per_input)
-    assert len(report.artefact.prompts) == report.size
+    assert [point.size for point in result.frontier] == [1, 2]
+    chosen = result.frontier[ensemble.size - 1]
+    assert (chosen.head, chosen.test) == (ensemble.head, ensemble.test)
+    assert chosen.tokens_per_input == ensemble.tokens_per_input
     assert [head.head for head in chosen.heads] == ["argmax", "prior", "linear", "words"]
 
 
 def test_tokens_are_those_of_all_prompts_and_the_input(
-    whole: SelectionResult, configure: Make, make_planted_problem: Make, make_planted_scorer: Make
+    whole: SelectionResult, store: Any, configure: Make, make_planted_problem: Make, make_planted_scorer: Make
 ) -> None:
-    report, problem = report_of(whole), make_planted_problem()
+    ensemble, problem = ensemble_of(whole), make_planted_problem()
     count = make_planted_scorer().count_tokens
     queries = [problem.task.render_query(example.text) for example in split_examples(problem, configure()).test]
     mean_query = sum(count(queries)) / len(queries)
 
-    prompts = sum(sum(count(prompt.demonstrations)) for prompt in report.artefact.prompts)
-    assert report.tokens_per_input == pytest.approx(prompts + report.size * mean_query)
+    prompts = sum(sum(count(prompt.demonstrations)) for prompt in classifiers_of(store)["ensemble"].prompts)
+    assert ensemble.tokens_per_input == pytest.approx(prompts + ensemble.size * mean_query)
 
 
-def test_members_are_rows_of_the_dataset(whole: SelectionResult, make_planted_problem: Make) -> None:
+@pytest.mark.usefixtures("whole")
+def test_members_are_rows_of_the_dataset(store: Any, make_planted_problem: Make) -> None:
     problem = make_planted_problem()
 
-    for prompt in report_of(whole).artefact.prompts:
+    for prompt in classifiers_of(store)["ensemble"].prompts:
         examples = [problem.examples[row] for row in prompt.rows]
         assert prompt.demonstrations == problem.task.render_prefix(examples)
         assert sorted(example.label for example in examples) == ["negative"] * 2 + ["positive"] * 2
 
 
 def test_verdict_counts_the_rows_of_the_reported_accuracies(whole: SelectionResult) -> None:
-    verdict, report = whole.verdict, report_of(whole)
+    verdict, ensemble = whole.verdict, ensemble_of(whole)
     assert verdict is not None
 
     for one in verdict.comparisons:
-        rival = whole.test if one.rival == "support_examples" else getattr(whole.baselines, one.rival)
-        accuracy = rival.test.accuracy if one.rival == "random_and_validation" else rival.accuracy
-        gained = one.only_classifier_right - one.only_rival_right
-        assert gained == round(report.test.n * (report.test.accuracy - accuracy)), one.rival
-    assert verdict.use in {"classifier", *(one.rival for one in verdict.comparisons)}
+        rival = whole.quality_of(one.rival)
+        assert rival is not None
+        gained = one.only_ensemble_right - one.only_rival_right
+        assert gained == round(rival.n * (ensemble.test.accuracy - rival.accuracy)), one.rival
+    assert {verdict.use} | {one.rival for one in verdict.comparisons} <= {one.name for one in whole.tested}
 
 
-def test_recommended_classifier_is_the_one_to_use(whole: SelectionResult) -> None:
+def test_classifier_of_the_result_is_the_one_to_use(whole: SelectionResult, store: Any) -> None:
     assert whole.verdict is not None
-    own = report_of(whole).artefact
+    assert whole.classifier == classifiers_of(store)[whole.verdict.use]
 
-    assert (whole.recommended is None) == (whole.verdict.use in ("classifier", "bag_of_words"))
-    assert whole.usable_classifier in (own, whole.recommended)
+
+@pytest.mark.usefixtures("whole")
+def test_classifier_of_a_bag_of_words_asks_no_model(store: Any) -> None:
+    bag = classifiers_of(store)["bag_of_words"]
+
+    found = bag.predict(["one text", "another"])
+
+    assert bag.model is None
+    assert np.allclose(found.probabilities.sum(axis=1), 1.0)
+    with pytest.raises(ModelMismatch, match="asks prompts"):
+        classifiers_of(store)["ensemble"].predict(["one text"])
 
 
 def last_after(step: str, store: Any) -> bytes:
@@ -200,7 +216,7 @@ def last_after(step: str, store: Any) -> bytes:
     return store.saved[next(place for place, steps in enumerate(done) if steps and steps[-1] == step)]
 
 
-@pytest.mark.parametrize("step", ["confirmation", "classifier", "random_and_validation", "random_ensemble", "order"])
+@pytest.mark.parametrize("step", ["confirmation", "ensemble", "random_and_validation", "random_ensemble", "order"])
 def test_resuming_after_a_step_gives_the_same_digest(
     step: str, whole: SelectionResult, store: Any, select: Select, make_store: Make
 ) -> None:
@@ -225,33 +241,35 @@ def pairs_of_search(store: Any) -> int:
 
 
 def test_budget_without_fit_rows_still_gives_a_classifier(store: Any, whole: SelectionResult, select: Select) -> None:
-    assert report_of(whole).fit_rows > 20
+    assert ensemble_of(whole).fit_rows > 20
     prompts, test, confirmation = 2, 60, 16
     limit = pairs_of_search(store) + 2 * confirmation + (test + 1) + prompts * test + 10
 
     result = select(budget={"max_pairs": limit})
 
-    report = report_of(result)
+    report = ensemble_of(result)
     assert result.cost.pairs <= limit
     assert result.partial
     assert report.fit_rows == 20  # the validation rows, which the search judged
-    assert any("did not cover the classifier's fit rows" in warning for warning in result.warnings)
+    assert any("did not cover the ensemble's fit rows" in warning for warning in result.warnings)
     assert report.test.n == 60
 
 
 def test_least_budget_still_gives_a_classifier(
-    select: Select, make_planted_problem: Make, make_planted_scorer: Make, configure: Make
+    select: Select, make_planted_problem: Make, make_planted_scorer: Make, configure: Make, make_store: Make
 ) -> None:
     """Nothing is judged but the test rows, so there is one prompt, as it is."""
     prepared = prepare_run(make_planted_problem(), make_planted_scorer(), configure())
     limit = (prepared.method.first_step().cost + prepared.meter.reserve).pairs
 
-    result = select(budget={"max_pairs": limit})
+    store = make_store()
+    result = select(budget={"max_pairs": limit}, checkpoints=store)
 
-    report = report_of(result)
+    report, own = ensemble_of(result), classifiers_of(store)["ensemble"]
     assert result.cost.pairs <= limit
-    assert (report.size, report.fit_rows, report.artefact.head) == (1, 0, ArgmaxHead())
-    assert report.artefact.prompts[0].rows == result.rows
+    assert (report.size, report.fit_rows) == (1, 0)
+    assert own.head == ArgmaxHead()
+    assert own.prompts[0].rows == result.rows
     assert result.test is not None
     assert report.test.accuracy == result.test.accuracy
 
@@ -268,11 +286,9 @@ def test_classifier_of_preset_paper_is_the_support_examples(
 
     result = select_support_examples(make_planted_problem(), make_planted_scorer(), resolve_config("paper", options))
 
-    report = report_of(result)
+    report = ensemble_of(result)
     assert result.test is not None
-    assert report.artefact.head == ArgmaxHead()
-    assert [prompt.rows for prompt in report.artefact.prompts] == [result.rows]
-    assert report.artefact.prompts[0].text == result.prompt
+    assert report.head == "argmax"
     assert (report.size, report.fit_rows, report.test.accuracy) == (1, 0, result.test.accuracy)
     assert result.verdict is not None
     assert {one.rival for one in result.verdict.comparisons} == {"zero_shot", "random_and_validation", "bag_of_words"}
@@ -300,7 +316,7 @@ def test_budget_is_never_exceeded_by_a_rival(
     result = select(scorer=scorer, budget={"max_pairs": limit})
 
     assert scorer.num_pairs == result.cost.pairs <= limit
-    assert report_of(result).test.n == 60
+    assert ensemble_of(result).test.n == 60
     assert result.partial
 
 
@@ -330,19 +346,28 @@ def test_fit_short_of_rows_ends_by_the_budget(select: Select) -> None:
 
     assert (whole.stop_reason, result.stop_reason) == (StopReason.COMPLETED, StopReason.BUDGET)
     assert [one for one in result.warnings if "budget" in one] == [
-        "the budget did not cover the classifier's fit rows: it was fitted on rows scored before"
+        "the budget did not cover the ensemble's fit rows: it was fitted on rows scored before"
     ]
 
 
 @pytest.mark.parametrize("method", ["random", "random_and_validation", "zero_shot"])
 def test_other_methods_give_a_classifier_too(
-    method: str, select: Select, configure: Make, make_planted_problem: Make, make_planted_scorer: Make
+    method: str,
+    select: Select,
+    configure: Make,
+    make_planted_problem: Make,
+    make_planted_scorer: Make,
+    make_store: Make,
 ) -> None:
     options: dict[str, Any] = {"method": method}
-    report = report_of(select(**options))
+    store = make_store()
+    result = select(checkpoints=store, **options)
+    report = ensemble_of(result)
 
-    assert len(report.frontier) == (1 if method == "zero_shot" else 2)
-    right = count_right(report.artefact, make_planted_problem(), configure(**options), make_planted_scorer())
+    assert len(result.frontier) == (1 if method == "zero_shot" else 2)
+    right = count_right(
+        classifiers_of(store)["ensemble"], make_planted_problem(), configure(**options), make_planted_scorer()
+    )
     assert right == round(report.test.accuracy * report.test.n)
 
 
@@ -370,5 +395,5 @@ def test_long_rows_never_exceed_the_context(
         replace(problem, examples=examples), make_planted_scorer(max_prompt_tokens=100), config
     )
 
-    assert result.baselines.long_prompt is not None
-    assert report_of(result).fit_rows > len(rows.validation) + len(rows.confirmation)
+    assert result.quality_of("long_prompt") is not None
+    assert ensemble_of(result).fit_rows > len(rows.validation) + len(rows.confirmation)

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lens_engine.classifier.artefact import Classifier, ModelRecord, Prompt, TaskRecord
 from lens_engine.classifier.bag_of_words import fit_bag_of_words
+from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt, TaskRecord
 from lens_engine.classifier.fitting import fit_head
 from lens_engine.classifier.heads import HEAD_KINDS, HeadKind, WordsHead, apply_head
 from lens_engine.classifier.quality import measure_quality
@@ -45,6 +45,7 @@ def make_classifier() -> Make:
                 for prompt, prefix in zip(DEMONSTRATIONS, prefixes, strict=True)
             ),
             "head": head,
+            "fit_rows": len(TEXTS),
             "model": ModelRecord.of(TableScorer().identity),
             "tokens_per_input": 1 / 3,
             "test": measure_quality(apply_head(head, log_probs, TEXTS), gold),

@@ -1,4 +1,4 @@
-"""The table of contenders and the frontier."""
+"""The table of tested classifiers and the frontier."""
 
 from io import StringIO
 
@@ -6,14 +6,13 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from lens_cli.views.contenders import (
-    ContenderRow,
-    build_contenders_table,
+from lens_cli.views.classifiers import (
+    Row,
+    build_classifiers_table,
     build_frontier_table,
-    list_contender_rows,
+    list_rows,
 )
-from lens_engine.result import Baselines
-from tests.unit.lens_cli.results import make_report, make_result
+from tests.unit.lens_cli.results import FRONTIER, TESTED, make_result
 
 
 def drawn(table: Table | None, width: int) -> list[str]:
@@ -23,25 +22,25 @@ def drawn(table: Table | None, width: int) -> list[str]:
     return console.file.getvalue().splitlines()
 
 
-def test_table_lists_classifier_support_examples_and_rivals() -> None:
-    assert [row.name for row in list_contender_rows(make_result())] == [
-        "classifier, 2 prompts, linear",
+def test_table_lists_ensemble_support_examples_and_rivals() -> None:
+    assert [row.name for row in list_rows(make_result())] == [
+        "ensemble, 2 prompts, linear",
         "support examples, 1 prompt, argmax",
         "zero-shot, argmax",
         "zero-shot, prior",
-        "random, mean of 10",
         "random-and-validation, best of 72",
         "random ensemble, 5 prompts, linear",
         "no search, random, 5 prompts, linear",
         "long prompt, 40 examples, prior",
         "bag of words, 420 labelled rows",
+        "random, mean of 10",
         "other orders, mean of 10",
     ]
 
 
-def test_row_of_the_classifier_has_every_figure() -> None:
-    assert list_contender_rows(make_result())[0] == ContenderRow(
-        name="classifier, 2 prompts, linear",
+def test_row_of_the_ensemble_has_every_figure() -> None:
+    assert list_rows(make_result())[0] == Row(
+        name="ensemble, 2 prompts, linear",
         accuracy="0.905",
         interval="0.856–0.938",
         n="200",
@@ -53,7 +52,7 @@ def test_row_of_the_classifier_has_every_figure() -> None:
 
 
 def test_missing_figures_are_dashes() -> None:
-    rows = {row.name: row for row in list_contender_rows(make_result())}
+    rows = {row.name: row for row in list_rows(make_result())}
     support, spread = rows["support examples, 1 prompt, argmax"], rows["random, mean of 10"]
     assert (support.accuracy, support.macro_f1) == ("0.880", "0.879")
     assert (support.log_loss, support.ece, support.tokens) == ("–", "–", "–")
@@ -62,28 +61,28 @@ def test_missing_figures_are_dashes() -> None:
 
 
 def test_bag_of_words_asks_for_no_tokens() -> None:
-    rows = {row.name: row for row in list_contender_rows(make_result())}
+    rows = {row.name: row for row in list_rows(make_result())}
     assert rows["bag of words, 420 labelled rows"].tokens == "0"
 
 
 def test_what_was_not_tested_has_no_row() -> None:
-    rows = list_contender_rows(make_result(classifier=None, baselines=Baselines(), order=None))
+    rows = list_rows(make_result(tested=TESTED[1:2], random=None, order=None))
     assert [row.name for row in rows] == ["support examples, 1 prompt, argmax"]
 
 
 def test_examples_of_another_method_keep_its_name() -> None:
     provenance = make_result().provenance.model_copy(update={"config": {"method": "random_and_validation"}})
-    rows = list_contender_rows(make_result(provenance=provenance))
+    rows = list_rows(make_result(provenance=provenance))
     assert rows[1].name == "random-and-validation examples, 1 prompt, argmax"
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
 def test_table_fits_and_cuts_no_figure(width: int) -> None:
-    lines = drawn(build_contenders_table(make_result()), width)
+    lines = drawn(build_classifiers_table(make_result()), width)
 
     assert max(map(len, lines)) <= width
     assert not any("…" in line for line in lines)
-    first = next(line for line in lines if "classifier" in line)
+    first = next(line for line in lines if "ensemble" in line)
     assert first.split()[-7:] == ["0.905", "0.856–0.938", "0.903", "0.287", "0.031", "1,412", "200"]
     assert any("random-and-validation," in line for line in lines)
 
@@ -98,7 +97,5 @@ def test_frontier_lists_every_size() -> None:
 
 
 def test_frontier_of_one_size_is_not_shown() -> None:
-    report = make_report()
-    single = report.model_copy(update={"size": 1, "frontier": report.frontier[:1]})
-    assert build_frontier_table(make_result(classifier=single)) is None
-    assert build_frontier_table(make_result(classifier=None)) is None
+    assert build_frontier_table(make_result(frontier=FRONTIER[:1])) is None
+    assert build_frontier_table(make_result(tested=TESTED[1:])) is None
