@@ -1,7 +1,4 @@
-"""The steps of `make gpu`. Each is a generator of findings; a finding with `faults` makes its step wrong.
-
-A rehearsal runs the same code on the processor, at tiny size.
-"""
+"""The steps of `make gpu`: generators of findings. `faults` make a step wrong. A rehearsal runs on the processor."""
 
 import platform
 import time
