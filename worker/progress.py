@@ -71,7 +71,7 @@ class RunMonitor:
         self._wake.set()
 
     def stop_requested(self) -> StopReason | None:
-        """The reason to stop, if any. A run that asks moves, even where it scores nothing."""
+        """The reason to stop, if any. A run that asks moves."""
         with self._lock:
             self._moved_at = self._clock()
         return self._stop_reason

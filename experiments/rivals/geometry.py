@@ -20,7 +20,6 @@ from scipy.special import rel_entr
 
 from experiments.rivals.fine_tuning.evidence import Evidence
 from experiments.rivals.group_choice import choose_highest, choose_within, first_best
-from lens_engine.liveness.beat import with_beats
 from lens_engine.types import FloatArray, IndexArray
 
 _NEIGHBOURS = 10
@@ -44,7 +43,7 @@ def _follow_mean(features: FloatArray, count: int) -> list[int]:
     gathered = np.zeros_like(mean)
     is_open = np.ones(len(features), dtype=bool)
     chosen: list[int] = []
-    for size in with_beats(range(1, count + 1)):
+    for size in range(1, count + 1):
         distances = np.linalg.norm((gathered + features) / size - mean, axis=1)  # [rows] if picked next
         place = first_best(np.where(is_open, -distances, -np.inf))
         chosen.append(place)
@@ -65,7 +64,7 @@ def k_center(evidence: Evidence, quotas: tuple[int, ...], rng: np.random.Generat
 def _spread(features: FloatArray, count: int, first: int) -> list[int]:
     chosen = [first]
     nearest = np.full(len(features), np.inf)  # [rows] distance to the nearest centre
-    for _ in with_beats(range(count - 1)):
+    for _ in range(count - 1):
         nearest = np.minimum(nearest, np.linalg.norm(features - features[chosen[-1]], axis=1))
         nearest[chosen] = -np.inf
         chosen.append(first_best(nearest))
@@ -95,6 +94,6 @@ def _mean_divergence(probabilities: FloatArray, neighbours: IndexArray) -> Float
     floored = np.maximum(probabilities, _LEAST_PROBABILITY)
     total = np.zeros(len(floored))
     # One neighbour of every row at a time: [rows, labels], not [rows, neighbours, labels].
-    for column in with_beats(neighbours.T):
+    for column in neighbours.T:
         total += rel_entr(floored[column], floored).sum(axis=1)
     return np.asarray(total / max(neighbours.shape[1], 1))

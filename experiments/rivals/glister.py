@@ -11,7 +11,6 @@ from scipy.special import softmax
 from experiments.rivals.fine_tuning.evidence import Evidence, LabelledRows
 from experiments.rivals.group_choice import first_best, partition
 from lens_engine.errors import InvalidConfig
-from lens_engine.liveness.beat import with_beats
 from lens_engine.types import FloatArray
 
 _LEAST_PROBABILITY = 1e-12
@@ -49,7 +48,7 @@ def _descend(evidence: Evidence, validation: LabelledRows, quotas: tuple[int, ..
     is_open = np.ones(len(evidence), dtype=bool)
     group_of_row = np.zeros_like(evidence.groups) if len(quotas) == 1 else evidence.groups
     chosen: list[int] = []
-    for _ in with_beats(range(sum(quota for _, quota in parts))):
+    for _ in range(sum(quota for _, quota in parts)):
         gains = evidence.gradients.products_with(_loss_gradient(validation, logits))  # [rows]
         row = first_best(np.where(is_open & (left[group_of_row] > 0), gains, -np.inf))
         chosen.append(row)

@@ -10,7 +10,6 @@ import numpy as np
 from experiments.rivals.fine_tuning.evidence import Evidence, FinalLayerGradients
 from experiments.rivals.group_choice import choose_within, first_best
 from experiments.rivals.submodular import FacilityLocation, maximise
-from lens_engine.liveness.beat import with_beats
 from lens_engine.types import FloatArray, IndexArray
 
 _RIDGE = 0.5
@@ -54,7 +53,7 @@ def pursue(gradients: FinalLayerGradients, count: int, ridge: float = _RIDGE) ->
     crossed = np.empty((len(gradients), 0))  # [rows, chosen] g_i · g_j
     chosen: list[int] = []
     weights: FloatArray = np.empty(0)
-    for _ in with_beats(range(count)):
+    for _ in range(count):
         lacking = aims - crossed @ weights  # [rows] g_i · residual
         lacking[chosen] = -np.inf
         chosen.append(first_best(lacking))

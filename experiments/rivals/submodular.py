@@ -13,7 +13,6 @@ import numpy as np
 
 from experiments.rivals.fine_tuning.evidence import Evidence, FinalLayerGradients
 from experiments.rivals.group_choice import choose_within, first_best
-from lens_engine.liveness.beat import beat
 from lens_engine.types import FloatArray, IndexArray
 
 _BLOCK = 256
@@ -105,7 +104,6 @@ def _find_best(function: SubmodularGain, bounds: FloatArray) -> int:
     gains = np.full(len(bounds), -np.inf)
     is_stale = bounds > -np.inf
     while True:
-        beat()
         # The threshold is slightly below the best, so that all rows equal up to rounding are computed.
         reaching = np.flatnonzero(is_stale & (bounds * (1.0 + 1e-6) >= gains.max()))
         if not len(reaching):

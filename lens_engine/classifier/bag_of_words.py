@@ -14,7 +14,6 @@ from pydantic import Field
 from lens_engine.classifier.log_probs import normalise
 from lens_engine.classifier.quality import gold_losses
 from lens_engine.classifier.regression import Regression, fit_regression, hold_out
-from lens_engine.liveness.beat import with_beats
 from lens_engine.types import FloatArray, IndexArray, Record
 
 _INVERSE_L2 = (1.0, 10.0, 100.0)
@@ -55,7 +54,7 @@ class WordRegression(Record):
         """`[texts, labels]`, natural log."""
         if not len(texts):
             return np.empty((0, len(self.intercepts)))
-        return _predict(self._regression, self._vectorizer.transform(with_beats(texts)))
+        return _predict(self._regression, self._vectorizer.transform(texts))
 
     def fits_shape(self, num_labels: int) -> bool:
         """Whether the numbers are for these terms and this many labels."""
@@ -97,14 +96,14 @@ def fit_bag_of_words(
     """
     terms = _choose_terms(texts, min(most_terms, max(_MOST_WEIGHTS // num_labels, 1)))
     vectorizer = _make_vectorizer(vocabulary=terms)
-    features = vectorizer.fit_transform(with_beats(texts))
+    features = vectorizer.fit_transform(texts)
     regression, held_out = _fit(features, gold, num_labels)
     return FittedWords(WordRegression.of(vectorizer, regression), held_out)
 
 
 def estimate_accuracy(texts: Sequence[str], gold: IndexArray, num_labels: int) -> float:
     """Cross-validated accuracy of a bag of words on labelled texts, with one strength of L2; about a second."""
-    features = _make_vectorizer().fit_transform(with_beats(texts))
+    features = _make_vectorizer().fit_transform(texts)
     found = _hold_out(features, gold, num_labels, _INVERSE_L2[1])
     return float((found.argmax(axis=1) == gold).mean())
 
@@ -123,7 +122,7 @@ def _choose_terms(texts: Sequence[str], most: int) -> list[str]:
     Scikit-learn (`max_features`) sorts by count alone, and ties fall as the processor's instructions have it.
     """
     analyse = _make_vectorizer().build_analyzer()
-    counts = Counter(term for text in with_beats(texts) for term in analyse(text))
+    counts = Counter(term for text in texts for term in analyse(text))
     short = [term for term in counts if len(term) <= _MOST_CHARACTERS] or [
         min(counts, key=lambda term: (len(term), term))
     ]

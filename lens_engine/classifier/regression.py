@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lens_engine.liveness.beat import beat, with_beats
 from lens_engine.types import FloatArray, IndexArray
 
 INVERSE_L2 = (0.01, 0.1, 1.0)
@@ -34,7 +33,6 @@ def fit_regression(features: Any, gold: IndexArray, num_labels: int, inverse_l2:
     """
     from sklearn.linear_model import LogisticRegression  # slow to import; a user of the types does not need it
 
-    beat()
     weights, intercepts = np.zeros((num_labels, features.shape[1])), np.full(num_labels, _NEVER)
     known = np.unique(gold)
     if len(known) == 1:
@@ -67,7 +65,7 @@ def hold_out(gold: IndexArray, num_labels: int, predict: Callable[[IndexArray, I
         predict: fits on the first rows, and gives the class log-probabilities of the second.
     """
     found = np.empty((len(gold), num_labels))
-    for held_out, rest in with_beats(cut_folds(gold)):
+    for held_out, rest in cut_folds(gold):
         found[held_out] = predict(rest, held_out)
     return found
 

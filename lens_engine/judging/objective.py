@@ -17,7 +17,6 @@ from lens_engine.classifier.heads import log_label_shares
 from lens_engine.classifier.quality import gold_losses
 from lens_engine.judging.judgement import Judgement
 from lens_engine.judging.score import Score
-from lens_engine.liveness.beat import with_beats
 from lens_engine.types import FloatArray, IndexArray
 
 _PRIOR_ROWS = 10
@@ -64,12 +63,12 @@ class HeadObjective:
     def scores(self, judgements: Sequence[Judgement], *, is_final: bool) -> list[Score]:
         if not judgements:
             return []
-        found = [_within_labels(judgement).mean(axis=0) for judgement in with_beats(judgements)]
+        found = [_within_labels(judgement).mean(axis=0) for judgement in judgements]
         means = np.array(found)  # [permutations, labels]
         if not is_final:
             num_rows = len(judgements[0].gold)
             means = (num_rows * means + _PRIOR_ROWS * means.mean(axis=0)) / (num_rows + _PRIOR_ROWS)
-        return [self._score(judgement, mean) for judgement, mean in with_beats(zip(judgements, means, strict=True))]
+        return [self._score(judgement, mean) for judgement, mean in zip(judgements, means, strict=True)]
 
     def _score(self, judgement: Judgement, mean: FloatArray) -> Score:
         corrected = np.asarray(log_softmax(_within_labels(judgement) - mean + self.log_shares, axis=1))

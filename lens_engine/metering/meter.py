@@ -10,8 +10,6 @@ from itertools import chain
 import numpy as np
 
 from lens_engine.config import BudgetOptions
-from lens_engine.liveness.beat import beating
-from lens_engine.liveness.tokens import count_tokens
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.journal import Journal
 from lens_engine.metering.progress import Progress, SelectionListener
@@ -26,30 +24,11 @@ fill forwards on a GPU. They are constants, because a 16-bit score may depend on
 
 
 class Stopped(Exception):
-    """Raised between chunks or at a beat, when the budget is used up or the listener asks for a stop."""
+    """Raised between chunks, when the budget is used up or the listener asks for a stop."""
 
     def __init__(self, reason: StopReason) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-@contextmanager
-def heeding(listener: SelectionListener) -> Iterator[None]:
-    """A context in which work that scores nothing asks the listener at each beat whether to stop.
-
-    The question also shows a listener that the run moves.
-
-    Raises:
-        Stopped: at a beat, when the listener asks for a stop.
-    """
-
-    def heed() -> None:
-        reason = listener.stop_requested()
-        if reason is not None:
-            raise Stopped(reason)
-
-    with beating(heed):
-        yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +178,7 @@ class Meter:
         """Tokenise all new segments, and remember their lengths."""
         new = [segment for segment in dict.fromkeys(segments) if segment not in self._lengths]
         if new:
-            self._lengths.update(zip(new, count_tokens(self.scorer, new), strict=True))
+            self._lengths.update(zip(new, self.scorer.count_tokens(new), strict=True))
 
     def _replay(self, chunks: "_Peekable") -> Iterator[tuple["_Chunk", LabelLogProbs]]:
         """The first chunks with their scores, as long as an earlier attempt scored them."""

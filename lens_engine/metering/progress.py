@@ -33,8 +33,7 @@ class Progress:
 class SelectionListener(Protocol):
     """Receives progress and asks for a stop. The computing thread calls it: be quick, raise nothing.
 
-    It calls both methods between chunks. Where it scores nothing for a while, it calls `stop_requested` every second or
-    so; each call shows that the run moves.
+    It calls both methods between chunks, and neither while it scores nothing.
     """
 
     def on_progress(self, progress: Progress) -> None: ...

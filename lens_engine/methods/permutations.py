@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lens_engine.liveness.beat import with_beats
 from lens_engine.randomness import make_generator
 from lens_engine.rows.quotas import Quotas
 from lens_engine.task.template import Task
@@ -58,7 +57,7 @@ def _share_fewest(ranked: Sequence[Permutation], chosen: Sequence[Permutation], 
     left = [(set(members), members) for members in ranked if members not in taken]
     shared = np.array([max((len(own.intersection(one)) for one in chosen), default=0) for own, _ in left])
     added = list[Permutation]()
-    for _ in with_beats(range(number)):
+    for _ in range(number):
         newest = left[int(shared.argmin())][1]
         added.append(newest)
         for place, (own, members) in enumerate(left):

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from lens_engine.classifier.bag_of_words import estimate_accuracy
 from lens_engine.config import BudgetOptions
-from lens_engine.liveness.tokens import count_tokens
 from lens_engine.metering.cost import Cost
 from lens_engine.pricing.prices import TokenLengths
 from lens_engine.result import Splits
@@ -67,8 +66,8 @@ def measure_lengths(rows: SplitRows, task: Task, scorer: LabelScorer) -> TokenLe
     """Mean number of tokens of the candidates as demonstrations, and of all other rows as queries."""
     judged = (*rows.score_set, *rows.validation, *rows.confirmation, *rows.test)
     return TokenLengths.from_counts(
-        count_tokens(scorer, [task.render_demonstration(example) for example in rows.candidates]),
-        count_tokens(scorer, [task.render_query(example.text) for example in judged]),
+        scorer.count_tokens([task.render_demonstration(example) for example in rows.candidates]),
+        scorer.count_tokens([task.render_query(example.text) for example in judged]),
     )
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InputProblem, PromptTooLong
-from lens_engine.liveness.tokens import count_tokens
 from lens_engine.rows.splits import SplitRows, check_sizes
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.template import Task
@@ -22,10 +21,10 @@ class _Ruler:
     num_demonstrations: int
 
     def demonstrations(self, examples: Sequence[Example]) -> list[int]:
-        return count_tokens(self.scorer, [self.task.render_demonstration(example) for example in examples])
+        return self.scorer.count_tokens([self.task.render_demonstration(example) for example in examples])
 
     def queries(self, examples: Sequence[Example]) -> list[int]:
-        return count_tokens(self.scorer, [self.task.render_query(example.text) for example in examples])
+        return self.scorer.count_tokens([self.task.render_query(example.text) for example in examples])
 
     @property
     def room(self) -> int:

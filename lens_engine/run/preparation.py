@@ -4,9 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lens_engine.config import SelectionConfig
-from lens_engine.errors import NothingSelected
 from lens_engine.metering.cost import Cost
-from lens_engine.metering.meter import Meter, Stopped, heeding
+from lens_engine.metering.meter import Meter
 from lens_engine.metering.progress import SelectionListener, SilentListener
 from lens_engine.methods.base import Method, Run
 from lens_engine.methods.catalogue import METHODS, Methods, make_method
@@ -47,21 +46,15 @@ def prepare_run(
 
     Raises:
         InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
-        NothingSelected: the listener asked for a stop.
     """
-    listener = listener or SilentListener()
-    try:
-        with heeding(listener):
-            rows, prices = _fit_and_price(problem, scorer, config)
-    except Stopped as stopped:
-        raise NothingSelected(stopped.reason) from stopped
+    rows, prices = _fit_and_price(problem, scorer, config)
     task = rows.task
     run = Run(task, config, rows, prices, scorer.identity.dtype)
     method = make_method(run, methods)
     meter = Meter(
         scorer=scorer,
         label_spans=task.label_spans,
-        listener=listener,
+        listener=listener or SilentListener(),
         budget=config.budget,
         planned=sum(price_run(run, method).values(), Cost()),
         reserve=prices.testing(method.num_demonstrations) + reserve_for_ensemble(run, method),

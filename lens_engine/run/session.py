@@ -9,7 +9,7 @@ from typing import Any
 from lens_engine import __version__
 from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
 from lens_engine.metering.journal import MOST_BYTES, Journal
-from lens_engine.metering.meter import Meter, Stopped, heeding
+from lens_engine.metering.meter import Meter, Stopped
 from lens_engine.methods.base import Method, Run
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import digest_examples
@@ -72,9 +72,8 @@ class Session:
             return self.state.ended
         reason = StopReason.COMPLETED
         try:
-            with heeding(self.meter.listener):
-                for found in self.method.steps(self.state.method, self.meter):
-                    self._advance(replace(self.state, method=found))
+            for found in self.method.steps(self.state.method, self.meter):
+                self._advance(replace(self.state, method=found))
         except Stopped as stopped:
             reason = stopped.reason
         chosen = self.method.choice(self.state.method)
@@ -89,8 +88,7 @@ class Session:
         findings = self.method.findings(self.state.method)
         evaluator = Evaluator(self.run, self.meter, self.method, findings, self._chosen)
         try:
-            with heeding(self.meter.listener):
-                evaluator.evaluate(self.state.evaluation, self._save_evaluation)
+            evaluator.evaluate(self.state.evaluation, self._save_evaluation)
         except Stopped as stopped:
             return stopped.reason
         evaluation = self.state.evaluation
@@ -122,10 +120,7 @@ class Session:
 
     def _fall_back(self, reason: StopReason) -> Permutation:
         try:
-            with heeding(self.meter.listener):
-                return self.method.fallback(self.state.method, reason)
-        except Stopped as stopped:
-            raise NothingSelected(stopped.reason) from stopped
+            return self.method.fallback(self.state.method, reason)
         except NothingSelected as error:
             raise NothingSelected(error.stop_reason, at_deadline=self.meter.met_deadline) from error
 

@@ -21,7 +21,6 @@ from experiments.rivals.fine_tuning.options import FineTuningOptions
 from experiments.rivals.fine_tuning.repeatable import repeatable_training
 from experiments.rivals.fine_tuning.training import Pace, TokenRows, Training
 from lens_engine.errors import InvalidDataset, OutOfMemory
-from lens_engine.liveness.beat import with_beats
 from lens_engine.scoring.memory import is_out_of_memory
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.task.template import Task
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from lens_engine.language_model.loading.load import TrainableLM
 
 _BATCH = 64
-"""Queries tokenised between two beats."""
+"""Queries tokenised at a time."""
 
 
 def ignore_progress(_done: int, _total: int) -> None:
@@ -125,7 +124,7 @@ def _read(language_model: "TrainableLM", task: Task, examples: Sequence[Example]
     groups = task.index_labels(examples)
     tokenizer = language_model.tokenizer
     prefixes = [(task.render_query(example.text),) for example in examples]
-    starts = with_beats(range(0, len(prefixes), _BATCH))
+    starts = range(0, len(prefixes), _BATCH)
     tokens = [row for start in starts for row in tokenizer.encode_prefixes(prefixes[start : start + _BATCH])]
     for example, row in zip(examples, tokens, strict=True):
         if not row:

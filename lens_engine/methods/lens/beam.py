@@ -14,7 +14,6 @@ from scipy.special import softmax
 from lens_engine.config import SearchOptions
 from lens_engine.judging.outcome import Finished, Outcome
 from lens_engine.judging.score import Score, rank_key
-from lens_engine.liveness.beat import with_beats
 from lens_engine.methods.lens.diversity import Affinity, exchange
 from lens_engine.methods.permutations import draw_permutation, keep_apart, shuffle, swap
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Permutation
@@ -95,7 +94,7 @@ class Neighbourhood:
         substitutions = self.options.num_substitutions
         moves = [self._substitute] * substitutions + [reorder] * (self.options.children - substitutions)
         for parent in parents:
-            for move in with_beats(moves):
+            for move in moves:
                 child = _first_new(partial(move, parent, rng), seen)
                 if child is not None:
                     seen.add(child)

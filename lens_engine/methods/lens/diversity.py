@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lens_engine.liveness.beat import beat
 from lens_engine.types import FloatArray, IndexArray
 
 _MIN_GAIN = 1e-9
@@ -69,7 +68,6 @@ def exchange(affinity: Affinity, members: Sequence[int], groups: IndexArray, all
     informative, own = affinity.informativeness[allowed], groups[allowed]
     penalties = np.ascontiguousarray(affinity.penalty[allowed[:, None], chosen].T)  # [members, outsiders]
     while True:
-        beat()
         pull = affinity.penalty[:, chosen].sum(axis=1)  # [m]
         fits = informative - scale * (pull[allowed] - penalties)
         stays = affinity.informativeness[chosen] - scale * pull[chosen]

@@ -1,4 +1,3 @@
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -15,8 +14,6 @@ from lens_engine.errors import (
     NothingSelected,
     PromptTooLong,
 )
-from lens_engine.liveness import beat
-from lens_engine.metering.progress import Progress
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import PRESETS
 from lens_engine.pricing.prices import Prices, TokenLengths
@@ -83,75 +80,6 @@ def saved(select: Callable[..., SelectionResult], make_store: Make) -> list[byte
     store = make_store()
     select(checkpoints=store)
     return list(store.saved)
-
-
-class Tokenising(TableScorer):
-    """Takes its time for each batch of texts, and asks to stop at the third."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.batches = 0
-
-    def count_tokens(self, segments: Sequence[str]) -> list[int]:
-        self.batches += 1
-        time.sleep(0.11)
-        return super().count_tokens(segments)
-
-    def on_progress(self, _: Progress) -> None:
-        pass
-
-    def stop_requested(self) -> StopReason | None:
-        return StopReason.CANCELLED if self.batches >= 3 else None
-
-
-def test_run_is_cancelled_while_its_texts_are_tokenised(select: Callable[..., SelectionResult]) -> None:
-    scorer = Tokenising()
-
-    with pytest.raises(NothingSelected) as caught:
-        select(scorer=scorer, listener=scorer)
-
-    assert caught.value.stop_reason is StopReason.CANCELLED
-    assert scorer.batches <= 4
-
-
-class LastStepListener:
-    """Asks to stop once the last steps of the evaluation have begun. Counts the questions before the first beam."""
-
-    def __init__(self, steps: int = 1) -> None:
-        self.steps = steps
-        self.is_last = False
-        self.reports = 0
-        self.questions = 0
-
-    def on_progress(self, progress: Progress) -> None:
-        self.is_last = progress.phase is Phase.EVALUATE and progress.step > progress.steps - self.steps
-        self.reports += progress.phase is Phase.INITIALISE
-
-    def stop_requested(self) -> StopReason | None:
-        self.questions += self.reports == 1
-        return StopReason.CANCELLED if self.is_last else None
-
-
-def test_run_is_cancelled_in_a_step_that_scores_nothing(
-    select: Callable[..., SelectionResult], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(beat, "_LEAST_SECONDS", 0.0)
-    listener = LastStepListener(steps=3)  # a bag of words, random-and-validation, random permutations
-
-    result = select(listener=listener, comparisons="usual")
-
-    assert result.stop_reason is StopReason.CANCELLED
-    assert result.quality_of("bag_of_words") is None
-
-
-def test_run_asks_while_it_makes_the_first_permutations(
-    select: Callable[..., SelectionResult], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(beat, "_LEAST_SECONDS", 0.0)
-    listener = LastStepListener()
-    select(listener=listener)
-
-    assert listener.questions > 64, "one for each start of the exchange"
 
 
 def quality_of(text: str) -> int:

@@ -11,7 +11,7 @@ import lens_engine
 
 ROOT = Path(lens_engine.__file__).parent
 FLOORS = (
-    ("types", "errors", "randomness", "disk", "liveness"),
+    ("types", "errors", "randomness", "disk"),
     ("task", "config"),
     ("options",),
     ("presets", "plan", "scoring"),

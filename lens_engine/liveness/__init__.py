@@ -1,1 +1,0 @@
-"""Liveness: how work that scores nothing shows that it moves."""
