@@ -43,7 +43,7 @@ def select_support_examples(
         listener: hears the progress and may ask the run to stop; None for a progress bar on stderr.
         checkpoints: keeps the newest checkpoint; None keeps it in memory.
         progress: whether a bar is shown if stderr is a terminal and there is no listener.
-        deadline: value of `time.monotonic()` at which whoever runs this ends the process. The run ends before with the
+        deadline: `time.monotonic()` value at which the caller will kill the process. The run ends before with the
             best permutation so far, as by the budget of seconds, and a warning says so. None for no deadline.
         methods: the methods by name. A caller can hand in others, with a subclass of `SelectionConfig` that allows
             their names.

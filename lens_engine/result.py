@@ -216,9 +216,7 @@ class Spending(Record):
     """Cost of the run, with all attempts of a resumed run. `seconds` excludes loading the model."""
 
     pairs: int = Field(description="Number of pairs scored; a pair is one prefix and one query.")
-    tokens: int = Field(
-        description="Number of tokens: per call, each prefix once and each query once per prefix; cached pairs count."
-    )
+    tokens: int = Field(description="Tokens scored; a prefix counts once per call; cached pairs included.")
     seconds: float = Field(description="Wall-clock time (seconds).")
     pairs_from_cache: int = Field(0, description="Number of pairs whose scores came from an earlier run.")
     permutations_judged: int = Field(

@@ -243,9 +243,9 @@ def cancel_selection(
     responses=refusals(400, 401, 404, 503, conflict="The selection has not failed."),
 )
 def retry_selection(selection_id: SelectionIdDep, services: ServicesDep, owner: OwnerDep) -> Response:
-    """Queue a failed selection again, for example when the operator has mended the workers.
+    """Queue a failed selection again, for example when the operator has fixed the workers.
 
-    It keeps its id, begins from the start, and is charged with no crash. Its events keep the error.
+    It keeps its id and begins from the start. Its crash count is reset; the error stays in the event log.
     """
     selection = service.retry(services, owner, selection_id)
     return _answer_queued(services, selection)

@@ -79,11 +79,11 @@ def warn_of_sizes(sizes: SplitSizes, config: SelectionConfig, *, is_held_out: bo
         if found < wanted:
             warnings.append(f"{show_count(found, f'{name} row')} instead of {wanted}: the dataset is small")
     for name, found, few, use in (
-        ("test", test, _FEW_TEST_ROWS, "the accuracies of the report"),
-        ("validation", validation, _FEW_VALIDATION_ROWS, "the choice of a prompt"),
+        ("test", test, _FEW_TEST_ROWS, "a reliable accuracy"),
+        ("validation", validation, _FEW_VALIDATION_ROWS, "a reliable choice of prompts"),
     ):
         if found < few:
-            warnings.append(f"{use} will say little: there are {show_count(found, f'{name} row')}, fewer than {few}")
+            warnings.append(f"too few {name} rows for {use}: {found}, fewer than {few}")
     num_labels = len(sizes.candidates)
     for name, counts in sizes.with_every_label.items():
         missing = sum(not count for count in counts.values())

@@ -120,8 +120,8 @@ def test_earlier_dataset_is_reused_by_its_id(client: TestClient, database: Datab
 
 
 FEW_ROWS = (
-    "the accuracies of the report will say little: there are 8 test rows, fewer than 30",
-    "the choice of a prompt will say little: there are 4 validation rows, fewer than 10",
+    "too few test rows for a reliable accuracy: 8, fewer than 30",
+    "too few validation rows for a reliable choice of prompts: 4, fewer than 10",
 )
 
 
@@ -160,7 +160,7 @@ def test_small_splits_are_warned_of_at_submission(client: TestClient) -> None:
         "15 test rows instead of 300: 25 % of the dataset rows are held out",
         "11 validation rows instead of 100: the dataset is small",
         "9 confirmation rows instead of 100: the dataset is small",
-        "the accuracies of the report will say little: there are 15 test rows, fewer than 30",
+        "too few test rows for a reliable accuracy: 15, fewer than 30",
     ]
 
 

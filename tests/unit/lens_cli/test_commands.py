@@ -157,8 +157,8 @@ def test_select_prints_dataset_warnings_on_stderr(reviews: Path) -> None:
     assert [line for line in done.stderr.splitlines() if line.startswith("note: ")][:-1] == [
         "note: dataset: 2 blank rows were skipped and are not counted in row numbers",
         "note: test: 2 blank rows were skipped and are not counted in row numbers",
-        "note: the accuracies of the report will say little: there are 4 test rows, fewer than 30",
-        "note: the choice of a prompt will say little: there are 4 validation rows, fewer than 10",
+        "note: too few test rows for a reliable accuracy: 4, fewer than 30",
+        "note: too few validation rows for a reliable choice of prompts: 4, fewer than 10",
     ]
     assert "note:" not in done.stdout
 

@@ -358,13 +358,13 @@ def test_small_dataset_gives_smaller_splits_with_a_warning(
         "15 test rows instead of 60: 25 % of the dataset rows are held out",
         "11 validation rows instead of 20: the dataset is small",
         "9 confirmation rows instead of 16: the dataset is small",
-        "the accuracies of the report will say little: there are 15 test rows, fewer than 30",
+        "too few test rows for a reliable accuracy: 15, fewer than 30",
     )
 
 
 @pytest.mark.parametrize(
     ("validation", "warning"),
-    [(9, "the choice of a prompt will say little: there are 9 validation rows, fewer than 10"), (10, None)],
+    [(9, "too few validation rows for a reliable choice of prompts: 9, fewer than 10"), (10, None)],
 )
 def test_few_validation_rows_are_warned_of(
     problem: Problem, make_config: MakeConfig, validation: int, warning: str | None
