@@ -67,7 +67,7 @@ def test_curl_lines_of_the_api_page_lead_from_a_dataset_to_a_prompt(lens: Stack,
     assert shell.stdout.count("\n") == 3  # each answer on a line of its own
     assert selection["status"] == "succeeded"
     assert len(result["examples"]) == 8
-    assert rendered["prompts"][0]["prompt"].endswith("\nI was charged twice for the same order Topic:")
+    assert rendered["prompts"][0]["prompt"].endswith("I was charged twice for the same order Topic:")
     assert Classifier.load(tmp_path / "classifier.json").labels == ("billing", "delivery", "account", "technical")
 
 
