@@ -13,13 +13,13 @@ from rq import Worker as RqWorker
 
 from app.schema import upgrade_schema
 from app.settings import Settings
-from lens_cli.service.stack import find_free_port
 from tests.chaos.config import MARK, settings_of
 from tests.chaos.proxy import Proxy, running_network
 from tests.chaos.stores import Stores, running_stores
 from tests.e2e.processes import Process, Worker
 from tests.e2e.stack import environment_of
 from tests.e2e.waiting import until
+from tests.ports import reserve_port
 
 _RESTART_SECONDS = 0.5  # as long as a supervisor waits
 _START_SECONDS = 90.0
@@ -143,7 +143,7 @@ def running_service(folder: Path, num_apis: int, num_workers: int) -> Iterator[S
             return Member(name, command, environment, folder / f"{name}.log", postgres, redis, port)
 
         def make_api(number: int) -> Member:
-            port = find_free_port()
+            port = reserve_port()
             return make(f"api-{number}", port, ["-m", "lens_cli", "serve", "--port", str(port), "--drain-seconds", "1"])
 
         apis = [make_api(number) for number in range(num_apis)]

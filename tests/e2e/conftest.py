@@ -12,12 +12,12 @@ from app.database import create_database
 from app.schema import upgrade_schema
 from app.settings import Settings
 from lens_cli.service.embedded import EmbeddedServers
-from lens_cli.service.stack import find_free_port
 from lens_engine.testing import tiny_causal_lm
 from tests.e2e.processes import Process, status_at
 from tests.e2e.scorers import HOLD_VARIABLE
 from tests.e2e.stack import Stack, environment_of
 from tests.e2e.waiting import until
+from tests.ports import reserve_port
 
 
 @pytest.fixture(scope="package")
@@ -54,7 +54,7 @@ def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) 
         database = create_database(settings, pool_size=2)
         stack.callback(database.dispose)
         redis = stack.enter_context(Redis.from_url(servers.redis_url))
-        port = find_free_port()
+        port = reserve_port()
         arguments = ["-m", "lens_cli", "serve", "--port", str(port), "--drain-seconds", "0"]
         api = Process("API", arguments, environment, folder / "api.log")
         stack.callback(api.stop)
@@ -81,7 +81,7 @@ def lens(service: Stack) -> Iterator[Stack]:
 
 @pytest.fixture
 def port() -> int:
-    return find_free_port()
+    return reserve_port()
 
 
 @pytest.fixture

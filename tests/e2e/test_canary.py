@@ -10,6 +10,7 @@ import json
 import zlib
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -17,10 +18,10 @@ from redis import Redis
 from sqlalchemy import text
 
 from app.lifecycle.states import Status
-from lens_cli.service.stack import find_free_port
 from tests.e2e.processes import Process
 from tests.e2e.stack import EXAMPLES, Stack, make_submission
 from tests.e2e.waiting import until
+from tests.ports import reserve_port
 
 CANARY = "zyzzyvacanary"
 KEY, METRICS_KEY = f"{CANARY}-key", f"{CANARY}-metrics"
@@ -30,7 +31,7 @@ AUTHORIZED = {"Authorization": f"Bearer {KEY}", "Idempotency-Key": f"{CANARY}-id
 @pytest.fixture
 def api(lens: Stack) -> Iterator[tuple[httpx.Client, Process]]:
     """A second API process over the same stores, which asks for keys."""
-    port = find_free_port()
+    port = reserve_port()
     environment = {
         **lens.environment,
         "LENS_API_KEYS": json.dumps({hashlib.sha256(KEY.encode()).hexdigest(): "alice"}),
@@ -121,7 +122,7 @@ def submission(model: str) -> dict[str, Any]:
 
 
 def submit(client: httpx.Client, model: str) -> str:
-    headers = {**AUTHORIZED, "Idempotency-Key": f"{CANARY}-{model}-{find_free_port()}"}
+    headers = {**AUTHORIZED, "Idempotency-Key": f"{CANARY}-{model}-{uuid4().hex}"}
     response = client.post("/selections", json=submission(model), headers=headers)
     assert response.status_code == 202, response.text
     return str(response.json()["id"])

@@ -19,12 +19,13 @@ from lens_cli.demo.footprint import MemoryWatch
 from lens_cli.demo.sample import NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, SAMPLE_SPEC
 from lens_cli.demo.show import tell_story
 from lens_cli.refusals import Refusal
-from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_stack
+from lens_cli.service.stack import Stack, StackSpec, running_stack
 from lens_engine.testing import TableScorer, tiny_causal_lm
 from tests.dispositions import default_signals, ignored_signals
 from tests.e2e.processes import ROOT, is_gone
 from tests.e2e.stack import environment_of
 from tests.e2e.waiting import until
+from tests.ports import reserve_port
 
 WITHOUT_MODEL = {
     "allow_testing_models": True,
@@ -39,7 +40,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """The service as the demonstration runs it, with a scorer that needs no language model."""
     folder = tmp_path_factory.mktemp("stack")
     environment = environment_of(WITHOUT_MODEL)
-    spec = StackSpec(folder, "127.0.0.1", find_free_port(), durable=False, environment=environment)
+    spec = StackSpec(folder, "127.0.0.1", reserve_port(), durable=False, environment=environment)
     with running_stack(spec) as running:
         yield running
 
@@ -70,7 +71,7 @@ def background_up(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def start_up(data_dir: Path, *options: str) -> subprocess.Popen[str]:
-    port = str(find_free_port())
+    port = str(reserve_port())
     arguments = [sys.executable, "-m", "lens_cli", "up", "--data-dir", str(data_dir), "--port", port, *options]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(arguments, cwd=ROOT, text=True, env={**os.environ, "COLUMNS": "200"}, **pipes)

@@ -78,5 +78,11 @@ def test_outage_of_postgres_does_not_end_the_worker(
 
 
 @pytest.mark.parametrize("job_id", ["stranger", "no-number"])
-def test_foreign_job_is_ignored(settings: Settings, redis: Redis, job_id: str) -> None:
+def test_foreign_job_is_ignored(
+    selections: Selections, settings: Settings, database: Database, redis: Redis, job_id: str
+) -> None:
+    claim = selections.running()
+
     CrashHandler(settings)(Job.create("os.system", id=job_id, connection=redis), 1, KILLED, None)
+
+    assert not is_expired(database, claim)

@@ -127,8 +127,12 @@ def test_a_selection_that_does_not_wait_is_left_alone(selections: Selections, se
     assert selections.client.get(f"/selections/{selection_id}").json() == before
 
 
-def test_an_unknown_selection_is_passed_over(settings: Settings) -> None:
+def test_an_unknown_selection_is_passed_over(selections: Selections, settings: Settings) -> None:
+    selection_id = selections.queued()
+
     run_with(settings, "sound", "sel_gone")
+
+    assert selections.status_of(selection_id) == "queued"
 
 
 @pytest.mark.parametrize(

@@ -674,7 +674,7 @@ def test_result_survives_json(whole: SelectionResult) -> None:
 
 
 def test_configuration_is_the_preset_quick_unless_given(make_planted_problem: Make, make_planted_scorer: Make) -> None:
-    result = select_support_examples(make_planted_problem(count=400), make_planted_scorer())
+    result = select_support_examples(make_planted_problem(count=100), make_planted_scorer())
 
     assert result.provenance.config == PRESETS["quick"].model_dump(mode="json")
 
