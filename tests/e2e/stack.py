@@ -41,7 +41,7 @@ OPTIONS: dict[str, Any] = overlay_options(
         },
     },
 )
-"""A selection of 16 calls of the scorer, the search being calls 4 to 6."""
+"""A selection of 15 calls of the scorer, the search being calls 5 to 7."""
 
 EXAMPLES = [
     {"text": f"message {row} about {'joy' if row % 2 else 'grief'}", "label": "good" if row % 2 else "bad"}

@@ -13,7 +13,7 @@ from tests.e2e.waiting import until
 IN_THE_FILTER = 2
 """A call of the scorer in the second round of filtering: one checkpoint exists before it."""
 
-IN_THE_SEARCH = 9
+IN_THE_SEARCH = 6
 """A call of the scorer in the second iteration of the search: the checkpoint of the first exists before it."""
 
 _RESUMED = re.compile(r"resumes after step \d of search")

@@ -14,7 +14,7 @@ from lens_engine.errors import InvalidConfig, UnreadableModel
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.testing import TableScorer
 
-LATE = 5
+LATE = 4
 """A call of the scorer after the first checkpoint."""
 
 
