@@ -95,7 +95,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     install_documentation(
         app, partial(add_schemas, models=(*submissions.MODELS, RenderBody), others=submissions.SCHEMAS)
     )
-    install_error_handlers(app, settings)
+    install_error_handlers(app)
     # The middleware added last sees a request first.
     routes = [
         *intake_router.routes,
@@ -109,7 +109,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(RateLimitMiddleware, settings=settings)
     app.add_middleware(AuthenticationMiddleware, settings=settings, keys=app.state.keys)
     app.add_middleware(LoopbackMiddleware, settings=settings)
-    app.add_middleware(ConnectionLimitMiddleware, settings=settings)
+    app.add_middleware(ConnectionLimitMiddleware)
     app.add_middleware(AccessLogMiddleware, metrics=request_metrics)
     app.add_middleware(RequestIdMiddleware)
     return app

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
-from app.settings import Settings
-
 TITLES = {
     # requests
     "bad-request": "The request is malformed",
@@ -78,17 +76,16 @@ def problem(
     code: str,
     detail: str,
     *,
-    settings: Settings,
     status: int | None = None,
     instance: str | None = None,
     errors: Sequence[ErrorItem] = (),
 ) -> dict[str, Any]:
     """Build a problem. `status` is omitted in the `error` of a failed selection.
 
-    `type` is an absolute URI that ends with `code`. Codes are stable, whatever the address of the service is.
+    `type` leads to the documentation that the service itself serves, at the code.
     """
     body: dict[str, Any] = {
-        "type": f"{settings.public_url.rstrip('/')}/problems/{code}",
+        "type": f"/docs#{code}",
         "code": code,
         "title": TITLES[code],
         "status": status,

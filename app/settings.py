@@ -189,9 +189,6 @@ class Settings(BaseSettings):
     pair_cache_mib: int = Field(256, ge=0, description="Size of the score cache on disk (MiB); 0 for no cache.")
 
     # HTTP.
-    public_url: str = Field(
-        "https://lens.example", pattern=r"^https?://[^\s]+$", description="Base address of problem types."
-    )
     retry_after_seconds: int = Field(
         2, ge=1, description="Shortest time between two polls of a client (seconds); longer while much is left to do."
     )

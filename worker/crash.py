@@ -50,7 +50,7 @@ class CrashHandler:
                 if hung:
                     detail = f"the run was killed at its time limit of {timeout} s"
                     instance = f"/selections/{claim.selection_id}"
-                    fail(session, claim, problem("timeout", detail, settings=self.settings, instance=instance))
+                    fail(session, claim, problem("timeout", detail, instance=instance))
                 else:
                     expire_lease(session, claim)
             count_ending(database, "timeout" if hung else "died")

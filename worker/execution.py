@@ -179,20 +179,20 @@ class Attempt:
             return self._pass_on(error)
         except SpecRefused as error:
             self._log("failed: %s", summarize(error))
-            return partial(claims.fail, problem=describe_refused_spec(error, self._settings, self._instance))
+            return partial(claims.fail, problem=describe_refused_spec(error, self._instance))
         except JobTimeoutException:
             return partial(claims.fail, problem=describe_timeout(self._settings, self._instance))
         except (InvalidInput, ModelError, MemoryError) as error:
             self._log("failed: %s", summarize(error))
             inline = self._transact(lambda session: has_inline_rows(session, self._claim.selection_id))
-            described = describe_failure(error, self._settings, self._instance, inline=inline)
+            described = describe_failure(error, self._instance, inline=inline)
             return partial(claims.fail, problem=described)
         return partial(claims.finish, result=result)
 
     def _nothing_selected(self, error: NothingSelected) -> Ending:
         if error.stop_reason == StopReason.CANCELLED:
             return claims.finish_cancelled
-        return partial(claims.fail, problem=describe_failure(error, self._settings, self._instance))
+        return partial(claims.fail, problem=describe_failure(error, self._instance))
 
     def _select(self) -> SelectionResult:
         submission = self._transact(lambda session: load_submission(session, self._claim.selection_id))

@@ -9,9 +9,7 @@ from app.settings import Settings
 from lens_engine.errors import InvalidInput, LensError
 
 
-def describe_failure(
-    error: LensError | MemoryError, settings: Settings, instance: str, *, inline: bool = False
-) -> dict[str, Any]:
+def describe_failure(error: LensError | MemoryError, instance: str, *, inline: bool = False) -> dict[str, Any]:
     """Describe an error that another attempt would repeat.
 
     Args:
@@ -19,14 +17,14 @@ def describe_failure(
     """
     if isinstance(error, MemoryError):
         detail = "the machine has not enough memory for this dataset and model"
-        return problem("out-of-memory", detail, settings=settings, instance=instance)
+        return problem("out-of-memory", detail, instance=instance)
     errors = as_items(error, inline=inline) if isinstance(error, InvalidInput) else []
-    return problem(error.code, str(error), settings=settings, instance=instance, errors=errors)
+    return problem(error.code, str(error), instance=instance, errors=errors)
 
 
-def describe_refused_spec(error: SpecRefused, settings: Settings, instance: str) -> dict[str, Any]:
+def describe_refused_spec(error: SpecRefused, instance: str) -> dict[str, Any]:
     """Describe a stored spec that this release and later ones refuse."""
-    return problem(error.code, str(error), settings=settings, instance=instance, errors=error.errors)
+    return problem(error.code, str(error), instance=instance, errors=error.errors)
 
 
 def describe_timeout(settings: Settings, instance: str) -> dict[str, Any]:
@@ -35,4 +33,4 @@ def describe_timeout(settings: Settings, instance: str) -> dict[str, Any]:
         f"the run did not end within the service's time limit of {settings.job_timeout_seconds} s; set a smaller "
         "budget max_seconds, or fewer test rows (splits.test), to end earlier with the best so far"
     )
-    return problem("timeout", detail, settings=settings, instance=instance)
+    return problem("timeout", detail, instance=instance)

@@ -77,7 +77,7 @@ def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
     to stop answers 503 too, and serves all other routes until it stops.
     """
     if getattr(request.state, DRAINING, False):
-        return problem_response(request.scope, Unavailable("not ready: this process stops"), services.settings)
+        return problem_response(request.scope, Unavailable("not ready: this process stops"))
     checks = run_checks(services)
     fatal = {name: check.fault for name, check in checks.items() if check.is_fatal}
     if fatal:
@@ -85,7 +85,7 @@ def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
             {"detail": f"{name}: {fault}", "pointer": f"/checks/{name}"} for name, fault in fatal.items()
         ]
         refusal = Unavailable(f"not ready: {', '.join(fatal)}", errors=errors)
-        return problem_response(request.scope, refusal, services.settings)
+        return problem_response(request.scope, refusal)
     is_degraded = any(check.fault for check in checks.values())
     return Readiness(
         status="degraded" if is_degraded else "ready",

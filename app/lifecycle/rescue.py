@@ -15,7 +15,7 @@ from app.settings import Settings
 
 _LONGEST_BACKOFF_SECONDS = 3600.0
 
-Describe = Callable[[Selection, Settings], dict[str, Any]]
+Describe = Callable[[Selection], dict[str, Any]]
 """The problem (RFC 9457) of a selection that gets no further attempt."""
 
 
@@ -38,7 +38,7 @@ def rescue(session: Session, selection: Selection, settings: Settings, describe:
         selection.lease_until = None
         selection.status = target
         selection.failed_at = now
-        selection.error = describe(selection, settings)
+        selection.error = describe(selection)
         session.flush()
         delete_checkpoint(session, selection.id)
     else:
@@ -59,25 +59,25 @@ def backoff_seconds(crashes: int, settings: Settings) -> float:
     return min(settings.retry_backoff_seconds * 2.0 ** min(crashes - 1, 20), _LONGEST_BACKOFF_SECONDS)
 
 
-def describe_crash(selection: Selection, settings: Settings) -> dict[str, Any]:
+def describe_crash(selection: Selection) -> dict[str, Any]:
     """The problem of a selection whose worker died too often."""
     detail = f"the worker died {selection.crashes} times during this selection; there will be no further attempt"
-    return problem("worker-crashed", detail, settings=settings, instance=f"/selections/{selection.id}")
+    return problem("worker-crashed", detail, instance=f"/selections/{selection.id}")
 
 
-def describe_stall(selection: Selection, settings: Settings, seconds: float) -> dict[str, Any]:
+def describe_stall(selection: Selection, seconds: float) -> dict[str, Any]:
     """The problem of a selection whose last attempt made no progress for `seconds`."""
     detail = (
         f"{selection.crashes} attempts ended without a result; the last one was ended because it made no progress for "
         f"{seconds:.0f} s"
     )
-    return problem("stalled", detail, settings=settings, instance=f"/selections/{selection.id}")
+    return problem("stalled", detail, instance=f"/selections/{selection.id}")
 
 
-def describe_fault(selection: Selection, settings: Settings, code: str) -> dict[str, Any]:
+def describe_fault(selection: Selection, code: str) -> dict[str, Any]:
     """The problem of a selection whose last attempt met an unfit worker. `code` says what was wrong with the worker."""
     detail = (
         f"{selection.crashes} attempts ended without a result; the last one ended because its worker is unfit "
         f"({code}), not because of this selection; retry it when the operator has mended the workers"
     )
-    return problem("worker-unfit", detail, settings=settings, instance=f"/selections/{selection.id}")
+    return problem("worker-unfit", detail, instance=f"/selections/{selection.id}")

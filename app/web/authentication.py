@@ -56,7 +56,7 @@ class AuthenticationMiddleware:
         try:
             owner = await self._owner(Headers(scope=scope).get("Authorization", ""))
         except (Unauthorized, Unavailable) as refusal:
-            await problem_response(scope, refusal, self._settings)(scope, receive, send)
+            await problem_response(scope, refusal)(scope, receive, send)
             return
         scope.setdefault("state", {})["owner_id"] = owner
         context.add(owner=owner)

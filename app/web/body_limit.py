@@ -30,7 +30,7 @@ class BodyLimitMiddleware:
         limit = self._limit(scope, headers)
         declared = headers.get("Content-Length", "")
         if declared.isdecimal() and int(declared[:20]) > limit.num_bytes:
-            await problem_response(scope, limit.refusal, self._settings)(scope, receive, send)
+            await problem_response(scope, limit.refusal)(scope, receive, send)
             return
         await self._app(scope, _counting(receive, limit), send)
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.errors import Unavailable
-from app.settings import Settings
 from app.web.error_handlers import problem_response
 
 CONNECTIONS = "connections"
@@ -27,9 +26,8 @@ class Connections:
 class ConnectionLimitMiddleware:
     """Answers 503 to requests above the limit of the server, and closes their connections."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         connections: Connections | None = scope.get("state", {}).get(CONNECTIONS)
@@ -38,4 +36,4 @@ class ConnectionLimitMiddleware:
             return
         detail = "too many connections are open; repeat the request later"
         refusal = Unavailable(detail, headers={"Connection": "close"})
-        await problem_response(scope, refusal, self._settings)(scope, receive, send)
+        await problem_response(scope, refusal)(scope, receive, send)

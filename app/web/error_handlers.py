@@ -21,7 +21,6 @@ from app.database import find_sqlstate
 from app.errors import NO_SPACE, AppError, BadRequest, StorageFull, Unavailable, make_internal_error
 from app.logs.failures import summarize
 from app.problems import ErrorItem, problem
-from app.settings import Settings
 from app.web.access_log import note_problem
 from app.web.request_id import HEADER
 from app.web.validation import error_items, join_details
@@ -48,30 +47,23 @@ class Refusal:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def problem_response(scope: Scope, error: AppError | Refusal, settings: Settings) -> Response:
+def problem_response(scope: Scope, error: AppError | Refusal) -> Response:
     """Build the problem+json response of an error."""
     refusal = error if isinstance(error, Refusal) else _of_app_error(error)
     request_id = scope.get("state", {}).get("request_id", "")
     note_problem(scope, refusal.code)
-    body = problem(
-        refusal.code,
-        refusal.detail,
-        settings=settings,
-        status=refusal.status,
-        instance=scope["path"],
-        errors=refusal.errors,
-    )
+    body = problem(refusal.code, refusal.detail, status=refusal.status, instance=scope["path"], errors=refusal.errors)
     body["request_id"] = request_id
     headers = {HEADER: request_id, **refusal.headers}
     return JSONResponse(_encodable(body), refusal.status, headers, media_type="application/problem+json")
 
 
-def install_error_handlers(app: FastAPI, settings: Settings) -> None:
+def install_error_handlers(app: FastAPI) -> None:
     """Register handlers that answer every exception of a route with a problem."""
 
     def install(kind: type[Exception], describe: Any) -> None:
         async def handle(request: Request, error: Exception) -> Response:
-            return problem_response(request.scope, describe(error), settings)
+            return problem_response(request.scope, describe(error))
 
         app.add_exception_handler(kind, handle)
 

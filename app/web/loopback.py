@@ -31,7 +31,7 @@ class LoopbackMiddleware:
             await self._app(scope, receive, send)
             return
         refusal = NotLocal(f"this service asks for no API key and answers this machine only: {fault}")
-        await problem_response(scope, refusal, self._settings)(scope, receive, send)
+        await problem_response(scope, refusal)(scope, receive, send)
 
 
 def is_loopback(host: str) -> bool:

@@ -6,6 +6,8 @@ from typing import Any
 from pydantic import BaseModel, Field
 from pydantic.json_schema import models_json_schema
 
+from app.problems import TITLES
+
 _HEADERS: dict[str, dict[str, Any]] = {
     "ETag": {"description": "Version of the answer, for `If-None-Match`.", "schema": {"type": "string"}},
     "Idempotent-Replayed": {
@@ -19,6 +21,7 @@ _HEADERS: dict[str, dict[str, Any]] = {
     },
     "WWW-Authenticate": {"description": "Always `Bearer`.", "schema": {"type": "string"}},
 }
+_CODES = [f"- `{code}`: {title}" for code, title in TITLES.items()]
 REFERENCE = "#/components/schemas/{model}"
 _HEADERS_OF_REFUSALS = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
 
@@ -43,8 +46,8 @@ class ErrorItemOut(BaseModel):
 class Problem(BaseModel):
     """An error response (RFC 9457)."""
 
-    type: str = Field(description="URI that ends in the code.")
-    code: str = Field(description="Stable code of the error.")
+    type: str = Field(description="Address of this documentation, with the code.")
+    code: str = Field(description="\n".join(["Stable code of the error:", "", *_CODES]))
     title: str = Field(description="What the code means.")
     status: int = Field(description="HTTP status.")
     detail: str = Field(description="What is wrong with this request.")

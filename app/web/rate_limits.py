@@ -132,7 +132,7 @@ class RateLimitMiddleware:
             await self._app(scope, receive, send)
         else:
             refusal = _refuse(standings[-1])
-            await problem_response(scope, refusal, self._settings)(scope, receive, send)
+            await problem_response(scope, refusal)(scope, receive, send)
 
     def _find_policies(self, scope: Scope) -> list[Policy]:
         is_submission = scope["method"] == "POST" and _SUBMISSION.fullmatch(served_path(scope)) is not None

@@ -84,7 +84,7 @@ def test_a_selection_that_kills_every_worker_fails_and_harms_no_other(lens: Stac
     other = lens.wait_until_done(other_id)
 
     assert (poison["status"], poison["attempt"]) == (Status.FAILED, 3)
-    assert poison["error"]["type"].endswith("/problems/worker-crashed")
+    assert poison["error"]["code"] == "worker-crashed"
     assert (other["status"], other["attempt"]) == (Status.SUCCEEDED, 1)
     assert worker.exit_status is None
     lens.check_invariants()

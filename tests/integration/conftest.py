@@ -91,7 +91,7 @@ class Selections:
     def failed(self) -> str:
         claim = self.running()
         with self.database.session_scope() as session:
-            assert claims.fail(session, claim, {"type": "https://lens.example/problems/non-finite"})
+            assert claims.fail(session, claim, {"code": "non-finite"})
         return claim.selection_id
 
     def cancelled(self) -> str:

@@ -135,7 +135,7 @@ def test_progress_of_a_succeeded_selection_is_complete(selections: Selections, d
     [
         (claims.finish_cancelled, ()),
         (claims.finish, (make_result(StopReason.CANCELLED),)),
-        (claims.fail, ({"type": "https://lens.example/problems/timeout"},)),
+        (claims.fail, ({"code": "timeout"},)),
     ],
 )
 def test_progress_of_a_stopped_selection_keeps_its_place(
@@ -149,7 +149,7 @@ def test_progress_of_a_stopped_selection_keeps_its_place(
 def test_failed_selection_carries_its_problem(client: TestClient, selections: Selections) -> None:
     response = client.get(f"/selections/{selections.failed()}")
     assert response.status_code == 200
-    assert response.json()["error"] == {"type": "https://lens.example/problems/non-finite"}
+    assert response.json()["error"] == {"code": "non-finite"}
 
 
 def test_unchanged_selection_is_304_and_a_changed_one_is_not(

@@ -69,7 +69,7 @@ def test_no_space_for_an_upload_is_a_refusal_to_repeat(settings: Settings) -> No
     response = asyncio.run(submit())
 
     assert response.status_code == 503
-    assert response.json()["type"].endswith("/problems/storage-full")
+    assert response.json()["code"] == "storage-full"
     assert "Retry-After" in response.headers
 
 

@@ -214,6 +214,6 @@ def test_spec_that_can_never_be_run_fails_at_once_and_says_why(
 
     failed = read(selections.client, f"/selections/{selection_id}")
     assert (failed["status"], failed["attempt"]) == ("failed", 1)
-    assert failed["error"]["type"].endswith("/problems/spec-refused")
+    assert failed["error"]["code"] == "spec-refused"
     assert [error["pointer"] for error in failed["error"]["errors"]] == [pointer]
     assert "submit a new selection" in failed["error"]["detail"]

@@ -63,7 +63,7 @@ def test_run_killed_at_its_time_limit_fails(selections: Selections, settings: Se
 
     selection = selections.client.get(f"/selections/{claim.selection_id}").json()
     assert selection["status"] == "failed"
-    assert selection["error"]["type"].endswith("/problems/timeout")
+    assert selection["error"]["code"] == "timeout"
     assert selection["error"]["instance"] == f"/selections/{claim.selection_id}"
 
 

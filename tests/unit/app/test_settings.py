@@ -46,7 +46,6 @@ def test_postgres_address_uses_psycopg(scheme: str) -> None:
         ("device", "tpu"),
         ("dtype", "int8"),
         ("max_text_characters", 200_000),
-        ("public_url", "lens"),
         ("log_level", "LOUD"),
     ],
 )

@@ -14,7 +14,6 @@ from lens_engine.errors import (
 )
 from worker.failures import describe_failure, describe_timeout
 
-SETTINGS = Settings(_env_file=None, public_url="https://lens.test")
 INSTANCE = "/selections/sel_1"
 
 
@@ -28,9 +27,9 @@ INSTANCE = "/selections/sel_1"
     ],
 )
 def test_invalid_input_has_the_pointer_of_a_refusal(error: LensError, code: str, inline: bool, pointer: str) -> None:
-    problem = describe_failure(error, SETTINGS, INSTANCE, inline=inline)
+    problem = describe_failure(error, INSTANCE, inline=inline)
 
-    assert problem["type"] == f"https://lens.test/problems/{code}"
+    assert problem["type"] == f"/docs#{code}"
     assert problem["code"] == code
     assert problem["detail"] == str(error)
     assert problem["instance"] == INSTANCE
@@ -39,7 +38,7 @@ def test_invalid_input_has_the_pointer_of_a_refusal(error: LensError, code: str,
 
 def test_every_fault_has_its_pointer() -> None:
     faults = [InvalidVerbalizer(f"no {label}", field=f"verbalizer.{label}") for label in "ab"]
-    problem = describe_failure(join_faults(faults), SETTINGS, INSTANCE)
+    problem = describe_failure(join_faults(faults), INSTANCE)
     assert [item["pointer"] for item in problem["errors"]] == ["/spec/verbalizer/a", "/spec/verbalizer/b"]
 
 
@@ -54,14 +53,14 @@ def test_every_fault_has_its_pointer() -> None:
     ],
 )
 def test_failed_run_has_a_code_and_no_pointer(error: LensError | MemoryError, code: str) -> None:
-    problem = describe_failure(error, SETTINGS, INSTANCE)
+    problem = describe_failure(error, INSTANCE)
 
-    assert problem["type"] == f"https://lens.test/problems/{code}"
+    assert problem["type"] == f"/docs#{code}"
     assert problem["detail"]
     assert problem["errors"] == []
 
 
 def test_timeout_names_the_budget_option() -> None:
-    problem = describe_timeout(SETTINGS, INSTANCE)
-    assert problem["type"] == "https://lens.test/problems/timeout"
+    problem = describe_timeout(Settings(_env_file=None), INSTANCE)
+    assert problem["code"] == "timeout"
     assert "max_seconds" in problem["detail"]
