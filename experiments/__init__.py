@@ -11,6 +11,5 @@ command.py  the options of both commands
 table       the main table
 analyses    further questions, over one skeleton
 rivals      coreset methods, which fine-tune the model on the candidates
-plots       pictures of accuracies
-findings    tables, plots and notes, and the files they become
+findings    tables and notes, and the files they become
 """

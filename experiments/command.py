@@ -36,7 +36,7 @@ def make_parser(program: str, description: str) -> ArgumentParser:
     add("--seeds", type=read_numbers, help="numbers, e.g. 0,1,2; default: the preset's")
     add("--templates", type=read_numbers, help="numbers in a dataset's list of templates, counted from 0")
     add("--option", action="append", default=[], metavar="NAME=VALUE", help="engine option for all cells; repeatable")
-    add("--output", type=Path, default=Path("results"), help="folder for the page, the CSV files and the plots")
+    add("--output", type=Path, default=Path("results"), help="folder for the page and the CSV files")
     add("--store", type=Path, help="folder of finished cells; experiments can share one; default: OUTPUT/store")
     add("--device", default="auto", help="cpu, cuda, or auto")
     add("--dtype", default="auto", help="float32, bfloat16, float16, or auto")

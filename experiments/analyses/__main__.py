@@ -8,7 +8,7 @@ from lens_engine.errors import InvalidConfig
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Write NAME.md, CSV files and a plot."""
+    """Write NAME.md and CSV files."""
     questions = "; ".join(f"{name}: {analysis.question}" for name, analysis in ANALYSES.items())
     parser = make_parser("experiments.analyses", questions)
     parser.add_argument("name", choices=ANALYSES)

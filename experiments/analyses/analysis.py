@@ -1,16 +1,15 @@
-"""What the six analyses share: a question, the selections it is asked of, sizes by scale, and the way to a finding."""
+"""What the analyses share: a question, the selections it is asked of, sizes by scale, and the way to a finding."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
-from experiments.analyses.captions import datasets_of, describe_cells, describe_rows, label_accuracy, title_panel
-from experiments.findings.finding import Finding, Plot, Table
+from experiments.analyses.captions import datasets_of, describe_cells, describe_rows
+from experiments.findings.finding import Finding, Table
 from experiments.findings.spreads import SPREAD_COLUMNS, spread_values
 from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
-from experiments.plots.strips import Group, Panel, plot_strips
 from experiments.scales import Scale
 from lens_engine.classifier.quality import Accuracy
 
@@ -71,7 +70,6 @@ class Analysis(ABC, Generic[FoundT]):
             name=self.name,
             title=self.question,
             tables=self.tables(found),
-            plots=self.plots(found),
             notes=(self.describe(found), f"{uncertainty} {self.caveat}".strip()),
         )
 
@@ -97,11 +95,8 @@ class Analysis(ABC, Generic[FoundT]):
     def tables(self, found: FoundT) -> tuple[Table, ...]: ...
 
     @abstractmethod
-    def plots(self, found: FoundT) -> tuple[Plot, ...]: ...
-
-    @abstractmethod
     def describe(self, found: FoundT) -> str:
-        """The first note: what was run, and how to read tables and plots."""
+        """The first note: what was run, and how to read the tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,19 +105,13 @@ class Prompts:
 
     dataset: str
     key: tuple[str, ...]  #: cells of the table that name the kind
-    column: str  #: label under the dots
-    colour: str  #: kind of examples, as the legend names it
     accuracies: tuple[Accuracy, ...]
-
-    def as_group(self) -> Group:
-        return Group(self.column, self.colour, tuple(one.accuracy for one in self.accuracies))
 
 
 class Comparison(Analysis[list[Prompts]]):
-    """An analysis that compares kinds of prompts: a table row for each kind, and a panel for each dataset."""
+    """An analysis that compares kinds of prompts: a table row for each kind."""
 
     key_columns: ClassVar[tuple[str, ...]]
-    x_label: ClassVar[str]
 
     def accuracies(self, found: list[Prompts]) -> list[Accuracy]:
         return [accuracy for one in found for accuracy in one.accuracies]
@@ -130,14 +119,3 @@ class Comparison(Analysis[list[Prompts]]):
     def tables(self, found: list[Prompts]) -> tuple[Table, ...]:
         rows = tuple((one.dataset, *one.key, *spread_values(one.accuracies)) for one in found)
         return (Table(("dataset", *self.key_columns, *SPREAD_COLUMNS), rows),)
-
-    def plots(self, found: list[Prompts]) -> tuple[Plot, ...]:
-        panels = [
-            Panel(
-                title_panel(dataset, cells),
-                self.x_label,
-                tuple(one.as_group() for one in found if one.dataset == dataset),
-            )
-            for dataset, cells in self.by_dataset.items()
-        ]
-        return (plot_strips(self.question, panels, label_accuracy(self.accuracies(found))),)

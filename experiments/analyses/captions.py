@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from experiments.findings.spreads import show_rows
 from experiments.laboratory.cells import SelectionCell
 from lens_engine.classifier.quality import Accuracy
 
@@ -27,17 +26,6 @@ def describe_rows(accuracies: Sequence[Accuracy]) -> str:
 def name_model(reference: str) -> str:
     """The last part of a path or of a hub id."""
     return reference.rstrip("/").rpartition("/")[2] or reference
-
-
-def title_panel(dataset: str, cells: Sequence[SelectionCell]) -> str:
-    """The dataset and the number of seeds."""
-    seeds = len({cell.bench.seed for cell in cells})
-    return f"{dataset}, {seeds} {'seed' if seeds == 1 else 'seeds'}"
-
-
-def label_accuracy(accuracies: Sequence[Accuracy]) -> str:
-    """The label of an axis of accuracy."""
-    return f"accuracy on {show_rows(accuracies)} test rows"
 
 
 def datasets_of(cells: Sequence[SelectionCell]) -> dict[str, list[SelectionCell]]:

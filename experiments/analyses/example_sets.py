@@ -9,6 +9,8 @@ from lens_engine.randomness import make_generator
 from lens_engine.result import SelectionResult, SupportExample
 from lens_engine.types import Example
 
+SUPPORT, RANDOM = "support examples", "random examples"
+
 ExampleSet = tuple[Demonstration, ...]
 """Demonstrations in their order."""
 

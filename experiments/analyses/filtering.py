@@ -13,7 +13,6 @@ from experiments.analyses.analysis import FOUR_SEEDS, ONE_SELECTION, ByScale, Co
 from experiments.analyses.example_sets import ExampleSet, as_set, draw_random_sets, evaluate_sets, support_set
 from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
-from experiments.plots.strips import RANDOM, SUPPORT
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.methods.lens.filtering import Filter
 from lens_engine.methods.permutations import draw_permutation
@@ -21,8 +20,7 @@ from lens_engine.randomness import make_generator
 from lens_engine.types import Example, FloatArray
 
 LEAST, ANY, MOST, SEARCHED = "least informative", "random", "most informative", "with search"
-_COLOURS = {LEAST: "least informative", ANY: RANDOM, MOST: "most informative", SEARCHED: SUPPORT}
-"""The pools that permutations are drawn from, each with the name of its colour."""
+"""The pools that permutations are drawn from."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,6 @@ class Filtering(Comparison):
     name: ClassVar[str] = "filtering"
     question: ClassVar[str] = "Do informative examples help, and what does the search add?"
     key_columns: ClassVar[tuple[str, ...]] = ("drawn from",)
-    x_label: ClassVar[str] = "where the demonstrations are drawn from"
     scales: ClassVar[ByScale] = {"laptop": ONE_SELECTION, "paper": FOUR_SEEDS}
     sizes: ClassVar[ByScale] = {"tiny": {"permutations": 2, "share": 0.5}}
 
@@ -47,17 +44,16 @@ class Filtering(Comparison):
         return (
             f"{self.origin} For each selection {self.permutations} random permutations from the {share} of its "
             f"candidates with the lowest InfoScore, from all of them, and from the {share} with the highest, label by "
-            "label; and the support examples that the search found. A dot is a prompt; whiskers and sd are over the "
-            "prompts."
+            "label; and the support examples that the search found. The sd is over the prompts."
         )
 
     def _judge(self, lab: Laboratory, dataset: str, cells: list[SelectionCell]) -> Iterator[Prompts]:
-        pools: dict[str, list[Accuracy]] = {pool: [] for pool in _COLOURS}
+        pools: dict[str, list[Accuracy]] = {pool: [] for pool in (LEAST, ANY, MOST, SEARCHED)}
         for cell in cells:
             for pool, sets in self._find_sets(lab, cell).items():
                 pools[pool] += evaluate_sets(lab, cell, sets, pool)
         for pool, accuracies in pools.items():
-            yield Prompts(dataset, (pool,), pool, _COLOURS[pool], tuple(accuracies))
+            yield Prompts(dataset, (pool,), tuple(accuracies))
 
     def _find_sets(self, lab: Laboratory, cell: SelectionCell) -> dict[str, list[ExampleSet]]:
         support = support_set(lab.select(cell))

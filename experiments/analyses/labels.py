@@ -5,10 +5,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from experiments.analyses.analysis import FOUR_SEEDS, SMALL, ByScale, Comparison, Prompts
-from experiments.analyses.example_sets import ExampleSet, draw_random_sets, evaluate_sets, relabel, support_set
+from experiments.analyses.example_sets import (
+    RANDOM,
+    SUPPORT,
+    ExampleSet,
+    draw_random_sets,
+    evaluate_sets,
+    relabel,
+    support_set,
+)
 from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
-from experiments.plots.strips import RANDOM, SUPPORT
 from lens_engine.classifier.quality import Accuracy
 
 GOLD, DRAWN = "gold labels", "random labels"
@@ -24,7 +31,6 @@ class Labels(Comparison):
     name: ClassVar[str] = "labels"
     question: ClassVar[str] = "Do the demonstrations need their right labels?"
     key_columns: ClassVar[tuple[str, ...]] = ("examples", "labels")
-    x_label: ClassVar[str] = "examples and their labels"
     scales: ClassVar[ByScale] = {"laptop": {"datasets": ("sst-2",), "note": SMALL}, "paper": FOUR_SEEDS}
     sizes: ClassVar[ByScale] = {"tiny": {"random_sets": 2, "labellings": 2}}
 
@@ -35,8 +41,7 @@ class Labels(Comparison):
         return (
             f"{self.origin} For each selection its support examples and {self.random_sets} random sets of the same "
             f"candidates; each set with its gold labels, and {self.labellings} times with a label drawn evenly from "
-            "all labels for each text, so that some stay right by chance. A dot is a prompt; whiskers and sd are over "
-            "the prompts."
+            "all labels for each text, so that some stay right by chance. The sd is over the prompts."
         )
 
     def _judge(self, lab: Laboratory, dataset: str, cells: list[SelectionCell]) -> Iterator[Prompts]:
@@ -48,8 +53,7 @@ class Labels(Comparison):
             gold = [accuracy for cell, one in those for accuracy in evaluate_sets(lab, cell, [one], f"{kind}, {GOLD}")]
             drawn = [accuracy for cell, one in those for accuracy in self._judge_drawn(lab, cell, one, kind)]
             for labels, accuracies in ((GOLD, gold), (DRAWN, drawn)):
-                column = f"{kind.removesuffix(' examples')}, {labels}"
-                yield Prompts(dataset, (kind, labels), column, kind, tuple(accuracies))
+                yield Prompts(dataset, (kind, labels), tuple(accuracies))
 
     def _judge_drawn(
         self, lab: Laboratory, cell: SelectionCell, examples: ExampleSet, kind: str

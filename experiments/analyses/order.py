@@ -4,13 +4,19 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from experiments.analyses.analysis import FOUR_SEEDS, SMALL, Analysis, ByScale
-from experiments.analyses.captions import label_accuracy
-from experiments.analyses.example_sets import ExampleSet, draw_random_sets, evaluate_sets, reorder, support_set
-from experiments.findings.finding import Plot, Table, Value
+from experiments.analyses.example_sets import (
+    RANDOM,
+    SUPPORT,
+    ExampleSet,
+    draw_random_sets,
+    evaluate_sets,
+    reorder,
+    support_set,
+)
+from experiments.findings.finding import Table, Value
 from experiments.findings.spreads import SPREAD_COLUMNS, mean, sample_sd, show_rows, spread_values
 from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
-from experiments.plots.strips import RANDOM, SUPPORT, Group, Panel, plot_strips
 from lens_engine.classifier.quality import Accuracy
 
 
@@ -55,15 +61,10 @@ class Order(Analysis[list[OrderedSet]]):
     def tables(self, found: list[OrderedSet]) -> tuple[Table, ...]:
         return _summarise(found), _list_sets(found)
 
-    def plots(self, found: list[OrderedSet]) -> tuple[Plot, ...]:
-        panels = [self._panel(dataset, cells, found) for dataset, cells in self.by_dataset.items()]
-        return (plot_strips(self.question, panels, label_accuracy(self.accuracies(found))),)
-
     def describe(self, found: list[OrderedSet]) -> str:  # noqa: ARG002
         return (
             f"{self.origin} Each set of support examples, and a random set of the same candidates for each, in "
-            f"{self.orders} random orders. The demonstrations of a set stay the same: whiskers and sd are over its "
-            "orders."
+            f"{self.orders} random orders. The demonstrations of a set stay the same: the sd is over its orders."
         )
 
     def _judge(self, lab: Laboratory, cell: SelectionCell) -> list[OrderedSet]:
@@ -75,15 +76,6 @@ class Order(Analysis[list[OrderedSet]]):
         (own,) = evaluate_sets(lab, cell, [examples], kind)
         shuffled = evaluate_sets(lab, cell, reorder(examples, cell.bench.seed, self.orders), f"{kind}, order")
         return OrderedSet(cell, kind, own, shuffled)
-
-    def _panel(self, dataset: str, cells: list[SelectionCell], found: list[OrderedSet]) -> Panel:
-        groups = tuple(
-            Group(f"seed {one.seed}", kind, one.accuracies)
-            for kind in (SUPPORT, RANDOM)
-            for one in found
-            if one.kind == kind and one.cell in cells
-        )
-        return Panel(f"{dataset}: {self.orders} random orders of each set", "set of examples", groups)
 
 
 def _summarise(found: list[OrderedSet]) -> Table:

@@ -6,10 +6,9 @@ from typing import ClassVar
 
 from experiments.analyses.analysis import FOUR_SEEDS, SMALL, ByScale, Comparison, Prompts
 from experiments.analyses.captions import name_model
-from experiments.analyses.example_sets import ExampleSet, draw_random_sets, evaluate_sets, support_set
+from experiments.analyses.example_sets import RANDOM, SUPPORT, ExampleSet, draw_random_sets, evaluate_sets, support_set
 from experiments.laboratory.cells import SelectionCell
 from experiments.laboratory.laboratory import Laboratory
-from experiments.plots.strips import RANDOM, SUPPORT
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.errors import InvalidConfig
 
@@ -37,7 +36,6 @@ class Transfer(Comparison):
     name: ClassVar[str] = "transfer"
     question: ClassVar[str] = "Do support examples found with one language model serve others?"
     key_columns: ClassVar[tuple[str, ...]] = ("judged with", "examples")
-    x_label: ClassVar[str] = "language model that the prompts are judged with"
     scales: ClassVar[ByScale] = {"laptop": {"note": SMALL}, "paper": FOUR_SEEDS}
     sizes: ClassVar[ByScale] = {
         "tiny": {"random_sets": 2},
@@ -65,8 +63,8 @@ class Transfer(Comparison):
     def describe(self, found: list[Prompts]) -> str:  # noqa: ARG002
         return (
             f"{self.origin} The support examples of each selection, and {self.random_sets} random sets of the same "
-            "candidates for each, are judged with every model on the test rows that fit its context. A dot is a "
-            "prompt; whiskers and sd are over the prompts."
+            "candidates for each, are judged with every model on the test rows that fit its context. The sd is "
+            "over the prompts."
         )
 
     def _find_sets(self, lab: Laboratory, cell: SelectionCell) -> _Sets:
@@ -79,7 +77,7 @@ class Transfer(Comparison):
             here = [one for one in sets if one.cell.bench.dataset == dataset]
             for kind in (SUPPORT, RANDOM):
                 accuracies = tuple(accuracy for one in here for accuracy in _judge_with(lab, model, one, kind))
-                yield Prompts(dataset, (name, kind), name, kind, accuracies)
+                yield Prompts(dataset, (name, kind), accuracies)
 
 
 def _judge_with(lab: Laboratory, model: str, sets: _Sets, kind: str) -> tuple[Accuracy, ...]:

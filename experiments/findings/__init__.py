@@ -1,1 +1,1 @@
-"""Findings: tables, plots and notes, and the files they become."""
+"""Findings: tables and notes, and the files they become."""

@@ -1,13 +1,8 @@
-"""A finding: tables and plots that can be read without further text."""
+"""A finding: tables that can be read without further text."""
 
 import csv
 import io
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Value = str | int | float | None
 """A cell of a table; None is shown as a dash."""
@@ -48,19 +43,6 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Plot:
-    """A picture: `draw` fills an empty figure of `size` (width and height in inches).
-
-    `alternative` describes the picture in words, for readers who cannot see it.
-    """
-
-    draw: Callable[["Figure"], None]
-    alternative: str
-    name: str = ""
-    size: tuple[float, float] = (9.0, 5.0)
-
-
-@dataclass(frozen=True)
 class Finding:
     """The outcome of one experiment. The names of its files begin with `name`.
 
@@ -70,19 +52,7 @@ class Finding:
     name: str
     title: str
     tables: tuple[Table, ...]
-    plots: tuple[Plot, ...] = ()
     notes: tuple[str, ...] = ()
-
-
-def join_name(*parts: str) -> str:
-    """A file name: the parts that are not empty, joined by dashes."""
-    return "-".join(part for part in parts if part)
-
-
-def as_sentence(title: str) -> str:
-    """A title of several lines on one, with a full stop unless it is a question."""
-    line = " ".join(title.split())
-    return line if line.endswith(("?", ".")) else f"{line}."
 
 
 def show_share(value: float | None) -> str:

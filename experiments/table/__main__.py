@@ -10,7 +10,7 @@ from lens_engine.errors import InvalidConfig
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Write table.md, table.csv and table.svg."""
+    """Write table.md and table.csv."""
     parser = make_parser("experiments.table", "Methods × datasets × templates × seeds, with and without calibration.")
     parser.add_argument(
         "--methods", type=split_words, default=(), help="rows, e.g. zero_shot,herding,lens; default: all"

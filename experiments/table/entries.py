@@ -58,22 +58,14 @@ class Entry(Record):
         Raises:
             InvalidConfig: as `Scale.config`.
         """
-        config = self.lay_over(scale.config(settings))
-        return config if self.coreset is None else CoresetConfig.of(config, self.coreset)
-
-    def lay_over(self, config: SelectionConfig) -> SelectionConfig:
-        """The configuration with this entry's options in the place of its own.
-
-        Raises:
-            InvalidConfig: as `resolve_config`.
-        """
-        config = resolve_config(options=overlay_options(config.model_dump(), self.options))
+        config = resolve_config(options=overlay_options(scale.config(settings).model_dump(), self.options))
         search: dict[str, Any] = {}
         if self.sums_similarity:
             search["diversity_weight"] = config.search.diversity_weight * (config.num_demonstrations - 1)
         if self.starts_narrow:
             search |= _narrow(config.search, config.splits.validation)
-        return resolve_config(options=overlay_options(config.model_dump(), {"search": search}))
+        config = resolve_config(options=overlay_options(config.model_dump(), {"search": search}))
+        return config if self.coreset is None else CoresetConfig.of(config, self.coreset)
 
 
 LETTER = Entry(

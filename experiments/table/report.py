@@ -1,4 +1,4 @@
-"""From the measured figures to a finding: tables, a plot and notes."""
+"""From the measured figures to a finding: tables and notes."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,6 @@ from experiments.findings.finding import Finding, Table, Value, show_share
 from experiments.findings.intervals import Estimate
 from experiments.table.entries import ENTRY_NOTES, Entry
 from experiments.table.figures import Measured
-from experiments.table.plot import plot_table
 
 
 def report(measured: Measured, machines: Sequence[str]) -> Finding:
@@ -19,7 +18,6 @@ def report(measured: Measured, machines: Sequence[str]) -> Finding:
             _wide("calibrated", "After contextual calibration:", measured, calibrated=True),
             _long(measured),
         ),
-        plots=(plot_table(measured, describe_size(measured)),),
         notes=(_describe(measured, machines), _explain(measured), *ENTRY_NOTES),
     )
 

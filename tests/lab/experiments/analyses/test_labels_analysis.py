@@ -2,11 +2,10 @@ from collections.abc import Callable
 
 import pytest
 
-from experiments.analyses.example_sets import relabel, support_set
+from experiments.analyses.example_sets import RANDOM, SUPPORT, relabel, support_set
 from experiments.analyses.labels import DRAWN, GOLD, Labels
 from experiments.laboratory.cells import Bench
 from experiments.laboratory.laboratory import Laboratory
-from experiments.plots.strips import RANDOM, SUPPORT
 from lens_engine.config import SelectionConfig
 from tests.lab.experiments.analyses.analysis_tables import models_that_are, right_by_helpful, right_by_labels
 

@@ -3,10 +3,10 @@ from typing import cast
 
 import pytest
 
+from experiments.analyses.example_sets import RANDOM, SUPPORT
 from experiments.analyses.transfer import Transfer
 from experiments.laboratory.cells import Bench
 from experiments.laboratory.laboratory import Laboratory
-from experiments.plots.strips import RANDOM, SUPPORT
 from lens_engine.config import SelectionConfig
 from lens_engine.scoring.base import LabelScorer, Prefix
 from tests.lab.experiments.analyses.analysis_tables import is_helpful, right_by_helpful, scorer_that_is

@@ -51,6 +51,6 @@ def test_killed_table_is_finished_by_the_same_command(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in finished} == finished
     computed = (killed / "journal").read_text().splitlines()
     assert len(computed) == len(set(computed))
-    for name in ("table.md", "table.csv", "table.svg"):
+    for name in ("table.md", "table.csv"):
         assert (killed / "output" / name).read_bytes() == (whole / "output" / name).read_bytes()
     assert list((killed / "store/running").iterdir()) == []
