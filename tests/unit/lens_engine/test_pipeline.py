@@ -8,7 +8,6 @@ import pytest
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import (
-    CheckpointDamaged,
     CheckpointForeign,
     InvalidConfig,
     NothingSelected,
@@ -86,18 +85,25 @@ def quality_of(text: str) -> int:
     return int(text.split("quality")[1].split()[0])
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_planted_good_examples_are_found(seed: int, select: Callable[..., SelectionResult]) -> None:
-    result = select(seed=seed)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"seed": 1},
+        {"seed": 2},
+        {"filtering": {"contribution": "label"}},
+        {"filtering": {"contribution": "vocabulary"}},
+        {"filtering": {"contribution": "loss_ratio"}},
+    ],
+)
+def test_planted_good_examples_are_found(options: dict[str, Any], select: Callable[..., SelectionResult]) -> None:
+    result = select(**options)
 
     assert result.test is not None
     zero_shot = result.quality_of("zero_shot")
     assert result.random is not None
     assert zero_shot is not None
-    assert result.test.accuracy > result.random.mean + 0.2
-    assert result.test.accuracy > zero_shot.accuracy
-    qualities = [quality_of(example.text) for example in result.examples]
-    assert sum(qualities) / len(qualities) >= 80  # of random examples: 50
+    assert result.test.accuracy > max(result.random.mean + 0.2, zero_shot.accuracy)
+    assert sum(quality_of(example.text) for example in result.examples) / 4 >= 80  # of random examples: 50
 
 
 def test_result_holds_every_figure_with_its_rows(whole: SelectionResult) -> None:
@@ -130,14 +136,6 @@ def test_examples_are_rows_of_the_upload_in_order_and_balanced(
     assert whole.rows == tuple(example.row for example in whole.examples)
 
 
-def test_rival_saw_as_many_permutation_row_pairs(whole: SelectionResult) -> None:
-    rival = whole.random_and_validation
-    assert rival is not None
-
-    ours = whole.cost.permutations_judged * 20 + 4 * 16
-    assert rival.permutations * 20 - ours in range(20)
-
-
 def test_same_run_gives_the_same_digest(whole: SelectionResult, select: Callable[..., SelectionResult]) -> None:
     again = select()
 
@@ -145,83 +143,36 @@ def test_same_run_gives_the_same_digest(whole: SelectionResult, select: Callable
     assert again.model_dump(exclude={"cost"}) == whole.model_dump(exclude={"cost"})
 
 
-def test_other_seed_gives_another_digest_and_other_rows(
-    whole: SelectionResult, select: Callable[..., SelectionResult]
-) -> None:
-    other = select(seed=1)
-
-    assert other.digest != whole.digest
-    assert other.rows != whole.rows
-
-
-def test_checkpoints_follow_every_step(saved: list[bytes]) -> None:
-    phases = [Checkpoint.from_bytes(data).phase for data in saved]
-
-    assert phases == sorted(phases, key=list(Phase).index)
-    assert phases.count(Phase.FILTER) == 3
-    assert phases.count(Phase.INITIALISE) == 1
-    assert phases.count(Phase.SEARCH) == 3
-    assert phases.count(Phase.EVALUATE) >= len(STEPS) + 5  # random-and-validation saves within
-
-
-def test_resuming_from_any_checkpoint_gives_the_same_digest(
-    saved: list[bytes], whole: SelectionResult, select: Callable[..., SelectionResult], make_store: Make
-) -> None:
-    for data in saved:
-        resumed = select(checkpoints=make_store(data))
-        assert resumed.digest == whole.digest
-        assert (resumed.cost.pairs, resumed.cost.tokens) == (whole.cost.pairs, whole.cost.tokens)
-
-
-def test_resuming_from_the_last_checkpoint_scores_nothing(
-    saved: list[bytes], select: Callable[..., SelectionResult], make_store: Make, make_planted_scorer: Make
-) -> None:
-    scorer = make_planted_scorer()
-    select(scorer=scorer, checkpoints=make_store(saved[-1]))
-
-    assert scorer.num_pairs == 0
-
-
-def test_resumed_run_does_only_what_was_left(
+def test_resuming_from_any_checkpoint_gives_the_same_digest_and_scores_only_what_was_left(
     saved: list[bytes],
     whole: SelectionResult,
     select: Callable[..., SelectionResult],
     make_store: Make,
     make_planted_scorer: Make,
 ) -> None:
-    for data in saved[::3]:
+    for data in saved:
         scorer = make_planted_scorer()
-        select(scorer=scorer, checkpoints=make_store(data))
-        done = Checkpoint.from_bytes(data).values["spent"][0]
-        assert scorer.num_pairs == whole.cost.pairs - done
+        resumed = select(scorer=scorer, checkpoints=make_store(data))
+        assert resumed.digest == whole.digest
+        assert (resumed.cost.pairs, resumed.cost.tokens) == (whole.cost.pairs, whole.cost.tokens)
+        assert scorer.num_pairs == whole.cost.pairs - Checkpoint.from_bytes(data).values["spent"][0]
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "place", "message"),
     [
-        {"seed": 1},
-        {"num_demonstrations": 6},
-        {"search": {"iterations": 4}},
-        {"filtering": {"contribution": "loss_ratio"}},
+        ({"seed": 1}, {}, "other data, options, model"),
+        ({"filtering": {"contribution": "loss_ratio"}}, {}, "other data, options, model"),
+        ({}, {"model": "another"}, "other data, options, model"),
+        ({}, {"device": "cuda"}, "computed on cpu in float32"),
+        ({}, {"dtype": "bfloat16"}, "computed on cpu in float32"),
+        ({}, {"executor": "packed"}, "computed on cpu in float32"),
     ],
 )
-def test_checkpoint_of_other_options_is_foreign(
-    options: dict[str, Any], saved: list[bytes], select: Callable[..., SelectionResult], make_store: Make
-) -> None:
-    with pytest.raises(CheckpointForeign, match="other data, options, model"):
-        select(checkpoints=make_store(saved[2]), **options)
-
-
-def test_checkpoint_of_another_model_is_foreign(
-    saved: list[bytes], select: Callable[..., SelectionResult], make_store: Make, make_planted_scorer: Make
-) -> None:
-    with pytest.raises(CheckpointForeign):
-        select(scorer=make_planted_scorer(name="another"), checkpoints=make_store(saved[2]))
-
-
-@pytest.mark.parametrize("place", [{"device": "cuda"}, {"dtype": "bfloat16"}, {"executor": "packed"}])
-def test_checkpoint_of_another_device_or_number_format_is_foreign(
+def test_checkpoint_of_other_options_or_another_model_is_foreign(
+    options: dict[str, Any],
     place: dict[str, str],
+    message: str,
     saved: list[bytes],
     select: Callable[..., SelectionResult],
     make_store: Make,
@@ -229,67 +180,8 @@ def test_checkpoint_of_another_device_or_number_format_is_foreign(
 ) -> None:
     scorer = PlacedScorer(make_planted_scorer(), **place)
 
-    with pytest.raises(CheckpointForeign, match="computed on cpu in float32"):
-        select(scorer=scorer, checkpoints=make_store(saved[2]))
-
-
-def test_checkpoint_names_its_device(saved: list[bytes]) -> None:
-    checkpoint = Checkpoint.from_bytes(saved[2])
-
-    assert (checkpoint.device, checkpoint.dtype) == ("cpu", "float32")
-
-
-@pytest.mark.parametrize("lost", ["spent", "method", "evaluation", "chosen"])
-def test_checkpoint_that_lacks_a_value_is_foreign(
-    lost: str, saved: list[bytes], select: Callable[..., SelectionResult], make_store: Make
-) -> None:
-    checkpoint = Checkpoint.from_bytes(saved[2])
-    values = {name: value for name, value in checkpoint.values.items() if name != lost}
-
-    with pytest.raises(CheckpointForeign, match="this one cannot read"):
-        select(checkpoints=make_store(replace(checkpoint, values=values).to_bytes()))
-
-
-@pytest.mark.parametrize("evaluation", [{"unheard_of": 1}, {"done": 7}, None])
-def test_checkpoint_with_a_value_of_another_form_is_foreign(
-    evaluation: object, saved: list[bytes], select: Callable[..., SelectionResult], make_store: Make
-) -> None:
-    checkpoint = Checkpoint.from_bytes(saved[2])
-    values = {**checkpoint.values, "evaluation": evaluation}
-
-    with pytest.raises(CheckpointForeign, match="this one cannot read"):
-        select(checkpoints=make_store(replace(checkpoint, values=values).to_bytes()))
-
-
-def test_result_names_the_card(select: Callable[..., SelectionResult], make_planted_scorer: Make) -> None:
-    scorer = PlacedScorer(make_planted_scorer(), device="cuda", surroundings=("cuda 13.0", "card NVIDIA H200"))
-
-    result = select(scorer=scorer)
-
-    assert (result.provenance.device, result.provenance.device_name) == ("cuda", "NVIDIA H200")
-
-
-def test_card_is_named_through_the_pair_cache(
-    select: Callable[..., SelectionResult], make_planted_scorer: Make, tmp_path: Path
-) -> None:
-    scorer = PlacedScorer(make_planted_scorer(), device="cuda", surroundings=("card NVIDIA H200",))
-
-    assert select(scorer=remember_pairs(scorer, cache_dir=tmp_path)).provenance.device_name == "NVIDIA H200"
-
-
-def test_digest_leaves_the_name_of_the_card_out(
-    select: Callable[..., SelectionResult], make_planted_scorer: Make
-) -> None:
-    digests = {
-        select(scorer=PlacedScorer(make_planted_scorer(), device="cuda", surroundings=(f"card {name}",))).digest
-        for name in ("NVIDIA H100", "NVIDIA H200")
-    }
-
-    assert len(digests) == 1
-
-
-def test_processor_has_no_name_in_the_result(whole: SelectionResult) -> None:
-    assert (whole.provenance.device, whole.provenance.device_name) == ("cpu", None)
+    with pytest.raises(CheckpointForeign, match=message):
+        select(scorer=scorer, checkpoints=make_store(saved[2]), **options)
 
 
 def test_checkpoint_of_other_data_is_foreign(
@@ -301,20 +193,35 @@ def test_checkpoint_of_other_data_is_foreign(
         select_support_examples(problem, make_planted_scorer(), make_config(), checkpoints=make_store(saved[2]))
 
 
-def test_damaged_checkpoint_is_refused(
-    saved: list[bytes], select: Callable[..., SelectionResult], make_store: Make
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({name: ...} for name in ("spent", "method", "evaluation", "chosen")),
+        *({"evaluation": value} for value in ({"unheard_of": 1}, {"done": 7}, None)),
+    ],
+)
+def test_checkpoint_whose_values_are_missing_or_of_another_form_is_foreign(
+    changes: dict[str, Any], saved: list[bytes], select: Callable[..., SelectionResult], make_store: Make
 ) -> None:
-    with pytest.raises(CheckpointDamaged):
-        select(checkpoints=make_store(saved[2][:-1]))
+    checkpoint = Checkpoint.from_bytes(saved[2])
+    values = {name: value for name, value in {**checkpoint.values, **changes}.items() if value is not ...}
+
+    with pytest.raises(CheckpointForeign, match="this one cannot read"):
+        select(checkpoints=make_store(replace(checkpoint, values=values).to_bytes()))
 
 
-def test_budget_may_change_between_attempts(
-    saved: list[bytes], whole: SelectionResult, select: Callable[..., SelectionResult], make_store: Make
+def test_result_names_the_card_also_through_the_pair_cache_and_its_digest_leaves_the_name_out(
+    whole: SelectionResult, select: Callable[..., SelectionResult], make_planted_scorer: Make, tmp_path: Path
 ) -> None:
-    resumed = select(checkpoints=make_store(saved[2]), budget={"max_pairs": 10**9})
+    first, second = (
+        PlacedScorer(make_planted_scorer(), device="cuda", surroundings=("cuda 13.0", f"card {name}"))
+        for name in ("NVIDIA H100", "NVIDIA H200")
+    )
+    results = [select(scorer=remember_pairs(first, cache_dir=tmp_path)), select(scorer=second)]
 
-    assert resumed.rows == whole.rows
-    assert not resumed.partial
+    assert [result.provenance.device_name for result in results] == ["NVIDIA H100", "NVIDIA H200"]
+    assert results[0].digest == results[1].digest
+    assert (whole.provenance.device, whole.provenance.device_name) == ("cpu", None)
 
 
 def least_pairs(problem: Problem, config: SelectionConfig) -> int:
@@ -323,7 +230,7 @@ def least_pairs(problem: Problem, config: SelectionConfig) -> int:
     return first.pairs + first.new_columns + planner.testing().pairs
 
 
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.08, 0.2, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99])
+@pytest.mark.parametrize("share", [0.0, 0.08, 0.3, 0.5, 0.7, 0.8, 0.99])
 def test_budget_is_never_exceeded_and_always_buys_a_test_figure(
     share: float,
     whole: SelectionResult,
@@ -379,37 +286,6 @@ def test_search_the_budget_cut_short_keeps_its_best(
     assert any("the search ended after" in warning and "of 3 iterations" in warning for warning in result.warnings)
 
 
-def test_time_out_in_the_search_still_tests_the_choice(
-    select: Callable[..., SelectionResult], saved: list[bytes], make_store: Make
-) -> None:
-    """The third checkpoint is the filter's last; the hours it claims are more than the budget."""
-    checkpoint = Checkpoint.from_bytes(saved[2])
-    late = replace(checkpoint, values={**checkpoint.values, "spent": [*checkpoint.values["spent"][:2], 7200.0]})
-
-    result = select(checkpoints=make_store(late.to_bytes()), budget={"max_seconds": 3600.0})
-
-    assert result.test is not None
-    assert result.stop_reason is StopReason.BUDGET
-    assert result.validation is None
-    assert result.quality_of("zero_shot") is None
-    left_out = next(warning for warning in result.warnings if "did not cover" in warning)
-    assert "confirmation" in left_out
-    assert "random-and-validation" in left_out
-
-
-def test_budget_in_filtering_still_prefers_informative_examples(
-    select: Callable[..., SelectionResult], make_planted_problem: Make, make_config: Make
-) -> None:
-    least = least_pairs(make_planted_problem(), make_config())
-
-    result = select(budget={"max_pairs": least})
-
-    assert result.validation is None
-    assert result.cost.permutations_judged == 0
-    assert sum(quality_of(example.text) for example in result.examples) / 4 > 40
-    assert result.test is not None
-
-
 def test_budget_in_filtering_chooses_among_the_best_kept(
     select: Callable[..., SelectionResult], make_planted_problem: Make, make_config: Make, make_store: Make
 ) -> None:
@@ -418,6 +294,9 @@ def test_budget_in_filtering_chooses_among_the_best_kept(
 
     result = select(checkpoints=store, budget={"max_pairs": least})
 
+    assert (result.validation, result.cost.permutations_judged) == (None, 0)
+    assert result.test is not None
+    assert sum(quality_of(example.text) for example in result.examples) / 4 > 40
     info_scores = Checkpoint.from_bytes(store.saved[0]).arrays["contributions"].mean(axis=1)
     assert len(info_scores) > 2 * 24
     least_kept = sorted(info_scores, reverse=True)[2 * 24]  # 12 of each label, and one label may be the better one
@@ -436,7 +315,7 @@ def test_budget_below_the_least_is_refused_with_the_number(
     assert scorer.num_pairs == 0
 
 
-@pytest.mark.parametrize("share", [0.0, 0.08, 0.3, 0.5, 0.7, 0.9])
+@pytest.mark.parametrize("share", [0.0, 0.08, 0.3, 0.6, 0.9, 1.0])
 def test_budgeted_run_resumed_from_any_checkpoint_gives_the_same_digest(
     share: float,
     whole: SelectionResult,
@@ -445,28 +324,18 @@ def test_budgeted_run_resumed_from_any_checkpoint_gives_the_same_digest(
     make_planted_problem: Make,
     make_config: Make,
 ) -> None:
+    """With a share of 1.0 the budget has nothing to spare for asking again what was done before the resume."""
     least = least_pairs(make_planted_problem(), make_config())
-    budget = {"max_pairs": round(least + share * (whole.cost.pairs - least))}
+    spare = 400 if share == 1.0 else 0
+    budget = {"max_pairs": round(least + share * (whole.cost.pairs - least)) + spare}
     store = make_store()
     result = select(checkpoints=store, budget=budget)
+    assert (result.random_and_validation is not None) or share < 1.0
 
     for data in store.saved:
         resumed = select(checkpoints=make_store(data), budget=budget)
         assert resumed.digest == result.digest
         assert resumed.cost.pairs == result.cost.pairs
-
-
-def test_random_and_validation_under_way_is_finished_after_a_resume(
-    whole: SelectionResult, select: Callable[..., SelectionResult], make_store: Make
-) -> None:
-    """A budget with nothing to spare: what was done before the resume must not be asked for again."""
-    store = make_store()
-    budget = {"max_pairs": whole.cost.pairs + 400}
-    result = select(checkpoints=store, budget=budget)
-    assert result.random_and_validation is not None
-
-    for data in store.saved:
-        assert select(checkpoints=make_store(data), budget=budget).digest == result.digest
 
 
 def test_larger_budget_after_a_resume_keeps_what_was_tested(
@@ -519,42 +388,27 @@ def test_best_validation_accuracy_is_shown_as_it_grows(
     assert shown[-1] >= result.validation.accuracy
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95])
-def test_cancelled_run_gives_the_best_so_far_or_an_error(
-    share: float, select: Callable[..., SelectionResult], make_listener: Make
-) -> None:
-    everything, _ = heard_by(select, make_listener)
-    stop_after = max(1, round(share * len(everything.seen)))
-
-    listener, outcome = heard_by(select, make_listener, stop_after=stop_after)
-
-    assert len(listener.seen) <= stop_after + 1
-    if listener.seen[-1].phase in (Phase.FILTER, Phase.INITIALISE):
-        assert isinstance(outcome, NothingSelected)
-        assert outcome.stop_reason == "cancelled"
-    else:
-        assert outcome.partial
-        assert outcome.stop_reason is StopReason.CANCELLED
-        assert len(outcome.examples) == 4
-        assert outcome.validation is not None
-        assert outcome.cost.pairs <= everything.seen[-1].pairs_done
-
-
 @pytest.mark.parametrize("phase", list(Phase))
-def test_cancel_in_each_phase_is_obeyed(
+def test_run_cancelled_in_any_phase_gives_the_best_so_far_or_an_error(
     phase: Phase, select: Callable[..., SelectionResult], make_listener: Make
 ) -> None:
     everything, _ = heard_by(select, make_listener)
-    first = next(place for place, progress in enumerate(everything.seen) if progress.phase is phase)
+    stop_after = 1 + next(place for place, progress in enumerate(everything.seen) if progress.phase is phase)
 
-    listener, outcome = heard_by(select, make_listener, stop_after=first + 1)
+    listener, outcome = heard_by(select, make_listener, stop_after=stop_after)
 
     assert listener.seen[-1].phase is phase
+    assert len(listener.seen) <= stop_after + 1
     if phase in (Phase.FILTER, Phase.INITIALISE):
         assert isinstance(outcome, NothingSelected)
+        assert outcome.stop_reason == "cancelled"
     else:
         assert outcome.stop_reason is StopReason.CANCELLED
+        assert len(outcome.examples) == 4
+        assert outcome.partial
+        assert outcome.validation is not None
         assert outcome.test is None
+        assert outcome.cost.pairs <= everything.seen[-1].pairs_done
 
 
 def test_cancelled_run_can_be_resumed_to_the_same_digest(
@@ -591,28 +445,6 @@ def test_unbalanced_selection_may_have_any_labels(select: Callable[..., Selectio
     assert not result.partial
 
 
-def test_uneven_quotas_give_the_odd_place_to_the_first_label(select: Callable[..., SelectionResult]) -> None:
-    result = select(num_demonstrations=5)
-
-    assert sorted(example.label for example in result.examples) == ["negative"] * 3 + ["positive"] * 2
-    assert any("cannot be split evenly" in warning for warning in result.warnings)
-
-
-def test_filter_that_keeps_just_enough_uses_them_all(select: Callable[..., SelectionResult]) -> None:
-    result = select(filtering={"keep": 4})
-
-    assert len(set(result.rows)) == 4
-    assert not result.partial
-
-
-@pytest.mark.parametrize("kind", ["label", "vocabulary", "loss_ratio"])
-def test_each_contribution_finds_the_planted_examples(kind: str, select: Callable[..., SelectionResult]) -> None:
-    result = select(filtering={"contribution": kind})
-
-    qualities = [quality_of(example.text) for example in result.examples]
-    assert sum(qualities) / len(qualities) >= 80  # of random examples: 50
-
-
 def test_comparisons_not_asked_for_are_left_out(select: Callable[..., SelectionResult]) -> None:
     result = select(
         splits={"confirmation": 0},
@@ -636,13 +468,6 @@ def test_usual_random_permutations_are_judged_on_at_most_100_rows(
     assert result.order is None
     assert result.test is not None
     assert (result.random.n, result.test.n) == (100, 105)
-
-
-def test_search_without_iterations_chooses_among_the_first_beam(select: Callable[..., SelectionResult]) -> None:
-    result = select(search={"iterations": 0})
-
-    assert result.cost.permutations_judged == 4
-    assert result.confirmation is not None
 
 
 def test_long_prompt_is_refused_before_anything_is_scored(
