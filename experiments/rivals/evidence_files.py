@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _ROWS = ("groups", "features", "probabilities")
 _TRAINING = ("early_gradient_norms", "correct_by_epoch")
-_DTYPE = "dtype"
 _VALIDATION = "validation_"
 
 
@@ -54,7 +53,6 @@ class RememberingFineTuner:
 def evidence_bytes(evidence: Evidence) -> bytes:
     """An .npz archive without pickles."""
     arrays = {name: getattr(evidence, name) for name in (*_ROWS, *_TRAINING)}
-    arrays[_DTYPE] = np.array(evidence.dtype)
     if evidence.validation is not None:
         arrays |= {_VALIDATION + name: getattr(evidence.validation, name) for name in _ROWS}
     buffer = io.BytesIO()
@@ -76,4 +74,4 @@ def _assemble(arrays: dict[str, Any]) -> Evidence:
     has_validation = any(name.startswith(_VALIDATION) for name in arrays)
     validation = LabelledRows(*(arrays[_VALIDATION + name] for name in _ROWS)) if has_validation else None
     rows = {name: arrays[name] for name in (*_ROWS, *_TRAINING)}
-    return Evidence(**rows, dtype=str(arrays[_DTYPE]), validation=validation)
+    return Evidence(**rows, validation=validation)

@@ -41,12 +41,12 @@ def forgetting(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
 
 
 def grand(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
-    """Rows with the largest norm of the final layer's gradient after `early_epochs` epochs, a mean over runs.
+    """Rows with the largest norm of the final layer's gradient after one epoch.
 
-    `FineTuningOptions.early_epochs` is 1 by default; all rows are measured with the same weights. The paper takes the
-    gradient with respect to all weights; DeepCore, as here, with respect to the final layer.
+    All rows are measured with the same weights. The paper takes the gradient with respect to all weights, and a mean
+    over trainings; DeepCore takes the final layer, as here.
     """
-    return choose_highest(evidence.groups, quotas, evidence.early_gradient_norms.mean(axis=0))
+    return choose_highest(evidence.groups, quotas, evidence.early_gradient_norms)
 
 
 def count_forgetting(correct_by_epoch: NDArray[np.bool_]) -> FloatArray:

@@ -13,7 +13,6 @@ import torch
 from torch.nn import functional
 
 from experiments.rivals.fine_tuning.evidence import LabelledRows
-from lens_engine.language_model.loading.number_format import rank_dtypes
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.types import FloatArray, IndexArray
 
@@ -27,20 +26,16 @@ _SORTED_BATCHES = 8  # enough to lose little on padding, few enough to stay rand
 class LastTokenClassifier(torch.nn.Module):
     """A causal model without its language-model head, under a linear head without bias.
 
-    The head always computes in float32, so the gradients by its weights follow from features and probabilities.
-
     Args:
         body: the transformers model up to the final hidden states; its parameters are trained in place.
         num_labels: rows of the head.
-        autocast: format of the body's matrix products; float32 for no autocast.
     """
 
-    def __init__(self, body: Any, num_labels: int, autocast: torch.dtype = torch.float32) -> None:
+    def __init__(self, body: Any, num_labels: int) -> None:
         super().__init__()
         self.body = body.requires_grad_(True)
         size = body.config.get_text_config().hidden_size
         self.head = torch.nn.Linear(size, num_labels, bias=False, device=self.device)
-        self._autocast = autocast
 
     @property
     def device(self) -> torch.device:
@@ -59,9 +54,7 @@ class LastTokenClassifier(torch.nn.Module):
             [torch.tensor(row) for row in tokens], batch_first=True, padding_value=_PADDING
         )
         last = torch.tensor([len(row) - 1 for row in tokens], device=self.device)
-        is_mixed = self._autocast != torch.float32
-        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=is_mixed):
-            states = self.body(ids.to(self.device), use_cache=False).last_hidden_state  # [rows, longest, size]
+        states = self.body(ids.to(self.device), use_cache=False).last_hidden_state  # [rows, longest, size]
         pooled: torch.Tensor = states[torch.arange(len(tokens), device=self.device), last].float()
         return pooled
 
@@ -83,18 +76,6 @@ class LastTokenClassifier(torch.nn.Module):
         logits = torch.from_numpy(features) @ self.head.weight.double().cpu().T
         probabilities: FloatArray = functional.softmax(logits, dim=1).numpy()
         return LabelledRows(groups, features, probabilities)
-
-
-def choose_autocast(name: str, device: torch.device) -> torch.dtype:
-    """bfloat16 or float32; "auto" takes bfloat16 where it multiplies materially faster on this device.
-
-    float16 is not used: its range is too small for unscaled gradients.
-    """
-    if name != "auto":
-        return torch.bfloat16 if name == "bfloat16" else torch.float32
-    ranked = rank_dtypes(device)
-    is_worth_it = ranked[0] != torch.float32 and torch.bfloat16 in ranked
-    return torch.bfloat16 if is_worth_it else torch.float32
 
 
 def cut_by_length(tokens: Sequence[Tokens], batch_size: int) -> Iterator[IndexArray]:

@@ -94,18 +94,13 @@ class LabelledRows:
         one_hot = np.eye(self.num_labels)[self.groups]  # [rows, labels]
         return FinalLayerGradients(self.probabilities - one_hot, self.features)
 
-    def gradient_products(self, rows: Sequence[int] | IndexArray, others: Sequence[int] | IndexArray) -> FloatArray:
-        """Inner products of the gradients of some rows with those of others  # [rows, others]."""
-        return self.gradients.take(rows).products(self.gradients.take(others))
-
 
 @dataclass(frozen=True)
 class Evidence(LabelledRows):
     """The pool's rows after fine-tuning, measurements during training, and the validation rows if there are any."""
 
-    early_gradient_norms: FloatArray  #: [runs, rows] norms of the final layer's gradient early in training
+    early_gradient_norms: FloatArray  #: [rows] norms of the final layer's gradient early in training
     correct_by_epoch: NDArray[np.bool_]  #: [epochs, rows] whether a row was classified right when training read it
-    dtype: str  #: "float32" or "bfloat16": format of the body's matrix products
     validation: LabelledRows | None = None  #: used by Glister
 
 

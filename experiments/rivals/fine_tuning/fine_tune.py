@@ -12,19 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 
-from experiments.rivals.fine_tuning.classifier import LastTokenClassifier, choose_autocast
+from experiments.rivals.fine_tuning.classifier import LastTokenClassifier
 from experiments.rivals.fine_tuning.evidence import Evidence, OnBatch, TuningRows
-from experiments.rivals.fine_tuning.options import FineTuningOptions
 from experiments.rivals.fine_tuning.repeatable import repeatable_training
-from experiments.rivals.fine_tuning.training import Pace, TokenRows, Training
+from experiments.rivals.fine_tuning.training import FineTuningOptions, Pace, TokenRows, Training
 from lens_engine.errors import InvalidDataset, OutOfMemory
 from lens_engine.scoring.memory import is_out_of_memory
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.task.template import Task
-from lens_engine.types import Example, FloatArray
+from lens_engine.types import Example
 
 if TYPE_CHECKING:
     from lens_engine.language_model.loading.load import TrainableLM
@@ -47,7 +45,7 @@ def fine_tune(
     """Train on the pool, and compute features and probabilities of pool and validation rows with the trained model.
 
     On a CPU, equal arguments and an equal number of threads give equal evidence. On CUDA, equal arguments give equal
-    evidence on one kind of card with equal versions; attention runs in plain operations for that, which take memory
+    evidence on one kind of GPU with equal versions; attention runs in plain operations for that, which take memory
     with the square of a query's length. During the call torch uses deterministic algorithms in the whole process.
 
     Args:
@@ -103,18 +101,18 @@ def _fine_tune(
     rows, other_rows = (
         _read(language_model, given.task, examples, most_tokens) for examples in (given.pool, given.validation)
     )
-    autocast = choose_autocast(options.autocast, language_model.device)
-    classifier = LastTokenClassifier(language_model.body, len(given.task.labels), autocast)
-    pace = Pace(_rows_to_read(len(rows), len(other_rows), options), on_batch)
-    training = _train_all(classifier, rows, options, given.seed, pace)
+    classifier = LastTokenClassifier(language_model.body, len(given.task.labels))
+    # Beside the epochs all rows are read for their early gradient norms, and at the end for their features.
+    pace = Pace(len(rows) * (options.epochs + 2) + len(other_rows), on_batch)
+    training = Training(classifier, rows, options, given.seed, pace)
+    training.train()
     described = training.describe(rows)
     return Evidence(
         described.groups,
         described.features,
         described.probabilities,
-        early_gradient_norms=np.stack(training.early_norms),
+        early_gradient_norms=training.early_norms,
         correct_by_epoch=training.correct,
-        dtype=str(autocast).removeprefix("torch."),
         validation=training.describe(other_rows) if len(other_rows) else None,
     )
 
@@ -140,24 +138,3 @@ def _keep_end(row: Tokens, num_leading: int, most: int) -> Tokens:
         return row
     num_leading = min(num_leading, most - 1)
     return row[:num_leading] + row[len(row) - (most - num_leading) :]
-
-
-def _rows_to_read(num_rows: int, num_other: int, options: FineTuningOptions) -> int:
-    """Number of rows read by all trainings, for their early gradient norms, and for the features at the end."""
-    epochs = options.epochs + (options.early_runs - 1) * options.early_epochs
-    return num_rows * (epochs + options.early_runs + 1) + num_other
-
-
-def _train_all(
-    classifier: LastTokenClassifier, rows: TokenRows, options: FineTuningOptions, seed: int, pace: Pace
-) -> Training:
-    """Run every training from the same body, with another head and order. Only the last runs for all epochs."""
-    early_norms = list[FloatArray]()
-    short_runs = options.early_runs - 1
-    start = {name: value.clone() for name, value in classifier.body.state_dict().items()} if short_runs else {}
-    for run in reversed(range(options.early_runs)):
-        if len(early_norms):
-            classifier.body.load_state_dict(start)
-        training = Training(classifier, rows, options, seed, run, pace, early_norms)
-        training.train(options.early_epochs if run else options.epochs)
-    return training

@@ -1,6 +1,6 @@
 """Training that gives equal bits.
 
-On a processor, this holds for equal versions and an equal number of threads. On CUDA, it holds for one kind of card
+On a processor, this holds for equal versions and an equal number of threads. On CUDA, it holds for one kind of GPU
 with equal versions of torch, CUDA and cuBLAS.
 """
 

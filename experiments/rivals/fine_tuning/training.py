@@ -9,11 +9,26 @@ from torch.nn import functional
 
 from experiments.rivals.fine_tuning.classifier import LastTokenClassifier, count_batches, draw_batches
 from experiments.rivals.fine_tuning.evidence import LabelledRows, OnBatch
-from experiments.rivals.fine_tuning.options import FineTuningOptions
 from lens_engine.errors import ModelError
 from lens_engine.randomness import make_generator
 from lens_engine.scoring.tokenization import Tokens
 from lens_engine.types import FloatArray, IndexArray
+
+EARLY_EPOCHS = 1
+"""Epochs of training before the gradient norms for GraNd are measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class FineTuningOptions:
+    """Five epochs of AdamW on the whole pool (appendix A). The other defaults are usual for about 100M weights."""
+
+    epochs: int = 5
+    batch_size: int = 16  #: examples in a step
+    learning_rate: float = 5e-5  #: highest rate; after warm-up the rate falls linearly to 0
+    warmup_share: float = 0.1  #: share of all steps in which the rate rises linearly from 0
+    weight_decay: float = 0.01  #: applies to matrices, not to biases and norms
+    max_gradient_norm: float = 1.0  #: a larger gradient of a batch is scaled down to this norm
+    max_tokens: int = 512  #: longest query (tokens); a longer query loses its beginning
 
 
 @dataclass(frozen=True)
@@ -48,25 +63,24 @@ class Training:
     rows: TokenRows
     options: FineTuningOptions
     seed: int
-    run: int
     pace: Pace
-    early_norms: list[FloatArray]  #: [rows] for each run so far
+    early_norms: FloatArray = field(init=False)  #: [rows]
     correct: NDArray[np.bool_] = field(init=False)  #: [epochs, rows]
     optimizer: torch.optim.Optimizer = field(init=False)
     step: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        rng = make_generator(self.seed, "fine-tuning", self.run)
+        rng = make_generator(self.seed, "fine-tuning", 0)
         torch.manual_seed(int(rng.integers(2**63)))  # for dropout; the caller restores torch's random state
         self.classifier.restart_head(torch.Generator().manual_seed(int(rng.integers(2**63))))
         self.correct = np.zeros((self.options.epochs, len(self.rows)), dtype=np.bool_)
         self.optimizer = _make_optimizer(self.classifier, self.options)
 
-    def train(self, epochs: int) -> None:
-        for epoch in range(epochs):
-            self._take_early_norms(epoch)
+    def train(self) -> None:
+        for epoch in range(self.options.epochs):
             self._train_epoch(epoch)
-        self._take_early_norms(epochs)
+            if epoch + 1 == EARLY_EPOCHS:
+                self.early_norms = self.describe(self.rows).gradients.norms
         self.optimizer.zero_grad()
 
     def describe(self, rows: TokenRows) -> LabelledRows:
@@ -74,14 +88,10 @@ class Training:
         self._check_finite(np.isfinite(described.probabilities).all())
         return described
 
-    def _take_early_norms(self, epochs_done: int) -> None:
-        if epochs_done == self.options.early_epochs:
-            self.early_norms.append(self.describe(self.rows).gradients.norms)
-
     def _train_epoch(self, epoch: int) -> None:
         self.classifier.train()
         lengths = np.array([len(row) for row in self.rows.tokens], dtype=np.intp)
-        rng = make_generator(self.seed, "fine-tuning", self.run, epoch)
+        rng = make_generator(self.seed, "fine-tuning", 0, epoch)
         for batch in draw_batches(lengths, self.options.batch_size, rng):
             self.pace.begin(len(batch))
             self.correct[epoch, batch] = self._train_batch(batch)

@@ -68,9 +68,8 @@ class TableModels:
             np.array([task.label_indices[example.label] for example in pool], dtype=np.intp),
             rng.normal(size=size),
             rng.dirichlet(np.ones(labels), size=len(pool)),
-            early_gradient_norms=rng.random((2, len(pool))),
+            early_gradient_norms=rng.random(len(pool)),
             correct_by_epoch=rng.random((5, len(pool))) < 0.5,
-            dtype="float32",
             validation=make_evidence_rows(task, rows.validation, rng) if rows.validation else None,
         )
 

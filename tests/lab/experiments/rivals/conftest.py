@@ -45,8 +45,8 @@ class PlantedFineTuner:
         for batch in range(self.batches):
             on_batch(batch * len(pool), self.batches * len(pool))
         found, others = self._describe(rows.task, pool), self._describe(rows.task, rows.validation)
-        norms, correct = np.ones((1, len(pool))), np.ones((5, len(pool)), dtype=np.bool_)
-        return Evidence(found.groups, found.features, found.probabilities, norms, correct, "float32", others)
+        norms, correct = np.ones(len(pool)), np.ones((5, len(pool)), dtype=np.bool_)
+        return Evidence(found.groups, found.features, found.probabilities, norms, correct, others)
 
     def _describe(self, asked: Task, examples: Sequence[Example]) -> LabelledRows:
         groups = np.array([asked.label_indices[example.label] for example in examples], dtype=np.intp)
@@ -103,7 +103,7 @@ def make_evidence() -> MakeEvidence:
         groups: NDArray[np.intp] | list[int] | None = None,
         features: NDArray[np.float64] | list[list[float]] | None = None,
         probabilities: NDArray[np.float64] | list[list[float]] | None = None,
-        early_gradient_norms: NDArray[np.float64] | list[list[float]] | None = None,
+        early_gradient_norms: NDArray[np.float64] | list[float] | None = None,
         correct_by_epoch: NDArray[np.bool_] | list[list[bool]] | None = None,
         validation: LabelledRows | None = None,
     ) -> Evidence:
@@ -117,11 +117,10 @@ def make_evidence() -> MakeEvidence:
             groups=np.arange(num_rows) % num_labels if groups is None else np.asarray(groups, dtype=np.intp),
             features=either(features, rng.normal(size=(num_rows, 3))),
             probabilities=either(probabilities, rng.dirichlet(np.ones(num_labels), num_rows)),
-            early_gradient_norms=either(early_gradient_norms, rng.random((2, num_rows))),
+            early_gradient_norms=either(early_gradient_norms, rng.random(num_rows)),
             correct_by_epoch=np.asarray(
                 rng.random((5, num_rows)) < 0.7 if correct_by_epoch is None else correct_by_epoch, dtype=np.bool_
             ),
-            dtype="float32",
             validation=validation,
         )
 

@@ -63,7 +63,7 @@ def test_rows_that_are_all_alike_are_taken_in_order(make_evidence: MakeEvidence,
     rows = make_evidence(**alike)
     evidence = make_evidence(
         **alike,
-        early_gradient_norms=[[1.0] * 6],
+        early_gradient_norms=[1.0] * 6,
         correct_by_epoch=[[True] * 6],
         validation=LabelledRows(rows.groups, rows.features, rows.probabilities),
     )

@@ -85,19 +85,11 @@ def test_forgetting_takes_never_learned_rows_first(make_evidence: MakeEvidence) 
     assert forgetting(evidence, (5,)) == [3, 1, 2, 4, 0]
 
 
-def test_grand_takes_the_largest_mean_norm_over_runs(make_evidence: MakeEvidence) -> None:
-    # Means 3, 4, 2.5 in three runs; no single run has this order, nor have medians, 3, 1, 2, or the largest, 3, 10, 5.
-    norms = [[3.0, 1.0, 5.0], [3.0, 10.0, 0.5], [3.0, 1.0, 2.0]]
-    evidence = make_evidence(groups=[0] * 3, early_gradient_norms=norms)
-
-    assert grand(evidence, (3,)) == [1, 0, 2]
-
-
 def test_forgetting_and_grand_compare_rows_of_one_group(make_evidence: MakeEvidence) -> None:
     evidence = make_evidence(
         groups=[0, 1, 1, 0, 1],
         correct_by_epoch=np.array(BY_ROW).T,
-        early_gradient_norms=[[1.0, 5.0, 9.0, 2.0, 7.0]],
+        early_gradient_norms=[1.0, 5.0, 9.0, 2.0, 7.0],
     )
 
     assert forgetting(evidence, (2, 2)) == [3, 0, 1, 2]

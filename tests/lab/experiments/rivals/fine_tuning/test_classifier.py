@@ -7,7 +7,6 @@ from torch.nn import functional
 
 from experiments.rivals.fine_tuning.classifier import (
     LastTokenClassifier,
-    choose_autocast,
     cut_by_length,
     draw_batches,
 )
@@ -54,16 +53,6 @@ def test_gradients_are_those_that_autograd_finds_for_each_example() -> None:
         np.testing.assert_allclose(found, expected.numpy(), rtol=1e-3, atol=1e-5)
 
 
-def test_bfloat16_stays_close_and_the_head_stays_in_float32() -> None:
-    exact = make_classifier()
-    mixed = LastTokenClassifier(tiny_causal_lm("llama").model.base_model, 3, torch.bfloat16).eval()
-    with torch.no_grad():
-        found, expected = mixed.pool(ROWS), exact.pool(ROWS)
-    assert found.dtype == torch.float32
-    assert not torch.equal(found, expected)
-    assert functional.cosine_similarity(found, expected).min() > 0.99
-
-
 def test_every_row_is_in_one_batch_and_batches_hold_like_lengths() -> None:
     lengths = np.random.default_rng(0).integers(1, 200, size=530)
     batches = draw_batches(lengths, 8, np.random.default_rng(1))
@@ -82,26 +71,3 @@ def test_batches_differ_between_epochs_and_not_between_runs() -> None:
 
 def test_rows_are_cut_from_the_shortest_on() -> None:
     assert [batch.tolist() for batch in cut_by_length(ROWS, 2)] == [[1, 2], [3, 0]]
-
-
-def test_format_asked_for_is_the_format_used() -> None:
-    cpu = torch.device("cpu")
-    assert choose_autocast("float32", cpu) == torch.float32
-    assert choose_autocast("bfloat16", cpu) == torch.bfloat16
-
-
-@pytest.mark.parametrize(
-    ("ranked", "expected"),
-    [
-        ([torch.float32], torch.float32),
-        ([torch.float32, torch.bfloat16], torch.float32),
-        ([torch.bfloat16, torch.float32], torch.bfloat16),
-        ([torch.float16, torch.float32], torch.float32),
-        ([torch.float16, torch.bfloat16, torch.float32], torch.bfloat16),
-    ],
-)
-def test_auto_is_bfloat16_only_where_it_is_materially_faster(
-    ranked: list[torch.dtype], expected: torch.dtype, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("experiments.rivals.fine_tuning.classifier.rank_dtypes", lambda _: ranked)
-    assert choose_autocast("auto", torch.device("cpu")) == expected

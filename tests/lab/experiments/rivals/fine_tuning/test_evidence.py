@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from experiments.rivals.fine_tuning.evidence import Evidence, FinalLayerGradients, LabelledRows
+from experiments.rivals.fine_tuning.evidence import FinalLayerGradients, LabelledRows
 
 NUM_LABELS, SIZE = 3, 5
 
@@ -71,10 +71,3 @@ def test_total_and_products_with_a_direction(gradients: FinalLayerGradients) -> 
 
 def test_take_keeps_the_order_asked_for(gradients: FinalLayerGradients) -> None:
     np.testing.assert_array_equal(gradients.take([4, 0]).dense(), gradients.dense()[[4, 0]])
-
-
-def test_gradient_products_of_rows_of_the_pool(rows: LabelledRows) -> None:
-    presented = np.zeros((5, 7), dtype=np.bool_)
-    evidence = Evidence(rows.groups, rows.features, rows.probabilities, np.zeros((1, 7)), presented, "float32")
-    dense = rows.gradients.dense()
-    np.testing.assert_allclose(evidence.gradient_products([3, 1], [0, 5, 6]), dense[[3, 1]] @ dense[[0, 5, 6]].T)
