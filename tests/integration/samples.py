@@ -193,7 +193,7 @@ def problem_of(response: Any, status: int, code: str) -> dict[str, Any]:
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/problem+json"
     body: dict[str, Any] = response.json()
-    assert body["type"] == f"/docs#{code}"
+    assert body["type"] == f"/docs#{code}", response.text
     assert body["code"] == code
     assert body["status"] == status
     assert body["title"]

@@ -1,0 +1,285 @@
+"""Submissions that cannot be used: each refusal has its code and its place, repeats nothing and keeps nothing.
+
+The rules of datasets, templates and options are tested beside the parser and the engine. Here is a witness of each
+code and of each form of a pointer, through HTTP.
+"""
+
+import gzip
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.settings import Settings
+from tests.integration.refused_submissions import CANARY, GOOD_ROWS, Intake, Refusal, pointer_to
+from tests.integration.samples import SMALL_OPTIONS, make_rows, make_spec, make_submission, pointers_of, problem_of
+from tests.open_files import list_open_files
+from tests.unit.lens_engine.reading.dataset_uploads import Row, to_mappings, write_csv, write_jsonl
+
+CSV, JSONL = write_csv(GOOD_ROWS), write_jsonl(GOOD_ROWS)
+MORE_WORDS = {"positive": "great", "negative": "terrible", "a/b": "so so"}
+COLUMNS = {"text_column": "Body", "label_column": "Class"}
+WORDS = {"positive": "great", "negative": "terrible"}
+
+
+@pytest.fixture
+def intake(client: TestClient, database: Database, settings: Settings) -> Intake:
+    return Intake(client, database, settings)
+
+
+# What, the change of the spec, the code, the pointers, a part of the detail. A pointer `#3` is to row 3.
+BAD_SPECS: list[tuple[str, dict[str, Any], str, list[str], str]] = [
+    ("attribute", {"template": "{text.__class__} {label}"}, "invalid-template", ["/spec/template"], "position 0"),
+    ("Jinja", {"template": "{% if text %}{{ text }}{% endif %} {label}"}, "invalid-template", ["/spec/template"], ""),
+    ("template of no type", {"template": 3}, "invalid-request", ["/spec/template"], "`template` must be a string"),
+    ("long template", {"template": "x" * 20_001}, "invalid-request", ["/spec/template"], ""),
+    (
+        "label to escape",
+        {"verbalizer": {"a.b/c": " ", "b": "x"}},
+        "invalid-verbalizer",
+        ["/spec/verbalizer/a.b~1c"],
+        "",
+    ),
+    (
+        "same words in another Unicode form",
+        {"verbalizer": {"positive": "caf\u00e9", "negative": "cafe\u0301"}},
+        "invalid-verbalizer",
+        ["/spec/verbalizer/negative"],
+        "'positive' and 'negative'",
+    ),
+    ("word of no type", {"verbalizer": {**WORDS, "negative": 1}}, "invalid-request", ["/spec/verbalizer/negative"], ""),
+    (
+        "long word",
+        {"verbalizer": {**WORDS, "negative": "x" * 201}},
+        "invalid-request",
+        ["/spec/verbalizer/negative"],
+        "",
+    ),
+    ("label twice", {"verbalizer": ["a", "b", "a"]}, "invalid-request", ["/spec/verbalizer"], "has a label twice"),
+    ("no words", {"verbalizer": 3}, "invalid-request", ["/spec/verbalizer"], "an object of labels and label words"),
+    (
+        "labels that do not match",
+        {"verbalizer": {"good": "great", "bad": "terrible"}},
+        "invalid-dataset",
+        ["#0/label", "#3/label", "/spec/verbalizer/good", "/spec/verbalizer/bad"],
+        "",
+    ),
+    ("label too many", {"verbalizer": MORE_WORDS, "options": {}}, "invalid-verbalizer", ["/spec/verbalizer/a~1b"], ""),
+    ("unknown preset", {"preset": "fast"}, "invalid-request", ["/spec/preset"], "'quick', 'standard' or 'paper'"),
+    ("unknown field", {"seperator": ""}, "invalid-request", ["/spec/seperator"], "did you mean `separator`?"),
+    ("option as a field", {"seed": 1}, "invalid-request", ["/spec/seed"], "did you mean `options.seed`?"),
+    ("read-only field", {"status": CANARY}, "invalid-request", ["/spec/status"], ""),
+    ("owner", {"owner_id": CANARY}, "invalid-request", ["/spec/owner_id"], ""),
+    ("empty name", {"name": ""}, "invalid-request", ["/spec/name"], "`name` is empty"),
+    ("long name", {"name": "x" * 201}, "invalid-request", ["/spec/name"], "`name` has more than 200 characters"),
+    ("long separator", {"separator": "x" * 101}, "invalid-request", ["/spec/separator"], ""),
+    ("options of no type", {"options": []}, "invalid-request", ["/spec/options"], ""),
+    (
+        "wrong options",
+        {"options": {"beam_width": 3, "search": {"beam_widht": 3, "iterations": -1}}},
+        "invalid-options",
+        ["/spec/options/search/iterations", "/spec/options/search/beam_widht", "/spec/options/beam_width"],
+        "search.iterations must be a whole number from 0 to 1,000; it is -1",
+    ),
+    (
+        "faults of every kind",
+        {"template": "{text}", "verbalizer": {"a": "x"}, "options": {"seed": -1}},
+        "invalid-template",
+        ["/spec/template", "/spec/verbalizer", "/spec/options/seed"],
+        "no {label} slot",
+    ),
+    ("hosted model", {"model": "gpt-4o"}, "unknown-model", ["/spec/model"], "choose one of smollm2-135m-instruct"),
+    ("path", {"model": "../../etc"}, "unknown-model", ["/spec/model"], "LENS_ALLOWED_MODELS"),
+    ("testing model", {"model": "testing:os:system"}, "unknown-model", ["/spec/model"], ""),
+    ("line break", {"model": "smollm2-135m-instruct\n"}, "unknown-model", ["/spec/model"], ""),
+    ("model with NUL", {"model": "app\x00"}, "invalid-request", ["/spec/model"], ""),
+    ("model of 10 kB", {"model": CANARY * 1_000}, "invalid-request", ["/spec/model"], ""),
+]
+
+
+@pytest.mark.parametrize("written_as", ["csv", "inline"])
+@pytest.mark.parametrize(
+    ("changes", "code", "pointers", "said"), [case[1:] for case in BAD_SPECS], ids=[case[0] for case in BAD_SPECS]
+)
+def test_bad_spec_is_refused_with_its_place(
+    intake: Intake, changes: dict[str, Any], code: str, pointers: list[str], said: str, written_as: str
+) -> None:
+    expected = tuple(pointer.replace("#", pointer_to(written_as, None, 0)[:-1]) for pointer in pointers)
+    body = intake.assert_refused(intake.send_rows(GOOD_ROWS, written_as, **changes), Refusal(code, expected))
+    assert said in body["detail"]
+
+
+BAD_JSON: list[tuple[str, bytes, Refusal]] = [
+    ("empty", b"", Refusal("bad-request", ("/spec",), 400)),
+    ("cut short", b'{"template": "canary-7f3a', Refusal("bad-request", ("/spec",), 400)),
+    ("NaN", b'{"options": {"seed": NaN}}', Refusal("bad-request", ("/spec",), 400)),
+    ("5,000 digits", b'{"options": {"seed": %b}}' % (b"9" * 5_000), Refusal("bad-request", ("/spec",), 400)),
+    ("nested without end", b'{"options": ' + b"[" * 100_000, Refusal("bad-request", ("/spec",), 400)),
+    ("the same name twice", b'{"template": "a", "template": "b"}', Refusal("bad-request", ("/spec",), 400)),
+    ("not UTF-8", b'{"template": "\xff"}', Refusal("bad-request", ("/spec",), 400)),
+    ("NUL", b'{"template": "\\u0000"}', Refusal("invalid-request", ("/spec/template",))),
+    ("half a surrogate pair", b'{"verbalizer": {"a": "\\ud800"}}', Refusal("invalid-request", ("/spec/verbalizer/a",))),
+    ("a list", b"[]", Refusal("invalid-request", ("/spec",))),
+    ("null", b"null", Refusal("invalid-request", ("/spec",))),
+]
+
+
+@pytest.mark.parametrize(("spec", "expected"), [case[1:] for case in BAD_JSON], ids=[case[0] for case in BAD_JSON])
+def test_json_that_is_no_spec_is_refused(intake: Intake, spec: bytes, expected: Refusal) -> None:
+    """With an Idempotency-Key too: the spec is then read once before, for its digest."""
+    parts = {"dataset": (f"{CANARY}.csv", CSV), "spec": (f"{CANARY}.json", spec)}
+    for headers in ({}, {"Idempotency-Key": "6a1f8d3e"}):
+        intake.assert_refused(intake.client.post("/selections", files=parts, headers=headers), expected)
+
+    whole = b'{"examples": %b, "spec": %b}' % (json.dumps(to_mappings(GOOD_ROWS)).encode(), spec)
+    response = intake.client.post("/selections", content=whole, headers={"Content-Type": "application/json"})
+    problem_of(response, expected.status, expected.code)
+    intake.assert_nothing_kept()
+
+
+BAD_BODIES: list[tuple[str, object, str, list[str]]] = [
+    ("a list", [], "invalid-request", []),
+    ("no examples", {"spec": make_spec()}, "invalid-request", []),
+    ("two sources of examples", {**make_submission(), "dataset_id": "ds_1"}, "invalid-request", []),
+    ("field of the service", {**make_submission(), "attempt": CANARY}, "invalid-request", ["/attempt"]),
+    ("columns of a stored dataset", {"spec": {}, "dataset_id": "ds_1", "text_column": "a"}, "invalid-request", []),
+    ("unknown dataset", {"spec": make_spec(), "dataset_id": "ds_1"}, "unknown-dataset", ["/dataset_id"]),
+    ("unknown test rows", {**make_submission(), "test_dataset_id": "ds_1"}, "unknown-dataset", ["/test_dataset_id"]),
+    (
+        "bad rows",
+        {"spec": make_spec(), "examples": [*make_rows(), {"text": "", "label": "positive"}, {"text": "fine"}, "text"]},
+        "invalid-dataset",
+        ["/examples/60/text", "/examples/61/label", "/examples/62"],
+    ),
+    (
+        "bad row of renamed columns",
+        {
+            "spec": make_spec(),
+            "examples": [{"Body": "a", "Class": "mixed"}] * 60,
+            "text_column": "Body",
+            "label_column": "Class",
+        },
+        "invalid-dataset",
+        ["/examples/0/Class", "/spec/verbalizer/positive", "/spec/verbalizer/negative"],
+    ),
+    (
+        "a text that no store keeps",
+        {"spec": make_spec(), "examples": [*make_rows(), {"text": f"{CANARY}\ud800", "label": "positive"}]},
+        "invalid-request",
+        ["/examples/60/text"],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("sent", "code", "pointers"), [case[1:] for case in BAD_BODIES], ids=[case[0] for case in BAD_BODIES]
+)
+def test_bad_body_is_refused_with_its_place(intake: Intake, sent: object, code: str, pointers: list[str]) -> None:
+    response = intake.send_json(sent)
+    body = problem_of(response, 422, code)
+    assert not pointers or pointers_of(body) == pointers
+    assert CANARY not in response.text
+    intake.assert_nothing_kept()
+
+
+BAD_TEXT = Refusal("invalid-dataset", ("/dataset/rows/60/text",))
+# What, the dataset, the test rows, the refusal.
+BAD_FILES: list[tuple[str, bytes, bytes | None, Refusal]] = [
+    ("empty", b"", None, Refusal("dataset-empty", ("/dataset",))),
+    ("one row", write_jsonl(GOOD_ROWS[:1]), None, Refusal("dataset-empty", ("/dataset",))),
+    ("no text column", CSV.replace(b"text", b"review", 1), None, Refusal("invalid-dataset", ("/dataset/text",))),
+    ("ragged row", CSV + b"canary-7f3a, and more,positive", None, Refusal("invalid-dataset", ("/dataset/rows/60",))),
+    ("quote left open", CSV + b'"canary-7f3a,positive', None, Refusal("invalid-dataset", ("/dataset/rows/60",))),
+    ("UTF-16", CSV.decode().encode("utf-16"), None, Refusal("invalid-dataset", ("/dataset",))),
+    ("JSON cut short", JSONL + b'{"text": "can', None, Refusal("invalid-dataset", ("/dataset/rows/60",))),
+    (
+        "NUL",
+        JSONL + b'{"text": "\\u0000", "label": "positive"}',
+        None,
+        Refusal("invalid-dataset", ("/dataset/rows/60/text",)),
+    ),
+    ("gzip", gzip.compress(CSV), None, Refusal("unsupported-media-type", ("/dataset",), 415)),
+    ("Parquet", b"PAR1" + bytes(99) + b"PAR1", None, Refusal("unsupported-media-type", ("/dataset",), 415)),
+    (
+        "more labels than allowed",
+        write_csv([(CANARY, f"label {number}") for number in range(300)]),
+        None,
+        Refusal("invalid-dataset", ("/dataset/rows/200/label",)),
+    ),
+    (
+        "rare label",
+        write_csv(GOOD_ROWS[:3] + GOOD_ROWS[3:4]),
+        None,
+        Refusal("class-too-small", ("/dataset/label",) * 2),
+    ),
+    ("empty test file", CSV, b"", Refusal("dataset-empty", ("/test",))),
+    ("test file of one label", CSV, write_csv([("a", "positive")] * 9), Refusal("class-too-small", ("/test/label",))),
+    ("gzip of test rows", CSV, gzip.compress(CSV), Refusal("unsupported-media-type", ("/test",), 415)),
+    (
+        "bad rows of both files",
+        write_csv([*GOOD_ROWS, ("", "positive")]),
+        write_csv([*GOOD_ROWS, ("", "positive")]),
+        Refusal("invalid-dataset", ("/dataset/rows/60/text", "/test/rows/60/text")),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "test", "expected"), [case[1:] for case in BAD_FILES], ids=[case[0] for case in BAD_FILES]
+)
+def test_bad_file_is_refused_with_its_place(
+    intake: Intake, dataset: bytes, test: bytes | None, expected: Refusal
+) -> None:
+    intake.assert_refused(intake.send_file(dataset, test), expected)
+
+
+@pytest.mark.parametrize(
+    ("written_as", "pointer"), [("csv", "/dataset"), ("jsonl", "/dataset"), ("inline", "/examples")]
+)
+def test_rows_over_the_cap_are_refused(
+    make_client: Callable[..., TestClient], database: Database, settings: Settings, written_as: str, pointer: str
+) -> None:
+    intake = Intake(make_client(max_rows=59), database, settings)
+
+    intake.assert_refused(intake.send_rows(GOOD_ROWS, written_as), Refusal("dataset-too-large", (pointer,), 413))
+
+
+def list_deleted_open_files() -> set[str]:
+    """Where spooled uploads live: files without a name."""
+    return {target for target in list_open_files() if target.endswith("(deleted)")}
+
+
+def test_refused_file_too_big_for_memory_leaves_no_file_open(intake: Intake) -> None:
+    before = list_deleted_open_files()
+    content = CSV + b'"open,positive' + b"\n" * 3 * 2**20
+    intake.assert_refused(intake.send_file(content), Refusal("invalid-dataset", (pointer_to("csv", None),)))
+
+    assert list_deleted_open_files() <= before
+
+
+def test_spellings_are_kept_apart_where_the_option_says_so(intake: Intake) -> None:
+    words = {"positive": "caf\u00e9", "negative": "cafe\u0301"}
+    rows: list[Row] = [(text, words[label or ""]) for text, label in GOOD_ROWS]
+    verbalizer = {words["positive"]: "great", words["negative"]: "bad"}
+
+    refused = intake.send_rows(rows, "jsonl", verbalizer=verbalizer)
+    intake.assert_refused(refused, Refusal("invalid-verbalizer", (f"/spec/verbalizer/{words['negative']}",)))
+    options = {**SMALL_OPTIONS, "labels": {"join_spellings": False}}
+    assert intake.send_rows(rows, "jsonl", verbalizer=verbalizer, options=options).status_code == 202
+
+
+def test_rare_label_is_left_out_where_the_options_say_so(intake: Intake) -> None:
+    rows: list[Row] = [*GOOD_ROWS, ("so so", "mixed")]
+    verbalizer = {"positive": "great", "mixed": "fair", "negative": "bad"}
+
+    options = {**SMALL_OPTIONS, "num_demonstrations": 3, "filtering": {"initial_score_size": 8, "keep": 6}}
+    refused = intake.send_rows(rows, "csv", verbalizer=verbalizer, options=options)
+    assert "label 'mixed' has 1 row; the minimum is" in refused.json()["detail"]
+    options["labels"] = {"rare": "drop"}
+    response = intake.send_rows(rows, "csv", verbalizer=verbalizer, options=options)
+
+    assert response.status_code == 202, response.text
+    assert "the label 'mixed' was dropped: only 1 row" in response.json()["warnings"]
