@@ -18,7 +18,7 @@ help: ## list the commands
 
 .PHONY: demo
 demo: $(INSTALLED) ## install, start everything, run one real selection over HTTP, show it, stop everything
-	@$(BIN)/python -m lens_cli.demo
+	@$(BIN)/python -m lens_cli demo
 
 .PHONY: up
 up: $(INSTALLED) ## run the whole service on this machine until Ctrl-C

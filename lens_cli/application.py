@@ -8,7 +8,6 @@ import typer
 from rich.console import Console
 
 from lens_cli.classify.command import classify
-from lens_cli.demo.command import demo
 from lens_cli.refusals import Refusal, show_refusal
 from lens_cli.select.command import select
 from lens_cli.service.commands import migrate, serve, work
@@ -59,6 +58,16 @@ def main() -> None:
     except Refusal as refusal:
         show_refusal(refusal, Console(stderr=True))
         sys.exit(refusal.exit_code)
+
+
+def demo() -> None:
+    """Show Lens at work: the whole service on this machine, one real selection over HTTP.
+
+    Takes a few minutes on two processor cores, and leaves nothing running and nothing behind.
+    """
+    from lens_cli.demo.show import show_demo
+
+    show_demo()
 
 
 def _show_version(is_wanted: bool) -> None:

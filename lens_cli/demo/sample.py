@@ -1,5 +1,7 @@
 """The sample dataset and what is asked of it."""
 
+import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,15 @@ NEW_INPUTS = (
     "The tracking page has said out for delivery since Monday",
 )
 NEW_INPUT = NEW_INPUTS[0]
+
+
+def submission_line(url: str) -> str:
+    """The curl command that submits the sample dataset, for a shell in a checkout."""
+    form = shlex.quote(f"spec={json.dumps(SAMPLE_SPEC, ensure_ascii=False)}")
+    return (
+        f"curl -sS {url}/selections -F dataset=@examples/support_desk/train.csv "
+        f"-F test=@examples/support_desk/test.csv -F {form}"
+    )
 
 
 def check_sample() -> None:

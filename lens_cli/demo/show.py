@@ -12,9 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lens_cli.demo.client import SelectionClient
-from lens_cli.demo.curl_lines import list_curl_lines
 from lens_cli.demo.cuts import list_cut_lines
-from lens_cli.demo.footprint import MemoryWatch
 from lens_cli.demo.sample import DEMO_SPEC, NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, check_sample
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
 from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_stack
@@ -45,7 +43,7 @@ def show_demo() -> None:
     console = Console(highlight=False)
     started = time.monotonic()
     try:
-        with interruptible(), tempfile.TemporaryDirectory(prefix="lens-demo-") as folder, MemoryWatch() as memory:
+        with interruptible(), tempfile.TemporaryDirectory(prefix="lens-demo-") as folder:
             check_sample()
             console.print("Starting Postgres, Redis, the API and a worker, all on this machine …")
             spec = StackSpec(Path(folder), "127.0.0.1", find_free_port(), durable=False, environment=DEMO_ENVIRONMENT)
@@ -53,11 +51,7 @@ def show_demo() -> None:
                 tell_story(stack, console)
     except KeyboardInterrupt:
         raise Refusal("stopped; nothing is left running", exit_code=EXIT_INTERRUPTED) from None
-    console.print(
-        f"Everything is stopped. It took {describe_seconds(time.monotonic() - started)} and "
-        f"{memory.peak_bytes / 2**30:.2f} GiB of memory at most, all processes together.",
-        style="dim",
-    )
+    console.print(f"Everything is stopped. It took {describe_seconds(time.monotonic() - started)}.", style="dim")
 
 
 def open_scorer(classifier: Classifier) -> LabelScorer | None:
@@ -91,10 +85,7 @@ def tell_story(
         _heading("The prompt for a new input, from POST /selections/{id}/render", console)
         prompt = client.render(selection_id, NEW_INPUT)
         console.print(Text(prompt), soft_wrap=True)
-    _heading("The same by hand: start `lens up`, and then", console)
-    for line in list_curl_lines(DEMO_SPEC, NEW_INPUT):
-        console.print(Text(line), soft_wrap=True)
-    console.print()
+    console.print("\nThe same by hand: start `lens up`; docs/api.md has the curl commands.\n")
 
 
 def build_predictions_table(classifier: Classifier, scorer: LabelScorer | None, texts: Sequence[str]) -> Table:

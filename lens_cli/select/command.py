@@ -135,18 +135,10 @@ def select(
           --preset quick --output result.json --classifier classifier.json
     """
     from lens_cli.select.advice import advise
+    from lens_cli.select.files import show_files, warn_of_loss, write_classifier, write_result
     from lens_cli.select.options import read_config, read_task_request
-    from lens_cli.select.run import (
-        ModelChoice,
-        SelectionRun,
-        Sources,
-        estimate_run,
-        opened_model,
-        show_files,
-        warn_of_loss,
-        write_classifier,
-        write_result,
-    )
+    from lens_cli.select.run import ModelChoice, SelectionRun, estimate_run, opened_model
+    from lens_cli.select.sources import Sources
     from lens_cli.views.cost import show_estimate
     from lens_cli.views.result import show_result
 

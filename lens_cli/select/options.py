@@ -8,7 +8,7 @@ from lens_engine.config import ComparisonsOption, MethodName, PresetName, Select
 from lens_engine.errors import InvalidConfig, InvalidVerbalizer
 from lens_engine.presets import nest_options, overlay_options, resolve_config
 from lens_engine.task.request import TaskRequest
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.template import Template, Verbalizer
 
 
 def read_task_request(template: str | None, verbalizer: Sequence[str] | None, separator: str) -> TaskRequest:
@@ -22,15 +22,6 @@ def read_task_request(template: str | None, verbalizer: Sequence[str] | None, se
         Verbalizer(read_words(verbalizer)) if verbalizer else None,
         separator,
     )
-
-
-def read_task(template: str, verbalizer: Sequence[str], separator: str) -> Task:
-    """Build the task from template, label words and separator.
-
-    Raises:
-        InvalidTemplate, InvalidVerbalizer: the message says how to correct the input.
-    """
-    return Task(Template(template), Verbalizer(read_words(verbalizer)), separator)
 
 
 def read_words(pairs: Sequence[str]) -> dict[str, str]:

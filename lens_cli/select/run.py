@@ -1,28 +1,23 @@
 """A selection on this machine: files in, model loaded, bar shown, result written."""
 
-import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
-from rich.text import Text
 
-from lens_cli.columns import find_columns
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
+from lens_cli.select.sources import Sources
 from lens_cli.signals import StopRequest, interruptible
 from lens_cli.views.notes import show_note
 from lens_cli.views.progress import SelectionBar, selection_bar
 from lens_engine.config import SelectionConfig
-from lens_engine.disk.replace_file import replace_file
-from lens_engine.errors import Faults, InvalidDataset, NothingSelected
+from lens_engine.errors import Faults, NothingSelected
 from lens_engine.language_model.open_model import LanguageModel, open_model
 from lens_engine.metering.progress import Progress
 from lens_engine.pipeline import select_support_examples
 from lens_engine.pricing.estimate import CostEstimate
-from lens_engine.reading import BadRows, ParsedDataset, ParsingLimits, parse_dataset
-from lens_engine.reading.columns import LABEL, TEXT
 from lens_engine.result import SelectionResult
 from lens_engine.rows.cleaning import clean_problem
 from lens_engine.rows.label_rows import find_unknown_labels
@@ -33,60 +28,10 @@ from lens_engine.run.preparation import estimate_cost
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES, remember_pairs
 from lens_engine.task.request import TaskRequest
-from lens_engine.types import Example, StopReason
+from lens_engine.types import StopReason
 
 _KEPT = "what was scored is kept, run the same command again to go on"
 _LOST = "nothing is kept, because the pair cache is off and there is no checkpoint yet"
-
-
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """The files of a dataset, and the names of their columns."""
-
-    train: Path
-    test: Path | None = None
-    text_column: str | None = None  #: None: `text`, or the column with this name in another case
-    label_column: str | None = None
-
-    def read(self, faults: Faults) -> "ReadSources":
-        """Read both files.
-
-        Args:
-            faults: takes the bad rows, so that the good ones can be looked at for further faults.
-
-        Raises:
-            InvalidDataset: a file cannot be read as a table; the error lists all faults so far.
-            OSError: a file cannot be read.
-        """
-        (text, label), notes = find_columns(self.train, {TEXT: self.text_column, LABEL: self.label_column})
-        rows = dict[str, tuple[Example, ...]]()
-        for field, path in (("dataset", self.train), ("test", self.test)):
-            if path is None:
-                continue
-            try:
-                parsed = _parse(path, text, label, field)
-            except InvalidDataset as error:
-                faults.found.append(error)
-                rows[field] = error.others if isinstance(error, BadRows) else ()
-            else:
-                rows[field] = parsed.examples
-                notes += [f"{field}: {warning}" for warning in parsed.warnings]
-        if not all(rows.values()):
-            faults.refuse()
-        return ReadSources(rows["dataset"], rows.get("test"), tuple(notes))
-
-
-@dataclass(frozen=True, slots=True)
-class ReadSources:
-    """The good rows of the files, and what was read although it may surprise."""
-
-    dataset: tuple[Example, ...]
-    test: tuple[Example, ...] | None
-    notes: tuple[str, ...]
-
-
-def _parse(path: Path, text: str, label: str, field: str) -> ParsedDataset:
-    return parse_dataset(path, ParsingLimits.of_own_files(), field=field, text_column=text, label_column=label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,43 +160,6 @@ class BarListener:
 
     def stop_requested(self) -> StopReason | None:
         return StopReason.CANCELLED if self._request.is_made else None
-
-
-def write_result(result: SelectionResult, path: Path) -> None:
-    """Write it as JSON, whole or not at all."""
-    replace_file(path, (result.model_dump_json(indent=2) + "\n").encode())
-
-
-def warn_of_loss(console: Console) -> None:
-    """Say that the run will leave no file."""
-    note = "no file will be written; add --classifier classifier.json to keep the classifier"
-    show_note(note, console)
-
-
-def show_files(result: SelectionResult, output: Path | None, classifier: Path | None, console: Console) -> None:
-    """Say which files were written, and the command that uses the classifier."""
-    written = [] if output is None else [f"{output} (with the single prompt as text: prompt)"]
-    kept = result.classifier
-    if classifier is not None and kept is not None:
-        written.append(f"{classifier} (prompts: {len(kept.prompts)}, head: {kept.head.kind})")
-    if written:
-        console.print(Text(f"Written: {', '.join(written)}"), soft_wrap=True)
-    if classifier is not None and kept is not None and kept.holds_words:
-        console.print(Text(f"{classifier} holds words of your texts."), soft_wrap=True)
-    if classifier is not None:
-        words = ["lens", "classify", "new.csv", "--classifier", str(classifier), "--output", "predictions.csv"]
-        console.print(Text(f"Next: {shlex.join(words)}"), soft_wrap=True)
-
-
-def write_classifier(result: SelectionResult, path: Path, console: Console) -> bool:
-    """Write the classifier to use and return True, or say that there is none."""
-    classifier = result.classifier
-    if classifier is None:
-        note = f"the run ended before it made a classifier; {path} was not written"
-        show_note(note, console)
-    else:
-        classifier.save(path)
-    return classifier is not None
 
 
 @contextmanager

@@ -9,8 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from lens_cli.demo.curl_lines import submission_line
-from lens_cli.demo.sample import SAMPLE_SPEC
+from lens_cli.demo.sample import submission_line
 from lens_cli.refusals import read_settings, refusing
 from lens_cli.service.exposure import check_host
 from lens_cli.signals import interruptible
@@ -83,4 +82,4 @@ def _greet(url: str, folder: Path, console: Console) -> None:
     console.print(Text.assemble("Lens answers at ", (url, "bold cyan"), f", documented at {url}/docs"), soft_wrap=True)
     console.print(f"Logs: {folder}/*.log. Ctrl-C stops everything.\n", soft_wrap=True)
     console.print("To submit a dataset:", style="bold")
-    console.print(Text(submission_line(SAMPLE_SPEC, url)), soft_wrap=True)
+    console.print(Text(submission_line(url)), soft_wrap=True)

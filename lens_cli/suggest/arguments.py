@@ -2,7 +2,7 @@
 
 import shlex
 
-from lens_cli.select.run import Sources
+from lens_cli.select.sources import Sources
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.reading.columns import LABEL, TEXT
 from lens_engine.suggestion.suggestion import Suggestion

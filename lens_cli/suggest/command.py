@@ -40,7 +40,7 @@ def suggest(
 
         lens suggest train.csv
     """
-    from lens_cli.select.run import Sources
+    from lens_cli.select.sources import Sources
     from lens_cli.suggest.view import show_suggestion
     from lens_cli.views.progress import selection_bar
     from lens_engine.language_model.open_model import open_model

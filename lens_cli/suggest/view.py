@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lens_cli.select.run import Sources
+from lens_cli.select.sources import Sources
 from lens_cli.suggest.arguments import write_command
 from lens_cli.views.notes import show_note
 from lens_cli.views.progress import describe_seconds

@@ -1,6 +1,6 @@
 """The expected cost of a run as a table."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from rich import box
 from rich.console import Console
@@ -16,7 +16,7 @@ _NOTHING = "–"
 
 def show_estimate(estimate: CostEstimate, console: Console) -> None:
     """Print the cost of a run and the rows of its splits."""
-    console.print(build_estimate_table(estimate))
+    console.print(_build_estimate_table(estimate))
     if estimate.splits is not None:
         console.print(_build_rows_table(estimate.splits, estimate.fit_rows))
     for limit in _list_limits(estimate):
@@ -37,18 +37,25 @@ def _list_limits(estimate: CostEstimate) -> Iterator[str]:
         yield f"after {describe_seconds(seconds)} (budget.max_seconds)"
 
 
-def build_estimate_table(estimate: CostEstimate) -> Table:
+def _build_estimate_table(estimate: CostEstimate) -> Table:
     """One line per phase, and the total below."""
-    lines = {phase.value: _cells(cost, estimate.seconds_of(phase)) for phase, cost in estimate.phases.items()}
+    table = _table(
+        "Expected cost of the run", "speed measured on a small sample; repeated permutations are scored once"
+    )
+    table.show_footer = True
     total = _cells(estimate.total, estimate.seconds)
-    caption = "speed measured on a small sample; repeated permutations are scored once"
-    return cost_table("Expected cost of the run", caption, ("phase", "pairs", "tokens", "time"), lines, total=total)
+    table.add_column("phase", footer="total")
+    for name, footer in zip(("pairs", "tokens", "time"), total, strict=True):
+        table.add_column(name, footer=footer, justify="right")
+    for phase, cost in estimate.phases.items():
+        table.add_row(phase.value, *_cells(cost, estimate.seconds_of(phase)))
+    return table
 
 
 def _build_rows_table(splits: Splits, fit_rows: int | None) -> Table:
-    title = "Rows of each split"
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, caption_justify="left")
-    table.caption = "fit rows: validation rows, confirmation rows and others; the head is fitted on them"
+    table = _table(
+        "Rows of each split", "fit rows: validation rows, confirmation rows and others; the head is fitted on them"
+    )
     table.add_column("split")
     table.add_column("rows", justify="right")
     for split in ("test", "validation", "confirmation", "score_set", "candidates"):
@@ -57,25 +64,9 @@ def _build_rows_table(splits: Splits, fit_rows: int | None) -> Table:
     return table
 
 
-def cost_table(
-    title: str, caption: str, columns: Sequence[str], lines: Mapping[str, Sequence[str]], *, total: Sequence[str]
-) -> Table:
-    """A table of costs: a name in the first column, figures in the others, and the total below."""
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        caption=caption,
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        show_footer=True,
-    )
-    table.add_column(columns[0], footer="total")
-    for name, footer in zip(columns[1:], total, strict=True):
-        table.add_column(name, footer=footer, justify="right")
-    for name, cells in lines.items():
-        table.add_row(name, *cells)
-    return table
+def _table(title: str, caption: str) -> Table:
+    style = {"title_justify": "left", "title_style": "bold", "caption_justify": "left"}
+    return Table(title=title, caption=caption, box=box.SIMPLE_HEAD, **style)  # type: ignore[arg-type]
 
 
 def _cells(cost: Cost, seconds: float | None) -> list[str]:

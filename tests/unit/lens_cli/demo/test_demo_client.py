@@ -9,7 +9,6 @@ import httpx
 import pytest
 
 from lens_cli.demo.client import SelectionClient
-from lens_cli.demo.curl_lines import list_curl_lines
 from lens_cli.refusals import Refusal
 from lens_engine.metering.progress import Progress
 from lens_engine.types import Phase
@@ -76,9 +75,3 @@ def test_problem_becomes_a_refusal_with_a_line_for_each_error(tmp_path: Path) ->
         client.submit(tmp_path / "data.csv", tmp_path / "data.csv", {})
     assert str(caught.value) == "The dataset is empty: there is no row"
     assert caught.value.details == ("/dataset: empty",)
-
-
-def test_curl_lines_survive_quotes_in_an_input() -> None:
-    lines = list_curl_lines({"template": "{text} It's {label}."}, 'it\'s "broken"')
-    assert lines[0].endswith("""'spec={"template": "{text} It'"'"'s {label}."}'""")
-    assert lines[-1].endswith("""-d '{"input": "it'"'"'s \\"broken\\"", "prompts": "support_examples"}'""")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lens_cli.select.options import read_config, read_task, read_task_request, read_words
+from lens_cli.select.options import read_config, read_task_request, read_words
 from lens_engine.errors import InvalidConfig, InvalidTemplate, InvalidVerbalizer
 from lens_engine.presets import PRESETS
 
@@ -43,12 +43,9 @@ def test_bad_label_words_are_refused_with_their_field(pairs: list[str], field: s
 
 
 def test_task_has_template_words_and_separator() -> None:
-    task = read_task("{text} It was {label}.", ["positive=great", "negative=terrible"], "\n\n")
-    assert (task.labels, task.label_spans, task.separator) == (
-        ("positive", "negative"),
-        (" great", " terrible"),
-        "\n\n",
-    )
+    request = read_task_request("{text} It was {label}.", ["positive=great", "negative=terrible"], "\n\n")
+    assert request.verbalizer is not None
+    assert (list(request.verbalizer.words.values()), request.separator) == (["great", "terrible"], "\n\n")
 
 
 def test_nothing_given_leaves_template_and_words_open() -> None:
@@ -58,7 +55,7 @@ def test_nothing_given_leaves_template_and_words_open() -> None:
 
 def test_template_without_slot_is_refused() -> None:
     with pytest.raises(InvalidTemplate):
-        read_task("{text} It was great.", ["positive=great", "negative=terrible"], "\n")
+        read_task_request("{text} It was great.", ["positive=great", "negative=terrible"], "\n")
 
 
 def test_config_without_options_is_the_preset() -> None:

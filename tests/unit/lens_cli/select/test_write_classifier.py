@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from lens_cli.refusals import EXIT_MENDABLE, Refusal, check_output
-from lens_cli.select.run import show_files, write_classifier
+from lens_cli.select.files import show_files, write_classifier
 from lens_engine.classifier.bag_of_words import fit_bag_of_words
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import BagOfWordsHead

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from lens_cli.application import create_application
 from lens_cli.refusals import Refusal
-from lens_cli.select.run import Sources
+from lens_cli.select.sources import Sources
 from lens_cli.suggest.arguments import write_command
 from lens_cli.suggest.view import quote_template, show_suggestion
 from lens_engine import suggest

@@ -1,0 +1,58 @@
+"""The files of a dataset, read whole."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lens_cli.columns import find_columns
+from lens_engine.errors import Faults, InvalidDataset
+from lens_engine.reading import BadRows, ParsingLimits, parse_dataset
+from lens_engine.reading.columns import LABEL, TEXT
+from lens_engine.types import Example
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The files of a dataset, and the names of their columns."""
+
+    train: Path
+    test: Path | None = None
+    text_column: str | None = None  #: None: `text`, or the column with this name in another case
+    label_column: str | None = None
+
+    def read(self, faults: Faults) -> "ReadSources":
+        """Read both files.
+
+        Args:
+            faults: takes the bad rows, so that the good ones can be looked at for further faults.
+
+        Raises:
+            InvalidDataset: a file cannot be read as a table; the error lists all faults so far.
+            OSError: a file cannot be read.
+        """
+        (text, label), notes = find_columns(self.train, {TEXT: self.text_column, LABEL: self.label_column})
+        rows = dict[str, tuple[Example, ...]]()
+        for field, path in (("dataset", self.train), ("test", self.test)):
+            if path is None:
+                continue
+            try:
+                parsed = parse_dataset(
+                    path, ParsingLimits.of_own_files(), field=field, text_column=text, label_column=label
+                )
+            except InvalidDataset as error:
+                faults.found.append(error)
+                rows[field] = error.others if isinstance(error, BadRows) else ()
+            else:
+                rows[field] = parsed.examples
+                notes += [f"{field}: {warning}" for warning in parsed.warnings]
+        if not all(rows.values()):
+            faults.refuse()
+        return ReadSources(rows["dataset"], rows.get("test"), tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSources:
+    """The good rows of the files, and what was read although it may surprise."""
+
+    dataset: tuple[Example, ...]
+    test: tuple[Example, ...] | None
+    notes: tuple[str, ...]
