@@ -17,11 +17,6 @@ def test_preset_without_options_is_itself(name: Any) -> None:
     assert resolve_config(name, {}) == PRESETS[name]
 
 
-def test_presets_differ() -> None:
-    assert list(PRESETS) == ["quick", "standard", "paper"]
-    assert len({config.model_dump_json() for config in PRESETS.values()}) == 3
-
-
 def test_paper_preset_holds_the_papers_settings() -> None:
     paper = PRESETS["paper"]
 
@@ -72,31 +67,16 @@ def test_unknown_preset_is_refused_with_those_there_are() -> None:
         ({"unknown": 1}, "options.unknown"),
         ({"search": {"beam": 3}}, "options.search.beam"),
         ({"search": {"beam_width": 0}}, "options.search.beam_width"),
-        ({"search": {"beam_width": 1.5}}, "options.search.beam_width"),
         ({"search": {"diversity_weight": -1}}, "options.search.diversity_weight"),
         ({"search": {"diversity_weight": float("nan")}}, "options.search.diversity_weight"),
-        ({"search": {"diversity_weight": float("inf")}}, "options.search.diversity_weight"),
         ({"search": 5}, "options.search"),
-        ({"search": None}, "options.search"),
-        ({"num_demonstrations": 0}, "options.num_demonstrations"),
         ({"num_demonstrations": 257}, "options.num_demonstrations"),
-        ({"seed": -1}, "options.seed"),
         ({"seed": 2**63}, "options.seed"),
         ({"seed": "7"}, "options.seed"),
-        ({"seed": True}, "options.seed"),
-        ({"balanced": "yes"}, "options.balanced"),
         ({"balanced": 1}, "options.balanced"),
-        ({"comparisons": "most"}, "options.comparisons"),
         ({"filtering": {"rho": "2"}}, "options.filtering.rho"),
-        ({"too_long": "cut"}, "options.too_long"),
         ({"splits": {"held_out_share": 1.0}}, "options.splits.held_out_share"),
-        ({"splits": {"validation": 3}}, "options.splits.validation"),
-        ({"labels": {"rare": "keep"}}, "options.labels.rare"),
         ({"filtering": {"rho": 1.0}}, "options.filtering.rho"),
-        ({"filtering": {"contribution": "labels"}}, "options.filtering.contribution"),
-        ({"filtering": {"keep": 1}}, "options.filtering.keep"),
-        ({"budget": {"max_pairs": 0}}, "options.budget.max_pairs"),
-        ({"budget": {"max_seconds": 0}}, "options.budget.max_seconds"),
         ({"budget": {"max_seconds": 1e12}}, "options.budget.max_seconds"),
     ],
 )
@@ -209,26 +189,20 @@ def test_dotted_names_are_options_of_their_groups() -> None:
     assert resolve_config("quick", dotted) == nested
 
 
-def test_name_that_is_a_value_and_a_group_is_refused() -> None:
-    for options in ({"search": 3, "search.beam_width": 3}, {"search.beam_width": 3, "search": 3}):
-        with pytest.raises(InvalidConfig, match="option search is given twice"):
-            resolve_config("quick", options)
-
-
-def test_option_that_is_given_twice_is_refused() -> None:
-    with pytest.raises(InvalidConfig, match=r"option search\.beam_width is given twice"):
-        resolve_config("quick", {"search.beam_width": 3, "search": {"beam_width": 4}})
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"search": 3, "search.beam_width": 3}, "search"),
+        ({"search.beam_width": 3, "search": 3}, "search"),
+        ({"search.beam_width": 3, "search": {"beam_width": 4}}, "search.beam_width"),
+    ],
+)
+def test_option_that_is_given_twice_is_refused(options: dict[str, Any], name: str) -> None:
+    with pytest.raises(InvalidConfig, match=f"option {re.escape(name)} is given twice"):
+        resolve_config("quick", options)
 
 
 def test_odd_names_of_options_are_refused_in_words() -> None:
     for options in ({1: 2}, {"a." * 5000 + "b": 1}, {"search": {1: 2}}, {"search.a.b": 1}):
         with pytest.raises(InvalidConfig):
             resolve_config("quick", options)  # type: ignore[arg-type]
-
-
-def test_several_wrong_options_are_told_once() -> None:
-    with pytest.raises(InvalidConfig) as refusal:
-        resolve_config("quick", {"search.beam": 3, "filtering.keeps": 4})
-    assert "2 options are wrong" in str(refusal.value)
-    assert len(refusal.value.problems) == 2
-    assert not getattr(refusal.value, "__notes__", [])

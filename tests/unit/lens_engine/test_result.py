@@ -19,7 +19,7 @@ def result(
     make_planted_scorer: Callable[..., Any],
     make_config: Callable[..., SelectionConfig],
 ) -> SelectionResult:
-    config = make_config(search={"iterations": 1}, report={"random_and_validation": False})
+    config = make_config(search={"iterations": 1}, comparisons="none")
     return select_support_examples(make_planted_problem(), make_planted_scorer(), config)
 
 

@@ -12,7 +12,6 @@ from lens_engine.classifier.fitting import fit_head
 from lens_engine.classifier.heads import HEAD_KINDS, HeadKind, WordsHead, apply_head
 from lens_engine.classifier.quality import measure_quality
 from lens_engine.errors import ClassifierUnreadable, InvalidVerbalizer, ModelMismatch
-from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example
@@ -83,16 +82,6 @@ def test_saved_classifier_is_loaded_to_the_bit(kind: HeadKind, make_classifier: 
     assert after.probabilities.tobytes() == before.probabilities.tobytes()
 
 
-def test_saving_again_replaces_the_file(make_classifier: Make, tmp_path: Path) -> None:
-    path = tmp_path / "classifier.json"
-    make_classifier("prior").save(path)
-
-    make_classifier("argmax").save(path)
-
-    assert Classifier.load(path).head.kind == "argmax"
-    assert list(tmp_path.iterdir()) == [path]
-
-
 @pytest.mark.parametrize("kind", HEAD_KINDS)
 def test_label_order_survives_json_with_sorted_keys(kind: HeadKind, make_classifier: Make, tmp_path: Path) -> None:
     classifier = make_classifier(kind)
@@ -105,29 +94,14 @@ def test_label_order_survives_json_with_sorted_keys(kind: HeadKind, make_classif
     assert loaded.predict(TEXTS, TableScorer()).labels == classifier.predict(TEXTS, TableScorer()).labels
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "null", "PK\x03\x04", '{"prompts": NaN}'])
-def test_file_that_is_no_classifier_is_unreadable(content: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"null", b"PK\x03\x04", b'{"prompts": NaN}', b'{"task": "\xff"}']
+)
+def test_file_that_is_no_classifier_is_unreadable(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "some.json"
-    path.write_text(content)
+    path.write_bytes(content)
 
-    with pytest.raises(ClassifierUnreadable, match=r"some\.json is not a classifier that this version"):
-        Classifier.load(path)
-
-
-def test_bytes_that_are_no_text_are_unreadable(tmp_path: Path) -> None:
-    path = tmp_path / "classifier.json"
-    path.write_bytes(b'{"task": "\xff\xfe"}')
-
-    with pytest.raises(ClassifierUnreadable):
-        Classifier.load(path)
-
-
-def test_file_cut_short_is_unreadable(make_classifier: Make, tmp_path: Path) -> None:
-    path = tmp_path / "classifier.json"
-    make_classifier().save(path)
-    path.write_bytes(path.read_bytes()[:-20])
-
-    with pytest.raises(ClassifierUnreadable) as refusal:
+    with pytest.raises(ClassifierUnreadable, match=r"some\.json is not a classifier that this version") as refusal:
         Classifier.load(path)
     assert refusal.value.field == "classifier"
 
@@ -196,11 +170,6 @@ def test_words_of_a_text_decide_where_the_prompts_know_nothing(make_classifier: 
     assert found.labels == (LABELS[1], LABELS[0], LABELS[2])
 
 
-def test_missing_file_is_an_os_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        Classifier.load(tmp_path / "nothing.json")
-
-
 @pytest.mark.parametrize("kind", HEAD_KINDS)
 def test_prediction_in_batches_equals_prediction_at_once(kind: HeadKind, make_classifier: Make) -> None:
     classifier, texts = make_classifier(kind), [f"text {number}" for number in range(300)]
@@ -219,16 +188,6 @@ def test_many_texts_are_asked_in_several_calls(make_classifier: Make) -> None:
 
     assert scorer.num_calls > 1
     assert scorer.num_pairs == 2 * 600
-
-
-def test_prediction_holds_the_most_probable_label(make_classifier: Make) -> None:
-    classifier = make_classifier()
-
-    found = classifier.predict(TEXTS, TableScorer())
-
-    assert found.probabilities.shape == (40, 3)
-    np.testing.assert_allclose(found.probabilities.sum(axis=1), 1.0, atol=1e-5)
-    assert found.labels == tuple(LABELS[index] for index in found.probabilities.argmax(axis=1))
 
 
 def test_prediction_reproduces_the_tested_quality(make_classifier: Make) -> None:
@@ -293,11 +252,3 @@ def test_changed_label_word_is_refused_by_its_label(change_file: Callable[..., P
     with pytest.raises(InvalidVerbalizer) as refusal:
         Classifier.load(path).predict(TEXTS, TableScorer())
     assert refusal.value.field == "verbalizer.cold"
-
-
-def test_model_record_is_the_identity_of_the_scorer() -> None:
-    identity = ScorerIdentity("name", revision="abc", dtype="bfloat16", device="cuda", executor="packed")
-
-    record = ModelRecord.of(identity)
-
-    assert (record.model, record.revision, record.dtype, record.device) == ("name", "abc", "bfloat16", "cuda")

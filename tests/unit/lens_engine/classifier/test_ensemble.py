@@ -1,5 +1,3 @@
-import random
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from lens_engine.classifier.ensemble import (
     order_members,
 )
 from lens_engine.classifier.fitting import fit_head
-from lens_engine.classifier.heads import ArgmaxHead, HeadKind, LinearHead, PriorHead
+from lens_engine.classifier.heads import ArgmaxHead, HeadKind, PriorHead
 
 LABELS, ROWS = 4, 80
 GOLD = np.arange(ROWS) % LABELS
@@ -49,17 +47,6 @@ def test_first_member_is_the_best_prompt_alone() -> None:
     assert order_members(np.array([FIRST, OTHER, good]), GOLD, 1) == (2,)
 
 
-def test_order_does_not_depend_on_global_seeds() -> None:
-    prompts = np.array([COPY, OTHER, FIRST])
-    found = set()
-    for seed in range(2):
-        random.seed(seed)
-        np.random.seed(seed)
-        found.add(order_members(prompts, GOLD, 3))
-
-    assert len(found) == 1
-
-
 def test_order_does_not_depend_on_places() -> None:
     prompts, places = np.array([COPY, OTHER, FIRST]), [2, 0, 1]
 
@@ -71,10 +58,6 @@ def test_order_does_not_depend_on_places() -> None:
 @pytest.mark.parametrize("head", ["auto", "prior", "argmax"])
 def test_tie_goes_to_the_earlier_prompt(head: HeadKind) -> None:
     assert order_members(np.array([FIRST, FIRST, FIRST]), GOLD, 3, head) == (0, 1, 2)
-
-
-def test_no_more_members_are_taken_than_there_are_prompts() -> None:
-    assert len(order_members(np.array([FIRST, OTHER]), GOLD, 9)) == 2
 
 
 def test_few_rows_choose_members_under_prior() -> None:
@@ -112,12 +95,6 @@ def test_constant_difference_is_never_within_an_error() -> None:
     best = make_sized(2, [0.5, 1.0, 1.5])
 
     assert first_within_errors([make_sized(1, [0.75, 1.25, 1.75]), best], 1.0) is best
-
-
-def test_equal_losses_propose_the_first() -> None:
-    first, second = make_sized(1, [0.5, 1.0]), make_sized(2, [0.5, 1.0])
-
-    assert first_within_errors([first, second], 1.0) is first
 
 
 def test_copies_are_not_worth_a_larger_ensemble() -> None:
@@ -177,25 +154,14 @@ def test_head_of_the_frontier_is_fitted_on_every_row() -> None:
     assert frontier.proposed_heads[0].log_loss == pytest.approx(fitted.losses.mean())
 
 
-def test_bias_makes_the_frontier_propose_prior() -> None:
-    biased = tell_apart({0, 1, 2, 3}, seed=6) + np.array([9.0, 0.0, 0.0, 0.0])
+@pytest.mark.parametrize(("bias", "kind"), [(9.0, "prior"), (0.0, "argmax")])
+def test_only_a_bias_makes_the_frontier_propose_prior(bias: float, kind: str) -> None:
+    prompt = tell_apart({0, 1, 2, 3}, seed=6) + np.array([bias, 0.0, 0.0, 0.0])
 
-    frontier = fit_frontier(biased[None], GOLD, ["argmax", "prior"])
+    frontier = fit_frontier(prompt[None], GOLD, ["argmax", "prior"])
 
-    assert frontier.proposed.head.kind == "prior"
-
-
-def test_unbiased_prompt_keeps_argmax() -> None:
-    frontier = fit_frontier(tell_apart({0, 1, 2, 3}, seed=6)[None], GOLD, ["argmax", "prior"])
-
-    assert frontier.proposed.head.kind == "argmax"
-
-
-def test_only_the_wanted_heads_are_fitted() -> None:
-    frontier = fit_frontier(FIRST[None], GOLD, ["linear"])
-
-    assert isinstance(frontier.proposed.head, LinearHead)
-    assert len(frontier.fitted[0]) == 1
+    assert frontier.proposed.head.kind == kind
+    assert [one.head.kind for one in frontier.fitted[0]] == ["argmax", "prior"]
 
 
 @pytest.mark.parametrize("kinds", [("linear",), ("prior", "linear")])
@@ -204,15 +170,6 @@ def test_too_few_rows_for_linear_fall_back_to_prior(kinds: tuple[HeadKind, ...])
 
     assert isinstance(frontier.proposed.head, PriorHead)
     assert [one.head.kind for one in frontier.fitted[0]] == ["prior"]
-
-
-def test_many_labels_with_few_rows_do_not_get_linear() -> None:
-    rng = np.random.default_rng(0)
-    log_probs, gold = rng.normal(size=(2, 100, 77)), np.arange(100) % 77
-
-    frontier = fit_frontier(log_probs, gold)
-
-    assert {one.head.kind for of_size in frontier.fitted for one in of_size} == {"argmax", "prior"}
 
 
 @pytest.mark.parametrize("kinds", [("argmax", "prior", "linear"), ("linear",)])

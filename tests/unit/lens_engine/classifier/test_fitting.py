@@ -117,17 +117,6 @@ def test_strength_of_l2_has_the_least_loss_of_the_grid() -> None:
     assert losses[fitted.head.inverse_l2] == min(losses.values()) == fitted.losses.mean()
 
 
-def test_label_without_fit_row_is_never_predicted_by_linear() -> None:
-    log_probs = draw_log_probs(labels=3)
-    gold = np.arange(ROWS) % 2
-
-    found = fit_head("linear", log_probs, gold).head.class_log_probs(log_probs)
-
-    assert np.isfinite(found).all()
-    assert 2 not in found.argmax(axis=1)
-    np.testing.assert_allclose(np.exp(found[:, 2]), 1e-6)
-
-
 @pytest.mark.parametrize("kind", HEAD_KINDS)
 def test_label_in_one_fold_only_gives_finite_losses(kind: HeadKind) -> None:
     gold = np.zeros(ROWS, dtype=np.intp)

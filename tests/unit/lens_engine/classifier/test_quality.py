@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, log_loss
 
-from lens_engine.classifier.quality import interval, measure_macro_f1, measure_quality
+from lens_engine.classifier.quality import measure_macro_f1, measure_quality
 
 PROBABILITIES = np.array(
     [[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.05, 0.05, 0.9], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4], [0.85, 0.1, 0.05]]
@@ -30,19 +30,6 @@ def test_log_loss_is_that_of_scikit_learn() -> None:
     by_hand = -np.log([0.7, 0.5, 0.9, 0.3, 0.4, 0.1]).mean()
     assert quality.log_loss == pytest.approx(by_hand)
     assert quality.log_loss == pytest.approx(log_loss(GOLD, PROBABILITIES, labels=[0, 1, 2]))
-
-
-@pytest.mark.parametrize(("hits", "n"), [(0, 5), (3, 4), (50, 100), (100, 100)])
-def test_interval_is_that_of_wilson(hits: int, n: int) -> None:
-    z, share = 1.959964, hits / n
-    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-
-    assert interval(hits, n) == pytest.approx((centre - half, centre + half), abs=1e-6)
-
-
-def test_interval_of_a_quality_is_of_its_hits() -> None:
-    assert measure_quality(np.log(PROBABILITIES), GOLD).ci95 == interval(4, 6)
 
 
 def test_macro_f1_leaves_out_labels_without_rows() -> None:

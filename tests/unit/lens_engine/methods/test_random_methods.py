@@ -79,20 +79,6 @@ def test_random_and_validation_has_the_budget_of_a_search_by_default(
     assert rival.permutations <= result.cost.permutations_judged
 
 
-def test_rival_of_the_report_is_the_method_itself(select: Callable[..., SelectionResult]) -> None:
-    lens = select("lens")
-    rival = lens.random_and_validation
-    assert rival is not None
-
-    result = select("random_and_validation", random_search={"permutations": rival.permutations})
-
-    assert result.rows == rival.rows
-    tested = lens.quality_of("random_and_validation")
-    assert result.test is not None
-    assert tested is not None
-    assert result.test.accuracy == tested.accuracy
-
-
 def test_random_and_validation_goes_on_from_any_checkpoint(
     select: Callable[..., SelectionResult], make_store: Make
 ) -> None:
@@ -119,15 +105,6 @@ def test_budget_ends_random_and_validation_with_the_best_so_far(
     assert result.stop_reason is StopReason.BUDGET
     assert result.rows == find_best_by_hand(problem, make_config(), make_meter(make_planted_scorer()), 16)
     assert "the search ended after 16 of 56 random permutations" in result.warnings
-
-
-def test_budget_for_no_whole_batch_buys_a_random_permutation(select: Callable[..., SelectionResult]) -> None:
-    result = select("random_and_validation", budget={"max_pairs": 61 + 2 * 20})
-
-    assert result.stop_reason is StopReason.BUDGET
-    assert result.rows == select("random").rows
-    assert result.validation is None
-    assert "the search ended after 0 of 56 random permutations" in result.warnings
 
 
 def test_higher_budget_finishes_only_an_unevaluated_search(

@@ -50,6 +50,9 @@ def test_run_spends_what_was_estimated(
     result = select_support_examples(problem, make_planted_scorer(), config)
     assert estimate.total.pairs == result.cost.pairs
     assert estimate.total.tokens == pytest.approx(result.cost.tokens, rel=0.02)
+    assert estimate.splits == result.splits
+    assert estimate.fit_rows is not None
+    assert 0 < estimate.fit_rows <= len(problem.examples)
 
 
 def test_estimate_is_of_the_rows_that_fit(
@@ -132,37 +135,12 @@ def test_slow_model_is_measured_on_a_small_sample_and_a_fast_one_on_a_larger(
         assert sizes[2] * 6.5 == pytest.approx(min(2.0 / seconds, 8) * 1024, rel=0.2)
 
 
-def test_estimate_counts_the_rows_of_each_split(
-    make_planted_problem: MakeProblem, make_planted_scorer: Any, make_config: MakeConfig
-) -> None:
-    problem, config = make_planted_problem(), make_config()
-
-    estimate = estimate_cost(problem, make_planted_scorer(), config)
-
-    result = select_support_examples(problem, make_planted_scorer(), config)
-    assert estimate.splits == result.splits
-    assert estimate.fit_rows is not None
-    assert 0 < estimate.fit_rows <= len(problem.examples)
-
-
 def test_pace_of_a_clock_that_stands_still_is_unknown(
     make_planted_problem: MakeProblem, make_config: MakeConfig
 ) -> None:
     problem = make_planted_problem()
     rows = split_examples(problem, make_config())
     assert measure_pace(rows, problem.task, TableScorer(), Clock()) is None
-
-
-def test_sample_is_small_however_many_rows_there_are(
-    make_planted_problem: MakeProblem, make_config: MakeConfig
-) -> None:
-    problem, scorer = make_planted_problem(4000), TableScorer()
-    rows = split_examples(problem, make_config())
-
-    measure_pace(rows, problem.task, scorer)
-
-    assert len(rows.candidates) > 1000
-    assert scorer.num_pairs < 1500
 
 
 def test_pace_of_several_workers_is_that_of_all_of_them(

@@ -12,7 +12,7 @@ from lens_engine.pricing.estimate import CostEstimate
 from lens_engine.pricing.prices import Prices, TokenLengths
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
-from lens_engine.run.preparation import estimate_cost, price_run
+from lens_engine.run.preparation import price_run
 from lens_engine.types import Phase
 
 MakeConfig = Callable[..., SelectionConfig]
@@ -85,17 +85,6 @@ def test_estimate_is_an_upper_bound_where_children_repeat(
     assert scorer.num_pairs < planned.total.pairs
 
 
-def test_tokens_are_estimated_closely(
-    make_planted_problem: Callable[..., Problem], make_planted_scorer: Any, make_config: MakeConfig
-) -> None:
-    problem, config = make_planted_problem(), make_config(**ROOMY, comparisons="none")
-    planned = estimate_cost(problem, make_planted_scorer(), config)
-
-    result = select_support_examples(problem, make_planted_scorer(), config)
-
-    assert result.cost.tokens == pytest.approx(planned.total.tokens, rel=0.02)
-
-
 def test_judging_counts_queries_and_prefixes(
     make_planted_problem: Callable[..., Problem], make_config: MakeConfig
 ) -> None:
@@ -124,14 +113,6 @@ def test_confirmation_not_asked_for_costs_nothing(
     assert prices.confirming(4) == Cost()
 
 
-def test_seconds_follow_the_pace(make_planted_problem: Callable[..., Problem], make_config: MakeConfig) -> None:
-    problem, config = make_planted_problem(), make_config()
-    untimed = estimate(problem, config)
-
-    assert untimed.seconds is None
-    assert estimate(problem, config, 100.0).seconds == pytest.approx(untimed.total.tokens / 100)
-
-
 def test_seconds_are_shared_among_the_phases_by_their_tokens(
     make_planted_problem: Callable[..., Problem], make_config: MakeConfig
 ) -> None:
@@ -142,25 +123,3 @@ def test_seconds_are_shared_among_the_phases_by_their_tokens(
         phase: pytest.approx(cost.tokens / 100) for phase, cost in timed.phases.items()
     }
     assert estimate(problem, config).seconds_of(Phase.SEARCH) is None
-
-
-def test_lengths_of_nothing_are_zero() -> None:
-    assert TokenLengths.from_counts([], []) == TokenLengths(0.0, 0.0)
-
-
-def test_lengths_from_counts_are_means() -> None:
-    assert TokenLengths.from_counts([4, 8], [3]) == TokenLengths(6.0, 3.0)
-
-
-def test_costs_add_up() -> None:
-    assert Cost(1, 2) + Cost(10, 20) == Cost(11, 22)
-
-
-@pytest.mark.parametrize("count", [240, 480, 960])
-def test_filtering_cost_is_linear_in_the_candidates(
-    count: int, make_planted_problem: Callable[..., Problem], make_config: MakeConfig
-) -> None:
-    config = make_config(filtering={"keep": 24, "rounds": 1, "initial_score_size": 10})
-    prices = make_prices(make_planted_problem(count), config)
-
-    assert prices.filtering().pairs == 10 * len(prices.rows.candidates) + 10

@@ -26,12 +26,6 @@ def test_columns_may_stand_in_any_order_among_others(uploads: Uploads) -> None:
     assert dataset.warnings == ("columns other than text and label are not used: 'id', 'note'",)
 
 
-def test_one_blank_row_is_said_in_the_singular(uploads: Uploads) -> None:
-    warnings = uploads.parse(b"text,label\n\na,x\nb,y\n").warnings
-
-    assert warnings == ("1 blank row was skipped and is not counted in row numbers",)
-
-
 def test_all_missing_columns_are_in_one_refusal(uploads: Uploads) -> None:
     refusal = uploads.refuse(b"ID,Text,Label,channel\n1,a,x,web\n")
 

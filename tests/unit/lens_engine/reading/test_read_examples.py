@@ -17,36 +17,6 @@ def test_csv_is_read_by_its_content_whatever_its_name(tmp_path: Path) -> None:
     assert read_examples(str(path)) == examples
 
 
-def test_blank_rows_are_left_out_of_the_row_numbers(tmp_path: Path) -> None:
-    path = tmp_path / "reviews.csv"
-    path.write_text("text,label\n\nSunny,good\n\nRainy,bad\n")
-
-    assert [example.row for example in read_examples(path)] == [0, 1]
-
-
-def test_csv_without_a_label_column_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "reviews.csv"
-    path.write_text("text,class\nSunny,good\nRainy,bad\n")
-
-    with pytest.raises(InvalidDataset, match="no column named exactly 'label'"):
-        read_examples(path)
-
-
-def test_bad_rows_are_refused_and_listed(tmp_path: Path) -> None:
-    path = tmp_path / "reviews.csv"
-    path.write_text("text,label\nSunny,good\nRainy,\n ,bad\n")
-
-    with pytest.raises(InvalidDataset) as caught:
-        read_examples(path)
-
-    assert [problem.row for problem in caught.value.problems] == [1, 2]
-
-
-def test_missing_file_is_an_os_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        read_examples(tmp_path / "missing.csv")
-
-
 def test_columns_are_those_that_are_named(tmp_path: Path) -> None:
     path = tmp_path / "reviews.csv"
     path.write_text("Body,Class,text\nSunny,good,x\nRainy,bad,y\n")

@@ -112,14 +112,6 @@ def test_bad_line_of_jsonl_is_kept(line: bytes, fault: str, tmp_path: Path) -> N
     assert fault in str(rows[1].fault)
 
 
-def test_long_run_of_accents_is_a_fault_of_its_row(tmp_path: Path) -> None:
-    path = tmp_path / "texts.csv"
-    path.write_text("text\nSunny\na" + "\u0301" * 31 + "\nRainy\n", encoding="utf-8")
-    rows = read_texts(path, ParsingLimits())
-    assert [row.fault is None for row in rows] == [True, False, True]
-    assert "(line 3) `text` has more than 30 combining marks" in str(rows[1].fault)
-
-
 def test_parquet_column_of_numbers_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidDataset, match="the column `text` has the type 'int64'; write it as string"):
         read(tmp_path, write_table(pyarrow.table({"text": [1, 2]})))

@@ -9,19 +9,18 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import ArgmaxHead
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import ModelMismatch
-from lens_engine.metering.cost import Cost
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import overlay_options, resolve_config
 from lens_engine.result import SelectionResult, TestedClassifier
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import Checkpoint
-from lens_engine.run.preparation import prepare_run, price_run
+from lens_engine.run.preparation import prepare_run
 from lens_engine.run.session import Session
 from lens_engine.run.wording import CLASSIFIERS
 from lens_engine.scoring.base import Prefix
 from lens_engine.testing import TableScorer
-from lens_engine.types import Phase, StopReason
+from lens_engine.types import Phase
 
 Make = Callable[..., Any]
 Select = Callable[..., SelectionResult]
@@ -223,17 +222,6 @@ def test_resuming_after_a_step_gives_the_same_digest(
     assert select(checkpoints=make_store(last_after(step, store))).digest == whole.digest
 
 
-@pytest.mark.parametrize("share", [0.6, 0.9])
-def test_run_stopped_in_the_evaluation_gives_the_same_digest(
-    share: float, whole: SelectionResult, heard: Any, select: Select, make_store: Make, make_listener: Make
-) -> None:
-    first, reports = make_store(), round(share * len(heard.seen))
-    assert heard.seen[reports - 1].phase is Phase.EVALUATE
-    assert select(checkpoints=first, listener=make_listener(stop_after=reports)).stop_reason is StopReason.CANCELLED
-
-    assert select(checkpoints=make_store(first.saved[-1])).digest == whole.digest
-
-
 def pairs_of_search(store: Any) -> int:
     """Pairs spent before the evaluation."""
     checkpoints = [Checkpoint.from_bytes(data) for data in store.saved]
@@ -294,19 +282,6 @@ def test_classifier_of_preset_paper_is_the_support_examples(
     assert {one.rival for one in result.verdict.comparisons} == {"zero_shot", "random_and_validation", "bag_of_words"}
 
 
-@pytest.mark.parametrize(("seed", "fit_rows"), [(0, 0), (1, 60), (0, 300), (2, 300)])
-def test_pairs_stay_within_the_estimate(
-    seed: int, fit_rows: int, select: Select, make_planted_problem: Make, make_planted_scorer: Make, configure: Make
-) -> None:
-    options: dict[str, Any] = {"seed": seed, "classifier": {"fit_rows": fit_rows}}
-    prepared = prepare_run(make_planted_problem(), make_planted_scorer(), configure(**options))
-    estimate = sum(price_run(prepared.run, prepared.method).values(), Cost())
-
-    result = select(**options)
-
-    assert result.cost.pairs <= estimate.pairs
-
-
 @pytest.mark.parametrize("share", [0.35, 0.5, 0.65, 0.8, 0.9, 0.97])
 def test_budget_is_never_exceeded_by_a_rival(
     share: float, whole: SelectionResult, select: Select, make_planted_scorer: Make
@@ -336,18 +311,6 @@ def test_choice_is_the_best_finalist(
         session.choose()
 
         assert session.state.chosen == prepared.method.findings(session.state.method).finalists[0]
-
-
-def test_fit_short_of_rows_ends_by_the_budget(select: Select) -> None:
-    classifier = {"head": "argmax", "max_prompts": 3}
-    whole = select(comparisons="none", classifier=classifier)
-
-    result = select(comparisons="none", classifier=classifier, budget={"max_pairs": whole.cost.pairs - 400})
-
-    assert (whole.stop_reason, result.stop_reason) == (StopReason.COMPLETED, StopReason.BUDGET)
-    assert [one for one in result.warnings if "budget" in one] == [
-        "the budget did not cover the ensemble's fit rows: it was fitted on rows scored before"
-    ]
 
 
 @pytest.mark.parametrize("method", ["random", "random_and_validation", "zero_shot"])

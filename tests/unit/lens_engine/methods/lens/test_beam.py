@@ -1,6 +1,6 @@
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations, permutations
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -80,21 +80,16 @@ def test_every_permutation_fills_its_quotas_with_different_members(quotas: tuple
         assert len(set(permutation)) == sum(quotas)
 
 
+@pytest.mark.parametrize("drops", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_no_permutation_is_evaluated_twice(seed: int) -> None:
-    judge = Judge()
-    states = run_search(make_neighbourhood(size=10, seed=seed), judge, iterations=8, seed=seed)
+def test_no_permutation_is_evaluated_twice(seed: int, drops: bool) -> None:
+    judge = Judge(drops=drops)
+    last = run_search(make_neighbourhood(size=10, seed=seed), judge, iterations=8, seed=seed)[-1]
 
-    assert len(set(judge.asked)) == len(judge.asked) == len(states[-1].scores)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_parents_stay_so_that_the_best_never_gets_worse(seed: int) -> None:
-    states = run_search(make_neighbourhood(seed=seed), Judge(), iterations=6, seed=seed)
-
-    keys = [rank_key(state.beam[0], state.scores[state.beam[0]]) for state in states]
-    assert keys == sorted(keys, reverse=True)
-    assert keys[-1] < keys[0]
+    assert len(set(judge.asked)) == len(judge.asked) == last.num_judged
+    assert last.charged_pairs == last.num_judged * judge.rows
+    assert bool(last.dropped) == drops
+    assert set(last.dropped).isdisjoint(last.scores)
 
 
 def test_beam_is_the_best_of_everything_seen_and_sorted() -> None:
@@ -115,14 +110,6 @@ def test_same_seed_evaluates_the_same_permutations() -> None:
     assert first.asked != other.asked
 
 
-def test_full_iteration_makes_all_the_children_asked_for() -> None:
-    judge = Judge()
-    states = run_search(make_neighbourhood(), judge, iterations=1)
-
-    assert len(states[0].scores) == 4
-    assert len(judge.asked) == 4 + 4 * (3 + 2)
-
-
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_neighbourhood_of_one_set_ends_when_every_order_is_known(size: int) -> None:
     judge = Judge()
@@ -133,13 +120,6 @@ def test_neighbourhood_of_one_set_ends_when_every_order_is_known(size: int) -> N
     orders = {1: 1, 2: 2, 4: 24}[size]
     assert len(judge.asked) == len(states[-1].scores) == orders
     assert states[-1].iterations_done == 60
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_as_many_survivors_as_demonstrations_are_all_used(seed: int) -> None:
-    initial = make_neighbourhood(size=4).first_permutations(make_generator(seed, "initialise"))
-
-    assert [sorted(permutation) for permutation in initial] == [[0, 1, 2, 3]]
 
 
 def test_reordering_keeps_the_members() -> None:
@@ -162,21 +142,6 @@ def test_reordering_after_a_narrow_start_reaches_every_order_at_once() -> None:
 
     assert {*children, parent} >= {(14, 9, 0, 3), (0, 3, 14, 9)}
     assert parent not in children
-
-
-def test_substitution_replaces_one_member_by_one_of_its_label_in_place() -> None:
-    neighbourhood = make_neighbourhood(children=11)
-    parent = (3, 0, 9, 14)
-
-    children = neighbourhood.children([parent], {parent}, np.random.default_rng(0))[:8]
-
-    assert len(children) == 8
-    for child in children:
-        changed = [(old, new) for old, new in zip(parent, child, strict=True) if old != new]
-        assert len(changed) == 1
-        old, new = changed[0]
-        assert old % 2 == new % 2
-        assert new not in parent
 
 
 def test_substitution_by_the_letter_takes_the_best_fit_to_the_rest() -> None:
@@ -213,17 +178,6 @@ def test_substitution_draws_from_the_sixteen_best_alone() -> None:
     assert max(map(len, replacements.values())) > 8
 
 
-def test_known_permutations_are_no_children() -> None:
-    neighbourhood = make_neighbourhood(size=6, quotas=(1, 1))
-    every_other: set[Permutation] = {
-        tuple(pair) for pair in permutations(range(6), 2) if sum(pair) % 2 and pair != (4, 5)
-    }
-
-    children = neighbourhood.children([(0, 1)], every_other, np.random.default_rng(1))
-
-    assert children in ([], [(4, 5)])
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_first_beam_shares_at_most_half_of_its_members(seed: int) -> None:
     neighbourhood = make_neighbourhood(size=80, quotas=(4, 4), seed=seed, beam_width=3)
@@ -255,12 +209,6 @@ def test_first_permutations_have_more_affinity_than_random_ones() -> None:
     assert worst > max(neighbourhood.affinity.objective(members) for members in random)
 
 
-def test_order_within_first_permutations_is_random() -> None:
-    initial = make_neighbourhood(size=80, quotas=(4, 4), beam_width=8).first_permutations(np.random.default_rng(0))
-
-    assert any(list(permutation) != sorted(permutation) for permutation in initial)
-
-
 def test_interrupted_evaluation_leaves_the_old_state() -> None:
     neighbourhood = make_neighbourhood()
     state = run_search(neighbourhood, Judge(), iterations=1)[-1]
@@ -272,17 +220,6 @@ def test_interrupted_evaluation_leaves_the_old_state() -> None:
     with pytest.raises(InterruptedError):
         run_iteration(state, neighbourhood, fail, np.random.default_rng(0))
     assert (state.scores, state.iterations_done) == (before, 1)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_dropped_permutations_are_never_children_again(seed: int) -> None:
-    judge = Judge(drops=True)
-    last = run_search(make_neighbourhood(size=10, seed=seed), judge, iterations=8, seed=seed)[-1]
-
-    assert last.dropped
-    assert len(set(judge.asked)) == len(judge.asked) == last.num_judged
-    assert last.charged_pairs == last.num_judged * judge.rows
-    assert set(last.dropped).isdisjoint(last.scores)
 
 
 def test_half_of_a_wide_start_is_drawn_at_random() -> None:

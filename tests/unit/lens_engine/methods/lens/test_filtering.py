@@ -108,32 +108,10 @@ def test_labels_keep_equal_numbers_in_every_round(
         assert abs(2 * positive - len(state.survivors)) <= 1
 
 
-def favour_positive(prefix: tuple[str, ...], query: str, span: str) -> float:
-    """Positive demonstrations help, negative ones do not."""
-    helps = "POSITIVE" in "".join(prefix)
-    is_gold = (int(query.split()[1]) % 2 == 1) == (span == " POSITIVE")
-    return -0.1 if is_gold and helps else -1.0
-
-
-def test_balance_holds_against_a_one_sided_score(make_stage: Callable[..., Filter], make_meter: MakeMeter) -> None:
-    balanced = run_all(make_stage(), make_meter(TableScorer(favour_positive)))[-1]
-    free = run_all(make_stage(balanced=False), make_meter(TableScorer(favour_positive)))[-1]
-
-    assert sorted(balanced.survivors % 2) == [0, 0, 0, 1, 1, 1]
-    assert set(free.survivors % 2) == {1}
-
-
 def test_ties_go_to_the_earlier_rows(make_stage: Callable[..., Filter], make_meter: MakeMeter) -> None:
     constant = TableScorer(lambda *_: -1.0)
 
     assert run_all(make_stage(), make_meter(constant))[-1].survivors.tolist() == [0, 1, 2, 3, 4, 5]
-
-
-def test_rank_takes_the_best_of_each_label(make_stage: Callable[..., Filter]) -> None:
-    survivors, scores = np.array([2, 5, 6, 8, 9]), np.array([0.9, 0.1, 0.8, 0.7, 0.2])
-
-    assert make_stage().rank(survivors, scores, 2).tolist() == [0, 4]
-    assert make_stage(balanced=False).rank(survivors, scores, 2).tolist() == [0, 2]
 
 
 @settings(max_examples=50, deadline=None)
