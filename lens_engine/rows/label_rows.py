@@ -55,7 +55,8 @@ def serve_labels(task: Task, rows: CleanProblem, config: SelectionConfig) -> Ser
     """
     supply, labels = _Supply(rows, config), task.labels
     if supply.size(labels).find_lacks() and (fault := supply.find_option_fault(labels)):
-        raise join_faults([*find_unknown_labels(labels, rows), fault])
+        # A label word too many is the likelier mistake than an option.
+        raise join_faults([*find_unknown_labels(labels, rows), *(supply.find_rowless(labels) or [fault])])
     kept, dropped = list(labels), list[str]()
     if config.labels.rare == "drop":
         written = [label for upload in rows.uploads.values() for label in upload.first if label.strip()]
@@ -133,6 +134,18 @@ class _Supply:
         if self._test is not None:
             found += [self._without_test(label, advice) for label in labels if not self._test[label]]
         return found
+
+    def find_rowless(self, labels: Sequence[str]) -> list[InvalidInput]:
+        """A fault for each label that no row has."""
+        return [
+            InvalidVerbalizer(
+                f"label {show_label(label)} has a label word but no row; add rows, or remove the label from the "
+                "verbalizer",
+                field=f"verbalizer.{label}",
+            )
+            for label in labels
+            if not self._rows.dataset.uploaded[label]
+        ]
 
     def describe_dropped(self, label: str) -> str:
         rows = show_count(self._rows.dataset.uploaded[label], "row")

@@ -15,11 +15,11 @@ from starlette.testclient import TestClient
 from app.database import Database
 from app.lifecycle.spec import SPEC_VERSION, StoredSpec
 from app.lifecycle.sweep import SweepReport, sweep
-from app.models import Report, Selection
+from app.models import Report, Selection, StoredClassifier
 from app.queue import JobQueue
 from app.settings import Settings
 from tests.integration.conftest import Selections
-from tests.integration.samples import make_classifier, make_submission
+from tests.integration.samples import make_submission
 from worker.execution import execute_selection
 
 Change = Callable[[dict[str, Any]], None]
@@ -125,7 +125,7 @@ def test_result_of_a_newer_release_is_shown_as_it_is_stored(selections: Selectio
     with database.session_scope() as session:
         stored = session.get_one(Report, selection_id)
         stored.result = {**stored.result, "outlook": {"tomorrow": "bright"}}
-        own = make_classifier().model_dump(mode="json")
+        own = session.get_one(StoredClassifier, selection_id).classifier
         expected = {**stored.result, "classifier": own, "selection_id": selection_id}
     response = selections.client.get(path)
     assert (response.status_code, response.json()) == (200, expected)
