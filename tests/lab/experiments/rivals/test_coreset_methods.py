@@ -45,14 +45,6 @@ def test_one_quota_chooses_from_the_whole_pool(evidence: Evidence, select: Selec
 
 
 @EVERY
-def test_equal_evidence_gives_equal_plain_integers(evidence: Evidence, select: Select) -> None:
-    chosen = select(evidence, (2, 2, 2))
-
-    assert chosen == select(evidence, (2, 2, 2))
-    assert all(type(row) is int for row in chosen)
-
-
-@EVERY
 def test_smaller_quota_chooses_the_first_of_a_larger_one(evidence: Evidence, select: Select) -> None:
     assert select(evidence, (3,)) == select(evidence, (6,))[:3]
 

@@ -44,15 +44,6 @@ def test_order_of_a_coreset_is_drawn_from_the_seed(select: Callable[..., Selecti
     assert len(orders) > 1
 
 
-def test_coreset_without_balance_draws_from_one_group(
-    select: Callable[..., SelectionResult], quality_of: Callable[[str], int]
-) -> None:
-    result = select("least_confidence", balanced=False)
-
-    best = sorted((quality_of(example.text) for example in result.examples), reverse=True)
-    assert len(best) == 4
-
-
 @pytest.mark.parametrize("method", CORESET_METHODS)
 def test_every_coreset_method_is_balanced_priced_and_repeatable(
     method: CoresetMethod, select: Callable[..., SelectionResult]

@@ -45,55 +45,9 @@ def gradient_of(evidence: Evidence, row: int) -> Matrix:
     return evidence.gradients.dense()[row].reshape(3, 4)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_first_pick_lowers_the_validation_loss_most(
-    make_trained: Callable[[int], tuple[Evidence, Matrix]], seed: int
-) -> None:
-    evidence, layer = make_trained(seed)
-    tiny = 1e-5
-    losses = [validation_loss(evidence, layer - tiny * gradient_of(evidence, row)) for row in range(12)]
-
-    assert glister(evidence, (1,)) == [int(np.argmin(losses))]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_later_picks_start_from_the_layer_that_took_the_steps_before(
-    make_trained: Callable[[int], tuple[Evidence, Matrix]], seed: int
-) -> None:
-    evidence, layer = make_trained(seed)
-    tiny, step = 1e-5, step_size(evidence.features)
-    expected: list[int] = []
-    for _ in range(4):
-        others = [row for row in range(12) if row not in expected]
-        losses = [validation_loss(evidence, layer - tiny * gradient_of(evidence, row)) for row in others]
-        expected.append(others[int(np.argmin(losses))])
-        layer = layer - step * gradient_of(evidence, expected[-1])
-
-    assert glister(evidence, (4,)) == expected
-
-
-def test_steps_change_what_is_picked(make_trained: Callable[[int], tuple[Evidence, Matrix]]) -> None:
-    def by_first_gradient(evidence: Evidence) -> list[int]:
-        assert evidence.validation is not None
-        return np.argsort(-evidence.gradients.products_with(evidence.validation.gradients.total()))[:4].tolist()
-
-    trained = [make_trained(seed)[0] for seed in range(5)]
-
-    assert any(glister(evidence, (4,)) != by_first_gradient(evidence) for evidence in trained)
-
-
 def test_step_is_one_over_the_mean_squared_norm() -> None:
     assert step_size(np.array([[3.0, 4.0], [0.0, 1.0]])) == pytest.approx(1.0 / 13.0)
     assert step_size(np.zeros((2, 2))) == 0.0
-
-
-def test_full_groups_are_closed(make_trained: Callable[[int], tuple[Evidence, Matrix]]) -> None:
-    evidence, _ = make_trained(0)
-
-    chosen = glister(evidence, (2, 0, 3))
-
-    assert np.bincount(evidence.groups[chosen], minlength=3).tolist() == [2, 0, 3]
-    assert len(set(chosen)) == 5
 
 
 @pytest.mark.parametrize("seed", range(5))

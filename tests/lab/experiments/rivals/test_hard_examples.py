@@ -12,9 +12,6 @@ from experiments.rivals.method import Select
 
 MakeEvidence = Callable[..., Evidence]
 
-# By hand: highest probability 0.50, 0.45, 0.48; entropy 0.69, 0.95, 1.04; lead 0.01, 0.05, 0.20.
-UNSURE = [[0.50, 0.49, 0.01], [0.45, 0.40, 0.15], [0.48, 0.28, 0.24]]
-
 
 def negative_highest(row: list[float]) -> float:
     return -max(row)
@@ -47,17 +44,6 @@ def test_least_sure_rows_of_each_group_come_first_whatever_their_label(
     expected = [[row for row in ranked if evidence.groups[row] == group] for group in range(4)]
 
     assert select(evidence, (10, 10, 10, 10)) == [row for rows in expected for row in rows]
-
-
-@pytest.mark.parametrize(
-    ("select", "order"),
-    [(least_confidence, [1, 2, 0]), (entropy, [2, 1, 0]), (margin, [0, 1, 2])],
-    ids=["least-confidence", "entropy", "margin"],
-)
-def test_three_measures_of_being_unsure_give_three_orders(
-    make_evidence: MakeEvidence, select: Select, order: list[int]
-) -> None:
-    assert select(make_evidence(groups=[0, 0, 0], probabilities=UNSURE), (3,)) == order
 
 
 def test_entropy_of_a_certain_row_is_zero_not_undefined(make_evidence: MakeEvidence) -> None:

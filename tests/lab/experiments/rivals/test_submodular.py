@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 import experiments.rivals.submodular as submodular
 from experiments.rivals.fine_tuning.evidence import Evidence
 from experiments.rivals.method import Select
-from experiments.rivals.submodular import FacilityLocation, GraphCut, facility_location, graph_cut, maximise
+from experiments.rivals.submodular import FacilityLocation, facility_location, graph_cut, maximise
 
 MakeEvidence = Callable[..., Evidence]
 Matrix = NDArray[np.float64]
@@ -50,24 +50,6 @@ def test_choice_is_the_greedy_one(make_evidence: MakeEvidence, select: Select, v
     evidence = make_evidence(16, 3, seed=seed)
 
     assert select(evidence, (6,)) == greedy(value, cosines(evidence), 6)
-
-
-def test_gains_are_differences_of_the_function() -> None:
-    # Any similarity, also one with a diagonal that differs from row to row.
-    half = np.random.default_rng(0).random((8, 8))
-    similarity = half + half.T
-
-    for function, value in (
-        (FacilityLocation(lambda rows: similarity[:, rows], 8), value_of_facility_location),
-        (GraphCut(lambda rows: similarity[:, rows]), value_of_graph_cut),
-    ):
-        members: list[int] = []
-        for member in (5, 0, 3):
-            others = [row for row in range(8) if row not in members]
-            differences = [value(similarity, [*members, row]) - value(similarity, members) for row in others]
-            np.testing.assert_allclose(function.gains(np.array(others)), differences)
-            function.add(member)
-            members.append(member)
 
 
 @BOTH
