@@ -193,7 +193,7 @@ def test_a_model_that_is_no_longer_allowed_fails_the_selection(selections: Selec
 
     execute_selection(selection_id, settings.model_copy(update={"allowed_models": {"other": "other"}}))
 
-    assert selections.client.get(f"/selections/{selection_id}").json()["error"]["type"].endswith("/unknown-model")
+    assert selections.client.get(f"/selections/{selection_id}").json()["error"]["type"].endswith("#unknown-model")
 
 
 @pytest.mark.parametrize(
