@@ -106,16 +106,6 @@ def test_client_that_sends_slowly_holds_no_place(settings: Settings) -> None:
     asyncio.run(submit())
 
 
-def test_all_that_may_wait_are_taken(settings: Settings) -> None:
-    async def submit() -> None:
-        small = settings.model_copy(update={"max_submissions": 2, "max_waiting_submissions": 6})
-        async with Service(small) as client:
-            posts = (client.post("/selections", content=BODY, headers=HEADERS) for _ in range(8))
-            assert [answer.status_code for answer in await asyncio.gather(*posts)] == [202] * 8
-
-    asyncio.run(submit())
-
-
 def test_submission_that_a_stop_cuts_off_is_to_be_repeated(settings: Settings) -> None:
     async def submit() -> None:
         small = settings.model_copy(update={"max_submissions": 1, "max_waiting_submissions": 0})

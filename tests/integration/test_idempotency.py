@@ -54,9 +54,9 @@ def test_other_body_under_the_same_key_is_refused(client: TestClient, database: 
     assert count_selections(database) == 1
 
 
-def test_other_columns_under_the_same_key_are_refused(client: TestClient) -> None:
-    def post_columns(**columns: str) -> Any:
-        content = make_csv().replace(b"text,label", b"text,text2", 1)
+def test_other_file_or_columns_under_the_same_key_are_refused(client: TestClient) -> None:
+    def post_columns(more: bytes = b"", **columns: str) -> Any:
+        content = make_csv().replace(b"text,label", b"text,text2", 1) + more
         return client.post(
             "/selections",
             files={"dataset": ("d.csv", content)},
@@ -67,18 +67,7 @@ def test_other_columns_under_the_same_key_are_refused(client: TestClient) -> Non
     assert post_columns(label_column="text2").status_code == 202
     assert post_columns(label_column="text2").headers["idempotent-replayed"] == "true"
     problem_of(post_columns(label_column="label"), 422, "idempotency-mismatch")
-
-
-def test_other_file_under_the_same_key_is_refused(client: TestClient) -> None:
-    def post_file(content: bytes) -> Any:
-        parts = {"dataset": ("d.csv", content)}
-        return client.post(
-            "/selections", files=parts, data={"spec": json.dumps(make_spec())}, headers={"Idempotency-Key": "k"}
-        )
-
-    first = post_file(make_csv())
-    assert post_file(make_csv()).json()["id"] == first.json()["id"]
-    problem_of(post_file(make_csv() + b"\nmore,positive"), 422, "idempotency-mismatch")
+    problem_of(post_columns(b"\nmore,positive", label_column="text2"), 422, "idempotency-mismatch")
 
 
 def test_refused_request_does_not_use_up_its_key(client: TestClient) -> None:

@@ -98,11 +98,6 @@ def test_first_prompt_reads_as_it_should(client: TestClient, selections: Selecti
     )
 
 
-def test_several_inputs_give_several_prompts_in_order(client: TestClient, selections: Selections) -> None:
-    response = client.post(f"/selections/{selections.succeeded()}/render", json={"inputs": ["b", "a"], **SINGLE})
-    assert [item["prompt"] for item in response.json()["prompts"]] == [expected_prompt("b"), expected_prompt("a")]
-
-
 @pytest.mark.parametrize("text", AWKWARD)
 def test_recommended_prompts_are_those_of_the_classifier(client: TestClient, selections: Selections, text: str) -> None:
     selection_id = selections.succeeded()
@@ -145,33 +140,16 @@ def test_answer_of_a_cancelled_run_says_that_it_is_partial(
     assert answer["label_words"] == ABOUT["label_words"]
 
 
-@pytest.mark.parametrize("choice", ["recommended", "support_examples"])
-@pytest.mark.parametrize(
-    ("status", "code"), [("queued", "not-finished"), ("running", "not-finished"), ("failed", "no-result")]
-)
-def test_selection_without_result_renders_nothing(
-    client: TestClient, selections: Selections, status: str, code: str, choice: str
-) -> None:
-    path = f"/selections/{selections.in_state(status)}/render"
-    problem_of(client.post(path, json={"input": "b", "prompts": choice}), 409, code)
-
-
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
-        ({}, ""),
-        ({"input": "a", "inputs": ["b"]}, ""),
         ({"input": 5}, "/input"),
         ({"inputs": []}, "/inputs"),
         ({"inputs": ["a", None]}, "/inputs/1"),
         ({"inputs": ["x"] * 101}, "/inputs"),
         ({"input": "a", "model": "b"}, "/model"),
-        ({"input": "a", "prompts": "first"}, "/prompts"),
         ({"input": "a", "prompts": "ALL"}, "/prompts"),
-        ({"input": "a", "prompts": 2}, "/prompts"),
-        ({"input": "a", "prompts": None}, "/prompts"),
         (SINGLE, ""),
-        ([], ""),
     ],
 )
 def test_bad_body_is_refused_with_its_place(
@@ -208,7 +186,3 @@ def test_body_that_json_should_not_be_is_refused(client: TestClient, selections:
     response = client.post(path, content=content, headers={"Content-Type": "application/json"})
     assert response.status_code in {400, 422}
     assert response.headers["content-type"] == "application/problem+json"
-
-
-def test_unknown_selection_is_not_found(client: TestClient) -> None:
-    problem_of(client.post("/selections/sel_1/render", json={"input": "x"}), 404, "not-found")

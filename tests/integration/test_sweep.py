@@ -17,8 +17,6 @@ from sqlalchemy.exc import OperationalError
 from app.database import Database, create_database
 from app.lifecycle import claims
 from app.lifecycle.claims import Claim, PackedCheckpoint
-from app.lifecycle.rescue import decide_rescue
-from app.lifecycle.states import Status
 from app.lifecycle.sweep import OutageMemory, SweepReport, sweep
 from app.models import IdempotencyKey, Selection
 from app.queue import Doorbell, JobQueue
@@ -65,21 +63,6 @@ def redis_of(settings: Settings) -> Iterator[Redis]:
 
 
 @pytest.mark.parametrize(
-    ("status", "crashes", "target"),
-    [
-        (Status.RUNNING, 1, Status.QUEUED),
-        (Status.RUNNING, 2, Status.QUEUED),
-        (Status.RUNNING, 3, Status.FAILED),
-        (Status.RUNNING, 4, Status.FAILED),
-        (Status.CANCELLING, 1, Status.CANCELLED),
-        (Status.CANCELLING, 3, Status.CANCELLED),
-    ],
-)
-def test_fate_of_a_selection_whose_holder_died(status: Status, crashes: int, target: Status) -> None:
-    assert decide_rescue(status, crashes, max_attempts=3) is target
-
-
-@pytest.mark.parametrize(
     ("status", "lease_seconds", "crashes", "after"),
     [
         ("running", 60, 0, "running"),
@@ -116,31 +99,17 @@ def test_sweep_moves_exactly_the_dead(
     assert (stored.lease_until is None) == (after not in {"running", "cancelling"})
 
 
+@pytest.mark.parametrize(("crashes", "seconds"), [(0, 5), (1, 10), (98, 3600)])
 def test_rescued_selection_waits_longer_after_each_crash(
-    selections: Selections, database: Database, queue: JobQueue, settings: Settings
-) -> None:
-    selection_id = selections.in_state("running")
-    waits = []
-    for _ in range(2):
-        age(database, "lease_until", 1)
-        assert sweep(database, queue, settings) == SweepReport(rescued=1)
-        with database.session_scope() as session:
-            waits.append(session.scalar(select(func.extract("epoch", Selection.not_before - func.now()))))
-        age(database, "not_before", 0)
-        selections.claim(selection_id)
-    assert [round(float(wait or 0)) for wait in waits] == [5, 10]
-
-
-def test_wait_after_many_crashes_is_an_hour(
-    selections: Selections, database: Database, queue: JobQueue, settings: Settings
+    selections: Selections, database: Database, queue: JobQueue, settings: Settings, crashes: int, seconds: int
 ) -> None:
     selections.running(lease_seconds=-1)
     with database.session_scope() as session:
-        session.execute(update(Selection).values(crashes=98))
+        session.execute(update(Selection).values(crashes=crashes))
     assert sweep(database, queue, settings.model_copy(update={"max_attempts": 100})) == SweepReport(rescued=1)
     with database.session_scope() as session:
         wait = session.scalar(select(func.extract("epoch", Selection.not_before - Selection.queued_at)))
-    assert float(wait or 0) == 3600
+    assert float(wait or 0) == seconds
 
 
 def test_further_attempt_goes_before_selections_that_have_not_begun(
@@ -505,13 +474,6 @@ def test_second_ring_of_one_attempt_is_swallowed(queue: JobQueue, settings: Sett
     assert [queue.enqueue(Doorbell("sel_1", 1)) for _ in range(50)] == [True] + [False] * 49
     with redis_of(settings) as redis:
         assert redis.llen(QUEUE) == 1
-
-
-def test_withdrawing_or_stopping_a_job_that_is_not_there_is_quiet(queue: JobQueue, settings: Settings) -> None:
-    queue.withdraw(Doorbell("sel_1", 1))
-    assert queue.stop([Doorbell("sel_1", 1)]) == set()
-    with redis_of(settings) as redis:
-        assert redis.keys("*") == []
 
 
 def test_payload_is_the_id_in_json(queue: JobQueue, settings: Settings) -> None:
