@@ -58,7 +58,7 @@ def check_endings(connection: Connection, history: History) -> None:
     for id_, status, _, _, attempt, crashes, error in rows.values():
         if status not in TERMINAL:
             history.violate(f"still {status} at attempt {attempt}", id_)
-        is_worn = str(error).endswith("/worker-crashed") and crashes >= MAX_ATTEMPTS
+        is_worn = str(error).endswith("#worker-crashed") and crashes >= MAX_ATTEMPTS
         if status == Status.FAILED and not is_worn:
             history.violate(f"failed with {error} after {crashes} crashes", id_)
 

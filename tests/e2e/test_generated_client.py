@@ -96,7 +96,7 @@ def test_generated_client_reads_refusals(module: Module, generated: Any) -> None
     models = module("models")
     unknown = module("api.selections.get_selection").sync("sel_00000000000000000000000000", client=generated)
     assert isinstance(unknown, models.Problem)
-    assert unknown.type_.endswith("/not-found")
+    assert unknown.type_.endswith("#not-found")
 
     body = models.SubmissionBody.from_dict(make_submission(template="no gap"))
     refused = module("api.selections.submit_selection").sync(client=generated, body=body)
