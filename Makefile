@@ -83,7 +83,7 @@ GPU_PYTHON = $(if $(filter command environment,$(firstword $(origin PYTHON))),$(
 GPU_OPTIONS ?=
 
 .PHONY: gpu
-gpu: ## check and measure a CUDA card: build/gpu.jsonl; PYTHON=python3 for a machine without .venv
+gpu: ## check and measure a CUDA GPU: build/gpu.jsonl; PYTHON=python3 for a machine without .venv
 	@$(GPU_PYTHON) -m benchmarks.gpu $(GPU_OPTIONS)
 
 .PHONY: docs-tables

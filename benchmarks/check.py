@@ -11,15 +11,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import pairwise
 
-import numpy as np
 import torch
 
 from benchmarks.engines.lens import EXECUTORS
 from benchmarks.workloads.models import random_model, random_shape, read_dtype
+from benchmarks.workloads.tokenizer import train_tokenizer
+from benchmarks.workloads.work import WORKLOADS, build_work
 from lens_engine.language_model.loading.load import CausalLMScorer, scorer_from_model
-from lens_engine.scoring.base import Prefix
 from lens_engine.scoring.executors import ExecutorName
-from lens_engine.testing import tiny_causal_lm
 
 _LAYERS, _VOCABULARY, _QUERIES = 4, 8192, 32
 _ATTEMPTS, _REPETITIONS = 3, 4
@@ -46,30 +45,19 @@ def main() -> int:
 
 def make_runs() -> Mapping[ExecutorName, Callable[[], float]]:
     """For each executor, a function that scores the work once and returns its CPU seconds."""
+    tokenizer = train_tokenizer()
     shape = random_shape("smollm2-135m", num_hidden_layers=_LAYERS, vocab_size=_VOCABULARY)
     model = random_model(shape, read_dtype("auto", torch.device("cpu")))
-    tokenizer = tiny_causal_lm("llama").tokenizer
-    prefix, queries = make_texts()
+    work = build_work(WORKLOADS[2]).part(1, _QUERIES)
     scorers = {name: scorer_from_model(model, tokenizer, executor=name) for name in EXECUTORS}
 
     def seconds(scorer: CausalLMScorer) -> float:
         scorer.release()  # so that the prefix is fed each time
         start = time.process_time()
-        scorer.score([prefix], queries, (" great", " terrible"))
+        scorer.score(work.prefixes, work.queries, work.label_spans)
         return time.process_time() - start
 
     return {name: partial(seconds, scorer) for name, scorer in scorers.items()}
-
-
-def make_texts() -> tuple[Prefix, tuple[str, ...]]:
-    """Random letters, one token each, with the lengths of SST-2: 28 tokens a demonstration, 25 a query on average."""
-    rng = np.random.default_rng(0)
-
-    def draw(length: int) -> str:
-        return "".join(rng.choice(list("bcdfhjklmnpqsuvwxyz"), size=length))
-
-    lengths = np.maximum(rng.gamma(6.0, 25.4 / 6.0, size=_QUERIES).astype(int), 7)
-    return tuple(draw(28) for _ in range(8)), tuple(draw(length) for length in lengths)
 
 
 def find_slower(seconds: Mapping[ExecutorName, float]) -> str | None:

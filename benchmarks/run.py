@@ -7,7 +7,7 @@ python -m benchmarks.run --device cuda --model random:gpt2-large     # random we
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -15,12 +15,10 @@ import torch
 from benchmarks.bench import Bench, Effort
 from benchmarks.engines.harness import LARGEST_BATCH
 from benchmarks.measuring.seconds import matmul_rate
-from benchmarks.report.page import RESULTS
 from benchmarks.report.records import ComparisonRecord, WorkloadRun, describe_machine
-from benchmarks.report.tables import show_comparison
+from benchmarks.report.tables import RESULTS, show_comparison
 from benchmarks.workloads.models import RANDOM, add_model_options, find_model, read_dtype
-from benchmarks.workloads.texts import corpus_task, read_examples
-from benchmarks.workloads.work import FALLBACK_WORKLOAD, WORKLOADS, Work, WorkloadSpec, build_work
+from benchmarks.workloads.work import FALLBACK_WORKLOAD, WORKLOADS, build_work
 
 FALLBACK_MODEL = f"{RANDOM}gpt-neo-125m"
 _QUICK = ("W1-14", "W2")
@@ -28,25 +26,10 @@ _QUICK = ("W1-14", "W2")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_options(arguments)
-    sys.stdout.write(show_comparison(write_as_it_grows(compare(options), options.output)))
+    for record in compare(options):
+        record.write(options.output)  # after each workload, so that a kill loses one
+    sys.stdout.write(show_comparison(record))
     return 0
-
-
-def write_as_it_grows(records: Iterable[ComparisonRecord], output: Path) -> ComparisonRecord:
-    """Write each record to NAME.partial.json beside `output`, so that a kill loses one workload.
-
-    The last record replaces `output`; until then `output` holds the record of an earlier run, if there was one.
-
-    Raises:
-        ValueError: there is no record.
-    """
-    partial, latest = output.with_suffix(".partial.json"), None
-    for latest in records:
-        latest.write(partial)
-    if latest is None:
-        raise ValueError("nothing was measured")
-    partial.replace(output)
-    return latest
 
 
 def compare(options: argparse.Namespace) -> Iterator[ComparisonRecord]:
@@ -58,7 +41,7 @@ def compare(options: argparse.Namespace) -> Iterator[ComparisonRecord]:
     for record in _compare_on_model(options, begun, device, dtype):
         yield record
     if FALLBACK_WORKLOAD.key in options.workloads:
-        fallback = Bench(find_model(FALLBACK_MODEL, device, options.tokenizer), dtype, _effort(options), _say)
+        fallback = Bench(find_model(FALLBACK_MODEL, device), dtype, _effort(options), _say)
         yield _with_workload(record, fallback.run(FALLBACK_WORKLOAD, build_work(FALLBACK_WORKLOAD)))
 
 
@@ -79,11 +62,11 @@ def _compare_on_model(
     options: argparse.Namespace, record: ComparisonRecord, device: torch.device, dtype: torch.dtype
 ) -> Iterator[ComparisonRecord]:
     """Everything on the main model. The model is freed when this ends."""
-    works = {spec: _work(spec, options.data) for spec in WORKLOADS if spec.key in options.workloads}
-    bench = Bench(find_model(options.model, device, options.tokenizer), dtype, _effort(options), _say)
-    for spec, work in works.items():
-        record = _with_workload(record, bench.run(spec, work))
-        yield record
+    bench = Bench(find_model(options.model, device), dtype, _effort(options), _say)
+    for spec in WORKLOADS:
+        if spec.key in options.workloads:
+            record = _with_workload(record, bench.run(spec, build_work(spec)))
+            yield record
 
 
 def _effort(options: argparse.Namespace) -> Effort:
@@ -93,13 +76,6 @@ def _effort(options: argparse.Namespace) -> Effort:
 
 def _with_workload(record: ComparisonRecord, run: WorkloadRun) -> ComparisonRecord:
     return record.model_copy(update={"workloads": (*record.workloads, run)})
-
-
-def _work(spec: WorkloadSpec, data: Path | None) -> Work:
-    """Rows of the file take the place of the synthetic reviews; the other corpora stay synthetic."""
-    if data is None or spec.corpus != "reviews":
-        return build_work(spec)
-    return build_work(spec, data=read_examples(data, corpus_task("reviews")))
 
 
 def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -6,11 +6,11 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
+import psutil
 import torch
-
-from benchmarks.measuring.resident_memory import forget_peak, peak_bytes, resident_bytes
 
 _Result = TypeVar("_Result")
 
@@ -63,7 +63,7 @@ def _synchronize(device: torch.device) -> None:
 
 
 def _start_peak(device: torch.device) -> int | None:
-    """Reset the peak; return the bytes in use, or None if the peak cannot be reset.
+    """Reset the peak; return the bytes in use, or None where the peak cannot be reset, as on macOS.
 
     On CUDA the allocator keeps the memory that it holds back. To get it again takes some 20 ms, which a selection
     pays once, and the peak counts allocated memory only.
@@ -72,10 +72,18 @@ def _start_peak(device: torch.device) -> int | None:
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
         return torch.cuda.memory_allocated(device)
-    if sys.platform == "linux":
-        ctypes.CDLL(None).malloc_trim(0)  # memory that was freed but not returned would hide what a run takes
-    return resident_bytes() if forget_peak() else None
+    if sys.platform != "linux":
+        return None
+    ctypes.CDLL(None).malloc_trim(0)  # memory that was freed but not returned would hide what a run takes
+    try:
+        Path("/proc/self/clear_refs").write_text("5")  # proc(5): the peak becomes what is in use now
+    except OSError:
+        return None
+    return int(psutil.Process().memory_info().rss)
 
 
 def _read_peak(device: torch.device) -> int:
-    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else peak_bytes()
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    status = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))

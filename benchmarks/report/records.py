@@ -98,10 +98,6 @@ class WorkloadRun(Record):
     engines: tuple[EngineRun, ...]
     share_cut: float  #: share of the prompts that the authors' fixed length cuts
 
-    def find(self, engine: str, dtype: str | None = None) -> EngineRun | None:
-        """The run of an engine in a number format; by default in the first one."""
-        return next((run for run in self.engines if run.engine == engine and dtype in (None, run.dtype)), None)
-
     def flops(self, run: EngineRun) -> float:
         """Minimum of floating-point operations for the pairs of this run, without attention."""
         return 2.0 * (self.matrix_weights * run.ideal_tokens + self.head_weights * run.label_positions)
@@ -111,7 +107,7 @@ class WorkloadRun(Record):
 
     def floor_share(self, run: EngineRun) -> float | None:
         """Speed as a share of the attention-free floor's."""
-        floor = self.find("floor")
+        floor = next((one for one in self.engines if one.engine == "floor"), None)
         return None if floor is None else run.tokens_per_second / floor.tokens_per_second
 
 
@@ -125,9 +121,6 @@ class ComparisonRecord(Record):
     seconds_per_repetition: float
     matmul_flops: dict[str, float]  #: the measured peak, by number format
     workloads: tuple[WorkloadRun, ...]
-
-    def find(self, key: str) -> WorkloadRun | None:
-        return next((workload for workload in self.workloads if workload.key == key), None)
 
 
 def count_processors() -> int:

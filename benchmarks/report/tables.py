@@ -4,9 +4,12 @@ The page has a section for every file of benchmarks/results that `benchmarks.run
 """
 
 import sys
+from pathlib import Path
 
-from benchmarks.report.page import RESULTS, markdown_table, write_section
 from benchmarks.report.records import ComparisonRecord, EngineRun, WorkloadRun
+
+PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
+RESULTS = Path(__file__).parents[1] / "results"
 
 ENGINE_TITLES = {
     "packed": "Lens, packed",
@@ -28,6 +31,21 @@ def main() -> int:
     return 0
 
 
+def write_section(name: str, content: str, page: Path = PAGE) -> None:
+    """Replace the text between the markers of section `name`.
+
+    Raises:
+        ValueError: the page has no such markers.
+    """
+    text = page.read_text("utf-8")
+    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise ValueError(f"{page.name} has no section {begin} … {end}; add these markers to it")
+    page.write_text(f"{before}{begin}\n\n{content.strip()}\n\n{end}{after}", "utf-8")
+
+
 def show_comparison(record: ComparisonRecord) -> str:
     """The machine, and a table for each workload."""
     intro = (
@@ -43,7 +61,7 @@ def show_workload(workload: WorkloadRun, matmul_flops: dict[str, float]) -> str:
     header += ["peak memory", "max abs Δ log p", "in float32", "sample, pairs"]
     rows = [_engine_row(workload, run, matmul_flops[run.dtype]) for run in workload.engines]
     lines = [f"**{workload.key}**, {workload.title}; `{workload.model}`, which runs {workload.executor}.", ""]
-    lines.append(markdown_table(header, rows))
+    lines += [f"| {' | '.join(cells)} |" for cells in (header, ["---"] * len(header), *rows)] + [""]
     if workload.share_cut:
         lines.append(f"The authors' fixed length cuts {workload.share_cut:.0%} of these prompts, which shows in Δ.\n")
     return "\n".join(lines)

@@ -4,7 +4,6 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -114,15 +113,11 @@ class ModelFamily:
         return LoadedModel(model, self.tokenizer, SegmentTokenizer(self.tokenizer.backend_tokenizer))
 
 
-def find_model(reference: str, device: torch.device, tokenizer: Path | None = None) -> ModelFamily:
+def find_model(reference: str, device: torch.device) -> ModelFamily:
     """The model of a reference as `lens select --model` takes it, or of "random:" and one of `SHAPES`.
-
-    Args:
-        tokenizer: folder with the tokenizer of a random model; see `find_tokenizer`. Other models have their own.
 
     Raises:
         ValueError: there is no such shape.
-        OSError: the folder has no tokenizer.
         UnknownModel, UnsafeModel, ModelError: see `resolve_model`.
     """
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -132,7 +127,7 @@ def find_model(reference: str, device: torch.device, tokenizer: Path | None = No
     shape = reference.removeprefix(RANDOM)
     if shape not in _SHAPES:
         raise ValueError(f"model {reference!r}: there is no shape {shape!r}; known are {', '.join(SHAPES)}")
-    return ModelFamily(reference, find_tokenizer(tokenizer), partial(_draw_model, shape, device), device)
+    return ModelFamily(reference, find_tokenizer(), partial(_draw_model, shape, device), device)
 
 
 def read_dtype(name: str, device: torch.device) -> torch.dtype:
@@ -181,16 +176,10 @@ def _load(folder: Any, dtype: torch.dtype) -> Any:
 
 
 def add_model_options(parser: ArgumentParser) -> None:
-    """The options of a command that measures a model on texts: model, device, number format, threads, rows."""
+    """The options of a command that measures a model: model, device, number format, threads."""
     parser.add_argument("--model", default=BUNDLED, help="model reference, or random:SHAPE (default: %(default)s)")
-    parser.add_argument(
-        "--tokenizer",
-        type=Path,
-        help="folder with the tokenizer of a random:SHAPE model (default: the bundled model's, or a small one)",
-    )
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: %(default)s)")
     parser.add_argument("--dtype", default="auto", choices=["auto", "float32", "bfloat16", "float16"])
     parser.add_argument(
         "--threads", type=int, default=count_processors(), help="number of torch threads (default: %(default)s)"
     )
-    parser.add_argument("--data", type=Path, help="rows (positive/negative) in place of synthetic reviews")

@@ -1,4 +1,4 @@
-"""Labelled texts to measure with: synthetic ones of realistic lengths, or the rows of a dataset.
+"""Labelled texts to measure with: synthetic ones of realistic lengths.
 
 Speed depends on lengths, not on meaning, so the lengths are those of the paper's tasks. Examples show their
 labels more or less clearly, so that demonstrations differ in quality and a search can find good ones.
@@ -6,14 +6,11 @@ labels more or less clearly, so that demonstrations differ in quality and a sear
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
 
 from benchmarks.workloads import vocabulary
-from lens_engine import reading
-from lens_engine.errors import InvalidDataset
 from lens_engine.rows.problem import Problem
 from lens_engine.task.paper_tasks import PAPER_TASKS
 from lens_engine.task.template import Task
@@ -67,20 +64,6 @@ def generate_examples(corpus: Corpus, count: int, *, seed: int = 0) -> list[Exam
 def make_problem(corpus: Corpus, count: int, *, seed: int = 0) -> Problem:
     """A problem of `count` synthetic examples."""
     return Problem(corpus_task(corpus), generate_examples(corpus, count, seed=seed))
-
-
-def read_examples(path: Path, task: Task) -> list[Example]:
-    """Rows of a dataset, as `lens select` reads them.
-
-    Raises:
-        InvalidDataset: the file cannot be read, or a row's label is none of the task's.
-    """
-    examples = reading.read_examples(path)
-    for example in examples:
-        if example.label not in task.labels:
-            known = ", ".join(task.labels)
-            raise InvalidDataset(f"row {example.row}: label {example.label!r} is not one of {known}", field="dataset")
-    return examples
 
 
 def _write_text(style: _Style, label: str, rng: np.random.Generator) -> str:

@@ -1,6 +1,5 @@
-"""Tokenizers for models with random weights: of a folder, of the bundled model, or trained on the synthetic texts."""
+"""Tokenizers for models with random weights: of the bundled model, or trained on the synthetic texts."""
 
-from pathlib import Path
 from typing import Any
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -19,18 +18,8 @@ _ROWS = 400
 """Texts of each corpus that the tokenizer is trained on."""
 
 
-def find_tokenizer(folder: Path | None = None) -> Any:
-    """A tokenizer for random weights.
-
-    Args:
-        folder: has tokenizer.json and tokenizer_config.json. None takes the tokenizer of the bundled model. Where the
-            bundled model is not installed, a small tokenizer is trained on the synthetic texts.
-
-    Raises:
-        OSError, ValueError: transformers cannot read the tokenizer of `folder`.
-    """
-    if folder is not None:
-        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+def find_tokenizer() -> Any:
+    """The tokenizer of the bundled model; where that is not installed, a small one trained on the synthetic texts."""
     try:
         return AutoTokenizer.from_pretrained(prepare_model(BUNDLED))
     except (UnknownModel, ModelError, ImportError):

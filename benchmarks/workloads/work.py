@@ -59,19 +59,13 @@ class Work:
         )
 
 
-def build_work(spec: WorkloadSpec, *, seed: int = 0, data: Sequence[Example] | None = None) -> Work:
-    """The texts of a workload: synthetic, or the first rows of `data`.
+def build_work(spec: WorkloadSpec, *, seed: int = 0) -> Work:
+    """The texts of a workload.
 
     Queries and demonstrations are different rows. Each prefix has its own random permutation.
-
-    Raises:
-        ValueError: `data` has too few rows.
     """
     num_candidates = max(spec.prefixes, 8 * spec.demonstrations)
-    needed = num_candidates + spec.queries
-    examples = generate_examples(spec.corpus, needed, seed=seed) if data is None else data[:needed]
-    if len(examples) < needed:
-        raise ValueError(f"workload {spec.key} needs {needed} rows, and there are {len(examples)}")
+    examples = generate_examples(spec.corpus, num_candidates + spec.queries, seed=seed)
     task = corpus_task(spec.corpus)
     candidates, rows = examples[:num_candidates], examples[num_candidates:]
     return Work(

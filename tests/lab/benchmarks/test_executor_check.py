@@ -1,6 +1,6 @@
 """The judgement of the check in CI; its timing is not a test."""
 
-from benchmarks.check import find_slower, make_texts
+from benchmarks.check import find_slower
 
 
 def test_order_of_speed_is_kept() -> None:
@@ -10,10 +10,3 @@ def test_order_of_speed_is_kept() -> None:
 def test_first_pair_out_of_order_is_named() -> None:
     found = find_slower({"packed": 1.0, "cached": 4.0, "plain": 3.0})
     assert found == "cached took 4.000 s, more than plain with 3.000 s"
-
-
-def test_texts_have_the_shape_of_stage_2() -> None:
-    prefix, queries = make_texts()
-    assert [len(segment) for segment in prefix] == [28] * 8
-    assert 20 < sum(map(len, queries)) / len(queries) < 31
-    assert make_texts() == (prefix, queries)

@@ -16,7 +16,7 @@ def test_run_is_timed_and_its_result_returned() -> None:
 
 
 @pytest.mark.gpu
-def test_repetition_on_a_card_does_not_ask_the_driver_for_memory_again() -> None:
+def test_repetition_on_a_gpu_does_not_ask_the_driver_for_memory_again() -> None:
     device = torch.device("cuda")
 
     def run() -> float:

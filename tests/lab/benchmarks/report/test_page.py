@@ -4,11 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.report.page import markdown_table, write_section
-
-
-def test_table_has_a_rule_under_its_header() -> None:
-    assert markdown_table(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
+from benchmarks.report.tables import write_section
 
 
 def test_section_is_replaced_and_the_rest_stays(tmp_path: Path) -> None:

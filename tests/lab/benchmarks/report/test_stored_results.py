@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.report.page import RESULTS
 from benchmarks.report.records import ComparisonRecord
-from benchmarks.report.tables import show_comparison
+from benchmarks.report.tables import RESULTS, show_comparison
 
 
 @pytest.mark.parametrize("file", sorted(RESULTS.glob("*.json")), ids=lambda file: file.stem)

@@ -7,27 +7,12 @@ import pytest
 import torch
 
 from benchmarks.workloads import tokenizer as tokenizers
-from benchmarks.workloads.models import find_model, random_model, random_shape
+from benchmarks.workloads.models import random_model, random_shape
 from benchmarks.workloads.tokenizer import find_tokenizer, train_tokenizer
 from benchmarks.workloads.work import WORKLOADS, build_work
 from lens_engine.errors import UnknownModel
-from lens_engine.testing import tiny_causal_lm
 
 CPU = torch.device("cpu")
-
-
-def test_random_model_takes_the_tokenizer_of_a_folder(tmp_path: Path) -> None:
-    tiny_causal_lm("llama").tokenizer.save_pretrained(tmp_path)
-
-    family = find_model("random:tiny", CPU, tmp_path)
-
-    assert len(family.tokenizer) == len(tiny_causal_lm("llama").tokenizer)
-    assert family.load(torch.float32).segments.count([" great"]) == [1]
-
-
-def test_folder_without_a_tokenizer_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises((OSError, ValueError)):
-        find_tokenizer(tmp_path)
 
 
 def test_machine_without_the_bundled_model_trains_a_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,9 @@
 """Synthetic corpora: the same for the same seed, as long as they claim, and with labels that show."""
 
-import json
-from pathlib import Path
-
 import pytest
 
-from benchmarks.workloads.texts import CORPORA, Corpus, corpus_task, generate_examples, make_problem, read_examples
+from benchmarks.workloads.texts import CORPORA, Corpus, corpus_task, generate_examples, make_problem
 from benchmarks.workloads.vocabulary import SENTIMENT_SIGNALS
-from lens_engine.errors import InvalidDataset
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
@@ -44,21 +40,3 @@ def test_problem_has_the_task_of_its_corpus() -> None:
     problem = make_problem("articles", 28)
     assert problem.task.labels == corpus_task("articles").labels
     assert len(problem.examples) == 28
-
-
-def test_rows_of_a_file_are_read(tmp_path: Path) -> None:
-    rows = [{"text": "fine", "label": "positive"}, {"text": "poor", "label": "negative"}]
-    path = tmp_path / "rows.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    examples = read_examples(path, corpus_task("reviews"))
-    assert [(example.row, example.text, example.label) for example in examples] == [
-        (0, "fine", "positive"),
-        (1, "poor", "negative"),
-    ]
-
-
-def test_row_with_a_foreign_label_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"text": "fine", "label": "positive"}\n{"text": "poor", "label": "bad"}\n', "utf-8")
-    with pytest.raises(InvalidDataset, match="row 1: label 'bad' is not one of positive, negative"):
-        read_examples(path, corpus_task("reviews"))

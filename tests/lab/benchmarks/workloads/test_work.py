@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from benchmarks.measuring.comparison import choose_sample
-from benchmarks.workloads.texts import generate_examples
 from benchmarks.workloads.work import WORKLOADS, Work, WorkloadSpec, build_work, part_of_pairs
 
 SMALL = WorkloadSpec("small", "a small one", "reviews", demonstrations=3, prefixes=4, queries=10)
@@ -46,18 +45,6 @@ def test_no_query_is_among_the_demonstrations() -> None:
     work = build_work(SMALL)
     shown = "".join(segment for prefix in work.prefixes for segment in prefix)
     assert not [query for query in work.queries if query in shown]
-
-
-def test_rows_of_a_file_take_the_place_of_synthetic_ones() -> None:
-    rows = generate_examples("reviews", 100, seed=7)
-    work = build_work(SMALL, data=rows)
-    texts = {example.text for example in rows}
-    assert all(query.removesuffix(" It was") in texts for query in work.queries)
-
-
-def test_too_few_rows_are_refused() -> None:
-    with pytest.raises(ValueError, match="small needs 34 rows, and there are 20"):
-        build_work(SMALL, data=generate_examples("reviews", 20))
 
 
 def test_part_is_spread_evenly_over_the_lengths() -> None:
