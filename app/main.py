@@ -24,7 +24,8 @@ from app.metrics.requests import RequestMetrics, SweepMetrics
 from app.metrics.service_state import ServiceState
 from app.queue import JobQueue
 from app.selections.endpoints import router as selections_router
-from app.selections.schemas import RenderBody
+from app.selections.rendering import RenderBody
+from app.selections.result_endpoints import router as results_router
 from app.services import Services
 from app.settings import Settings
 from app.web.access_log import AccessLogMiddleware
@@ -89,6 +90,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.admission = Admission(settings.max_submissions, settings.max_waiting_submissions)
     app.include_router(intake_router)
     app.include_router(selections_router)
+    app.include_router(results_router)
     app.include_router(health_router)
     app.include_router(metrics_router)
     request_metrics = _install_metrics(app)
@@ -100,6 +102,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     routes = [
         *intake_router.routes,
         *selections_router.routes,
+        *results_router.routes,
         *health_router.routes,
         *metrics_router.routes,
         *app.routes,

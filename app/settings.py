@@ -1,22 +1,14 @@
 """Settings of the service, read from the environment and checked when a process starts."""
 
-import json
-import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
+from app.setting_types import KeyHash, Keys, Models, PostgresAddress, Rate, RedisAddress, read_keys
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
-
-_MODEL_NAME = re.compile(r"(?=.{1,100}$)[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
-"""A plain name, or a hub id."""
-_RATE = r"^[1-9]\d{0,8}/(second|minute|hour|day)$"
-_KEY_HASH = re.compile(r"[0-9a-f]{64}")
-OWNER_FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-
 
 _VARIABLES_ONLY = frozenset({"allow_testing_models"})
 """Settings that let others run code here. A `.env` lies in any folder in which somebody calls `lens`."""
@@ -59,14 +51,14 @@ class Settings(BaseSettings):
     )
 
     # Stores. Addresses contain passwords and therefore stay out of the repr.
-    database_url: str = Field(
+    database_url: PostgresAddress = Field(
         "postgresql+psycopg://lens:lens@localhost:5432/lens", repr=False, description="Address of Postgres."
     )
     database_pool_size: int = Field(
         15, ge=1, le=200, description="Number of connections that the API process opens when it needs them, and keeps."
     )
     statement_timeout_seconds: float = Field(10.0, gt=0, description="Time limit of one SQL statement (seconds).")
-    redis_url: str = Field(
+    redis_url: RedisAddress = Field(
         "redis://localhost:6379/0", repr=False, description="Address of Redis: `redis://`, `rediss://` or `unix://`."
     )
     queue_name: str = Field("lens", pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Name of the queue.")
@@ -119,7 +111,7 @@ class Settings(BaseSettings):
     )
 
     # Clients. `api_keys` is a JSON object from the SHA-256 of an API key (hex) to the owner.
-    api_keys: Annotated[dict[str, str] | None, NoDecode] = Field(
+    api_keys: Annotated[Keys | None, NoDecode, BeforeValidator(read_keys)] = Field(
         None, repr=False, description="JSON object: SHA-256 of an API key (hex) -> owner; null for none."
     )
     require_keys: bool = Field(
@@ -130,14 +122,12 @@ class Settings(BaseSettings):
         3.0, ge=0, le=60, description="Time after which a new or revoked key of the database takes effect (seconds)."
     )
 
-    rate_requests: str | None = Field(
+    rate_requests: Rate | None = Field(
         "1200/minute",
-        pattern=_RATE,
         description="Number of requests of one owner in a moving window, as `1200/minute`; null for no limit.",
     )
-    rate_submissions: str | None = Field(
+    rate_submissions: Rate | None = Field(
         "60/minute",
-        pattern=_RATE,
         description="Number of submissions, retries and resumes of one owner in a moving window; null for no limit.",
     )
 
@@ -170,7 +160,7 @@ class Settings(BaseSettings):
     )
 
     # Models. A JSON object from the name that a client gives to the model that the worker loads.
-    allowed_models: dict[str, str] = Field(
+    allowed_models: Models = Field(
         {BUNDLED_MODEL: BUNDLED_MODEL},
         description="JSON object: name of a model for clients -> bundled name, folder, `.gguf` file or hub id.",
     )
@@ -200,8 +190,8 @@ class Settings(BaseSettings):
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Level of the log.")
     log_format: Literal["json", "text"] = Field("json", description="Form of a log line.")
-    metrics_key_hash: str | None = Field(
-        None, repr=False, pattern=rf"^{_KEY_HASH.pattern}$", description="SHA-256 (hex) of the key that reads /metrics."
+    metrics_key_hash: KeyHash | None = Field(
+        None, repr=False, description="SHA-256 (hex) of the key that reads /metrics."
     )
     worker_metrics_port: int | None = Field(
         None, ge=1, le=65_535, description="Port on which a worker shows its own metrics; null for none."
@@ -218,53 +208,6 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return init_settings, _VariablesThenFile(settings_cls, env_settings, dotenv_settings), file_secret_settings
-
-    @field_validator("database_url")
-    @classmethod
-    def uses_psycopg(cls, url: str) -> str:
-        """Use psycopg 3 for `postgres://` and `postgresql://`."""
-        scheme, found, rest = url.partition("://")
-        if not found or scheme not in {"postgres", "postgresql", "postgresql+psycopg"}:
-            raise ValueError("must be a postgresql:// address")
-        return f"postgresql+psycopg://{rest}"
-
-    @field_validator("redis_url")
-    @classmethod
-    def is_redis(cls, url: str) -> str:
-        if not url.startswith(("redis://", "rediss://", "unix://")):
-            raise ValueError("must be a redis://, rediss:// or unix:// address")
-        return url
-
-    @field_validator("api_keys", mode="before")
-    @classmethod
-    def is_json(cls, value: object) -> object:
-        """Read the variable. An empty one is an empty object: it must not mean that no key is needed."""
-        if not isinstance(value, str):
-            return value
-        try:
-            return json.loads(value) if value.strip() else {}
-        except ValueError:
-            raise ValueError("must be a JSON object of hashes and owners, or null") from None
-
-    @field_validator("api_keys")
-    @classmethod
-    def are_hashes(cls, keys: dict[str, str] | None) -> dict[str, str] | None:
-        for digest, owner in (keys or {}).items():
-            if not _KEY_HASH.fullmatch(digest):
-                raise ValueError("each key must be the SHA-256 of an API key (64 lower-case hex digits)")
-            if not OWNER_FORM.fullmatch(owner):
-                raise ValueError("an owner must have 1 to 100 letters, digits, dots, dashes or underscores")
-        return keys
-
-    @field_validator("allowed_models")
-    @classmethod
-    def have_plain_names(cls, models: dict[str, str]) -> dict[str, str]:
-        for name in models:
-            if not _MODEL_NAME.fullmatch(name):
-                raise ValueError(
-                    "a model name must have 1 to 100 letters, digits, dots, dashes or underscores; it may be a hub id"
-                )
-        return models
 
     @property
     def is_open(self) -> bool:

@@ -9,7 +9,7 @@ from app.ids import is_id
 from app.keys import repository
 from app.keys.secret import hash_key, make_secret, prefix_of
 from app.models import ApiKey
-from app.settings import OWNER_FORM
+from app.setting_types import OWNER_FORM
 
 _MAX_NAME_CHARACTERS = 100
 

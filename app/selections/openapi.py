@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.selections.schemas import RenderBody
+from app.selections.rendering import RenderBody
 from app.web.openapi import named
 
 EXAMPLE_SPEC: dict[str, Any] = {

@@ -23,7 +23,8 @@ from app.selections import repository
 from app.selections.polls import SelectionState, retry_after
 from app.selections.presentation import present
 from app.selections.queue_place import find_position
-from app.selections.schemas import QueueOut, RenderedPrompt, SelectionOut
+from app.selections.rendering import RenderedPrompt
+from app.selections.schemas import QueueOut, SelectionOut
 from app.services import Services
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.types import Example

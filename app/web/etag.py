@@ -16,6 +16,8 @@ KnownEtag = Annotated[
     str | None,
     Header(alias="If-None-Match", description="`ETag` of an earlier answer; an unchanged answer is then 304."),
 ]
+REVALIDATED = {"Cache-Control": "private, no-cache"}
+"""A browser may keep the answer, and asks each time whether it still holds: a selection may be deleted or resumed."""
 
 
 def make_etag(*parts: str) -> str:

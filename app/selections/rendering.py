@@ -1,0 +1,69 @@
+"""Wire types of the prompts for new inputs."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints
+
+from app.selections.schemas import Outgoing
+from app.web.validation import Incoming
+from lens_engine.classifier.classifier import LabelWord
+from lens_engine.reading.text_checks import is_blank
+
+MAX_INPUTS = 100
+
+
+def _refuse_blank(text: str) -> str:
+    if is_blank(text):
+        raise ValueError("is blank; write a text")
+    return text
+
+
+Input = Annotated[str, StringConstraints(max_length=100_000), AfterValidator(_refuse_blank)]
+
+
+class RenderBody(Incoming):
+    """One input or several inputs, and which prompts to build for each."""
+
+    one_of = ("input", "inputs")
+    other_names: ClassVar = {"text": "input", "texts": "inputs"}
+
+    input: Input | None = Field(
+        default=None, description="Text for which to build the prompt.", examples=["The plot never gets going."]
+    )
+    inputs: list[Input] | None = Field(
+        default=None, min_length=1, max_length=MAX_INPUTS, description="Several texts, in place of `input`."
+    )
+    prompts: Literal["recommended", "support_examples"] = Field(
+        default="recommended",
+        description="Which prompts to build for each input. recommended: every prompt of the classifier to use; if "
+        "that is a bag of words, there is none, and the prompt of the support examples is built. support_examples: "
+        "the prompt of the support examples.",
+    )
+
+
+class RenderedPrompt(Outgoing):
+    """A prompt to send, byte for byte as it was evaluated. The model answers with a label word."""
+
+    input: int = Field(description="Number of the input, from 0.")
+    prompt: str = Field(description="Text to send to the model unchanged, without a space or line break added.")
+    characters: int = Field(description="Number of characters of the prompt.")
+
+
+class Rendered(Outgoing):
+    """The prompts for each input, and what a client needs to read the answers of the model."""
+
+    selection_id: str = Field(description="Id of the selection.")
+    partial: bool = Field(
+        description="True if the run was stopped before its end: the prompts are the best found until then."
+    )
+    label_words: tuple[LabelWord, ...] = Field(
+        description="Label word of each label. The label word that the model finds likeliest after a prompt stands for "
+        "its label."
+    )
+    prompts: list[RenderedPrompt] = Field(
+        description="Prompts of the first input, then of the second, and so on; as many for each as the classifier has."
+    )
+    recommended: bool | None = Field(
+        description="Whether the verdict recommends these prompts; null if nothing was compared."
+    )
+    reason: str | None = Field(description="What the verdict recommends, and why; null if nothing was compared.")

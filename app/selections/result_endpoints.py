@@ -1,0 +1,145 @@
+"""Routes of what a selection found: support examples, result, classifier and prompts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Response
+from sqlalchemy.orm import Session
+
+from app.dependencies import OwnerDep, SelectionIdDep, ServicesDep, SessionDep
+from app.models import Report, StoredClassifier
+from app.selections import openapi, repository, service
+from app.selections.presentation import Advice, present_label_words, present_result, present_support_examples
+from app.selections.rendering import RenderBody, Rendered
+from app.selections.schemas import ResultOut, SupportExamplesOut
+from app.web.authentication import API_KEY
+from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
+from app.web.openapi import not_modified, refusals, sends
+from app.web.parameters import KNOWN_PARAMETERS
+from app.web.request_body import json_body
+from lens_engine.classifier.classifier import Classifier
+
+RenderBodyDep = Annotated[RenderBody, Depends(json_body(RenderBody))]
+
+router = APIRouter(prefix="/selections", tags=["selections"], dependencies=[API_KEY, KNOWN_PARAMETERS])
+
+_NO_RESULT = "The selection has no result yet, or it ended without one."
+_NO_CLASSIFIER = f"{_NO_RESULT} Or the result has no classifier; `detail` says how to get one."
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: sends("ETag"),
+    **not_modified(),
+    **refusals(400, 401, 404, 503, conflict=_NO_RESULT, is_conflict_brief=True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who asks for a part of a selection, and which version of it he has."""
+
+    selection_id: SelectionIdDep
+    owner: OwnerDep
+    services: ServicesDep
+    if_none_match: KnownEtag = None
+
+    def answer(
+        self, name: str, part: type[Report] | type[StoredClassifier], show: Callable[[Session], Any]
+    ) -> Response:
+        """Answer with the part, or 304 without reading it."""
+        with self.services.database.session_scope() as session:
+            attempt = repository.find_attempt_with(session, self.owner, self.selection_id, part)
+            etag = make_etag(name, self.selection_id, str(attempt))
+            if attempt is not None and is_known(self.if_none_match, etag):
+                return answer_unchanged(etag, REVALIDATED)
+            shown = show(session)
+        return answer_with_etag(etag, shown, REVALIDATED)
+
+    def report(self, session: Session) -> Report:
+        """Read the result. Raises the same errors as `service.get_report`."""
+        return service.get_report(self.services, session, self.owner, self.selection_id)
+
+
+AskedDep = Annotated[Asked, Depends()]
+
+
+@router.get(
+    "/{selection_id}/support-examples",
+    response_model=SupportExamplesOut,
+    response_description="The support examples. Only those of a cancelled selection may change, by a resume.",
+    responses=_ANSWERS,
+)
+def get_support_examples(asked: AskedDep) -> Response:
+    """Return the support examples in order, their prompt, and how good they are."""
+    return asked.answer("support-examples", Report, lambda session: present_support_examples(asked.report(session)))
+
+
+@router.get(
+    "/{selection_id}/result",
+    response_model=ResultOut,
+    response_description="The result of the selection. Only that of a cancelled selection may change, by a resume.",
+    responses=_ANSWERS,
+)
+def get_result(asked: AskedDep) -> Response:
+    """Return everything that the run found: support examples, classifier, every accuracy, cost, provenance."""
+
+    def show(session: Session) -> Any:
+        return present_result(asked.report(session), repository.find_classifier(session, asked.selection_id))
+
+    return asked.answer("result", Report, show)
+
+
+@router.get(
+    "/{selection_id}/classifier",
+    response_model=Classifier,
+    response_description="The classifier of the selection. It changes only as the result does.",
+    responses={
+        **_ANSWERS,
+        200: {**openapi.CLASSIFIER, **sends("ETag")},
+        **refusals(400, 401, 404, 503, conflict=_NO_CLASSIFIER, is_conflict_brief=True),
+    },
+)
+def get_classifier(asked: AskedDep) -> Response:
+    """Return the classifier to use: prompts, and a head on the label log-probabilities that the model gives after them.
+
+    It is the classifier that the verdict recommends. Saved as `classifier.json`, the body is a file that
+    `Classifier.load` of the library reads.
+    """
+
+    def show(session: Session) -> Any:
+        return service.get_classifier(asked.services, session, asked.owner, asked.selection_id)
+
+    return asked.answer("classifier", StoredClassifier, show)
+
+
+@router.post(
+    "/{selection_id}/render",
+    response_description="The prompts of each input.",
+    responses=refusals(*(400, 401, 404, 413, 415, 422, 503), conflict=_NO_CLASSIFIER, is_conflict_brief=True),
+    openapi_extra=openapi.RENDER_BODY,
+)
+def render_prompt(
+    selection_id: SelectionIdDep, body: RenderBodyDep, session: SessionDep, owner: OwnerDep, services: ServicesDep
+) -> Rendered:
+    """Build every prompt of the classifier to use, or the prompt of the support examples, for each new input.
+
+    To classify: let the model score each label word after each prompt, and apply the classifier's head to the label
+    log-probabilities. The prompt of the support examples needs no head: the likeliest label word wins.
+    """
+    selection = service.get(session, owner, selection_id)
+    inputs = body.inputs if body.inputs is not None else [body.input or ""]
+    advice = Advice.of(service.get_report(services, session, owner, selection_id))
+    is_single = body.prompts == "support_examples" or advice.favours_one_prompt is not False
+    if is_single or advice.use == "bag_of_words":
+        prompts = service.render(session, owner, selection_id, inputs)
+        is_recommended = advice.favours_one_prompt
+    else:
+        classifier = service.get_classifier(services, session, owner, selection_id)
+        prompts, is_recommended = service.render_classifier(classifier, inputs), True
+    return Rendered(
+        selection_id=selection_id,
+        partial=bool(selection.partial),
+        label_words=present_label_words(selection),
+        prompts=prompts,
+        recommended=is_recommended,
+        reason=advice.reason,
+    )

@@ -1,0 +1,62 @@
+"""Forms of the values of settings."""
+
+import json
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, StringConstraints
+
+OWNER_FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_KEY_HASH = re.compile(r"[0-9a-f]{64}")
+_MODEL_NAME = re.compile(r"(?=.{1,100}$)[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
+"""A plain name, or a hub id."""
+
+
+def _use_psycopg(url: str) -> str:
+    """Use psycopg 3 for `postgres://` and `postgresql://`."""
+    scheme, found, rest = url.partition("://")
+    if not found or scheme not in {"postgres", "postgresql", "postgresql+psycopg"}:
+        raise ValueError("must be a postgresql:// address")
+    return f"postgresql+psycopg://{rest}"
+
+
+def _check_redis(url: str) -> str:
+    if not url.startswith(("redis://", "rediss://", "unix://")):
+        raise ValueError("must be a redis://, rediss:// or unix:// address")
+    return url
+
+
+def read_keys(value: object) -> object:
+    """Read the variable. An empty one is an empty object: it must not mean that no key is needed."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value) if value.strip() else {}
+    except ValueError:
+        raise ValueError("must be a JSON object of hashes and owners, or null") from None
+
+
+def _check_keys(keys: dict[str, str]) -> dict[str, str]:
+    for digest, owner in keys.items():
+        if not _KEY_HASH.fullmatch(digest):
+            raise ValueError("each key must be the SHA-256 of an API key (64 lower-case hex digits)")
+        if not OWNER_FORM.fullmatch(owner):
+            raise ValueError("an owner must have 1 to 100 letters, digits, dots, dashes or underscores")
+    return keys
+
+
+def _check_models(models: dict[str, str]) -> dict[str, str]:
+    if any(not _MODEL_NAME.fullmatch(name) for name in models):
+        raise ValueError(
+            "a model name must have 1 to 100 letters, digits, dots, dashes or underscores; it may be a hub id"
+        )
+    return models
+
+
+PostgresAddress = Annotated[str, AfterValidator(_use_psycopg)]
+RedisAddress = Annotated[str, AfterValidator(_check_redis)]
+Keys = Annotated[dict[str, str], AfterValidator(_check_keys)]
+KeyHash = Annotated[str, StringConstraints(pattern=rf"^{_KEY_HASH.pattern}$")]
+Models = Annotated[dict[str, str], AfterValidator(_check_models)]
+Rate = Annotated[str, StringConstraints(pattern=r"^[1-9]\d{0,8}/(second|minute|hour|day)$")]
+"""As `60/minute`."""
