@@ -1,7 +1,7 @@
 """Repeats the paper's tables and figures with the engine. Not part of the wheel.
 
 python -m experiments.table            the paper's table: LENS, its rivals, other readings of it
-python -m experiments.analyses NAME    classifier, order, transfer, labels, filtering
+python -m experiments.analyses NAME    classifier, order, transfer, labels
 Every finished cell is stored; a stopped or killed command resumes from the stored cells.
 
 data        datasets by name: label words, templates, rows

@@ -22,7 +22,6 @@ SMALL = (
     "A size for two processor cores and a small model, not the paper's: few candidates, seeds and test rows. It shows "
     "how the question is asked, more than it answers it."
 )
-ONE_SELECTION = {"datasets": ("sst-2",), "seeds": (0,), "note": SMALL}
 FOUR_SEEDS = {"templates": (0,), "seeds": (0, 1, 2, 3)}
 
 
@@ -62,7 +61,7 @@ class Analysis(ABC, Generic[FoundT]):
         """Compute every cell and show the results.
 
         Raises:
-            LensError: as `Laboratory.select`, `Laboratory.evaluate` and `Laboratory.info_scores`.
+            LensError: as `Laboratory.select` and `Laboratory.evaluate`.
         """
         found = self.compute(lab)
         uncertainty = describe_rows(self.accuracies(found))

@@ -51,10 +51,6 @@ class Bench(Record):
         """The cell of one prompt on the test rows of the splits of `config`."""
         return EvaluationCell(bench=self, config=self.configure(config), demonstrations=demonstrations)
 
-    def info_scores(self, config: SelectionConfig) -> "InfoScoreCell":
-        """The cell of the InfoScores of all candidates of the splits of `config`."""
-        return InfoScoreCell(bench=self, config=self.configure(config))
-
 
 class _Cell(Record):
     bench: Bench
@@ -111,23 +107,10 @@ class EvaluationCell(_Cell):
     demonstrations: tuple[Demonstration, ...]
 
 
-class InfoScoreCell(_Cell):
-    """The InfoScore of every candidate on the whole score set: its outcome is `InfoScores`. Of the configuration
-    only splits, seed, context policy and filtering matter."""
-
-    kind: Literal["info_scores"] = "info_scores"
-
-
 class CalibratedAccuracy(Accuracy):
     """The accuracy of a prompt, as it is and after contextual calibration."""
 
     calibrated_accuracy: float
 
 
-class InfoScores(Record):
-    """I(e, S) of each candidate, in the order of the split's candidates."""
-
-    scores: tuple[float, ...]
-
-
-Cell = SelectionCell | EvaluationCell | InfoScoreCell
+Cell = SelectionCell | EvaluationCell

@@ -16,8 +16,6 @@ from experiments.laboratory.cells import (
     CalibratedAccuracy,
     Cell,
     EvaluationCell,
-    InfoScoreCell,
-    InfoScores,
     SelectionCell,
 )
 from experiments.laboratory.models import Models
@@ -33,9 +31,7 @@ from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.progress import SilentListener
 from lens_engine.methods.catalogue import METHODS, Methods
-from lens_engine.methods.lens.filtering import Filter, FilterState
 from lens_engine.pipeline import select_support_examples
-from lens_engine.plan.rounds import FilterRound
 from lens_engine.result import SelectionResult
 from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.problem import Problem
@@ -44,7 +40,7 @@ from lens_engine.run.checkpoint import FileCheckpointStore
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.template import CONTENT_FREE_TEXT
 
-OutcomeT = TypeVar("OutcomeT", SelectionResult, CalibratedAccuracy, InfoScores)
+OutcomeT = TypeVar("OutcomeT", SelectionResult, CalibratedAccuracy)
 
 
 @dataclass
@@ -75,14 +71,6 @@ class Laboratory:
             LensError: as `select`; `PromptTooLong` where the demonstrations do not fit this model's context.
         """
         return self._fetch(cell, title or cell.kind, CalibratedAccuracy, lambda _: self._evaluate(cell))
-
-    def info_scores(self, cell: InfoScoreCell, title: str = "") -> InfoScores:
-        """The InfoScores of all candidates, on the whole score set.
-
-        Raises:
-            LensError: as `select`.
-        """
-        return self._fetch(cell, title or "info scores", InfoScores, lambda _: self._score(cell))
 
     def key(self, cell: Cell) -> str:
         """The key of the cell in the store."""
@@ -163,14 +151,6 @@ class Laboratory:
             calibrated_accuracy=float((calibrated == rows.gold).mean()),
         )
 
-    def _score(self, cell: InfoScoreCell) -> InfoScores:
-        rows, task, config = self.rows(cell), self.problem(cell).task, cell.config
-        everyone, columns = len(rows.candidates), len(rows.score_set)
-        stage = Filter(task, rows.candidates, rows.score_set, config.filtering, config.balanced)
-        plan = FilterRound(everyone, columns, columns, keep=everyone)
-        state = stage.run_round(FilterState.start(everyone), plan, self.meter(cell))
-        return InfoScores(scores=tuple(state.info_scores.tolist()))
-
 
 def _parse(kind: type[OutcomeT], stored: dict[str, Any], path: Path) -> OutcomeT:
     try:
@@ -179,6 +159,6 @@ def _parse(kind: type[OutcomeT], stored: dict[str, Any], path: Path) -> OutcomeT
         raise CellDamaged(path) from error
 
 
-def _headline(outcome: SelectionResult | Accuracy | InfoScores) -> float | None:
+def _headline(outcome: SelectionResult | Accuracy) -> float | None:
     figure = outcome.test if isinstance(outcome, SelectionResult) else outcome
-    return figure.accuracy if isinstance(figure, Accuracy) else None
+    return None if figure is None else figure.accuracy

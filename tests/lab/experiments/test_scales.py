@@ -5,7 +5,6 @@ import pytest
 from experiments.data.tasks import known_settings
 from experiments.scales import LAPTOP, PAPER, SCALES, Scale
 from lens_engine.errors import InvalidConfig
-from lens_engine.presets import overlay_options
 from lens_engine.task.paper_tasks import PAPER_TASKS
 from tests.lab.experiments.experiment_doubles import FixedDatasets
 
@@ -29,19 +28,9 @@ def test_paper_has_its_own_rho_and_score_sizes() -> None:
     assert LAPTOP.config(known_settings("amazon")).filtering.rho is None
 
 
-def test_papers_table_has_its_datasets_templates_and_seeds() -> None:
-    assert (len(PAPER.datasets), len(PAPER.templates), len(PAPER.seeds)) == (8, 4, 10)
-
-
 def test_options_are_laid_over_the_scale() -> None:
     config = LAPTOP.config(known_settings("sst-2"), {"search": {"beam_width": 2}, "method": "random"})
     assert (config.search.beam_width, config.method, config.splits.test) == (2, "random", 200)
-
-
-def test_unknown_option_is_refused_by_its_path() -> None:
-    with pytest.raises(InvalidConfig) as refused:
-        LAPTOP.config(known_settings("sst-2"), {"search": {"beam": 2}})
-    assert refused.value.field == "options.search.beam"
 
 
 def test_benches_go_seed_by_seed(datasets: FixedDatasets) -> None:
@@ -61,16 +50,3 @@ def test_selections_have_the_dataset_of_their_bench_and_its_options(datasets: Fi
 def test_missing_template_is_refused(datasets: FixedDatasets) -> None:
     with pytest.raises(InvalidConfig, match="reviews has 2 templates, counted from 0; there is no 3"):
         small(templates=(0, 3)).benches(datasets.find)
-
-
-def test_later_options_win_group_by_group() -> None:
-    assert overlay_options({"a": {"x": 1, "y": 2}, "b": 1}, {"a": {"y": 3}}, {"b": {"z": 1}}) == {
-        "a": {"x": 1, "y": 3},
-        "b": {"z": 1},
-    }
-
-
-def test_overlay_leaves_what_it_was_given() -> None:
-    below: dict[str, Any] = {"a": {"x": 1}}
-    overlay_options(below, {"a": {"x": 2}})
-    assert below == {"a": {"x": 1}}

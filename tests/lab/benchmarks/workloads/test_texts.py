@@ -2,8 +2,7 @@
 
 import pytest
 
-from benchmarks.workloads.texts import CORPORA, Corpus, corpus_task, generate_examples, make_problem
-from benchmarks.workloads.vocabulary import SENTIMENT_SIGNALS
+from benchmarks.workloads.texts import CORPORA, Corpus, corpus_task, generate_examples
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
@@ -25,18 +24,3 @@ def test_texts_are_as_long_as_the_tasks_they_stand_for(corpus: Corpus, words: in
     lengths = [len(example.text.split()) for example in generate_examples(corpus, 1000)]
     assert sum(lengths) / len(lengths) == pytest.approx(words, abs=2)
     assert max(lengths) > 1.7 * words
-
-
-def test_signal_words_of_a_review_mostly_tell_its_label() -> None:
-    counts = {True: 0, False: 0}
-    for example in generate_examples("reviews", 400):
-        words = example.text.lower().replace(",", " ").replace(".", " ").split()
-        for label, signals in SENTIMENT_SIGNALS.items():
-            counts[label == example.label] += sum(word in signals for word in words)
-    assert counts[True] > 2 * counts[False] > 0
-
-
-def test_problem_has_the_task_of_its_corpus() -> None:
-    problem = make_problem("articles", 28)
-    assert problem.task.labels == corpus_task("articles").labels
-    assert len(problem.examples) == 28

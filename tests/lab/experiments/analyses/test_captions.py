@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from experiments.analyses.captions import datasets_of, describe_cells, describe_rows, name_model
+from experiments.analyses.captions import describe_cells, describe_rows
 from experiments.findings.spreads import SPREAD_COLUMNS, sample_sd, show_rows, spread_values
 from experiments.laboratory.cells import Bench, CalibratedAccuracy
 from lens_engine.classifier.quality import Accuracy, interval
@@ -29,33 +29,12 @@ def test_cells_are_described_by_model_datasets_templates_and_seeds(bench: Bench,
     assert text == f"gpt2 on sst-2 ({pattern}) and trec ({pattern}), seeds 0, 1 and 2"
 
 
-def test_one_cell_has_one_seed(bench: Bench, make_tiny: Make) -> None:
-    assert describe_cells([bench.selection(make_tiny())]).endswith(", seed 3")
-
-
 def test_uncertainty_is_that_of_the_fewest_rows() -> None:
     accuracies = [figure(100, 200), figure(190, 200), figure(500, 1000)]
 
     assert describe_rows(accuracies) == (
         "An accuracy on 200 test rows is uncertain by up to ±0.07 (Wilson's 95 % interval)."
     )
-
-
-@pytest.mark.parametrize(
-    ("reference", "name"),
-    [("smollm2-135m-instruct", "smollm2-135m-instruct"), ("openai-community/gpt2", "gpt2"), ("./models/own/", "own")],
-)
-def test_model_is_called_by_the_last_part_of_its_reference(reference: str, name: str) -> None:
-    assert name_model(reference) == name
-
-
-def test_cells_are_grouped_by_dataset_in_the_order_given(bench: Bench, make_tiny: Make) -> None:
-    cells = [
-        bench.model_copy(update={"dataset": name, "seed": seed}).selection(make_tiny())
-        for name, seed in (("trec", 0), ("sst-2", 0), ("trec", 1))
-    ]
-
-    assert datasets_of(cells) == {"trec": [cells[0], cells[2]], "sst-2": [cells[1]]}
 
 
 def test_spread_of_several_prompts() -> None:

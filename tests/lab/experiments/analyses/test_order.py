@@ -7,9 +7,7 @@ from experiments.analyses.order import Order
 from experiments.laboratory.cells import Bench
 from experiments.laboratory.laboratory import Laboratory
 from lens_engine.config import SelectionConfig
-from lens_engine.testing import TableScorer
 from tests.lab.experiments.analyses.analysis_tables import models_that_are, right_by_helpful, right_by_last
-from tests.lab.experiments.experiment_doubles import TableModels
 
 Make = Callable[..., SelectionConfig]
 MakeLaboratory = Callable[..., Laboratory]
@@ -59,15 +57,3 @@ def test_each_selection_brings_a_set_of_either_kind(bench: Bench, make_tiny: Mak
     assert [row[-3:] for row in finding.tables[0].rows] == [(4, 12, 20), (4, 12, 20)]
     assert "reviews" in finding.notes[0]
     assert "seeds 1 and 2" in finding.notes[0]
-
-
-def test_again_from_the_store_is_the_same_and_scores_nothing(
-    bench: Bench, make_tiny: Make, make_laboratory: MakeLaboratory
-) -> None:
-    plan, scorer = Order((bench.selection(make_tiny()),), orders=3), TableScorer()
-    first = plan.run(make_laboratory())
-
-    again = plan.run(make_laboratory(TableModels(lambda _: scorer)))
-
-    assert (again.tables, again.notes) == (first.tables, first.notes)
-    assert scorer.num_calls == 0

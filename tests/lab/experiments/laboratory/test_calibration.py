@@ -14,20 +14,6 @@ def test_calibrated_probabilities_match_the_example_by_hand() -> None:
     assert calibrated == pytest.approx(np.array([[0.25, 0.75], [0.25, 0.75]]), abs=1e-6)
 
 
-def test_unbiased_content_free_answer_changes_no_share() -> None:
-    log_probs = np.log(np.array([[0.3, 0.1]], dtype=np.float32))
-
-    calibrated = np.exp(calibrate(log_probs, np.log(np.array([0.2, 0.2], dtype=np.float32))))
-
-    assert calibrated == pytest.approx(np.array([[0.75, 0.25]]), abs=1e-6)
-
-
-def test_answer_like_the_content_free_one_becomes_even() -> None:
-    answer = np.array([-1.0, -2.0, -5.0], dtype=np.float32)
-
-    assert np.exp(calibrate(answer[None], answer)) == pytest.approx(np.full((1, 3), 1 / 3))
-
-
 def test_each_prefix_is_calibrated_by_its_own_content_free_answer() -> None:
     log_probs = np.log(np.full((2, 3, 2), 0.5, dtype=np.float32))  # [prefixes, queries, labels]
     content_free = np.log(np.array([[0.8, 0.2], [0.2, 0.8]], dtype=np.float32))

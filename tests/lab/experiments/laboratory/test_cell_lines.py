@@ -16,8 +16,8 @@ def test_every_computed_cell_has_a_line(cell: SelectionCell) -> None:
     lines = list[str]()
     observer = LineObserver(lines.append, total=90)
     observer.on_computed(cell, "herding", 0.7234, 34.2)
-    observer.on_computed(cell, "info scores", None, 0.4)
-    assert lines == ["1/90  reviews seed 3 herding  0.723  (34 s)", "2/90  reviews seed 3 info scores  (0 s)"]
+    observer.on_computed(cell, "cut short", None, 0.4)
+    assert lines == ["1/90  reviews seed 3 herding  0.723  (34 s)", "2/90  reviews seed 3 cut short  (0 s)"]
 
 
 def test_cells_of_before_are_counted_in_one_line(cell: SelectionCell) -> None:

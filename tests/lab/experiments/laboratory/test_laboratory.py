@@ -7,8 +7,6 @@ from experiments.laboratory.cells import Bench, Cell, Demonstration
 from experiments.laboratory.laboratory import Laboratory
 from experiments.laboratory.store import CellDamaged
 from lens_engine.config import SelectionConfig
-from lens_engine.rows.splits import split_examples
-from lens_engine.scoring.base import LabelScorer
 from lens_engine.testing import TableScorer
 from tests.lab.experiments.experiment_doubles import Killed, TableModels, is_stored
 
@@ -35,25 +33,6 @@ def counting(scorer: TableScorer) -> TableModels:
     return TableModels(lambda _: scorer)
 
 
-def test_selection_is_computed_once(bench: Bench, make_tiny: Make, make_laboratory: MakeLaboratory) -> None:
-    scorer = TableScorer()
-    cell = bench.selection(make_tiny())
-    first = make_laboratory(counting(scorer)).select(cell)
-    calls = scorer.num_calls
-    again = make_laboratory(counting(scorer)).select(cell)
-    assert again == first
-    assert scorer.num_calls == calls
-
-
-def test_evaluation_is_computed_once(bench: Bench, make_tiny: Make, make_laboratory: MakeLaboratory) -> None:
-    scorer = TableScorer()
-    cell = bench.evaluation(make_tiny(), (ONE,))
-    first = make_laboratory(counting(scorer)).evaluate(cell)
-    calls = scorer.num_calls
-    assert make_laboratory(counting(scorer)).evaluate(cell) == first
-    assert scorer.num_calls == calls
-
-
 def test_finished_cell_needs_no_model(bench: Bench, make_tiny: Make, make_laboratory: MakeLaboratory) -> None:
     cell = bench.selection(make_tiny())
     make_laboratory().select(cell)
@@ -71,13 +50,6 @@ def test_evaluating_what_was_selected_gives_the_accuracy_of_the_selection(
     found = laboratory.evaluate(bench.evaluation(make_tiny(), chosen))
     assert result.test is not None
     assert found.model_dump(exclude={"calibrated_accuracy"}) == result.test.model_dump()
-
-
-def test_evaluation_without_demonstrations_is_zero_shot(bench: Bench, make_tiny: Make, laboratory: Laboratory) -> None:
-    zero_shot = laboratory.select(bench.selection(make_tiny(method="zero_shot"))).test
-    assert zero_shot is not None
-    found = laboratory.evaluate(bench.evaluation(make_tiny(), ()))
-    assert (found.accuracy, found.n) == (zero_shot.accuracy, zero_shot.n)
 
 
 def test_killed_selection_goes_on_from_its_checkpoint(
@@ -156,17 +128,3 @@ def test_models_are_asked_for_by_reference(bench: Bench, make_tiny: Make, make_l
         found = laboratory.select(bench.model_copy(update={"model": model}).selection(make_tiny()))
         assert found.provenance.model == model
     assert models.loaded == ["one", "two"]
-
-
-def test_rows_are_those_the_selection_used(bench: Bench, make_tiny: Make, laboratory: Laboratory) -> None:
-    cell = bench.selection(make_tiny())
-    expected = split_examples(laboratory.problem(cell), cell.config)
-    assert laboratory.rows(cell) == expected
-
-
-def test_meter_scores_with_the_model_of_the_cell(bench: Bench, make_tiny: Make, laboratory: Laboratory) -> None:
-    cell = bench.evaluation(make_tiny(), ())
-    scorer: LabelScorer = laboratory.scorer(cell)
-    task = laboratory.problem(cell).task
-    scores = laboratory.meter(cell).score([()], ["a"])
-    assert (scores == scorer.score([()], ["a"], task.label_spans)).all()

@@ -1,7 +1,5 @@
-import csv
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +7,7 @@ import pytest
 
 from experiments.analyses.example_sets import draw_random_sets, evaluate_sets
 from experiments.findings.finding import Finding
-from experiments.findings.writing import render_page, write
+from experiments.findings.writing import render_page
 from experiments.laboratory.laboratory import Laboratory
 from experiments.scales import TINY, Scale
 from experiments.table.entries import LENS, NUM_RANDOM, Entry, make_entries, pick_entries
@@ -52,24 +50,6 @@ def test_entries_of_a_reference_cell_share_it(make_plan: MakePlan) -> None:
     assert len(plan.cells()) == len(plan.benches) == 4
 
 
-def test_table_has_every_method_dataset_and_kind(laboratory: Laboratory, make_plan: MakePlan) -> None:
-    plan = make_plan(())
-    found = values(plan.run(laboratory))
-    assert found.keys() == {
-        (entry.name, column, calibrated)
-        for entry in make_entries(plan.scale).values()
-        for column in ("reviews", "news", "mean")
-        for calibrated in ("yes", "no")
-    }
-
-
-def test_thirteen_methods_share_one_fine_tuning(
-    laboratory: Laboratory, make_plan: MakePlan, models: TableModels
-) -> None:
-    make_plan(()).run(laboratory)
-    assert models.tunings == 4  # two datasets, two seeds
-
-
 def test_figures_are_those_of_the_cells(laboratory: Laboratory, make_plan: MakePlan) -> None:
     plan = make_plan()
     found = values(plan.run(laboratory))
@@ -86,13 +66,6 @@ def test_figures_are_those_of_the_cells(laboratory: Laboratory, make_plan: MakeP
         calibrated = np.mean([[one.calibrated_accuracy for one in prompts] for prompts in drawn])
         assert found[random.name, dataset, "yes"][0] == pytest.approx(calibrated)
         assert results[zero_shot.name] == results[random.name]
-
-
-def test_mean_of_the_datasets_weighs_them_alike(laboratory: Laboratory, make_plan: MakePlan) -> None:
-    found = values(make_plan().run(laboratory))
-    for method in {key[0] for key in found}:
-        parts = [found[method, dataset, "no"][0] for dataset in ("reviews", "news")]
-        assert found[method, "mean", "no"][0] == pytest.approx(sum(parts) / 2)
 
 
 def test_templates_are_averaged_before_the_seeds(laboratory: Laboratory, make_plan: MakePlan) -> None:
@@ -120,24 +93,8 @@ def test_single_seed_has_no_interval(laboratory: Laboratory, make_plan: MakePlan
     assert "| method | reviews | LENS is ahead by |" in render_page(finding)
 
 
-def test_csv_has_a_line_for_each_mean(laboratory: Laboratory, make_plan: MakePlan, tmp_path: Path) -> None:
-    write(make_plan().run(laboratory), tmp_path)
-    with (tmp_path / "table.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == len(FEW) * 3 * 2
-    assert all(0.0 <= float(row["mean"]) <= 1.0 for row in rows)
-    assert sorted(path.name for path in tmp_path.glob("table*")) == ["table.csv", "table.md"]
-
-
 def test_table_without_lens_compares_with_nothing(laboratory: Laboratory, make_plan: MakePlan) -> None:
     assert "ahead" not in render_page(make_plan(("zero_shot", "herding")).run(laboratory))
-
-
-def test_variant_is_a_row_of_its_own(laboratory: Laboratory, make_plan: MakePlan) -> None:
-    variants = {"lens, no diversity": {"search": {"diversity_weight": 0.0}}}
-    plan = make_plan((LENS,), variants)
-    assert len(plan.cells()) == 2 * len(plan.benches)
-    assert ("lens, no diversity", "mean", "no") in values(plan.run(laboratory))
 
 
 def test_added_variant_computes_nothing_else_again(make_laboratory: MakeLaboratory, make_plan: MakePlan) -> None:
