@@ -8,8 +8,9 @@ from sqlalchemy.orm import Session
 from app.datasets.repository import load_rows, load_warnings, owns_dataset, store_dataset
 from app.errors import UnknownDataset
 from app.intake import idempotency
+from app.intake.checks import KnownDataset, Source, ValidSubmission
 from app.intake.repository import NewSelection, insert_selection
-from app.intake.submissions import KnownDataset, RawSubmission, Source, ValidSubmission
+from app.intake.submissions import RawSubmission
 from app.lifecycle.quota import check_quota, hold_quota
 from app.models import Selection
 from app.queue import Doorbell

@@ -4,28 +4,20 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
-from app.errors import ContentTooLarge, UnknownModelName
-from app.intake.ceilings import bound_budget, list_excesses
-from app.intake.refusals import as_problem, invalid_inputs
+from app.errors import ContentTooLarge
+from app.intake.checks import FindDataset, Source, ValidSubmission, check_spec
+from app.intake.refusals import invalid_inputs
 from app.intake.schemas import SelectionSpec, SubmissionBody
-from app.lifecycle.spec import StoredSpec
 from app.settings import Settings
 from app.web.strict_json import count_containers, parse_json
 from app.web.validation import read_model
-from lens_engine.config import PresetName, SelectionConfig
-from lens_engine.errors import Faults, InvalidInput
-from lens_engine.presets import resolve_config
+from lens_engine.errors import Faults
 from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset, parse_inline
-from lens_engine.rows.problem import Problem
-from lens_engine.rows.splits import split_examples
-from lens_engine.task.request import TaskRequest
-from lens_engine.task.template import Template, Verbalizer
-from lens_engine.types import Example
 
 SMALL_BYTES = 64 * 1024
 """Largest submission that is worked on beside other requests (bytes). A larger one takes tens of milliseconds."""
@@ -35,59 +27,6 @@ _NAMES_DATASET = re.compile(rb'dataset_id"|\\u00[2-7]')
 
 _MAX_OTHER_CONTAINERS = 1000
 """Largest number of objects and lists of a JSON body besides two for each row."""
-_Built = TypeVar("_Built")
-
-
-@dataclass(frozen=True, slots=True)
-class KnownDataset:
-    """A dataset that is already stored."""
-
-    id: str
-    examples: tuple[Example, ...]
-
-
-Source = ParsedDataset | KnownDataset
-FindDataset = Callable[[str, str], KnownDataset]
-"""(dataset id, field) -> dataset of the owner. Raises UnknownDataset."""
-
-
-@dataclass(frozen=True, slots=True)
-class ValidSubmission:
-    """A validated submission, ready to store."""
-
-    spec: StoredSpec
-    name: str | None
-    dataset: Source
-    test: Source | None
-    is_inline: bool = False
-    columns: Mapping[str, str] = field(default_factory=dict)  #: `text_column` and `label_column`, if given
-    warnings: tuple[str, ...] = ()  #: about the rows and their use, and what was taken by default
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedSpec:
-    """A checked spec, which the labels of the dataset complete."""
-
-    model: str
-    task: TaskRequest
-    preset: PresetName
-    config: SelectionConfig
-    name: str | None
-    warnings: tuple[str, ...] = ()  #: limits of the service that the config has by default
-
-    def submit(
-        self, dataset: Source, test: Source | None, columns: Mapping[str, str], *, is_inline: bool
-    ) -> ValidSubmission:
-        """Complete the spec, and check that dataset and spec fit.
-
-        Raises:
-            RefusedInput: the labels cannot be their own words; or as `check_fit`.
-        """
-        with invalid_inputs(inline=is_inline, columns=columns):
-            task = self.task.complete(dataset.examples, join_spellings=self.config.labels.join_spellings)
-        stored = StoredSpec.of(self.model, task, self.preset, self.config)
-        warnings = tuple(f"spec: {default}" for default in (*self.task.list_defaults(task), *self.warnings))
-        return check_fit(ValidSubmission(stored, self.name, dataset, test, is_inline, columns, warnings))
 
 
 @dataclass(frozen=True)
@@ -209,43 +148,6 @@ class FormSubmission:
 RawSubmission = JsonSubmission | FormSubmission
 
 
-def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
-    """Check model, template, label words and options.
-
-    Raises:
-        UnknownModelName: the service does not offer the model.
-        RefusedInput: names all other errors at once.
-    """
-    model = spec.model if spec.model is not None else settings.default_model
-    if model not in settings.allowed_models:
-        detail = _describe_models(settings)
-        raise UnknownModelName(detail, errors=[{"detail": detail, "pointer": "/spec/model"}])
-    found: list[InvalidInput] = []
-    template = None if (pattern := spec.template) is None else _collect(found, lambda: Template(pattern))
-    verbalizer = None if (words := spec.verbalizer) is None else _collect(found, lambda: Verbalizer(words))
-    config = _collect(found, lambda: resolve_config(spec.preset, spec.options))
-    if config is not None:
-        found += list_excesses(config.budget, settings)
-    if found or config is None:
-        raise as_problem(found, inline=False)
-    bounded, warnings = bound_budget(config, settings)
-    task = TaskRequest(template, verbalizer, spec.separator)
-    return CheckedSpec(model, task, spec.preset, bounded, spec.name, warnings)
-
-
-def check_fit(submission: ValidSubmission) -> ValidSubmission:
-    """Check that the dataset has the labels and the number of rows that the spec needs, and add the warnings.
-
-    Raises:
-        RefusedInput: labels do not match the verbalizer, or there are too few rows.
-    """
-    test = None if submission.test is None else submission.test.examples
-    problem = Problem(submission.spec.task, submission.dataset.examples, test)
-    with invalid_inputs(inline=submission.is_inline, columns=submission.columns):
-        split = split_examples(problem, submission.spec.config)
-    return replace(submission, warnings=(*submission.warnings, *split.notes))
-
-
 def parsing_limits(settings: Settings) -> ParsingLimits:
     """Limits of an upload according to the settings."""
     return ParsingLimits(
@@ -255,23 +157,6 @@ def parsing_limits(settings: Settings) -> ParsingLimits:
         max_label_characters=settings.max_label_characters,
         max_labels=settings.max_labels,
     )
-
-
-def _describe_models(settings: Settings) -> str:
-    offered = ", ".join(settings.allowed_models)
-    return (
-        f"this model is not offered; choose one of {offered}. The operator can offer other models with open weights "
-        "(setting LENS_ALLOWED_MODELS). Hosted chat models cannot be used, because they do not give the probabilities "
-        "of label words"
-    )
-
-
-def _collect(found: list[InvalidInput], build: Callable[[], _Built]) -> _Built | None:
-    try:
-        return build()
-    except InvalidInput as error:
-        found.append(error)
-        return None
 
 
 def _parse_file(file: IO[bytes], settings: Settings, name: str, columns: Mapping[str, str]) -> ParsedDataset:
