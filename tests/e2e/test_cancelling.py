@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -47,17 +47,6 @@ def searching(lens: Stack) -> tuple[Worker, str]:
     return worker, selection_id
 
 
-def test_in_the_queue_after_a_deployment(lens: Stack, searching: tuple[Worker, str]) -> None:
-    worker, selection_id = searching
-    assert worker.terminate(DRAIN_SECONDS) == 0
-    assert lens.get(selection_id)["status"] == Status.QUEUED
-
-    with cancelling(lens, selection_id):
-        pass
-
-    assert_best_is_kept(lens, selection_id)
-
-
 def test_in_a_step_that_takes_long(lens: Stack, searching: tuple[Worker, str]) -> None:
     worker, selection_id = searching
     horse = worker.wait_for_horse()
@@ -72,34 +61,27 @@ def test_in_a_step_that_takes_long(lens: Stack, searching: tuple[Worker, str]) -
     assert worker.exit_status is None
 
 
-def test_of_a_work_horse_that_froze(lens: Stack, searching: tuple[Worker, str]) -> None:
+def freeze(worker: Worker) -> None:
+    worker.wait_for_horse().send_signal(signal.SIGSTOP)
+
+
+def deploy(worker: Worker) -> None:
+    assert worker.terminate(DRAIN_SECONDS) == 0
+
+
+@pytest.mark.parametrize("harm", [freeze, deploy, Worker.kill])
+def test_of_a_worker_that_comes_to_harm(
+    lens: Stack, searching: tuple[Worker, str], harm: Callable[[Worker], None]
+) -> None:
     worker, selection_id = searching
     horse = worker.wait_for_horse()
 
     with cancelling(lens, selection_id):
-        horse.send_signal(signal.SIGSTOP)
+        harm(worker)
 
-    until(lambda: is_gone(horse), "its worker kills it")
+    until(lambda: is_gone(horse), "no work-horse is left")
     assert_best_is_kept(lens, selection_id)
-    assert worker.exit_status is None
-
-
-def test_of_a_worker_that_died(lens: Stack, searching: tuple[Worker, str]) -> None:
-    worker, selection_id = searching
-
-    with cancelling(lens, selection_id):
-        worker.kill()
-
-    assert_best_is_kept(lens, selection_id)
-
-
-def test_before_a_deployment(lens: Stack, searching: tuple[Worker, str]) -> None:
-    worker, selection_id = searching
-
-    with cancelling(lens, selection_id):
-        assert worker.terminate(DRAIN_SECONDS) == 0
-
-    assert_best_is_kept(lens, selection_id)
+    assert (worker.exit_status is None) == (harm is freeze)
 
 
 def test_while_the_model_loads(lens: Stack) -> None:

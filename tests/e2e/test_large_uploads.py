@@ -6,7 +6,6 @@ import signal
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from tempfile import gettempdir
 
 import httpx
 import psutil
@@ -18,7 +17,6 @@ from app.lifecycle.states import Status
 from tests.e2e.processes import Process, is_gone
 from tests.e2e.stack import Stack, make_submission
 from tests.e2e.waiting import until
-from tests.open_files import list_open_files
 
 
 @pytest.fixture
@@ -87,18 +85,6 @@ def test_a_signal_to_all_processes_leaves_an_upload_under_way_its_answer(
     until(lambda: is_gone(reader), "the reader is gone")
 
 
-def test_no_file_is_left_open_for_a_reader_that_died_before_it_took_it(second_api: Process, api: httpx.Client) -> None:
-    assert upload(api).status_code == 202
-    (reader,) = readers_of(second_api)
-    reader.suspend()
-    with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(upload, api)
-        until(lambda: deleted_files_of(second_api), "the file waits for the reader")
-        reader.kill()
-        assert answer.result().status_code == 503
-    until(lambda: not deleted_files_of(second_api), "no file is open")
-
-
 def upload(api: httpx.Client) -> httpx.Response:
     """POST a dataset that is too large to be read beside other requests."""
     body = make_submission()
@@ -123,12 +109,6 @@ def wait_for_reader(api: Process, lens: Stack, answer: Future[httpx.Response]) -
 
 def readers_of(api: Process) -> list[psutil.Process]:
     return [child for child in psutil.Process(api.pid).children() if "spawn_main" in " ".join(child.cmdline())]
-
-
-def deleted_files_of(api: Process) -> list[str]:
-    """Files without a name that the process holds open."""
-    files = list_open_files(api.pid)
-    return [target for target in files if target.startswith(gettempdir()) and target.endswith("(deleted)")]
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import time
 
 import httpx
 
@@ -11,7 +10,6 @@ from app.lifecycle.states import Status
 from tests.e2e.stack import Stack
 from tests.e2e.test_crashes import IN_THE_SEARCH
 from tests.e2e.waiting import until
-from tests.outages import absent
 
 _SOMEBODY = "SELECT pid FROM pg_stat_activity WHERE application_name = 'lens' AND pid <> pg_backend_pid() LIMIT 1"
 
@@ -28,29 +26,6 @@ def test_a_crash_of_postgres_costs_no_selection(lens: Stack) -> None:
     selection = lens.wait_until_done(selection_id)
 
     assert worker.exit_status is None
-    assert selection["status"] == Status.SUCCEEDED
-    assert selection["digest"] == lens.undisturbed_digest(selection_id)
-    assert (selection["attempt"], lens.crashes(selection_id)) == (1, 0)
-    lens.check_invariants()
-
-
-def test_an_outage_longer_than_a_lease_costs_no_attempt(lens: Stack) -> None:
-    lens.hold_from(IN_THE_SEARCH)
-    worker = lens.start_worker()
-    selection_id = lens.submit()
-    lens.wait_for_checkpoint(selection_id)
-    horse = worker.wait_for_horse()
-
-    with absent(lens.settings):
-        time.sleep(3 * lens.settings.lease_seconds)
-        horse.send_signal(signal.SIGSTOP)  # the sweep comes before its next renewal
-    wait_for_sweep(lens, selection_id)
-    horse.send_signal(signal.SIGCONT)
-    is_renewed = "SELECT lease_until > now() FROM selections WHERE id = :id"
-    until(lambda: lens.scalar(is_renewed, id=selection_id), "the run renews its lease")
-    lens.let_go()
-    selection = lens.wait_until_done(selection_id)
-
     assert selection["status"] == Status.SUCCEEDED
     assert selection["digest"] == lens.undisturbed_digest(selection_id)
     assert (selection["attempt"], lens.crashes(selection_id)) == (1, 0)

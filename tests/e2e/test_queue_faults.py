@@ -31,36 +31,6 @@ def test_an_id_delivered_twice_runs_once(lens: Stack) -> None:
     lens.check_invariants()
 
 
-def test_a_flushed_redis_loses_nothing(lens: Stack) -> None:
-    lens.hold_from(4)
-    lens.start_worker()
-    running_id = lens.submit()
-    lens.wait_for(running_id, Status.RUNNING)
-    queued_ids = [lens.submit() for _ in range(2)]
-
-    lens.redis.flushall()
-    lens.let_go()
-    selections = [lens.wait_until_done(id_) for id_ in (running_id, *queued_ids)]
-
-    assert [selection["status"] for selection in selections] == [Status.SUCCEEDED] * 3
-    assert [selection["attempt"] for selection in selections] == [1] * 3
-    lens.check_invariants()
-
-
-def test_a_hung_redis_does_not_hold_up_a_submission(lens: Stack, servers: EmbeddedServers) -> None:
-    with hung_redis(servers):
-        started = time.monotonic()
-        selection_id = lens.submit()
-        waited = time.monotonic() - started
-        assert lens.get(selection_id)["status"] == Status.QUEUED
-    lens.start_worker()
-    selection = lens.wait_until_done(selection_id)
-
-    assert waited < 5
-    assert selection["status"] == Status.SUCCEEDED
-    lens.check_invariants()
-
-
 def test_a_hung_redis_does_not_hold_up_submissions_at_once(lens: Stack, servers: EmbeddedServers) -> None:
     def submit(_: int) -> tuple[str, float]:
         started = time.monotonic()

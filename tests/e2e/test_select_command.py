@@ -200,12 +200,6 @@ def test_exhausted_budget_gives_a_partial_result(reviews: Path, model: Path, tmp
     assert read_result(output).stop_reason == "budget"
 
 
-def test_output_that_cannot_be_written_is_refused_before_the_run(reviews: Path, model: Path, tmp_path: Path) -> None:
-    done = run(command(reviews, model, "--output", str(tmp_path / "none" / "result.json")))
-    assert done.returncode == 2
-    assert "--output" in done.stderr
-
-
 def test_classifier_of_a_selection_classifies_a_file(reviews: Path, model: Path, tmp_path: Path) -> None:
     classifier, output, predicted = tmp_path / "classifier.json", tmp_path / "result.json", tmp_path / "predicted.csv"
     done = run(command(reviews, model, "--output", str(output), "--classifier", str(classifier)))

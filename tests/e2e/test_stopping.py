@@ -5,6 +5,7 @@ import http.client
 import json
 import signal
 
+import pytest
 from rq import Worker as RqWorker
 
 from app.lifecycle.states import Status
@@ -59,58 +60,12 @@ def test_a_deployment_releases_the_selection_without_charging_an_attempt(lens: S
     lens.check_invariants()
 
 
-def test_an_idle_worker_ends_on_request(lens: Stack) -> None:
+@pytest.mark.parametrize("request_", [signal.SIGTERM, signal.SIGUSR1])
+def test_an_idle_worker_ends_on_request(lens: Stack, request_: signal.Signals) -> None:
     worker = lens.start_worker()
     until(lambda: _states(lens) == ["idle"], "the worker waits for work")
-    assert worker.terminate(DRAIN_SECONDS) == 0
-
-
-def test_a_queued_selection_is_cancelled_and_never_runs(lens: Stack) -> None:
-    cancelled_id = lens.submit()
-    lens.cancel(cancelled_id)
-    lens.start_worker()
-    later_id = lens.submit()
-    lens.wait_until_done(later_id)
-
-    selection = lens.get(cancelled_id)
-
-    assert selection["status"] == Status.CANCELLED
-    assert selection["attempt"] == 0
-    lens.check_invariants()
-
-
-def test_a_running_selection_is_cancelled_and_keeps_its_best(lens: Stack) -> None:
-    lens.hold_from(IN_THE_SEARCH)
-    lens.start_worker()
-    selection_id = lens.submit()
-    lens.wait_for_checkpoint(selection_id)
-
-    lens.cancel(selection_id)
-    _wait_until_heard(lens, selection_id)
-    lens.let_go()
-    selection = lens.wait_until_done(selection_id)
-
-    assert selection["status"] == Status.CANCELLED
-    assert (selection["partial"], selection["stop_reason"]) == (True, "cancelled")
-    result = lens.client.get(f"/selections/{selection_id}/result").json()
-    assert len(result["examples"]) == 2
-    lens.check_invariants()
-
-
-def test_a_selection_cancelled_before_it_has_a_permutation_has_no_result(lens: Stack) -> None:
-    lens.hold_from(0)
-    lens.start_worker()
-    selection_id = lens.submit()
-    lens.wait_for(selection_id, Status.RUNNING)
-
-    lens.cancel(selection_id)
-    _wait_until_heard(lens, selection_id)
-    lens.let_go()
-    selection = lens.wait_until_done(selection_id)
-
-    assert (selection["status"], selection["partial"]) == (Status.CANCELLED, False)
-    assert lens.client.get(f"/selections/{selection_id}/support-examples").status_code == 409
-    lens.check_invariants()
+    worker.send(request_)
+    assert worker.wait(20) == 0
 
 
 def test_a_run_over_its_time_limit_fails(lens: Stack) -> None:
@@ -156,13 +111,6 @@ def test_drained_worker_ends_its_selection_and_takes_no_other(lens: Stack) -> No
     assert (selection["status"], selection["attempt"]) == (Status.SUCCEEDED, 1)
     assert worker.wait(20) == 0
     assert lens.get(second)["status"] == Status.QUEUED
-
-
-def test_idle_worker_drains_at_once(lens: Stack) -> None:
-    worker = lens.start_worker()
-    until(lambda: "Listening on" in worker.log(), "the worker waits for jobs")
-    worker.send(signal.SIGUSR1)
-    assert worker.wait(20) == 0
 
 
 def test_drain_can_be_cut_short(lens: Stack) -> None:

@@ -17,6 +17,7 @@ from tests.e2e.stack import Stack
 from tests.e2e.test_crashes import IN_THE_SEARCH
 from tests.e2e.test_postgres_faults import wait_for_sweep
 from tests.e2e.waiting import until
+from tests.outages import absent
 
 
 @pytest.fixture(scope="session")
@@ -34,18 +35,21 @@ def restart_redis(servers: EmbeddedServers) -> Iterator[Callable[[], None]]:
     running[-1].stop()
 
 
-def test_a_postgres_that_hangs_for_longer_than_a_lease_costs_no_attempt(lens: Stack, servers: EmbeddedServers) -> None:
+@pytest.mark.parametrize("is_hung", [True, False], ids=["hung", "absent"])
+def test_an_outage_longer_than_a_lease_costs_no_attempt(lens: Stack, servers: EmbeddedServers, is_hung: bool) -> None:
     lens.hold_from(IN_THE_SEARCH)
     worker = lens.start_worker()
     selection_id = lens.submit()
     lens.wait_for_checkpoint(selection_id)
     horse = worker.wait_for_horse()
 
-    with hung(servers.children[0].pid):
+    with hung(servers.children[0].pid) if is_hung else absent(lens.settings):
         time.sleep(3 * lens.settings.lease_seconds)
         horse.send_signal(signal.SIGSTOP)  # the sweep comes before its next renewal
     wait_for_sweep(lens, selection_id)
     horse.send_signal(signal.SIGCONT)
+    is_renewed = "SELECT lease_until > now() FROM selections WHERE id = :id"
+    until(lambda: lens.scalar(is_renewed, id=selection_id), "the run renews its lease")
     lens.let_go()
     selection = lens.wait_until_done(selection_id)
 

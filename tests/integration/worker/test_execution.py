@@ -20,7 +20,7 @@ from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.testing import TableScorer
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections
-from tests.integration.samples import SMALL_OPTIONS, make_result
+from tests.integration.samples import make_result
 from tests.integration.worker.doubles import LivingScorer
 from worker.execution import Attempt, execute_selection
 from worker.faults import WorkerFault
@@ -54,16 +54,6 @@ def change_checkpoint(database: Database, selection_id: str, **changes: Any) -> 
     with database.session_scope() as session:
         stored = session.get_one(StoredCheckpoint, selection_id)
         stored.data = replace(Checkpoint.from_bytes(stored.data), **changes).to_bytes()
-
-
-def test_a_run_that_completes_succeeds(selections: Selections, settings: Settings) -> None:
-    selection_id = selections.queued()
-
-    run_with(settings, "sound", selection_id)
-
-    selection = selections.client.get(f"/selections/{selection_id}").json()
-    assert selection["status"] == "succeeded"
-    assert selection["progress"]["phase"] == "evaluate"
 
 
 def test_a_run_that_completes_stores_the_classifier_of_its_result(selections: Selections, settings: Settings) -> None:
@@ -100,21 +90,6 @@ def test_a_result_names_the_card_that_computed_it(
 
     result = selections.client.get(f"/selections/{selection_id}/result").json()
     assert result["provenance"]["device_name"] == name
-
-
-def test_a_run_of_the_papers_settings_stores_its_single_prompt(selections: Selections, settings: Settings) -> None:
-    paper = {
-        "search": {"objective": "accuracy"},
-        "classifier": {"max_prompts": 1, "head": "argmax", "fit_rows": 0},
-    }
-    selection_id = selections.queued(options=SMALL_OPTIONS | paper)
-
-    run_with(settings, "sound", selection_id)
-
-    result = selections.client.get(f"/selections/{selection_id}/result").json()
-    own = next(one for one in result["tested"] if one["name"] == "ensemble")
-    assert (own["size"], own["head"], own["demonstrations"]) == (1, "argmax", len(result["examples"]))
-    assert "support_examples" not in {one["name"] for one in result["tested"]}
 
 
 @pytest.mark.parametrize("status", ["running", "succeeded", "failed", "cancelled"])
@@ -257,17 +232,6 @@ def test_a_selection_that_only_meets_unfit_workers_fails_after_its_last_attempt(
     assert read(database, "SELECT count(*) FROM checkpoints WHERE selection_id = :id", id=selection_id) == 0
 
 
-def test_a_cancelled_selection_of_an_unfit_worker_is_cancelled(
-    selections: Selections, settings: Settings, database: Database
-) -> None:
-    claim = selections.cancelling()
-
-    with database.session_scope() as session:
-        assert claims.give_up(session, claim, "device-failed", settings)
-
-    assert selections.status_of(claim.selection_id) == "cancelled"
-
-
 def test_an_unfit_worker_that_lost_its_claim_changes_nothing(
     selections: Selections, settings: Settings, database: Database
 ) -> None:
@@ -327,22 +291,14 @@ def test_a_time_limit_that_ends_during_the_last_write_costs_no_result(
     assert selections.status_of(claim.selection_id) == "succeeded"
 
 
-def test_a_shutdown_gives_the_selection_back_with_its_checkpoint(
+def test_a_run_released_by_a_shutdown_ends_as_if_it_had_not_been_stopped(
     selections: Selections, settings: Settings, database: Database
 ) -> None:
-    selection_id = selections.queued()
-
-    run_with(settings, "interrupted", selection_id)
-
-    assert selections.status_of(selection_id) == "queued"
-    assert read(database, "SELECT crashes FROM selections WHERE id = :id", id=selection_id) == 0
-    assert read(database, "SELECT count(*) FROM checkpoints WHERE selection_id = :id", id=selection_id) == 1
-
-
-def test_a_released_run_ends_as_if_it_had_not_been_stopped(selections: Selections, settings: Settings) -> None:
     stopped_id, other_id = selections.queued(), selections.queued()
 
     run_with(settings, "interrupted", stopped_id)
+    assert selections.status_of(stopped_id) == "queued"
+    assert read(database, "SELECT crashes FROM selections WHERE id = :id", id=stopped_id) == 0
     run_with(settings, "sound", stopped_id)
     run_with(settings, "sound", other_id)
 
@@ -363,17 +319,6 @@ def test_a_damaged_checkpoint_is_dropped_and_reported(
 
     assert selections.status_of(selection_id) == "succeeded"
     assert read(database, "SELECT count(*) FROM events WHERE type = 'checkpoint-damaged'") == 1
-
-
-def test_a_checkpoint_of_another_run_is_dropped_and_reported(
-    selections: Selections, settings: Settings, database: Database
-) -> None:
-    selection_id = _released_with_checkpoint(selections, database)
-
-    run_with(settings, "sound", selection_id)
-
-    assert selections.status_of(selection_id) == "succeeded"
-    assert read(database, "SELECT count(*) FROM events WHERE type = 'checkpoint-foreign'") == 1
 
 
 def test_a_checkpoint_that_this_build_cannot_restore_is_dropped_and_reported(

@@ -96,15 +96,6 @@ def test_progress_and_checkpoint_are_written(selections: Selections, database: D
         assert Checkpoint.from_bytes(claims.load_checkpoint(session, claim) or b"") == CHECKPOINT
 
 
-def test_newest_values_are_written_at_the_stop(selections: Selections, database: Database) -> None:
-    claim = selections.running()
-
-    with beating(database, claim) as monitor:
-        monitor.on_checkpoint(CHECKPOINT)
-
-    assert checkpoints(database, claim) == 1
-
-
 def test_lease_is_renewed_without_news(selections: Selections, database: Database) -> None:
     claim = selections.running(lease_seconds=1)
 
@@ -163,15 +154,6 @@ def test_run_that_does_not_heed_its_cancel_ends_with_its_best(
     assert (ended["status"], ended["partial"], ended["stop_reason"]) == ("cancelled", True, "cancelled")
     assert ended["digest"] == best.digest
     assert checkpoints(database, claim) == 1  # for a resume
-
-
-def test_cancel_is_heard_long_before_the_lease_is_renewed(selections: Selections, database: Database) -> None:
-    claim = selections.running()
-
-    with beating(database, claim, renew=30) as monitor:
-        until(lambda: database.engine.pool.checkedin() > 0, "the heartbeat has looked once")  # type: ignore[attr-defined]
-        assert selections.client.post(f"/selections/{claim.selection_id}/cancel").status_code == 202
-        until(monitor.stop_requested, "the run is asked to stop")
 
 
 def test_run_writes_seldom_however_often_it_reports(selections: Selections, database: Database) -> None:

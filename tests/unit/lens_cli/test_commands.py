@@ -40,13 +40,6 @@ def reviews(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_a_command_is_shown(command: str) -> None:
-    result = CliRunner().invoke(create_application(), [command, "--help"], env={"COLUMNS": "200"})
-    assert result.exit_code == 0
-    assert f"Usage: lens {command}" in result.output
-
-
 def test_help_lists_every_command() -> None:
     result = CliRunner().invoke(create_application(), ["--help"])
     assert result.exit_code == 0
@@ -89,20 +82,6 @@ def test_help_imports_no_heavy_package() -> None:
     assert done.stdout.splitlines()[-1].strip() == "loaded:"
 
 
-def test_select_names_the_bad_option(reviews: Path) -> None:
-    done = lens("select", str(reviews), *TASK, "--option", "search.beam_width=0")
-    assert done.returncode == 2
-    assert "where: options.search.beam_width" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_select_names_the_bad_row(reviews: Path) -> None:
-    reviews.write_text(reviews.read_text() + "\na last one,")
-    done = lens("select", str(reviews), *TASK)
-    assert done.returncode == 2
-    assert "row: 80 (data rows are counted from 0)" in done.stderr
-
-
 def test_select_lists_the_faults_of_both_files(reviews: Path) -> None:
     test = reviews.with_name("test.csv")
     test.write_text(reviews.read_text().replace("film", "play") + "\n,positive")
@@ -139,13 +118,6 @@ def test_select_reads_columns_by_their_names(reviews: Path) -> None:
     assert "where: --model" in done.stderr
 
 
-def test_select_names_the_label_without_label_word(reviews: Path) -> None:
-    reviews.write_text(reviews.read_text() + "\na last one,mixed")
-    done = lens("select", str(reviews), *TASK)
-    assert done.returncode == 2
-    assert "'mixed'" in done.stderr
-
-
 def test_select_prints_dataset_warnings_on_stderr(reviews: Path) -> None:
     reviews.write_text(reviews.read_text().replace("text,label", "text,label\n\n"))
     test = reviews.with_name("test.csv")
@@ -174,14 +146,6 @@ def test_select_says_what_it_takes_by_default(reviews: Path) -> None:
     ]
 
 
-def test_select_names_the_unknown_model(reviews: Path) -> None:
-    small = ("--option", "splits.validation=4", "--option", "splits.test=4", "--option", "filtering.keep=16")
-    done = lens("select", str(reviews), *TASK, "--preset", "quick", *small, "--model", "./nothing-here")
-    assert done.returncode == 2
-    assert "./nothing-here" in done.stderr
-    assert "where: --model" in done.stderr
-
-
 @pytest.mark.parametrize("wrong", [("--text-column", "Body"), ("--model", "./nothing-here")])
 def test_refusal_of_select_does_not_wait_for_torch(wrong: tuple[str, str], reviews: Path) -> None:
     script = (
@@ -192,12 +156,6 @@ def test_refusal_of_select_does_not_wait_for_torch(wrong: tuple[str, str], revie
     done = subprocess.run([sys.executable, "-c", script, *words], cwd=ROOT, capture_output=True, text=True, check=False)
     assert wrong[1] in done.stderr
     assert (done.returncode, done.stdout.strip()) == (2, "loaded:")
-
-
-def test_select_names_the_missing_file(tmp_path: Path) -> None:
-    done = lens("select", str(tmp_path / "none.csv"), *TASK)
-    assert done.returncode == 2
-    assert done.stderr == f"error: {tmp_path / 'none.csv'} does not exist\n"
 
 
 def test_bad_setting_is_named_without_its_value() -> None:
@@ -212,12 +170,6 @@ def test_migrate_without_database_says_so(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "the database does not answer" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_templates_of_unknown_task_lists_known_tasks() -> None:
-    done = lens("templates", "sst-3")
-    assert done.returncode == 2
-    assert "sst-2" in done.stderr
 
 
 def test_templates_prints_arguments_of_select() -> None:

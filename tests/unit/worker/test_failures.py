@@ -10,7 +10,6 @@ from lens_engine.errors import (
     OutOfMemory,
     PromptTooLong,
     UnknownModel,
-    join_faults,
 )
 from worker.failures import describe_failure, describe_timeout
 
@@ -34,12 +33,6 @@ def test_invalid_input_has_the_pointer_of_a_refusal(error: LensError, code: str,
     assert problem["detail"] == str(error)
     assert problem["instance"] == INSTANCE
     assert problem["errors"] == [{"detail": str(error), "pointer": pointer}]
-
-
-def test_every_fault_has_its_pointer() -> None:
-    faults = [InvalidVerbalizer(f"no {label}", field=f"verbalizer.{label}") for label in "ab"]
-    problem = describe_failure(join_faults(faults), INSTANCE)
-    assert [item["pointer"] for item in problem["errors"]] == ["/spec/verbalizer/a", "/spec/verbalizer/b"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from rq.timeouts import JobTimeoutException
 from lens_engine.errors import (
     InvalidConfig,
     InvalidDataset,
-    LensError,
     ModelError,
     NonFiniteScore,
     OutOfMemory,
@@ -99,12 +98,3 @@ def test_stop_during_loading_is_nobody_s_fault(kind: type[Exception]) -> None:
 
     with pytest.raises(kind), blaming_worker_for_everything():
         raise error
-
-
-def test_fault_names_the_error_it_came_from() -> None:
-    error: LensError = UnknownModel("there is no file './x.gguf'")
-
-    with pytest.raises(WorkerFault) as caught, blaming_worker_for_everything():
-        raise error
-
-    assert str(caught.value) == "UnknownModel: there is no file './x.gguf'"

@@ -48,10 +48,6 @@ def test_card_that_is_asked_for_is_found(asked: str, found: str) -> None:
     assert find_device(make(device=asked), cards).torch_name == found
 
 
-def test_number_format_of_the_settings_is_tried_on_the_card() -> None:
-    assert find_device(make(dtype="float16"), machine_with(H200)).number_format == "float16"
-
-
 @pytest.mark.parametrize("asked", ["cuda", "cuda:1"])
 def test_card_that_is_not_there_is_refused(asked: str) -> None:
     with pytest.raises(UnfitWorker, match=f"LENS_DEVICE is {asked}, and torch sees no CUDA card here; give the worker"):
@@ -75,13 +71,6 @@ def test_card_that_does_not_compute_is_refused_even_by_auto(asked: str) -> None:
         find_device(make(device=asked), read)
 
 
-def test_processor_is_not_looked_at_through_torch() -> None:
-    def read(_index: int, _dtype: str) -> Device:
-        raise AssertionError("no card was asked for")
-
-    assert find_device(make(device="cpu", dtype="float32"), read).number_format == "float32"
-
-
 @pytest.mark.parametrize(("capability", "is_warned"), [((7, 5), True), ((8, 0), False), ((9, 0), False)])
 def test_card_without_bfloat16_is_named_in_the_log(
     capability: tuple[int, int], is_warned: bool, caplog: pytest.LogCaptureFixture
@@ -89,13 +78,6 @@ def test_card_without_bfloat16_is_named_in_the_log(
     find_device(make(dtype="bfloat16"), machine_with(replace(H200, capability=capability)))
 
     assert ("has no units for bfloat16" in caplog.text) == is_warned
-
-
-def test_device_is_described_with_all_that_is_known() -> None:
-    assert str(H200) == (
-        "NVIDIA H200 (cuda:0, compute capability 9.0, driver 570.124.06, 139.0 GiB of 140.0 GiB free, bfloat16)"
-    )
-    assert str(Device("cpu", "A processor")) == "A processor (cpu)"
 
 
 def test_model_larger_than_the_card_is_refused() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from lens_engine.metering.progress import Progress
 from lens_engine.run.checkpoint import Checkpoint
-from lens_engine.types import Phase, StopReason
+from lens_engine.types import Phase
 from worker.progress import News, RunMonitor
 
 
@@ -51,16 +51,6 @@ def test_only_the_newest_report_is_kept() -> None:
 
     assert news.progress == progress(2)
     assert news.checkpoint == checkpoint(2)
-
-
-def test_written_news_are_dropped() -> None:
-    monitor = RunMonitor()
-    monitor.on_progress(progress(1))
-    monitor.on_checkpoint(checkpoint(1))
-
-    forget(monitor, monitor.read_news())
-
-    assert not monitor.read_news()
 
 
 def test_news_during_a_write_are_kept() -> None:
@@ -115,24 +105,6 @@ def test_time_of_loading_does_not_count_as_idle_afterwards() -> None:
 
     assert not monitor.is_loading
     assert monitor.idle_seconds == 0.0
-
-
-def test_run_without_request_has_no_stop_reason() -> None:
-    assert RunMonitor().stop_requested() is None
-
-
-def test_cancelled_run_stops_and_keeps_its_claim() -> None:
-    monitor = RunMonitor()
-    monitor.cancel()
-    assert monitor.stop_requested() is StopReason.CANCELLED
-    assert not monitor.is_lost
-
-
-def test_lost_run_stops() -> None:
-    monitor = RunMonitor()
-    monitor.lose()
-    assert monitor.stop_requested() is StopReason.CANCELLED
-    assert monitor.is_lost
 
 
 def test_checkpoint_wakes_the_heartbeat() -> None:

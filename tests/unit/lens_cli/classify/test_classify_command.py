@@ -20,13 +20,6 @@ def refusal_of(result: Result) -> Refusal:
     return result.exception
 
 
-def test_output_of_unknown_format_is_refused(bench: Workbench) -> None:
-    bench.write(["Sunny"])
-    refusal = refusal_of(classify(bench, output="predictions.xlsx"))
-    assert str(refusal).endswith("its name must end in .csv, .jsonl or .parquet")
-    assert (refusal.exit_code, refusal.details) == (EXIT_MENDABLE, ("where: --output",))
-
-
 def test_output_that_exists_is_refused_and_kept(bench: Workbench) -> None:
     bench.write(["Sunny"])
     output = bench.folder / "predictions.csv"
@@ -44,22 +37,9 @@ def test_output_that_exists_is_replaced_if_allowed(bench: Workbench) -> None:
     assert "Sunny" in paths.output.read_text()
 
 
-def test_output_in_a_missing_folder_is_refused(bench: Workbench) -> None:
-    bench.write(["Sunny"])
-    assert "none does not exist" in str(refusal_of(classify(bench, output="none/predictions.csv")))
-
-
 def test_input_is_never_overwritten(bench: Workbench) -> None:
     bench.write(["Sunny"])
     assert "the output is the file" in str(refusal_of(classify(bench, "--overwrite", output="new.jsonl")))
-
-
-def test_file_that_is_no_classifier_is_refused(bench: Workbench) -> None:
-    bench.write(["Sunny"])
-    (bench.folder / "classifier.json").write_text("{}")
-    refusal = refusal_of(classify(bench))
-    assert "is not a classifier that this version of Lens can read" in str(refusal)
-    assert (refusal.exit_code, refusal.details) == (EXIT_MENDABLE, ("where: classifier",))
 
 
 @pytest.mark.parametrize("option", [(), ("--model", "./nothing-here")])

@@ -33,6 +33,8 @@ def test_output_has_a_row_for_each_text_in_order(written_as: str, bench: Workben
 
     rows = read_output(paths.output)
     expected = CLASSIFIER.predict(texts, TableScorer())
+    shares = ["probabilities"] if written_as == "jsonl" else ["p_positive", "p_negative"]
+    assert list(rows[0]) == ["row", "text", "label", "probability", *shares, "error"]
     assert [int(row["row"]) for row in rows] == [0, 1]
     assert [row["text"] for row in rows] == texts
     assert [row["label"] for row in rows] == list(expected.labels)
@@ -45,17 +47,6 @@ def test_output_has_a_row_for_each_text_in_order(written_as: str, bench: Workben
             zip(CLASSIFIER.labels, probabilities, strict=True)
         )
         assert row["error"] in (None, "")
-
-
-@pytest.mark.parametrize("written_as", FORMATS)
-def test_columns_are_the_same_with_and_without_bad_rows(written_as: str, bench: Workbench) -> None:
-    paths = bench.paths(bench.write(["Sunny", None]), f"predictions.{written_as}")
-    with pytest.raises(Refusal):
-        bench.run(paths)
-    columns = ["row", "text", "label", "probability", "p_positive", "p_negative", "error"]
-    if written_as == "jsonl":
-        columns[4:6] = ["probabilities"]
-    assert [list(row) for row in read_output(paths.output)] == [columns, columns]
 
 
 def test_bad_rows_are_kept_and_named(bench: Workbench) -> None:
@@ -91,13 +82,6 @@ def test_many_bad_rows_are_named_in_part(bench: Workbench) -> None:
     ]
 
 
-def test_file_of_bad_rows_asks_the_model_for_nothing(bench: Workbench) -> None:
-    paths = bench.paths(bench.write(["", " "]))
-    with pytest.raises(Refusal, match="2 of 2 rows"):
-        bench.run(paths)
-    assert bench.scorers[0].num_pairs == 0
-
-
 def test_texts_of_another_column_are_classified(bench: Workbench) -> None:
     path = bench.folder / "new.csv"
     path.write_text("id,review\n1,Sunny\n")
@@ -129,11 +113,3 @@ def test_another_model_is_refused_and_nothing_is_left(bench: Workbench) -> None:
     with pytest.raises(ModelMismatch):
         bench.run(paths)
     assert sorted(path.name for path in bench.folder.iterdir()) == ["classifier.json", "new.jsonl"]
-
-
-def test_console_counts_the_rows(bench: Workbench) -> None:
-    paths = bench.paths(bench.write(make_texts(300)))
-    printed = bench.run(paths)
-    assert "Classifying: 256/300 rows" in printed
-    assert "Classifying: 300/300 rows" in printed
-    assert f"300 rows in {paths.output}" in printed

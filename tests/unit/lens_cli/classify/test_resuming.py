@@ -7,7 +7,6 @@ import pytest
 from workbench import CLASSIFIER, Workbench, make_texts
 
 from lens_cli.classify.partial_file import Origin, PartialFile
-from lens_cli.classify.predicting import Prediction
 from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_MENDABLE, Refusal
 from tests.dispositions import default_signals
 
@@ -71,15 +70,6 @@ def test_killed_run_resumes_with_whole_batches(bench: Workbench, texts: Path, un
     assert paths.output.read_bytes() == undisturbed
 
 
-def test_last_line_without_its_end_is_not_kept(tmp_path: Path) -> None:
-    path = tmp_path / "predictions.partial.jsonl"
-    with PartialFile(path, ORIGIN, 2) as partial:
-        partial.append([Prediction(error="is blank"), Prediction(error="is blank")])
-    path.write_bytes(path.read_bytes().removesuffix(b"\n"))
-    with PartialFile(path, ORIGIN, 2) as partial:
-        assert partial.predictions == []
-
-
 def test_run_killed_before_it_wrote_the_output_asks_nothing_again(
     bench: Workbench, texts: Path, undisturbed: bytes
 ) -> None:
@@ -113,12 +103,6 @@ def test_partial_file_of_another_classifier_or_input_is_refused(bench: Workbench
     assert caught.value.exit_code == EXIT_MENDABLE
     assert "--restart" in caught.value.details[0]
     assert len(bench.scorers) == 1
-
-
-def test_partial_file_of_another_precision_is_refused(bench: Workbench, texts: Path) -> None:
-    stop(bench, texts)
-    with pytest.raises(Refusal, match="it differs in: dtype"):
-        bench.run(bench.paths(texts), dtype="bfloat16")
 
 
 def test_restart_discards_what_is_there(bench: Workbench, texts: Path, undisturbed: bytes) -> None:

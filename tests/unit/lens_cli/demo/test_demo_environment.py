@@ -37,11 +37,3 @@ def test_settings_file_of_a_service_does_not_reach_the_demonstration(monkeypatch
     assert settings.allowed_models[BUNDLED_MODEL] == BUNDLED_MODEL
     assert settings.default_model == BUNDLED_MODEL
     assert settings.retry_after_seconds == 1
-
-
-@pytest.mark.usefixtures("settings_file")
-def test_settings_file_is_read_without_it() -> None:
-    settings = Settings()
-
-    assert settings.api_keys == {"a" * 64: "alice"}
-    assert settings.default_model == "house-model"

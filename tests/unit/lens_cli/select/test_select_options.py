@@ -3,7 +3,7 @@
 import pytest
 
 from lens_cli.select.options import read_config, read_task_request, read_words
-from lens_engine.errors import InvalidConfig, InvalidTemplate, InvalidVerbalizer
+from lens_engine.errors import InvalidConfig, InvalidVerbalizer
 from lens_engine.presets import PRESETS
 
 
@@ -53,15 +53,6 @@ def test_nothing_given_leaves_template_and_words_open() -> None:
     assert (request.template, request.verbalizer, request.separator) == (None, None, "\n\n")
 
 
-def test_template_without_slot_is_refused() -> None:
-    with pytest.raises(InvalidTemplate):
-        read_task_request("{text} It was great.", ["positive=great", "negative=terrible"], "\n")
-
-
-def test_config_without_options_is_the_preset() -> None:
-    assert read_config("quick", None, None, []) == PRESETS["quick"]
-
-
 def test_options_override_the_preset() -> None:
     options = ["search.beam_width=3", "splits.test=null", "balanced=false", "filtering.contribution=vocabulary"]
     config = read_config("quick", 7, None, options)
@@ -84,11 +75,6 @@ def test_bad_option_is_refused_with_its_path(option: str, field: str) -> None:
     with pytest.raises(InvalidConfig) as caught:
         read_config("quick", None, None, [option])
     assert caught.value.field == field
-
-
-def test_value_used_as_a_group_is_refused() -> None:
-    with pytest.raises(InvalidConfig, match="seed must be a whole number"):
-        read_config("quick", 3, None, ["seed.x=1"])
 
 
 def test_comparisons_are_those_asked_for() -> None:

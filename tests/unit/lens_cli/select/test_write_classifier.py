@@ -4,10 +4,8 @@ from io import StringIO
 from pathlib import Path
 
 import numpy as np
-import pytest
 from rich.console import Console
 
-from lens_cli.refusals import EXIT_MENDABLE, Refusal, check_output
 from lens_cli.select.files import show_files, write_classifier
 from lens_engine.classifier.bag_of_words import fit_bag_of_words
 from lens_engine.classifier.classifier import Classifier
@@ -29,13 +27,6 @@ def test_missing_classifier_is_reported_and_nothing_is_written(tmp_path: Path) -
     assert not path.exists()
 
 
-@pytest.mark.parametrize("name", ["none/classifier.json", "."])
-def test_path_that_cannot_be_written_is_refused_with_its_option(name: str, tmp_path: Path) -> None:
-    with pytest.raises(Refusal) as caught:
-        check_output(tmp_path / name, "--classifier")
-    assert (caught.value.exit_code, caught.value.details) == (EXIT_MENDABLE, ("where: --classifier",))
-
-
 def test_written_files_and_the_next_command_are_named() -> None:
     console = Console(file=StringIO(), width=300)
     show_files(make_result(), Path("result.json"), Path("my classifier.json"), console)
@@ -45,13 +36,6 @@ def test_written_files_and_the_next_command_are_named() -> None:
         f"my classifier.json (prompts: {len(CLASSIFIER.prompts)}, head: {CLASSIFIER.head.kind})",
         "Next: lens classify new.csv --classifier 'my classifier.json' --output predictions.csv",
     ]
-
-
-def test_nothing_is_said_of_files_that_were_not_written() -> None:
-    console = Console(file=StringIO(), width=300)
-    show_files(make_result(), None, None, console)
-    assert isinstance(console.file, StringIO)
-    assert console.file.getvalue() == ""
 
 
 def test_file_that_holds_words_of_the_texts_is_said_to() -> None:

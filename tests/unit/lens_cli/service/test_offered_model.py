@@ -57,11 +57,6 @@ def test_folder_is_offered_under_its_last_part(folder: Path, path: str, name: st
     assert OfferedModel.find(path) == OfferedModel(name, str(folder / path))
 
 
-def test_working_directory_is_offered_under_its_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tiny_causal_lm("llama").save(folder / "our-llama"))
-    assert OfferedModel.find(".") == OfferedModel("our-llama", str(folder / "our-llama"))
-
-
 def test_file_is_offered_under_its_name_without_suffix(folder: Path) -> None:
     save_gguf(folder / "our-llama.Q4_1.gguf")
     assert OfferedModel.find("our-llama.Q4_1.gguf") == OfferedModel(

@@ -74,15 +74,6 @@ def test_without_model_there_is_no_cost(write: Any) -> None:
     assert "lens select" in result.output
 
 
-def test_command_is_what_select_takes(write: Any) -> None:
-    path = write(GOOD_AND_BAD)
-    assert arguments_of(write_command(suggest(path), Sources(path))) == [
-        *("select", str(path), "--template", DEFAULT_TEMPLATE),
-        *("--verbalizer", "bad=bad", "--verbalizer", "good=good"),
-        *("--preset", "quick", "--output", "result.json", "--classifier", "classifier.json"),
-    ]
-
-
 def test_command_names_columns_options_and_model(write: Any) -> None:
     rows = [(text, "Good" if row == 4 else label) for row, (text, label) in enumerate(GOOD_AND_BAD)]
     path = write(rows, "My text,Label")
@@ -142,12 +133,6 @@ def test_file_that_is_too_small_is_told_for_each_preset(write: Any) -> None:
     assert [line.split(":")[0] for line in output.splitlines() if "cannot be used" in line] == [
         f"{preset} cannot be used" for preset in ("quick", "standard", "paper")
     ]
-
-
-def test_column_options_are_passed_on(write: Any) -> None:
-    result = run(str(write(GOOD_AND_BAD, "a,b")), "--no-model", "--text-column", "b", "--label-column", "a")
-    assert "text    column 'b': you named it" in result.output
-    assert "label   column 'a': you named it" in result.output
 
 
 def test_missing_column_is_refused(write: Any) -> None:

@@ -60,11 +60,6 @@ def test_missing_figures_are_dashes() -> None:
     assert (spread.macro_f1, spread.n) == ("–", "60")
 
 
-def test_bag_of_words_asks_for_no_tokens() -> None:
-    rows = {row.name: row for row in list_rows(make_result())}
-    assert rows["bag of words, 420 labelled rows"].tokens == "0"
-
-
 def test_what_was_not_tested_has_no_row() -> None:
     rows = list_rows(make_result(tested=TESTED[1:2], random=None, order=None))
     assert [row.name for row in rows] == ["support examples, 1 prompt, argmax"]

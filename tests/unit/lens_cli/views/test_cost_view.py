@@ -69,10 +69,3 @@ def test_budget_below_the_estimate_is_said() -> None:
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "The budget ends the run at 5,000 pairs (budget.max_pairs)" in shown
     assert "The budget ends the run after 1:00 (budget.max_seconds)" in shown
-
-
-def test_budget_above_the_estimate_is_not_said() -> None:
-    console = Console(file=StringIO(), width=100)
-    ample = BudgetOptions(max_pairs=6_000, max_seconds=1_000.0)
-    show_estimate(CostEstimate(PHASES, 1_000.0, budget=ample), console)
-    assert "budget" not in console.file.getvalue()  # type: ignore[attr-defined]

@@ -38,11 +38,6 @@ def test_facts_name_pairs_speed_time_left_and_accuracy() -> None:
     assert describe_facts(PROGRESS) == "1,200/25,541 pairs · 1,850 tokens/s · 1:15 left · validation 0.830"
 
 
-def test_facts_omit_unknown_values() -> None:
-    early = replace(PROGRESS, tokens_per_second=None, eta_seconds=None, best_validation_accuracy=None)
-    assert describe_facts(early) == "1,200/25,541 pairs"
-
-
 def test_place_counts_steps_if_there_are_several() -> None:
     assert describe_place(PROGRESS) == "Search 2/4"
     assert describe_place(replace(PROGRESS, phase=Phase.INITIALISE, step=1, steps=1)) == "First permutations"
@@ -101,17 +96,6 @@ def test_bar_of_a_finished_run_is_full_and_that_of_a_stopped_run_is_not() -> Non
         assert (task.description, task.completed, task.total) == ("Ended", completed, 60_000)
 
 
-def test_bar_on_terminal_shows_facts_and_ends_full() -> None:
-    console = Console(file=StringIO(), width=200, force_terminal=True)
-    with selection_bar(console) as bar:
-        bar.show(PROGRESS)
-        bar.finish("Done")
-    assert isinstance(console.file, StringIO)
-    last_line = console.file.getvalue().rpartition("\r")[2]
-    assert "Done" in last_line
-    assert "1,200/1,200 pairs · 1,850 tokens/s · validation 0.830" in last_line
-
-
 def test_bar_of_a_stopped_run_keeps_its_place() -> None:
     console = Console(file=StringIO(), width=200, force_terminal=True)
     with selection_bar(console) as bar:
@@ -158,14 +142,3 @@ def test_without_terminal_each_tenth_of_the_rows_prints_a_line() -> None:
         "Classifying: 250/1,000",
         "Classifying: 1,000/1,000",
     ]
-
-
-def test_row_bar_on_terminal_shows_rows_and_why_it_stops() -> None:
-    console = Console(file=StringIO(), width=200, force_terminal=True)
-    with row_bar(console) as bar:
-        bar.start(0, 1000)
-        bar.wait("Stopping after the current batch")
-        bar.show(256)
-    assert isinstance(console.file, StringIO)
-    assert "256/1,000 rows" in console.file.getvalue()
-    assert "Stopping after the current batch" in console.file.getvalue()

@@ -35,19 +35,6 @@ def test_cached_pairs_are_shown_separately() -> None:
     assert "2,000 pairs (1,234 from the pair cache), 9 tokens" in shown(make_result(cost=cost))
 
 
-def test_dropped_permutations_are_shown_separately() -> None:
-    cost = Spending(pairs=2000, tokens=9, seconds=1.0, permutations_judged=68, permutations_dropped=23)
-    assert "9 tokens and 68 permutations (23 of them in part) in 0:01" in shown(make_result(cost=cost))
-
-
-def test_result_without_accuracies_is_shown() -> None:
-    bare = make_result(
-        partial=True, stop_reason=StopReason.CANCELLED, validation=None, test=None, tested=(),
-        verdict=None, order=None, warnings=(),
-    )  # fmt: skip
-    assert "Partial: the run was stopped" in shown(bare)
-
-
 def test_verdict_is_its_sentence() -> None:
     assert describe_verdict(make_result()) == VERDICT.sentence
     assert VERDICT.sentence in shown(make_result())
