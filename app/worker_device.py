@@ -10,9 +10,9 @@ class WorkerDevice(BaseModel):
     """What one worker computes on."""
 
     device: str = Field(description="Device as torch names it.", examples=["cuda:0"])
-    name: str = Field(description="Name of the card or of the processor.", examples=["NVIDIA H200"])
+    name: str = Field(description="Name of the GPU or of the processor.", examples=["NVIDIA H200"])
     memory_bytes: int | None = Field(
-        None, description="Memory of the card (bytes); null on a processor.", examples=[150_109_880_320]
+        None, description="Memory of the GPU (bytes); null on a processor.", examples=[150_109_880_320]
     )
     number_format: str | None = Field(
         None,

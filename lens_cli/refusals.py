@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 EXIT_FAILED = 1
 """The machine or the program failed."""
 
-EXIT_MENDABLE = 2
-"""The caller can mend it: the input, an option, a model, a file."""
+EXIT_INVALID = 2
+"""Invalid input: a row, an option, a model, a file."""
 
 EXIT_INTERRUPTED = 130
 """Ctrl-C, or another stop signal."""
 
-_MENDABLE_PATHS = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
-_MENDABLE_NUMBERS = (errno.ENAMETOOLONG, errno.ELOOP, errno.EROFS)
+_INVALID_PATHS = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
+_INVALID_NUMBERS = (errno.ENAMETOOLONG, errno.ELOOP, errno.EROFS)
 
 
 _SETTING = re.compile(r'set options\.([a-z_.]+) to "?(\w+)"?')
@@ -66,18 +66,18 @@ def refusing(advise: Callable[[InvalidDataset], str | None] | None = None) -> It
     except InvalidInput as error:
         hint = advise(error) if advise is not None and isinstance(error, InvalidDataset) else None
         details = tuple(map(_name_flags, (*_locate(error), *([] if hint is None else [hint]))))
-        raise Refusal(_name_flags(str(error)), details=details, exit_code=EXIT_MENDABLE) from error
+        raise Refusal(_name_flags(str(error)), details=details, exit_code=EXIT_INVALID) from error
     except (UnknownModel, UnsafeModel, UnreadableModel) as error:
-        raise Refusal(str(error), details=("where: --model",), exit_code=EXIT_MENDABLE) from error
+        raise Refusal(str(error), details=("where: --model",), exit_code=EXIT_INVALID) from error
     except CheckpointError as error:
         details = ("where: --checkpoint; remove the file or name another",)
-        raise Refusal(str(error), details=details, exit_code=EXIT_MENDABLE) from error
+        raise Refusal(str(error), details=details, exit_code=EXIT_INVALID) from error
     except NothingSelected as error:
         is_budget = error.stop_reason == StopReason.BUDGET
-        raise Refusal(str(error), exit_code=EXIT_MENDABLE if is_budget else EXIT_INTERRUPTED) from error
+        raise Refusal(str(error), exit_code=EXIT_INVALID if is_budget else EXIT_INTERRUPTED) from error
     except OSError as error:
-        is_mendable = isinstance(error, _MENDABLE_PATHS) or error.errno in _MENDABLE_NUMBERS
-        code = EXIT_MENDABLE if is_mendable and error.filename is not None else EXIT_FAILED
+        is_invalid = isinstance(error, _INVALID_PATHS) or error.errno in _INVALID_NUMBERS
+        code = EXIT_INVALID if is_invalid and error.filename is not None else EXIT_FAILED
         raise Refusal(describe_os_error(error), exit_code=code) from error
     except LensError as error:
         raise Refusal(str(error)) from error
@@ -102,7 +102,7 @@ def describe_os_error(error: OSError) -> str:
 
 
 def check_output(path: Path | None, option: str = "--output") -> None:
-    """Find out before the run, not after it.
+    """Check an output path before the run.
 
     Raises:
         Refusal: the path is a folder, its folder does not exist, or one of them may not be written to.
@@ -111,13 +111,13 @@ def check_output(path: Path | None, option: str = "--output") -> None:
         return
     details = (f"where: {option}",)
     if path.is_dir():
-        raise Refusal(f"{path} is a folder; name a file", details=details, exit_code=EXIT_MENDABLE)
+        raise Refusal(f"{path} is a folder; name a file", details=details, exit_code=EXIT_INVALID)
     if not path.parent.is_dir():
-        raise Refusal(f"the folder {path.parent} does not exist", details=details, exit_code=EXIT_MENDABLE)
+        raise Refusal(f"the folder {path.parent} does not exist", details=details, exit_code=EXIT_INVALID)
     if path.exists() and not os.access(path, os.W_OK):
-        raise Refusal(f"{path} may not be written", details=details, exit_code=EXIT_MENDABLE)
+        raise Refusal(f"{path} may not be written", details=details, exit_code=EXIT_INVALID)
     if not os.access(path.parent, os.W_OK):
-        raise Refusal(f"cannot write to the folder {path.parent}", details=details, exit_code=EXIT_MENDABLE)
+        raise Refusal(f"cannot write to the folder {path.parent}", details=details, exit_code=EXIT_INVALID)
 
 
 def read_settings() -> "Settings":
@@ -132,7 +132,7 @@ def read_settings() -> "Settings":
         return Settings()
     except ValidationError as error:
         details = tuple(_describe_variable(item["loc"], item["msg"]) for item in error.errors())
-        raise Refusal("the settings are invalid", details=details, exit_code=EXIT_MENDABLE) from error
+        raise Refusal("the settings are invalid", details=details, exit_code=EXIT_INVALID) from error
 
 
 def show_refusal(refusal: Refusal, console: Console) -> None:
@@ -157,7 +157,7 @@ def _name_flags(message: str) -> str:
 
 
 def list_settings(error: InvalidInput) -> dict[str, str] | None:
-    """The options that mend all faults, with their values; None if a fault needs something else."""
+    """The options that fix all faults, with their values; None if a fault needs something else."""
     settings: dict[str, str] = {}
     for fault in error.faults:
         found = _SETTING.findall(fault.detail)
@@ -171,7 +171,7 @@ def _locate(error: InvalidInput) -> tuple[str, ...]:
     if isinstance(error, InvalidConfig):
         return tuple(f"where: {fault.field}" for fault in error.faults)
     details = [f"where: {error.field}"]
-    if len(error.problems) > 1:  # the message tells the first
+    if len(error.problems) > 1:  # the message has the first
         details += [f"{problem.field}: {problem.detail}" for problem in error.problems[1:]]
     elif error.row is not None:
         details.append(f"row: {error.row} (data rows are counted from 0)")

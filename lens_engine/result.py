@@ -176,7 +176,7 @@ class Provenance(Record):
     dtype: str = Field(description="Precision of the model: float32, bfloat16 or float16.")
     device: str = Field(description="Device on which the model ran.")
     device_name: str | None = Field(
-        None, description="Name of the card on which the model ran; null on a processor.", examples=["NVIDIA H200"]
+        None, description="Name of the GPU on which the model ran; null on a processor.", examples=["NVIDIA H200"]
     )
     executor: str = Field(description="How the model was given the prompts: packed, cached or plain.")
     executor_note: str | None = Field(
@@ -296,8 +296,8 @@ class SelectionResult(Record):
     def with_digest(self) -> "SelectionResult":
         """Return a copy with `digest`: the SHA-256 of the canonical JSON without `cost`, `digest` and two notes.
 
-        The notes are the name of the card and why a faster executor was refused. A resumed run gives the same digest as
-        an uninterrupted one, on a card of another name too. A run that asks for the executor by name has no note on it,
+        The notes are the name of the GPU and why a faster executor was refused. A resumed run gives the same digest as
+        an uninterrupted one, on a GPU of another name too. A run that asks for the executor by name has no note on it,
         and the same digest.
         """
         content = self.model_dump(mode="json", exclude=_NOT_DIGESTED)

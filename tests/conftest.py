@@ -82,7 +82,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         import torch
 
         if not torch.cuda.is_available():
-            pytest.skip("needs a CUDA card, and torch sees none")
+            pytest.skip("needs a CUDA GPU, and torch sees none")
 
 
 @pytest.fixture(scope="session")

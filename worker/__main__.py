@@ -35,7 +35,7 @@ def main(look: Callable[[Settings], Device] = inspect) -> int:
 
 
 def _work(settings: Settings, device: Device) -> int:
-    # Work-horses read the settings anew. With "auto" one that cannot see the card would compute on the processor.
+    # Work-horses read the settings anew. With "auto" one that cannot see the GPU would compute on the processor.
     os.environ["LENS_DEVICE"] = device.torch_name
     sweep_once(settings)
     worker = create_worker(settings, device)

@@ -1,4 +1,4 @@
-"""What the parent process does after a work-horse was killed: it expires the lease, so that the sweep acts at once."""
+"""What the parent process does after a work-horse was killed: it expires the lease, so that the next sweep acts."""
 
 import logging
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a worker computes on, and why a worker may not start. Nothing here needs torch or a card."""
+"""What a worker computes on, and why a worker may not start. Nothing here needs torch or a GPU."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ _GIB = 1 << 30
 
 
 class UnfitWorker(Exception):
-    """The worker must not start. The message is one sentence for the operator, and says how to mend it."""
+    """The worker must not start. The message is one sentence for the operator, and says how to fix it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A card or a processor. Memory is in bytes. A processor has None wherever only a card has a value."""
+    """A GPU or a processor. Memory is in bytes. A processor has None wherever only a GPU has a value."""
 
     torch_name: str  #: "cpu", "mps", "cuda:0"
     name: str  #: "NVIDIA H200", or the name of the processor

@@ -14,10 +14,10 @@ from rq.timeouts import JobTimeoutException
 from lens_engine.errors import InvalidConfig, ModelError, UnknownModel, UnreadableModel, UnsafeModel
 
 _OF_MODEL_FILES = (UnknownModel, UnsafeModel, UnreadableModel)
-_OF_CARD = re.compile(
+_OF_GPU = re.compile(
     r"\bCUDA (driver )?error|CUDA-capable device|CUBLAS_STATUS|CUDNN_STATUS|cuDNN error|CUSOLVER_STATUS"
 )
-"""Messages of torch about a card that failed. Lack of memory ("CUDA out of memory") is not among them."""
+"""Messages of torch about a GPU that failed. Lack of memory ("CUDA out of memory") is not among them."""
 
 _LOADING_CODE = "model-not-loaded"
 _DEVICE_CODE = "device-failed"
@@ -78,4 +78,4 @@ def _is_of_machine(error: BaseException) -> bool:
         return False
     # By name, because this module must not import torch: a fault is also judged where no model was loaded.
     is_of_accelerator = any(kind.__name__ == "AcceleratorError" for kind in type(error).__mro__)
-    return is_of_accelerator or _OF_CARD.search(str(error)) is not None
+    return is_of_accelerator or _OF_GPU.search(str(error)) is not None

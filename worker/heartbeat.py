@@ -40,7 +40,7 @@ class Heartbeat:
     succeeds. A checkpoint that cannot be stored costs neither the lease nor the progress.
 
     A run that does not heed a cancel request within `Rhythm.stop_grace` is ended with the best so far of its
-    checkpoint, and its process is killed. While the model loads that happens at once. Start the heartbeat after the
+    checkpoint, and its process is killed. While the model loads it happens now. Start the heartbeat after the
     fork.
     """
 
@@ -57,7 +57,7 @@ class Heartbeat:
         """
         Args:
             give_up: the last write for a run that stalls; None leaves the run to the sweep.
-            kill: ends this process at once; None for SIGKILL.
+            kill: ends this process; None for SIGKILL.
         """
         self._database = database
         self._claim = claim

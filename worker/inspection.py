@@ -20,13 +20,13 @@ from lens_engine.errors import LensError
 from lens_engine.language_model.loading.choices import DTYPES
 from lens_engine.language_model.loading.file_check import check_files, count_weights
 from lens_engine.language_model.loading.model_files import ModelSource, resolve_model
-from worker.card import CardAbsent, read_card
 from worker.device import Device, UnfitWorker, in_gib
+from worker.gpu import GpuAbsent, read_gpu
 from worker.model_loading import TESTING_PREFIX
 from worker.process import die_with_parent
 
-ReadCard = Callable[[int, str], Device]
-"""As `read_card`: index and number format to a card."""
+ReadGpu = Callable[[int, str], Device]
+"""As `read_gpu`: index and number format to a GPU."""
 
 LOOK_SECONDS = 300.0
 """Time limit of the look at a device. Importing torch takes seconds, and a driver that hangs takes for ever."""
@@ -40,11 +40,11 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-def inspect(settings: Settings, read: ReadCard = read_card) -> Device:
+def inspect(settings: Settings, read: ReadGpu = read_gpu) -> Device:
     """Check the allowed models and the device of a worker. Returns the device.
 
     Raises:
-        UnfitWorker: a model cannot be found or read, the device is not there or does not compute, or the card is too
+        UnfitWorker: a model cannot be found or read, the device is not there or does not compute, or the GPU is too
             small for a model.
     """
     weights = in_child(partial(weigh_models, settings), "the look at the models", seconds=None)
@@ -78,7 +78,7 @@ def weigh_models(settings: Settings) -> dict[str, int]:
     return {name: _weigh(name, reference, settings) for name, reference in models.items()}
 
 
-def find_device(settings: Settings, read: ReadCard = read_card) -> Device:
+def find_device(settings: Settings, read: ReadGpu = read_gpu) -> Device:
     """The device that `settings.device` names.
 
     Raises:
@@ -91,23 +91,23 @@ def find_device(settings: Settings, read: ReadCard = read_card) -> Device:
         return _metal(settings)
     try:
         device = read(int(number or 0), settings.dtype)
-    except CardAbsent as absence:
+    except GpuAbsent as absence:
         if kind != "auto":
             raise UnfitWorker(
-                f"LENS_DEVICE is {settings.device}, and {absence}; give the worker its card, or set LENS_DEVICE to "
+                f"LENS_DEVICE is {settings.device}, and {absence}; give the worker its GPU, or set LENS_DEVICE to "
                 "another device (auto, cpu)"
             ) from absence
         _log.warning("LENS_DEVICE is auto, and %s: this worker computes on the processor", absence)
         return _processor("cpu", settings)
     except (RuntimeError, ImportError) as error:
-        raise UnfitWorker(f"card {int(number or 0)} does not compute: {_first_line(error)}") from error
+        raise UnfitWorker(f"GPU {int(number or 0)} does not compute: {_first_line(error)}") from error
     if device.number_format == "bfloat16" and device.capability is not None and device.capability < _FIRST_BFLOAT16:
         _log.warning("%s has no units for bfloat16, so LENS_DTYPE=float16 is faster", device)
     return device
 
 
 def check_room(device: Device, weights: Mapping[str, int]) -> None:
-    """Compare the weights of the models with the memory of the card.
+    """Compare the weights of the models with the memory of the GPU.
 
     Args:
         weights: the least memory of each model (bytes).
@@ -121,20 +121,20 @@ def check_room(device: Device, weights: Mapping[str, int]) -> None:
         if least > device.total_bytes:
             raise UnfitWorker(
                 f"the weights of model {name!r} take at least {in_gib(least)}, and {device.name} has "
-                f"{in_gib(device.total_bytes)}; take the model out of LENS_ALLOWED_MODELS, or use a larger card"
+                f"{in_gib(device.total_bytes)}; take the model out of LENS_ALLOWED_MODELS, or use a larger GPU"
             )
         if least > device.free_bytes:
             raise UnfitWorker(
                 f"the weights of model {name!r} take at least {in_gib(least)}, and {in_gib(device.free_bytes)} of "
-                f"{device.name} are free; end the other process on the card (nvidia-smi shows it)"
+                f"{device.name} are free; end the other process on the GPU (nvidia-smi shows it)"
             )
 
 
 def in_child(look: Callable[[], T], what: str, *, seconds: float | None) -> T:
-    """The value of `look`, computed in a child process that ends at once.
+    """The value of `look`, computed in a short-lived child process.
 
     Args:
-        what: the look, in words, for the error.
+        what: name of the look, for the error.
         seconds: time limit; None for none.
 
     Raises:

@@ -103,7 +103,7 @@ class SelectionOut(Outgoing):
     )
     error: dict[str, Any] | None = Field(description="Problem (RFC 9457) of a failed selection.")
     digest: str | None = Field(
-        description="SHA-256 of the result without its cost, the name of the card and the note on the executor; equal "
+        description="SHA-256 of the result without its cost, the name of the GPU and the note on the executor; equal "
         "runs have equal digests."
     )
     created_at: datetime = Field(description="Time of the submission.")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lens_cli.classify.predicting import Prediction
-from lens_cli.refusals import EXIT_MENDABLE, Refusal
+from lens_cli.refusals import EXIT_INVALID, Refusal
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.reading import TextRow
 
@@ -63,7 +63,7 @@ def check_suffix(path: Path) -> None:
         raise Refusal(
             f"cannot tell the format of {path}; its name must end in {', '.join(others)} or {last}",
             details=("where: --output",),
-            exit_code=EXIT_MENDABLE,
+            exit_code=EXIT_INVALID,
         )
 
 

@@ -9,7 +9,7 @@ from typing import Literal, Self
 from pydantic import ValidationError
 
 from lens_cli.classify.predicting import BATCH_ROWS, Prediction
-from lens_cli.refusals import EXIT_MENDABLE, Refusal
+from lens_cli.refusals import EXIT_INVALID, Refusal
 from lens_engine.types import Record
 
 
@@ -76,9 +76,7 @@ class PartialFile:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Refusal(
-                f"another process is writing {self.path}; wait for its end", exit_code=EXIT_MENDABLE
-            ) from None
+            raise Refusal(f"another process is writing {self.path}; wait for its end", exit_code=EXIT_INVALID) from None
 
     def _read(self, origin: Origin, num_rows: int, *, restart: bool) -> None:
         self._file.seek(0)
@@ -99,7 +97,7 @@ class PartialFile:
             raise Refusal(
                 f"{self.path} holds predictions of another run; it differs in: {', '.join(differences)}",
                 details=("where: --restart discards these predictions and starts again",),
-                exit_code=EXIT_MENDABLE,
+                exit_code=EXIT_INVALID,
             )
 
     def _keep(self, lines: list[bytes], num_rows: int) -> None:

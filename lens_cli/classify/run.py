@@ -12,7 +12,7 @@ from lens_cli.classify.output import PredictedTable, check_suffix, write_predict
 from lens_cli.classify.partial_file import Origin, PartialFile
 from lens_cli.classify.predicting import BATCH_ROWS, Prediction, predict_rows
 from lens_cli.columns import find_columns
-from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_MENDABLE, Refusal, check_output
+from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_INVALID, Refusal, check_output
 from lens_cli.signals import StopRequest
 from lens_cli.views.notes import show_note
 from lens_cli.views.progress import RowBar, row_bar
@@ -51,14 +51,14 @@ class Paths:
             raise Refusal(
                 f"{self.output} exists; name another file, or add --overwrite to replace it",
                 details=("where: --output",),
-                exit_code=EXIT_MENDABLE,
+                exit_code=EXIT_INVALID,
             )
         for source in (self.texts, self.classifier):
             if source.exists() and self.output.samefile(source):
                 raise Refusal(
                     f"the output is the file {source} itself; name another file",
                     details=("where: --output",),
-                    exit_code=EXIT_MENDABLE,
+                    exit_code=EXIT_INVALID,
                 )
 
 
@@ -157,7 +157,7 @@ class ClassificationRun:
             f"{len(bad):,} of {len(self.rows):,} rows could not be classified; "
             "in the output, their label is empty and the column error says why",
             details=tuple(details),
-            exit_code=EXIT_MENDABLE,
+            exit_code=EXIT_INVALID,
         )
 
 

@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from lens_cli.refusals import EXIT_MENDABLE, Refusal
+from lens_cli.refusals import EXIT_INVALID, Refusal
 
 SAMPLE_FOLDER = Path(__file__).resolve().parents[2] / "examples" / "support_desk"
 SAMPLE_SPEC: dict[str, Any] = {
@@ -57,5 +57,5 @@ def check_sample() -> None:
     if not (SAMPLE_FOLDER / "train.csv").exists():
         raise Refusal(
             f"the sample dataset is not at {SAMPLE_FOLDER}; run the demo in a checkout of the repository",
-            exit_code=EXIT_MENDABLE,
+            exit_code=EXIT_INVALID,
         )

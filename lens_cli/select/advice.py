@@ -14,7 +14,7 @@ _KEPT = ("--output", "--classifier")
 
 
 def advise(error: InvalidDataset, train: Path) -> str | None:
-    """The command with the options that mend all faults, or else the one that looks at the file, if that can help."""
+    """The command with the options that fix all faults, or else the one that looks at the file, if that can help."""
     settings = list_settings(error)
     if settings:
         return f"this command has the options: {_write_command(settings)}"

@@ -170,7 +170,7 @@ def select(
     except KeyboardInterrupt:
         console.print("Stopped.")
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    show_result(result, Console(highlight=False), told=run.warnings)
+    show_result(result, Console(highlight=False), shown=run.warnings)
     show_files(result, output, classifier if is_written else None, Console(highlight=False))
     if result.stop_reason is StopReason.CANCELLED:
         raise typer.Exit(EXIT_INTERRUPTED)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from lens_cli.refusals import EXIT_MENDABLE, Refusal, read_settings
+from lens_cli.refusals import EXIT_INVALID, Refusal, read_settings
 from lens_cli.service.exposure import check_host
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ KEEP_ALIVE_SECONDS = 75
 DRAIN_SECONDS = 5.0
 GRACEFUL_SHUTDOWN_SECONDS = 20
 MAX_CONNECTIONS = 2500
-"""Further requests get 503 at once, so that the accepted ones stay fast."""
+"""Further requests get 503, so that the accepted ones stay fast."""
 
 
 def serve(
@@ -76,7 +76,7 @@ def _check_spool(settings: "Settings") -> None:
         raise Refusal(
             f"no file can be written in the folder for uploads ({error.strerror})",
             details=("where: LENS_SPOOL_DIR, or TMPDIR if it is not set",),
-            exit_code=EXIT_MENDABLE,
+            exit_code=EXIT_INVALID,
         ) from error
 
 

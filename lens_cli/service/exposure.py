@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from lens_cli.refusals import EXIT_MENDABLE, Refusal
+from lens_cli.refusals import EXIT_INVALID, Refusal
 
 if TYPE_CHECKING:
     from app.settings import Settings
@@ -17,4 +17,4 @@ def check_host(settings: "Settings", host: str) -> None:
 
     if settings.is_open and not is_loopback(host):
         message = f"without API keys the service listens on this machine only (127.0.0.1), not on {host}"
-        raise Refusal(message, details=(ADVICE, "where: --host"), exit_code=EXIT_MENDABLE)
+        raise Refusal(message, details=(ADVICE, "where: --host"), exit_code=EXIT_INVALID)

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lens_cli.refusals import EXIT_MENDABLE, Refusal, read_settings
+from lens_cli.refusals import EXIT_INVALID, Refusal, read_settings
 
 if TYPE_CHECKING:
     from app.database import Database
@@ -92,7 +92,7 @@ def _database() -> Iterator["Database"]:
     try:
         yield database
     except KeyRefused as error:
-        raise Refusal(str(error), exit_code=EXIT_MENDABLE) from error
+        raise Refusal(str(error), exit_code=EXIT_INVALID) from error
     except OperationalError as error:
         raise Refusal(f"the database does not answer: {error.orig}", details=(_WHERE,)) from error
     except ProgrammingError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from lens_cli.refusals import EXIT_MENDABLE, Refusal
+from lens_cli.refusals import EXIT_INVALID, Refusal
 from lens_cli.service.embedded import Child, ChildFailed, ChildSpec, DirectoryInUse, EmbeddedServers, embedded_servers
 
 _READY_SECONDS = 60.0
@@ -87,7 +87,7 @@ def _refusing() -> Iterator[None]:
     try:
         yield
     except DirectoryInUse as error:
-        raise Refusal(str(error), exit_code=EXIT_MENDABLE) from error
+        raise Refusal(str(error), exit_code=EXIT_INVALID) from error
     except ChildFailed as error:
         raise Refusal(str(error)) from error
 
@@ -108,7 +108,7 @@ def _check_port(spec: StackSpec) -> None:
     except OSError as error:
         raise Refusal(
             f"cannot listen on {spec.host}, port {spec.port}: {error.strerror}; try another --port",
-            exit_code=EXIT_MENDABLE,
+            exit_code=EXIT_INVALID,
         ) from error
 
 

@@ -16,8 +16,8 @@ from lens_engine.suggestion.suggestion import Suggestion
 
 _MAX_LABELS = 20
 _NOTHING = "–"
-_TOLD = ("columns other than", "the labels")
-"""Beginnings of warnings of the reader that the view tells in other words."""
+_SHOWN = ("columns other than", "the labels")
+"""Beginnings of warnings of the reader that the view shows itself."""
 
 
 def show_suggestion(suggestion: Suggestion, sources: Sources, console: Console, *, model: str) -> None:
@@ -47,7 +47,7 @@ def _show_columns(suggestion: Suggestion, console: Console) -> None:
     if columns.possible_labels:
         _say(console, f"        could hold labels too: {show_names(columns.possible_labels)} (--label-column)")
     for warning in suggestion.warnings:
-        if not warning.startswith(_TOLD):
+        if not warning.startswith(_SHOWN):
             show_note(warning, console)
 
 

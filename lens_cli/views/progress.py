@@ -24,7 +24,7 @@ PHASE_NAMES = {
 
 
 _STOPPING = "Stopping after the current batch"
-_AT_ONCE = f"{_STOPPING}; Ctrl-C again stops at once, without a result"
+_STOPPING_AGAIN = f"{_STOPPING}; Ctrl-C again stops now, without a result"
 
 
 class SelectionBar:
@@ -65,7 +65,7 @@ class SelectionBar:
         """Say that the run stops after the current batch, until it has stopped."""
         self._is_stopping = True
         self._bar.update(self._task_id, description=_STOPPING)
-        self._bar.console.print(_AT_ONCE, soft_wrap=True)
+        self._bar.console.print(_STOPPING_AGAIN, soft_wrap=True)
 
     def finish(self, what: str) -> None:
         """Fill the bar, which may be short of its end because repeated work was skipped."""

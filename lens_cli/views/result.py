@@ -15,8 +15,8 @@ from lens_engine.run.wording import say_partial
 _NOTHING = "–"
 
 
-def show_result(result: SelectionResult, console: Console, told: Collection[str] = ()) -> None:
-    """Print the complete result, without the warnings that the user was told before."""
+def show_result(result: SelectionResult, console: Console, shown: Collection[str] = ()) -> None:
+    """Print the complete result, without the warnings that were shown before."""
     console.print(build_examples_table(result))
     console.print()
     console.print(build_classifiers_table(result))
@@ -29,7 +29,7 @@ def show_result(result: SelectionResult, console: Console, told: Collection[str]
     for line in (describe_tests(result), describe_ranking_rows(result)):
         if line:
             console.print(line)
-    for warning in (one for one in result.warnings if one not in told):
+    for warning in (one for one in result.warnings if one not in shown):
         console.print(Text.assemble(("note: ", "yellow"), warning))
     console.print(Text(describe_cost(result), style="dim"))
     console.print(Text(f"digest {result.digest}", style="dim"), soft_wrap=True)

@@ -12,7 +12,7 @@ _FIXED_WORKSPACE = ":4096:8"  # eight buffers of 4 MiB: one of the two settings 
 def fix_cublas_workspace(device: torch.device) -> None:
     """Let cuBLAS give equal bits in equal calls. A value of the environment that is set already stays.
 
-    cuBLAS reads the environment when the process first multiplies on a card. So call this before.
+    cuBLAS reads the environment when the process first multiplies on a GPU. So call this before.
     """
     if device.type == "cuda":
         os.environ.setdefault(CUBLAS_WORKSPACE, _FIXED_WORKSPACE)

@@ -43,7 +43,7 @@ def naming_memory(advice: str) -> Iterator[None]:
 
 
 def free_memory() -> None:
-    """Collect what nothing refers to, and give torch's unused blocks back to the card.
+    """Collect what nothing refers to, and give torch's unused blocks back to the GPU.
 
     Call it outside of the `except` block: the traceback of an error refers to all that its frames held.
     """

@@ -14,8 +14,8 @@ from tests.e2e.waiting import until
 START_SECONDS = 60
 
 
-def start_on_card(lens: Stack, **environment: str) -> Worker:
-    return lens.start_worker("tests.e2e.worker_on_a_card", **environment)
+def start_on_gpu(lens: Stack, **environment: str) -> Worker:
+    return lens.start_worker("tests.e2e.worker_on_a_gpu", **environment)
 
 
 def refusal_of(worker: Worker) -> str:
@@ -49,9 +49,9 @@ def test_a_worker_with_a_damaged_model_does_not_start(lens: Stack) -> None:
     assert "damaged or cut off" in refusal
 
 
-def test_readiness_shows_the_card_of_a_worker(lens: Stack) -> None:
+def test_readiness_shows_the_gpu_of_a_worker(lens: Stack) -> None:
     assert devices_of(lens) == []
-    worker = start_on_card(lens)
+    worker = start_on_gpu(lens)
     until(lambda: devices_of(lens), "the worker registers")
 
     assert devices_of(lens) == [
@@ -77,9 +77,9 @@ def test_an_unfit_worker_stops_and_its_selections_are_run_by_a_sound_one(lens: S
     lens.check_invariants()
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a card")
-def test_a_worker_that_loses_its_card_does_not_go_on_on_the_processor(lens: Stack) -> None:
-    worker = start_on_card(lens, LENS_DEVICE="auto")
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_a_worker_that_loses_its_gpu_does_not_go_on_on_the_processor(lens: Stack) -> None:
+    worker = start_on_gpu(lens, LENS_DEVICE="auto")
     ids = [lens.submit(model="tiny") for _ in range(2)]
 
     assert worker.wait(START_SECONDS) == 1

@@ -11,13 +11,13 @@ from app.worker_device import REDIS_FIELD
 from worker.device import Device
 from worker.process import SelectionWorker, create_worker
 
-CARD = Device("cuda:0", "NVIDIA H200", total_bytes=150_109_880_320, free_bytes=1, number_format="bfloat16")
+GPU = Device("cuda:0", "NVIDIA H200", total_bytes=150_109_880_320, free_bytes=1, number_format="bfloat16")
 PROCESSOR = Device("cpu", "A processor")
 
 
 @pytest.fixture
 def workers(settings: Settings) -> Iterator[list[SelectionWorker]]:
-    made = [create_worker(settings, device) for device in (PROCESSOR, CARD)]
+    made = [create_worker(settings, device) for device in (PROCESSOR, GPU)]
     for worker in made:
         worker.register_birth()
     yield made
@@ -61,7 +61,7 @@ def test_device_in_another_form_is_left_out(
 def test_workers_of_another_queue_are_not_shown(
     client: TestClient, settings: Settings, workers: list[SelectionWorker]
 ) -> None:
-    other = create_worker(settings.model_copy(update={"queue_name": "other"}), CARD)
+    other = create_worker(settings.model_copy(update={"queue_name": "other"}), GPU)
     other.register_birth()
     other.connection.close()
 

@@ -16,8 +16,8 @@ _MAX_BYTES_ON_PROCESSORS = 4 << 30
 def has_room_in_float32(folder: Path, device: torch.device) -> bool:
     """Whether the weights of a folder fit into the device's memory in float32, whatever format they are stored in.
 
-    On CUDA, the memory is what is free on the card now. The machine's own memory counts as well: weights pass through
-    it on their way to the card.
+    On CUDA, the memory is what is free on the GPU now. The machine's own memory counts as well: weights pass through
+    it on their way to the GPU.
 
     Raises:
         ValueError, LookupError, TypeError: a header of the weights is damaged.

@@ -17,10 +17,10 @@ from lens_engine.types import LabelLogProbs
 _ROWS, _SIZE = 512, 1024  # about one layer of a small model in one forward
 _REPEATS = 7
 
-# A card multiplies the matrices above in less time than a launch takes, so all formats would look alike. These are
-# large enough to fill every card, and are launched one after the other without waiting.
-_CARD_SIZE = 4096
-_CARD_WARM_UPS, _CARD_PRODUCTS, _CARD_REPEATS = 3, 10, 3
+# A GPU multiplies the matrices above in less time than a launch takes, so all formats would look alike. These are
+# large enough to fill every GPU, and are launched one after the other without waiting.
+_GPU_SIZE = 4096
+_GPU_WARM_UPS, _GPU_PRODUCTS, _GPU_REPEATS = 3, 10, 3
 
 MATERIAL_SPEEDUP = 1.3
 """A less precise format is used only if it is faster by this factor."""
@@ -54,8 +54,8 @@ def is_fit(label_log_probs: LabelLogProbs, reference: LabelLogProbs | None) -> b
 def _multiplications_per_second(dtype: torch.dtype, device: torch.device) -> float:
     """Products of two matrices in a second; their size depends on the kind of device only."""
     if device.type == "cuda":
-        with torch.cuda.device(device):  # events are recorded on the current card
-            return 1.0 / time_on_card(torch.ones(_CARD_SIZE, _CARD_SIZE, dtype=dtype, device=device))
+        with torch.cuda.device(device):  # events are recorded on the current GPU
+            return 1.0 / time_on_gpu(torch.ones(_GPU_SIZE, _GPU_SIZE, dtype=dtype, device=device))
     left = torch.ones(_ROWS, _SIZE, dtype=dtype, device=device)
     right = torch.ones(_SIZE, _SIZE, dtype=dtype, device=device)
     _multiply(left, right)  # the first call is slower
@@ -69,21 +69,21 @@ def _multiply(left: torch.Tensor, right: torch.Tensor) -> float:
     return max(time.perf_counter() - start, 1e-9)
 
 
-def time_on_card(matrix: torch.Tensor) -> float:
-    """Time of one product of a square matrix with itself, by the clock of the current card (seconds).
+def time_on_gpu(matrix: torch.Tensor) -> float:
+    """Time of one product of a square matrix with itself, by the clock of the current GPU (seconds).
 
     The median of a few measurements of many products in a row, so that launching them hides behind computing them.
     """
-    for _ in range(_CARD_WARM_UPS):
+    for _ in range(_GPU_WARM_UPS):
         torch.matmul(matrix, matrix)
-    return statistics.median(_time_products(matrix) for _ in range(_CARD_REPEATS)) / _CARD_PRODUCTS
+    return statistics.median(_time_products(matrix) for _ in range(_GPU_REPEATS)) / _GPU_PRODUCTS
 
 
 def _time_products(matrix: torch.Tensor) -> float:
     """Time of `_CARD_PRODUCTS` products (seconds)."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
     start.record()
-    for _ in range(_CARD_PRODUCTS):
+    for _ in range(_GPU_PRODUCTS):
         torch.matmul(matrix, matrix)
     end.record()
     end.synchronize()

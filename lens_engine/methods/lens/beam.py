@@ -168,15 +168,15 @@ def _advance(
 ) -> SearchState:
     """The state with the new outcomes; its beam is the best of the old beam and the new permutations."""
     scores, dropped, log_probs = dict(state.scores), list(state.dropped), dict(state.log_probs)
-    contenders = list(state.beam)
+    permutations = list(state.beam)
     for permutation, outcome in found.items():
         if isinstance(outcome, Finished):
             scores[permutation] = outcome.score
-            contenders.append(permutation)
+            permutations.append(permutation)
             log_probs[permutation] = outcome.judgement.label_log_probs
         else:
             dropped.append(permutation)
-    beam = _best(scores, contenders, beam_width)
+    beam = _best(scores, permutations, beam_width)
     charged = state.charged_pairs + sum(outcome.charged_rows for outcome in found.values())
     return SearchState(iterations_done, beam, scores, tuple(dropped), charged, log_probs)
 

@@ -18,7 +18,7 @@ def describe_surroundings(device: str) -> tuple[str, ...]:
     The settings are read now: a number of threads that is set later is not included.
 
     Args:
-        device: the model's device, as torch names it. For "cuda:1" the card is included, for "cpu" processor and
+        device: the model's device, as torch names it. For "cuda:1" the GPU is included, for "cpu" processor and
             threads.
     """
     import torch
@@ -30,24 +30,24 @@ def describe_surroundings(device: str) -> tuple[str, ...]:
         f"torch {torch.__version__}",  # its build too (`+cpu`), which the package's metadata may leave out
         *(f"{library} {version(library)}" for library in ("transformers", "tokenizers")),
         f"products {torch.backends.cuda.matmul.fp32_precision} {on_processors}",
-        *(_card(device) if device.startswith("cuda") else _cores()),
+        *(_gpu(device) if device.startswith("cuda") else _cores()),
     )
 
 
-def _card(device: str) -> tuple[str, ...]:
-    """What decides the bits of a product on a card. A slice of a card has fewer multiprocessors, and less memory."""
+def _gpu(device: str) -> tuple[str, ...]:
+    """What decides the bits of a product on a GPU. A slice of a GPU has fewer multiprocessors, and less memory."""
     import torch
 
-    matmul, card = torch.backends.cuda.matmul, torch.cuda.get_device_properties(device)
+    matmul, gpu = torch.backends.cuda.matmul, torch.cuda.get_device_properties(device)
     return (
         f"cuda {torch.version.cuda}",
         f"cudnn {torch.backends.cudnn.version()}",  # type: ignore[no-untyped-call]
         f"cublas workspace {os.environ.get(CUBLAS_WORKSPACE, 'default')}",
         f"16-bit sums fp16 {matmul.allow_fp16_reduced_precision_reduction} "
         f"bf16 {matmul.allow_bf16_reduced_precision_reduction}",
-        f"card {card.name}",
-        f"multiprocessors {card.multi_processor_count}",
-        f"memory {card.total_memory} bytes",
+        f"GPU {gpu.name}",
+        f"multiprocessors {gpu.multi_processor_count}",
+        f"memory {gpu.total_memory} bytes",
     )
 
 

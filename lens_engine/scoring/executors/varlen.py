@@ -14,7 +14,7 @@ from torch import Tensor
 _LARGEST_HEAD = 256
 _HEAD_MULTIPLE = 8
 _LEAST_CAPABILITY = (8, 0)
-"""Least compute capability of the card: FlashAttention-2 needs Ampere."""
+"""Least compute capability of the GPU: FlashAttention-2 needs Ampere."""
 
 
 class UnsupportedHeads(RuntimeError):
@@ -93,6 +93,6 @@ def _with_neighbours(heads: Tensor) -> Tensor:
 
 
 def _has_flash(device: torch.device) -> bool:
-    """Whether this build of torch has the kernel, and the card runs it."""
+    """Whether this build of torch has the kernel, and the GPU runs it."""
     is_built = torch.backends.cuda.is_flash_attention_available()
     return is_built and torch.cuda.get_device_capability(device) >= _LEAST_CAPABILITY

@@ -54,10 +54,10 @@ def late() -> TableScorer:
 _living = weakref.WeakSet[TableScorer]()
 
 
-class CardScorer(TableScorer):
-    """A TableScorer that says it computes on a card. Its numbers are those of a TableScorer."""
+class GpuScorer(TableScorer):
+    """A TableScorer that says it computes on a GPU. Its numbers are those of a TableScorer."""
 
-    surroundings = ("cuda 13.0", "card NVIDIA H200")
+    surroundings = ("cuda 13.0", "GPU NVIDIA H200")
 
     @property
     def identity(self) -> ScorerIdentity:
@@ -81,13 +81,13 @@ def living() -> TableScorer:
     return LivingScorer()
 
 
-def on_card() -> TableScorer:
-    return CardScorer()
+def on_gpu() -> TableScorer:
+    return GpuScorer()
 
 
-def interrupted_on_card() -> TableScorer:
+def interrupted_on_gpu() -> TableScorer:
     shutdown = ShutDownImminentException("shut down imminent", {})  # type: ignore[no-untyped-call]
-    return CardScorer(before_call=_failing_late(shutdown))
+    return GpuScorer(before_call=_failing_late(shutdown))
 
 
 def unreadable() -> TableScorer:
@@ -98,15 +98,15 @@ def without_room() -> TableScorer:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def without_card() -> TableScorer:
+def without_gpu() -> TableScorer:
     raise InvalidConfig("device 'cuda:0': torch sees no CUDA device here; use auto or cpu", field="device")
 
 
-def out_of_card_memory() -> TableScorer:
+def out_of_gpu_memory() -> TableScorer:
     raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
 
-def losing_its_card() -> TableScorer:
+def losing_its_gpu() -> TableScorer:
     return _raising(RuntimeError("CUDA error: an illegal memory access was encountered"))
 
 

@@ -80,8 +80,8 @@ def test_a_run_that_completes_stores_the_classifier_of_its_result(selections: Se
     ]
 
 
-@pytest.mark.parametrize(("double", "name"), [("on_card", "NVIDIA H200"), ("sound", None)])
-def test_a_result_names_the_card_that_computed_it(
+@pytest.mark.parametrize(("double", "name"), [("on_gpu", "NVIDIA H200"), ("sound", None)])
+def test_a_result_names_the_gpu_that_computed_it(
     selections: Selections, settings: Settings, double: str, name: str | None
 ) -> None:
     selection_id = selections.queued()
@@ -176,9 +176,9 @@ def test_a_model_that_is_no_longer_allowed_fails_the_selection(selections: Selec
     [
         ("unreadable", "unreadable-model"),
         ("without_room", "model-not-loaded"),
-        ("without_card", "model-not-loaded"),
-        ("out_of_card_memory", "model-not-loaded"),
-        ("losing_its_card", "device-failed"),
+        ("without_gpu", "model-not-loaded"),
+        ("out_of_gpu_memory", "model-not-loaded"),
+        ("losing_its_gpu", "device-failed"),
         ("losing_its_model", "unreadable-model"),
     ],
 )
@@ -197,12 +197,12 @@ def test_a_fault_of_the_worker_leaves_the_selection_to_another(
     assert events_of(selections, selection_id, "worker-unfit") == [{"code": code, "attempt": 1}]
 
 
-def test_a_selection_that_lost_its_card_resumes_from_its_checkpoint(
+def test_a_selection_that_lost_its_gpu_resumes_from_its_checkpoint(
     selections: Selections, settings: Settings, database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     lost_id, other_id = selections.queued(), selections.queued()
     with pytest.raises(WorkerFault):
-        run_with(settings, "losing_its_card", lost_id)
+        run_with(settings, "losing_its_gpu", lost_id)
     end_the_wait(database)
 
     with caplog.at_level(logging.INFO, "worker.execution"):
@@ -221,7 +221,7 @@ def test_a_selection_that_only_meets_unfit_workers_fails_after_its_last_attempt(
     selection_id = selections.queued()
     for _ in range(settings.max_attempts):
         with pytest.raises(WorkerFault):
-            run_with(settings, "losing_its_card", selection_id)
+            run_with(settings, "losing_its_gpu", selection_id)
         end_the_wait(database)
 
     selection = selections.client.get(f"/selections/{selection_id}").json()
@@ -350,7 +350,7 @@ def test_a_checkpoint_of_another_device_is_dropped_before_a_model_is_loaded(
     selections: Selections, settings: Settings
 ) -> None:
     selection_id, other_id = selections.queued(), selections.queued()
-    run_with(settings, "interrupted_on_card", selection_id)
+    run_with(settings, "interrupted_on_gpu", selection_id)
     on_processor = settings.model_copy(update={"device": "cpu"})
     LivingScorer.loaded = 0
 

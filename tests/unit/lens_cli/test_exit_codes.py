@@ -1,4 +1,4 @@
-"""One exit code for one kind of fault: 2 what the caller can mend, 1 the machine or the program, 130 a stop."""
+"""One exit code for one kind of fault: 2 invalid input, 1 the machine or the program, 130 a stop."""
 
 import errno
 import json
@@ -58,7 +58,7 @@ def lens(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 
 SELECT = ["select", "rows.csv", *TASK, "--preset", "quick"]
 CLASSIFY = ["classify", "rows.csv", "--classifier", "note.txt", "--output", "out.csv"]
-MENDABLE: list[tuple[str, list[str], str]] = [
+INVALID: list[tuple[str, list[str], str]] = [
     ("no such command", ["chose"], "No such command"),
     ("missing file", ["select", "nope.csv", *TASK, "--preset", "quick"], "error: nope.csv does not exist\n"),
     ("folder for a file", ["select", "folder", *TASK, "--preset", "quick"], "error: folder is a folder; name a file\n"),
@@ -91,8 +91,8 @@ MENDABLE: list[tuple[str, list[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("words", "said"), [case[1:] for case in MENDABLE], ids=[case[0] for case in MENDABLE])
-def test_what_the_caller_can_mend_has_exit_code_2(lens: Run, words: list[str], said: str) -> None:
+@pytest.mark.parametrize(("words", "said"), [case[1:] for case in INVALID], ids=[case[0] for case in INVALID])
+def test_invalid_input_has_exit_code_2(lens: Run, words: list[str], said: str) -> None:
     code, errors = lens(*words)
 
     assert code == 2

@@ -210,11 +210,11 @@ def test_checkpoint_whose_values_are_missing_or_of_another_form_is_foreign(
         select(checkpoints=make_store(replace(checkpoint, values=values).to_bytes()))
 
 
-def test_result_names_the_card_also_through_the_pair_cache_and_its_digest_leaves_the_name_out(
+def test_result_names_the_gpu_also_through_the_pair_cache_and_its_digest_leaves_the_name_out(
     whole: SelectionResult, select: Callable[..., SelectionResult], make_planted_scorer: Make, tmp_path: Path
 ) -> None:
     first, second = (
-        PlacedScorer(make_planted_scorer(), device="cuda", surroundings=("cuda 13.0", f"card {name}"))
+        PlacedScorer(make_planted_scorer(), device="cuda", surroundings=("cuda 13.0", f"GPU {name}"))
         for name in ("NVIDIA H100", "NVIDIA H200")
     )
     results = [select(scorer=remember_pairs(first, cache_dir=tmp_path)), select(scorer=second)]

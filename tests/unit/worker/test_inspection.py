@@ -1,4 +1,4 @@
-"""What a worker checks before it takes work, with described cards: there need not be one."""
+"""What a worker checks before it takes work, with described GPUs: there need not be one."""
 
 import subprocess
 import sys
@@ -10,9 +10,9 @@ import pytest
 
 from app.settings import Settings
 from lens_engine.testing import tiny_causal_lm
-from worker.card import CardAbsent
 from worker.device import Device, UnfitWorker
-from worker.inspection import ReadCard, check_room, find_device, weigh_models
+from worker.gpu import GpuAbsent
+from worker.inspection import ReadGpu, check_room, find_device, weigh_models
 
 GIB = 1 << 30
 H200 = Device(
@@ -30,11 +30,11 @@ def make(**values: object) -> Settings:
     return Settings.model_validate(values)
 
 
-def machine_with(*cards: Device) -> ReadCard:
+def machine_with(*gpus: Device) -> ReadGpu:
     def read(index: int, dtype: str) -> Device:
-        if index >= len(cards):
-            raise CardAbsent("torch sees no CUDA card here")
-        return cards[index] if dtype == "auto" else replace(cards[index], number_format=dtype)
+        if index >= len(gpus):
+            raise GpuAbsent("torch sees no CUDA GPU here")
+        return gpus[index] if dtype == "auto" else replace(gpus[index], number_format=dtype)
 
     return read
 
@@ -42,37 +42,37 @@ def machine_with(*cards: Device) -> ReadCard:
 @pytest.mark.parametrize(
     ("asked", "found"), [("auto", "cuda:0"), ("cuda", "cuda:0"), ("cuda:0", "cuda:0"), ("cuda:1", "cuda:1")]
 )
-def test_card_that_is_asked_for_is_found(asked: str, found: str) -> None:
-    cards = machine_with(H200, replace(H200, torch_name="cuda:1"))
+def test_gpu_that_is_asked_for_is_found(asked: str, found: str) -> None:
+    gpus = machine_with(H200, replace(H200, torch_name="cuda:1"))
 
-    assert find_device(make(device=asked), cards).torch_name == found
+    assert find_device(make(device=asked), gpus).torch_name == found
 
 
 @pytest.mark.parametrize("asked", ["cuda", "cuda:1"])
-def test_card_that_is_not_there_is_refused(asked: str) -> None:
-    with pytest.raises(UnfitWorker, match=f"LENS_DEVICE is {asked}, and torch sees no CUDA card here; give the worker"):
+def test_gpu_that_is_not_there_is_refused(asked: str) -> None:
+    with pytest.raises(UnfitWorker, match=f"LENS_DEVICE is {asked}, and torch sees no CUDA GPU here; give the worker"):
         find_device(make(device=asked), machine_with())
 
 
-def test_auto_without_a_card_is_the_processor_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_auto_without_a_gpu_is_the_processor_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
     device = find_device(make(), machine_with())
 
     assert (device.torch_name, device.total_bytes, device.number_format) == ("cpu", None, None)
     assert device.name
-    assert "LENS_DEVICE is auto, and torch sees no CUDA card here: this worker computes on the processor" in caplog.text
+    assert "LENS_DEVICE is auto, and torch sees no CUDA GPU here: this worker computes on the processor" in caplog.text
 
 
 @pytest.mark.parametrize("asked", ["auto", "cuda:0"])
-def test_card_that_does_not_compute_is_refused_even_by_auto(asked: str) -> None:
+def test_gpu_that_does_not_compute_is_refused_even_by_auto(asked: str) -> None:
     def read(_index: int, _dtype: str) -> Device:
         raise RuntimeError("CUDA error: no kernel image is available for execution on the device\nCompile with ...")
 
-    with pytest.raises(UnfitWorker, match=r"card 0 does not compute: CUDA error: no kernel image .* on the device$"):
+    with pytest.raises(UnfitWorker, match=r"GPU 0 does not compute: CUDA error: no kernel image .* on the device$"):
         find_device(make(device=asked), read)
 
 
 @pytest.mark.parametrize(("capability", "is_warned"), [((7, 5), True), ((8, 0), False), ((9, 0), False)])
-def test_card_without_bfloat16_is_named_in_the_log(
+def test_gpu_without_bfloat16_is_named_in_the_log(
     capability: tuple[int, int], is_warned: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     find_device(make(dtype="bfloat16"), machine_with(replace(H200, capability=capability)))
@@ -80,7 +80,7 @@ def test_card_without_bfloat16_is_named_in_the_log(
     assert ("has no units for bfloat16" in caplog.text) == is_warned
 
 
-def test_model_larger_than_the_card_is_refused() -> None:
+def test_model_larger_than_the_gpu_is_refused() -> None:
     check_room(H200, {"small": 0, "ours": 139 * GIB})
     with pytest.raises(UnfitWorker, match=r"weights of model 'ours' take at least 141\.0 GiB, and NVIDIA H200 has 140"):
         check_room(H200, {"small": 1, "ours": 141 * GIB})

@@ -5,7 +5,7 @@ from typer.testing import CliRunner, Result
 from workbench import CLASSIFIER, Workbench
 
 from lens_cli.application import create_application
-from lens_cli.refusals import EXIT_MENDABLE, Refusal
+from lens_cli.refusals import EXIT_INVALID, Refusal
 
 
 def classify(bench: Workbench, *more: str, output: str = "predictions.csv") -> Result:
@@ -57,7 +57,7 @@ def test_input_that_cannot_be_read_to_its_end_is_refused(bench: Workbench) -> No
     (bench.folder / "new.jsonl").write_text('text\nSunny\n"Rainy\n')
     refusal = refusal_of(classify(bench))
     assert "opens a quote that is never closed" in str(refusal)
-    assert refusal.exit_code == EXIT_MENDABLE
+    assert refusal.exit_code == EXIT_INVALID
 
 
 def test_column_in_another_case_is_read_with_a_note(bench: Workbench) -> None:

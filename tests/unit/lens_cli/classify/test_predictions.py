@@ -3,7 +3,7 @@
 import pytest
 from workbench import CLASSIFIER, Workbench, make_texts, read_output
 
-from lens_cli.refusals import EXIT_MENDABLE, Refusal
+from lens_cli.refusals import EXIT_INVALID, Refusal
 from lens_engine.errors import InvalidDataset, ModelMismatch
 from lens_engine.testing import TableScorer
 
@@ -66,7 +66,7 @@ def test_bad_rows_are_kept_and_named(bench: Workbench) -> None:
     assert rows[4]["text"] == "half \ufffd pair"
     good = CLASSIFIER.predict(["Sunny", "Rainy"], TableScorer())
     assert [rows[0]["label"], rows[5]["label"]] == list(good.labels)
-    assert caught.value.exit_code == EXIT_MENDABLE
+    assert caught.value.exit_code == EXIT_INVALID
     assert str(caught.value).startswith("4 of 6 rows could not be classified")
     assert [detail.split(":")[0] for detail in caught.value.details] == ["row 1", "row 2", "row 3", "row 4"]
     assert not paths.partial.exists()

@@ -7,7 +7,7 @@ import pytest
 from workbench import CLASSIFIER, Workbench, make_texts
 
 from lens_cli.classify.partial_file import Origin, PartialFile
-from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_MENDABLE, Refusal
+from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_INVALID, Refusal
 from tests.dispositions import default_signals
 
 ORIGIN = Origin(classifier_sha256="a", input_sha256="b", text_column="text", dtype="float32")
@@ -100,7 +100,7 @@ def test_partial_file_of_another_classifier_or_input_is_refused(bench: Workbench
     with pytest.raises(Refusal, match="it differs in: classifier, input file") as caught:
         bench.run(bench.paths(texts))
 
-    assert caught.value.exit_code == EXIT_MENDABLE
+    assert caught.value.exit_code == EXIT_INVALID
     assert "--restart" in caught.value.details[0]
     assert len(bench.scorers) == 1
 

@@ -6,7 +6,7 @@ import pytest
 
 from app.settings import Settings
 from lens_cli.application import main
-from lens_cli.refusals import EXIT_MENDABLE, Refusal
+from lens_cli.refusals import EXIT_INVALID, Refusal
 from lens_cli.service.exposure import check_host
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "127.0.0.2")
@@ -32,5 +32,5 @@ def test_command_refuses_before_it_starts_anything(
     monkeypatch.setattr(sys, "argv", ["lens", command, "--host", "0.0.0.0"])
     with pytest.raises(SystemExit) as end:
         main()
-    assert end.value.code == EXIT_MENDABLE
+    assert end.value.code == EXIT_INVALID
     assert "not on 0.0.0.0" in capfd.readouterr().err

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lens_cli.application import main
-from lens_cli.refusals import EXIT_MENDABLE
+from lens_cli.refusals import EXIT_INVALID
 
 
 def test_a_folder_for_uploads_that_is_not_there_is_refused(
@@ -16,7 +16,7 @@ def test_a_folder_for_uploads_that_is_not_there_is_refused(
     monkeypatch.setattr(sys, "argv", ["lens", "serve", "--port", "1"])
     with pytest.raises(SystemExit) as end:
         main()
-    assert end.value.code == EXIT_MENDABLE
+    assert end.value.code == EXIT_INVALID
     error = capfd.readouterr().err
     assert "No such file or directory" in error
     assert "LENS_SPOOL_DIR" in error

@@ -70,7 +70,7 @@ def test_without_terminal_a_stop_is_said_at_once() -> None:
         bar.show(replace(PROGRESS, tokens_done=30_001))
     assert isinstance(console.file, StringIO)
     assert console.file.getvalue().splitlines()[-1] == (
-        "Stopping after the current batch; Ctrl-C again stops at once, without a result"
+        "Stopping after the current batch; Ctrl-C again stops now, without a result"
     )
 
 

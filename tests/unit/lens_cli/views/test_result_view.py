@@ -53,9 +53,9 @@ def test_verdict_without_comparison_says_so() -> None:
     assert describe_verdict(make_result(verdict=None)) == "Not compared: no ensemble was tested."
 
 
-def test_warning_that_the_user_was_told_before_is_not_repeated() -> None:
+def test_warning_that_was_shown_before_is_not_repeated() -> None:
     result = make_result()
     console = Console(file=StringIO(), width=120)
-    show_result(result, console, told=result.warnings)
+    show_result(result, console, shown=result.warnings)
     assert isinstance(console.file, StringIO)
     assert "note:" not in console.file.getvalue()

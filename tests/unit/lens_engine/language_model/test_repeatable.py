@@ -13,7 +13,7 @@ CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 
 
-def test_workspace_of_cublas_is_fixed_for_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workspace_of_cublas_is_fixed_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(WORKSPACE, "placeholder")  # so that the test's own value is removed afterwards
     monkeypatch.delenv(WORKSPACE)
 

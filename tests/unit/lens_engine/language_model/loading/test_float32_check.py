@@ -53,7 +53,7 @@ def test_copies_in_other_layouts_are_not_counted(tmp_path: Path, shard: str) -> 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize(("spare", "fits"), [(0, True), (-8, False)])
-def test_card_must_have_twice_the_room_of_the_weights_in_float32(
+def test_gpu_must_have_twice_the_room_of_the_weights_in_float32(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype, spare: int, fits: bool
 ) -> None:
     tiny_causal_lm("llama").model.to(dtype).save_pretrained(tmp_path)

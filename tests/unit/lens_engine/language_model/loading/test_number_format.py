@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from lens_engine.errors import OutOfMemory
 from lens_engine.language_model.loading import number_format
 from lens_engine.language_model.loading.load import load_scorer
-from lens_engine.language_model.loading.number_format import is_fit, rank_dtypes, time_on_card
+from lens_engine.language_model.loading.number_format import is_fit, rank_dtypes, time_on_gpu
 from lens_engine.testing import tiny_causal_lm
 from lens_engine.types import LabelLogProbs
 
@@ -56,7 +56,7 @@ class CountProducts(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def test_card_is_timed_by_its_own_clock_over_many_products(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_is_timed_by_its_own_clock_over_many_products(monkeypatch: pytest.MonkeyPatch) -> None:
     waited = list[str]()
     milliseconds = iter([50.0, 10.0, 20.0])
 
@@ -77,16 +77,16 @@ def test_card_is_timed_by_its_own_clock_over_many_products(monkeypatch: pytest.M
 
     monkeypatch.setattr(torch.cuda, "Event", Event)
     with CountProducts() as products:
-        seconds = time_on_card(torch.ones(4096, 4096, device="meta"))
+        seconds = time_on_gpu(torch.ones(4096, 4096, device="meta"))
 
     assert seconds == pytest.approx(0.020 / 10)
     assert products.count == 3 + 3 * 10
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a card")
-def test_card_is_faster_in_16_bits_than_in_32() -> None:
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_gpu_is_faster_in_16_bits_than_in_32() -> None:
     rates = [number_format._multiplications_per_second(dtype, CUDA) for dtype in (FAST, HALF, WIDE)]
-    assert min(rates[1:]) > 2 * rates[0], "a card of the last years computes 16 bits several times as fast"
+    assert min(rates[1:]) > 2 * rates[0], "a GPU of the last years computes 16 bits several times as fast"
     assert rank_dtypes(CUDA)[0] != FAST
 
 
@@ -128,8 +128,8 @@ def test_model_that_overflows_a_format_gets_the_next(
     assert (scorer.identity.dtype, scorer.identity.executor) == (dtype, "packed")
 
 
-def test_card_without_room_for_a_product_is_out_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others may have taken the whole card; then already the first call of CUDA fails."""
+def test_gpu_without_room_for_a_product_is_out_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others may have taken the whole GPU; then already the first call of CUDA fails."""
 
     def fail(*_: Any) -> float:
         raise torch.AcceleratorError("CUDA error: out of memory")

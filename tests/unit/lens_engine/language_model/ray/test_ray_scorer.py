@@ -54,7 +54,7 @@ class TableActor(ScoringActor):
             os._exit(1)
         if (self._folder / "no-memory").exists():
             raise OutOfMemory("planted")
-        processor = f"card {number if (self._folder / 'mixed').exists() else 0}"
+        processor = f"GPU {number if (self._folder / 'mixed').exists() else 0}"
         identity = replace(TableScorer().identity, token_budget=FULL_BUDGET)
         return ActorReport(identity, 100, ("torch 2", processor))
 
@@ -269,7 +269,7 @@ def test_actors_that_differ_are_refused_with_the_difference(
 ) -> None:
     (tmp_path / "mixed").touch()
 
-    with pytest.raises(ModelError, match="numbers; card 1, and card 2: use"):
+    with pytest.raises(ModelError, match="numbers; GPU 1, and GPU 2: use"):
         start_table()
 
 

@@ -386,10 +386,10 @@ def test_file_holds_no_text(remember: Make, cache: PairCache, tmp_path: Path) ->
     assert b"canary" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
 
 
-def test_surroundings_of_a_card_tell_its_libraries_and_its_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_surroundings_of_a_gpu_tell_its_libraries_and_its_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = SimpleNamespace(name="NVIDIA H200", multi_processor_count=132, total_memory=150_000_000_000)
-    cards = {"cuda": whole, "cuda:1": SimpleNamespace(**vars(whole) | {"multi_processor_count": 16})}
-    monkeypatch.setattr(torch.cuda, "get_device_properties", cards.__getitem__)
+    gpus = {"cuda": whole, "cuda:1": SimpleNamespace(**vars(whole) | {"multi_processor_count": 16})}
+    monkeypatch.setattr(torch.cuda, "get_device_properties", gpus.__getitem__)
     monkeypatch.setattr(torch.backends.cudnn, "version", lambda: 91002)
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
@@ -400,7 +400,7 @@ def test_surroundings_of_a_card_tell_its_libraries_and_its_slice(monkeypatch: py
         "cudnn 91002",
         "cublas workspace :4096:8",
         "16-bit sums fp16 True bf16 True",
-        "card NVIDIA H200",
+        "GPU NVIDIA H200",
         "multiprocessors 132",
         "memory 150000000000 bytes",
     )

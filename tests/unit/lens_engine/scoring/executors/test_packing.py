@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-pytest.importorskip("hypothesis")  # a machine with a card may have the packages of the engine alone
+pytest.importorskip("hypothesis")  # a machine with a GPU may have the packages of the engine alone
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Reads a CUDA card through torch. Only a short-lived process may call it: CUDA does not survive a fork."""
+"""Reads a CUDA GPU through torch. Only a short-lived process may call it: CUDA does not survive a fork."""
 
 import re
 import warnings
@@ -11,19 +11,19 @@ _DRIVER = Path("/proc/driver/nvidia/version")
 _TRIAL_ROWS = 256
 
 
-class CardAbsent(Exception):
-    """torch has no such card. The message says why."""
+class GpuAbsent(Exception):
+    """torch has no such GPU. The message says why."""
 
 
-def read_card(index: int, dtype: str) -> Device:
-    """Look at card number `index` among those that this process may see, and compute on it once.
+def read_gpu(index: int, dtype: str) -> Device:
+    """Look at GPU number `index` among those that this process may see, and compute on it once.
 
     Args:
-        dtype: "float32", "bfloat16", "float16", or "auto" for the format that suits the card best.
+        dtype: "float32", "bfloat16", "float16", or "auto" for the format that suits the GPU best.
 
     Raises:
-        CardAbsent: there is no such card.
-        RuntimeError: the card is there, and does not compute.
+        GpuAbsent: there is no such GPU.
+        RuntimeError: the GPU is there, and does not compute.
     """
     import torch
 
@@ -31,10 +31,10 @@ def read_card(index: int, dtype: str) -> Device:
         warnings.simplefilter("always")
         is_there = torch.cuda.is_available()
     if not is_there:
-        raise CardAbsent(_explain_absence([str(warning.message) for warning in caught]))
+        raise GpuAbsent(_explain_absence([str(warning.message) for warning in caught]))
     count = torch.cuda.device_count()
     if index >= count:
-        raise CardAbsent(f"torch sees cards up to cuda:{count - 1} here")
+        raise GpuAbsent(f"torch sees GPUs up to cuda:{count - 1} here")
     device = torch.device("cuda", index)
     properties: Any = torch.cuda.get_device_properties(device)
     free_bytes, total_bytes = torch.cuda.mem_get_info(device)
@@ -65,11 +65,11 @@ def _explain_absence(warned: list[str]) -> str:
     if torch.version.cuda is None:
         return "this torch is a build without CUDA"
     reason = f": {warned[-1].strip().splitlines()[0]}" if warned else ""
-    return f"torch sees no CUDA card here{reason}"
+    return f"torch sees no CUDA GPU here{reason}"
 
 
 def _try_format(device: Any, dtype: str) -> str:
-    """Multiply in the number format, because a card that torch lists may lack kernels or be broken."""
+    """Multiply in the number format, because a GPU that torch lists may lack kernels or be broken."""
     import torch
 
     from lens_engine.language_model.loading.number_format import rank_dtypes

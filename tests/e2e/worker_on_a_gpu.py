@@ -1,11 +1,11 @@
-"""`python -m tests.e2e.worker_on_a_card`: a real worker on a card that is described and not there."""
+"""`python -m tests.e2e.worker_on_a_gpu`: a real worker on a GPU that is described and not there."""
 
 from app.settings import Settings
 from worker.__main__ import main
 from worker.device import Device
 
 
-def describe_card(_settings: Settings) -> Device:
+def describe_gpu(_settings: Settings) -> Device:
     return Device(
         torch_name="cuda:0",
         name="NVIDIA H200",
@@ -18,4 +18,4 @@ def describe_card(_settings: Settings) -> Device:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(look=describe_card))
+    raise SystemExit(main(look=describe_gpu))

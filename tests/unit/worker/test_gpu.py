@@ -1,10 +1,10 @@
-"""The look at a real card, where there is one, and what can be read without it."""
+"""The look at a real GPU, where there is one, and what can be read without it."""
 
 from pathlib import Path
 
 import pytest
 
-from worker.card import CardAbsent, read_card, read_driver_version
+from worker.gpu import GpuAbsent, read_driver_version, read_gpu
 
 
 @pytest.mark.parametrize(
@@ -30,20 +30,20 @@ def test_machine_without_a_driver_has_no_version(tmp_path: Path) -> None:
 
 
 @pytest.mark.torch
-def test_machine_without_a_card_says_why() -> None:
+def test_machine_without_a_gpu_says_why() -> None:
     import torch
 
     if torch.cuda.is_available():
-        pytest.skip("this machine has a card")
-    with pytest.raises(CardAbsent, match=r"^(this torch is a build without CUDA|torch sees no CUDA card here)"):
-        read_card(0, "auto")
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(GpuAbsent, match=r"^(this torch is a build without CUDA|torch sees no CUDA GPU here)"):
+        read_gpu(0, "auto")
 
 
 @pytest.mark.gpu
-def test_card_is_read_whole() -> None:
+def test_gpu_is_read_whole() -> None:
     import torch
 
-    device = read_card(0, "auto")
+    device = read_gpu(0, "auto")
 
     assert device.torch_name == "cuda:0"
     assert device.name == torch.cuda.get_device_name(0)
@@ -55,8 +55,8 @@ def test_card_is_read_whole() -> None:
 
 
 @pytest.mark.gpu
-def test_card_beyond_the_last_is_absent() -> None:
+def test_gpu_beyond_the_last_is_absent() -> None:
     import torch
 
-    with pytest.raises(CardAbsent, match="torch sees cards up to cuda:"):
-        read_card(torch.cuda.device_count(), "auto")
+    with pytest.raises(GpuAbsent, match="torch sees GPUs up to cuda:"):
+        read_gpu(torch.cuda.device_count(), "auto")
