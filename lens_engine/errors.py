@@ -1,26 +1,5 @@
 """What the engine refuses, and why.
 
-    LensError
-    ├── InvalidInput            the caller can correct it; `field` says where
-    │   ├── InvalidDataset
-    │   │   └── ClassTooSmall
-    │   ├── InvalidTemplate
-    │   ├── InvalidVerbalizer
-    │   ├── InvalidConfig
-    │   ├── PromptTooLong
-    │   ├── ClassifierUnreadable
-    │   └── ModelMismatch
-    ├── ModelError
-    │   ├── UnknownModel
-    │   ├── UnsafeModel
-    │   ├── UnreadableModel
-    │   ├── NonFiniteScore
-    │   └── OutOfMemory
-    ├── CheckpointError
-    │   ├── CheckpointDamaged
-    │   └── CheckpointForeign
-    └── NothingSelected         the run was stopped before any examples were chosen
-
 Every error carries a stable `code` that the service repeats to its clients.
 """
 

@@ -18,7 +18,7 @@ from lens_engine.scoring.limits import check_finite, check_prompt_lengths
 from lens_engine.types import LabelLogProbs
 
 if TYPE_CHECKING:
-    from lens_engine.language_model.loading.load import CausalLMScorer
+    from lens_engine.scoring.scorer import CausalLMScorer
 
 LogProbTable = Callable[[Prefix, str, str], float]
 """log p(label span | prefix ⊕ query)."""

@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 from app.lifecycle.states import Status
 from app.models import Event, Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.result import SelectionResult, Verdict
+from lens_engine.classifier.tested import Verdict
+from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
 
 _log = logging.getLogger(__name__)

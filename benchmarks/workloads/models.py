@@ -14,7 +14,7 @@ from transformers.utils import logging as transformers_logging
 
 from benchmarks.report.records import count_processors
 from benchmarks.workloads.tokenizer import BUNDLED, find_tokenizer
-from lens_engine.language_model.loading.load import prepare_model
+from lens_engine.language_model.loading.model_reader import prepare_model
 from lens_engine.language_model.loading.number_format import rank_dtypes
 from lens_engine.scoring.activations import fuse_activations
 from lens_engine.scoring.tokenization import SegmentTokenizer

@@ -7,8 +7,8 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from benchmarks.workloads.texts import CORPORA, corpus_task, generate_examples
 from lens_engine.errors import ModelError, UnknownModel
-from lens_engine.language_model.loading.load import prepare_model
 from lens_engine.language_model.loading.model_files import list_bundled_models
+from lens_engine.language_model.loading.model_reader import prepare_model
 
 BUNDLED = list_bundled_models()[0].name
 

@@ -14,8 +14,9 @@ from experiments.scales import PAPER, TINY
 from experiments.table.report import show_estimate, show_lead
 from lens_engine.classifier.heads import HEAD_KINDS
 from lens_engine.classifier.quality import Quality
+from lens_engine.classifier.tested import ClassifierName, TestedClassifier
 from lens_engine.presets import overlay_options
-from lens_engine.result import ClassifierName, SelectionResult, TestedClassifier
+from lens_engine.result import SelectionResult
 
 TestRows = str
 """Where the test rows come from: "file" or "held_out"."""

@@ -6,7 +6,8 @@ from rich import box
 from rich.table import Table
 
 from lens_engine.classifier.quality import Accuracy
-from lens_engine.result import SelectionResult, Spread, TestedClassifier
+from lens_engine.classifier.tested import TestedClassifier
+from lens_engine.result import SelectionResult, Spread
 
 _NOTHING = "–"
 

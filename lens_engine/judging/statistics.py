@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from lens_engine.result import ClassifierName, Comparison
+from lens_engine.classifier.tested import ClassifierName, Comparison
 
 SIGNIFICANT = 0.05
 

@@ -12,10 +12,10 @@ from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt, T
 from lens_engine.classifier.ensemble import Frontier, SizedHead, fit_frontier
 from lens_engine.classifier.heads import HEAD_KINDS, ArgmaxHead, BagOfWordsHead, HeadKind, apply_head, logit_bias
 from lens_engine.classifier.quality import measure_quality
+from lens_engine.classifier.tested import FrontierPoint, HeadFigures
 from lens_engine.judging.judgement import EvaluationRows, Judgement
 from lens_engine.metering.meter import Meter
 from lens_engine.methods.base import Run
-from lens_engine.result import FrontierPoint, HeadFigures
 from lens_engine.rows.fit_rows import list_labelled_rows, pick_fit_rows
 from lens_engine.rows.splits import SplitRows
 from lens_engine.run.prompt_sets import PromptSet, count_room

@@ -9,54 +9,26 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
+from lens_engine.classifier.tested import ClassifierName
 from lens_engine.judging.judgement import EvaluationRows, Judgement, judge, spread
 from lens_engine.judging.score import Score, pool, rank_key
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter, Stopped
 from lens_engine.methods.base import Findings, Method, Run
 from lens_engine.methods.permutations import shuffle
-from lens_engine.methods.random import RandomSearch, RandomTally, draw_random
-from lens_engine.plan.comparisons import COMPARISONS, Comparisons
+from lens_engine.methods.random import RandomSearch, draw_random
+from lens_engine.plan.comparisons import COMPARISONS
 from lens_engine.randomness import make_generator
-from lens_engine.result import ClassifierName, RandomAndValidation
+from lens_engine.result import RandomAndValidation
 from lens_engine.run.classifying import Classifying
+from lens_engine.run.evaluation_price import price_ensemble, reserve_for_ensemble
 from lens_engine.run.prompt_sets import PromptSet, PromptSets
 from lens_engine.run.state import Evaluation
-from lens_engine.types import Example, Permutation, Phase, StopReason
+from lens_engine.types import Permutation, Phase, StopReason
 
 _NEEDS_FINALISTS = frozenset({"confirmation", "random_and_validation", "random_ensemble", "random_prompts"})
 
 Save = Callable[[Evaluation], None]
-
-
-def price_evaluation(run: Run, method: Method[Any]) -> Cost:
-    """The price of the whole phase, after a search that judges as many permutations as it may."""
-    comparisons, prices = COMPARISONS[run.config.comparisons], run.prices
-    n = method.num_demonstrations
-    cost = prices.confirming(method.num_finalists) + prices.testing(n)
-    if "zero_shot" in comparisons.names:
-        cost += prices.testing(demonstrations=0)
-    if "random" in comparisons.names:
-        cost += prices.comparing(comparisons.random_permutations)
-    if "order" in comparisons.names and n:
-        cost += prices.comparing(comparisons.orders)
-    prompt_sets = PromptSets(run, method, method.planned_pairs or 0, method.num_finalists)
-    if "random_and_validation" in comparisons.names and method.planned_pairs is not None:
-        cost += prices.rivalling(prompt_sets.num_random)
-    return sum((prompt_sets.price(name) for name in prompt_sets.wanted), cost + price_ensemble(run, method))
-
-
-def reserve_for_ensemble(run: Run, method: Method[Any]) -> Cost:
-    """The price of the test rows of the classifier's prompts."""
-    if PromptSets(run, method, 0, 0).is_paper:
-        return Cost()
-    return run.prices.classifying(method.num_prompts, 0, method.num_demonstrations)
-
-
-def price_ensemble(run: Run, method: Method[Any]) -> Cost:
-    """The price of the classifier; nothing if it is the single prompt, whose test rows are scored anyway."""
-    prompt_sets = PromptSets(run, method, 0, 0)
-    return Cost() if prompt_sets.is_paper else prompt_sets.price("ensemble")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,28 +69,26 @@ class Evaluator:
         self.meter.reserve = self._reserve(step, evaluation)
         if step.name == "test":
             with self.meter.beyond_budget():
-                return _mark_done(step.run(evaluation, save), step.name)
+                return step.run(evaluation, save).after(step.name)
         if step.name == "ensemble":
-            return _mark_done(step.run(evaluation, save), step.name)
+            return step.run(evaluation, save).after(step.name)
         if not self._can_take(step, evaluation):
-            return _mark_skipped(evaluation, step.name)
+            return evaluation.after(step.name, is_skipped=True)
         try:
-            return _mark_done(step.run(evaluation, save), step.name)
+            return step.run(evaluation, save).after(step.name)
         except Stopped as stopped:
             if stopped.reason is not StopReason.BUDGET:
                 raise
-            return _mark_skipped(evaluation, step.name)
+            return evaluation.after(step.name, is_skipped=True)
 
     def _can_take(self, step: _Step, evaluation: Evaluation) -> bool:
-        if not self.findings.finalists and step.name in _NEEDS_FINALISTS:
-            return False
-        if step.name == "random_ensemble" and "random_and_validation" in evaluation.skipped:
-            return False
-        return self.meter.affords(step.cost)
+        lacks_finalists = step.name in _NEEDS_FINALISTS and not self.findings.finalists
+        lacks_pool = step.name == "random_ensemble" and "random_and_validation" in evaluation.skipped
+        return not lacks_finalists and not lacks_pool and self.meter.affords(step.cost)
 
     def _steps(self, evaluation: Evaluation) -> list[_Step]:
         """The steps that the options ask for, in order of importance, each with the cost of its remaining work."""
-        prices, asked = self.run.prices, self._comparisons.names
+        prices, asked = self.run.prices, COMPARISONS[self.run.config.comparisons].names
         num_finalists = self.method.num_finalists
         wanted = {
             "confirmation": bool(self.run.rows.confirmation) and num_finalists > 0,
@@ -134,24 +104,25 @@ class Evaluator:
         rivals = [_Step(name, prompt_sets.price(name), partial(self._rival, name)) for name in prompt_sets.wanted]
         steps = [
             _Step("confirmation", prices.confirming(num_finalists), self._confirm),
-            _Step("test", self._testing, self._test),
+            _Step("test", prices.testing(self.method.num_demonstrations), self._test),
             _Step("ensemble", price_ensemble(self.run, self.method), self._ensemble),
             _Step("zero_shot", prices.testing(demonstrations=0), self._zero_shot),
             _Step("bag_of_words", Cost(), self._bag_of_words),
             _Step("random_and_validation", prices.rivalling(left), self._random_and_validation),
             *rivals,
-            _Step("random", prices.comparing(self._comparisons.random_permutations), self._random),
-            _Step("order", prices.comparing(self._comparisons.orders), self._order),
+            _Step(
+                "random", prices.comparing(COMPARISONS[self.run.config.comparisons].random_permutations), self._random
+            ),
+            _Step("order", prices.comparing(COMPARISONS[self.run.config.comparisons].orders), self._order),
         ]
         return [step for step in steps if wanted.get(step.name, True)]
 
     def _confirm(self, evaluation: Evaluation, _: Save) -> Evaluation:
         """Judge the finalists on the confirmation rows; choose the best on validation and confirmation rows."""
-        finalists, rows = self.findings.finalists, self._rows(self.run.rows.confirmation)
+        finalists, rows = self.findings.finalists, EvaluationRows(self.run.task, self.run.rows.confirmation)
         judgements = self._judge(finalists, rows)
-        dtype = self.meter.scorer.identity.dtype
         scores = tuple(
-            pool(score, Score.of(judgement, dtype))
+            pool(score, Score.of(judgement, self.meter.scorer.identity.dtype))
             for score, judgement in zip(self.findings.scores, judgements, strict=True)
         )
         best = min(range(len(scores)), key=lambda index: rank_key(finalists[index], scores[index]))
@@ -183,7 +154,6 @@ class Evaluator:
         )
 
     def _rival(self, name: ClassifierName, evaluation: Evaluation, _: Save) -> Evaluation:
-        """Fit and test a rival of the ensemble."""
         prompts = self._make(name, evaluation)
         if name == "long_prompt":
             prompts = self._prompt_sets(evaluation.num_confirmed).fit_to_context(prompts, self.meter)
@@ -191,18 +161,18 @@ class Evaluator:
         return evaluation.with_classifier(name, tested.classifier, tested.correct)
 
     def _make(self, name: ClassifierName, evaluation: Evaluation) -> PromptSet:
-        prompt_sets = self._prompt_sets(evaluation.num_confirmed)
-        return prompt_sets.make(name, self.findings, self._final_choice(evaluation), evaluation.rival)
+        chosen, prompt_sets = self._final_choice(evaluation), self._prompt_sets(evaluation.num_confirmed)
+        return prompt_sets.make(name, self.findings, chosen, evaluation.rival)
 
     def _bag_of_words(self, evaluation: Evaluation, _: Save) -> Evaluation:
         tested = self._classifying.test_bag_of_words()
         return evaluation.with_classifier("bag_of_words", tested.classifier, tested.correct)
 
     def _zero_shot(self, evaluation: Evaluation, _: Save) -> Evaluation:
-        return self._with_single(evaluation, "zero_shot", (), self._judge([()], self._test_rows)[0])
+        return self._with_single(evaluation, "zero_shot", ())
 
     def _random(self, evaluation: Evaluation, _: Save) -> Evaluation:
-        permutations = draw_random(self.run, 0, self._comparisons.random_permutations)
+        permutations = draw_random(self.run, 0, COMPARISONS[self.run.config.comparisons].random_permutations)
         return evaluation.model_copy(update={"random": spread(self._judge(permutations, self._comparison_rows))})
 
     def _random_and_validation(self, evaluation: Evaluation, save: Save) -> Evaluation:
@@ -210,7 +180,7 @@ class Evaluator:
         prompt_sets = self._prompt_sets(evaluation.num_confirmed)
         search = RandomSearch(self.run, self.meter, keeps_pool="random_ensemble" in prompt_sets.wanted)
         for tally in search.steps(evaluation.rival, prompt_sets.num_random):
-            evaluation = _with_rival(evaluation, tally)
+            evaluation = evaluation.model_copy(update={"rival": tally})
             save(evaluation)
         return self._test_rival(evaluation)
 
@@ -219,19 +189,19 @@ class Evaluator:
         if tally.best is None or tally.score is None:
             raise RuntimeError("no random permutation was judged")
         permutation = draw_random(self.run, tally.best, 1)[0]
-        judgement = self._judge([permutation], self._test_rows)[0]
         rival = RandomAndValidation(
             validation_accuracy=tally.score.accuracy,
             permutations=tally.drawn,
             rows=tuple(self.run.rows.candidates[index].row for index in permutation),
         )
         evaluation = evaluation.model_copy(update={"random_and_validation": rival})
-        return self._with_single(evaluation, "random_and_validation", permutation, judgement)
+        return self._with_single(evaluation, "random_and_validation", permutation)
 
     def _order(self, evaluation: Evaluation, _: Save) -> Evaluation:
         config, members = self.run.config, self._final_choice(evaluation)
         shuffles = [
-            shuffle(members, make_generator(config.seed, "order", index)) for index in range(self._comparisons.orders)
+            shuffle(members, make_generator(config.seed, "order", index))
+            for index in range(COMPARISONS[self.run.config.comparisons].orders)
         ]
         return evaluation.model_copy(update={"order": spread(self._judge(shuffles, self._comparison_rows))})
 
@@ -239,39 +209,27 @@ class Evaluator:
         return self.chosen if evaluation.chosen is None else evaluation.chosen
 
     def _judge(self, permutations: Sequence[Permutation], rows: EvaluationRows) -> list[Judgement]:
-        prefixes = self.run.task.render_permutations(self.run.rows.candidates, permutations)
-        return judge(self.meter, prefixes, rows)
-
-    def _rows(self, examples: tuple[Example, ...]) -> EvaluationRows:
-        return EvaluationRows(self.run.task, examples)
+        return judge(self.meter, self.run.task.render_permutations(self.run.rows.candidates, permutations), rows)
 
     @cached_property
     def _test_rows(self) -> EvaluationRows:
-        return self._rows(self.run.rows.test)
+        return EvaluationRows(self.run.task, self.run.rows.test)
 
     @cached_property
     def _comparison_rows(self) -> EvaluationRows:
-        return self._rows(self.run.rows.test[: self.run.prices.comparison_rows])
-
-    @property
-    def _comparisons(self) -> Comparisons:
-        return COMPARISONS[self.run.config.comparisons]
-
-    @property
-    def _testing(self) -> Cost:
-        return self.run.prices.testing(self.method.num_demonstrations)
+        return EvaluationRows(self.run.task, self.run.rows.test[: self.run.prices.comparison_rows])
 
     def _reserve(self, step: _Step, evaluation: Evaluation) -> Cost:
         """What a step leaves for the test rows of the single prompt and of the classifier's prompts."""
         if step.name == "ensemble" or "ensemble" in evaluation.done:
             return Cost()
-        testing = Cost() if "test" in evaluation.done else self._testing
+        testing = Cost() if "test" in evaluation.done else self.run.prices.testing(self.method.num_demonstrations)
         return testing + reserve_for_ensemble(self.run, self.method)
 
     def _with_single(
-        self, evaluation: Evaluation, name: ClassifierName, permutation: Permutation, judgement: Judgement
+        self, evaluation: Evaluation, name: ClassifierName, permutation: Permutation, judged: Judgement | None = None
     ) -> Evaluation:
-        """The evaluation with a single prompt, and the test rows that it has right."""
+        judgement = judged or self._judge([permutation], self._test_rows)[0]
         tested = self._classifying.test_single(permutation, judgement)
         return evaluation.with_classifier(name, tested.classifier, tested.correct)
 
@@ -279,8 +237,7 @@ class Evaluator:
         return PromptSets(self.run, self.method, self.findings.charged_pairs, num_confirmed)
 
     @property
-    def _classifies_alone(self) -> bool:
-        """Whether the classifier is the single prompt with the paper's head."""
+    def _classifies_alone(self) -> bool:  # the classifier is the single prompt with the paper's head
         return self._prompt_sets(0).is_paper
 
     @cached_property
@@ -288,18 +245,6 @@ class Evaluator:
         return Classifying(self.run, self.meter, self._test_rows)
 
 
-def _mark_done(evaluation: Evaluation, name: str) -> Evaluation:
-    return evaluation.model_copy(update={"done": (*evaluation.done, name)})
-
-
-def _mark_skipped(evaluation: Evaluation, name: str) -> Evaluation:
-    return _mark_done(evaluation.model_copy(update={"skipped": (*evaluation.skipped, name)}), name)
-
-
 def _save_within(save: Callable[[Evaluation, int], None], number: int, evaluation: Evaluation) -> None:
     """Save within a step: the number of finished steps is `number - 1`."""
     save(evaluation, number - 1)
-
-
-def _with_rival(evaluation: Evaluation, tally: RandomTally) -> Evaluation:
-    return evaluation.model_copy(update={"rival": tally})

@@ -15,7 +15,7 @@ from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import SplitRows, split_examples
-from lens_engine.run.evaluation import price_evaluation, reserve_for_ensemble
+from lens_engine.run.evaluation_price import price_evaluation, reserve_for_ensemble
 from lens_engine.run.split_counts import count_splits
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.types import Phase

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lens_engine.classifier.ensemble import order_members
+from lens_engine.classifier.tested import ClassifierName
 from lens_engine.judging.judgement import EvaluationRows
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
@@ -18,7 +19,6 @@ from lens_engine.methods.permutations import draw_permutation
 from lens_engine.methods.random import RandomTally, draw_pool, draw_random
 from lens_engine.plan.comparisons import COMPARISONS
 from lens_engine.randomness import make_generator
-from lens_engine.result import ClassifierName
 from lens_engine.rows.quotas import count_labels, share_equally
 from lens_engine.task.template import Task
 from lens_engine.types import Example, LabelLogProbs, Permutation

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from lens_engine import __version__
 from lens_engine.classifier.classifier import TaskRecord
 from lens_engine.classifier.quality import Accuracy, interval
+from lens_engine.classifier.tested import TestedClassifier
 from lens_engine.judging.rounding import rounding_nats
 from lens_engine.judging.score import measure_lead, rank_key
 from lens_engine.methods.base import Findings
-from lens_engine.result import Lead, Provenance, SelectionResult, Spending, SupportExample, TestedClassifier
+from lens_engine.result import Lead, Provenance, SelectionResult, Spending, SupportExample
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.device_name import find_device_name
 from lens_engine.run.preparation import PreparedRun

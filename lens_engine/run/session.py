@@ -14,7 +14,8 @@ from lens_engine.methods.base import Method, Run
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.checkpoint import UNREADABLE, Checkpoint, CheckpointStore
-from lens_engine.run.evaluation import Evaluator, reserve_for_ensemble
+from lens_engine.run.evaluation import Evaluator
+from lens_engine.run.evaluation_price import reserve_for_ensemble
 from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.result_builder import Ending, build_result
 from lens_engine.run.state import Evaluation, RunState

@@ -7,11 +7,12 @@ from pydantic import Field
 
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import Accuracy
+from lens_engine.classifier.tested import ClassifierName, FrontierPoint
 from lens_engine.judging.score import Score
 from lens_engine.metering.cost import Cost
 from lens_engine.methods.base import Method, PackedState
 from lens_engine.methods.random import RandomTally
-from lens_engine.result import ClassifierName, FrontierPoint, RandomAndValidation, Spread
+from lens_engine.result import RandomAndValidation, Spread
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Permutation, Phase, Record, StopReason
 
@@ -49,6 +50,11 @@ class Evaluation(Record):
                 **more,
             }
         )
+
+    def after(self, step: str, *, is_skipped: bool = False) -> "Evaluation":
+        """The evaluation after a step, or without it if the budget did not cover it."""
+        skipped = (*self.skipped, step) if is_skipped else self.skipped
+        return self.model_copy(update={"done": (*self.done, step), "skipped": skipped})
 
     @property
     def num_confirmed(self) -> int:

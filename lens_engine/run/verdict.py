@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lens_engine.classifier.tested import ClassifierName, Comparison, Verdict
 from lens_engine.judging.statistics import compare
-from lens_engine.result import ClassifierName, Comparison, Verdict
 from lens_engine.run.state import Evaluation
 from lens_engine.run.wording import CLASSIFIERS, say_partial
 from lens_engine.types import StopReason

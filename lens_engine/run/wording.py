@@ -1,6 +1,6 @@
 """Names of classifiers and of steps of the evaluation, for sentences."""
 
-from lens_engine.result import ClassifierName
+from lens_engine.classifier.tested import ClassifierName
 from lens_engine.types import StopReason
 
 CLASSIFIERS: dict[ClassifierName, str] = {

@@ -5,17 +5,8 @@ from typing import Any
 from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt, TaskRecord
 from lens_engine.classifier.heads import LinearHead
 from lens_engine.classifier.quality import Accuracy, Quality
-from lens_engine.result import (
-    Comparison,
-    Provenance,
-    RandomAndValidation,
-    SelectionResult,
-    Spending,
-    Splits,
-    SupportExample,
-    TestedClassifier,
-    Verdict,
-)
+from lens_engine.classifier.tested import Comparison, TestedClassifier, Verdict
+from lens_engine.result import Provenance, RandomAndValidation, SelectionResult, Spending, Splits, SupportExample
 from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.types import Example, StopReason
 

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle import claims
-from lens_engine.result import ClassifierName
+from lens_engine.classifier.tested import ClassifierName
 from lens_engine.types import Example, StopReason
 from tests.integration.conftest import Selections
 from tests.integration.samples import TASK, make_classifier, make_result, make_verdict, pointers_of, problem_of

@@ -25,7 +25,7 @@ from lens_engine.task.template import Task
 from lens_engine.types import Example
 
 if TYPE_CHECKING:
-    from lens_engine.language_model.loading.load import TrainableLM
+    from experiments.rivals.fine_tuning.trainable import TrainableLM
 
 _BATCH = 64
 """Queries tokenised at a time."""
@@ -86,7 +86,7 @@ class FineTunedModel:
             InvalidDataset, OutOfMemory: as `fine_tune`.
         """
         # Imported here, because it imports transformers, which `fine_tune` does not need.
-        from lens_engine.language_model.loading.load import load_for_training
+        from experiments.rivals.fine_tuning.trainable import load_for_training
 
         model = load_for_training(self.reference, device=self.device, cache_dir=self.cache_dir)
         return fine_tune(model, rows, on_batch=on_batch)

@@ -3,15 +3,12 @@
 import heapq
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from lens_engine.errors import LensError, ModelError
 from lens_engine.language_model.ray.actor import ActorReport, ModelChoice, ScoringActor
 from lens_engine.language_model.ray.session import import_ray
-
-Item = TypeVar("Item")
-Answer = TypeVar("Answer")
+from lens_engine.language_model.ray.work import Answer, Item, Member, Work
 
 DEPTH = 2
 """Number of calls that an actor has at a time, so that it need not wait for the next one."""
@@ -21,47 +18,6 @@ AHEAD = 8
 
 MAX_LOSSES = 3
 """Number of actors that may be lost during one call, or while they load, before the run fails."""
-
-
-@dataclass(eq=False, slots=True)
-class _Member:
-    """An actor whose model is loaded or loading."""
-
-    handle: Any
-    num_calls: int = 0
-
-
-@dataclass(slots=True)
-class _Work(Generic[Item, Answer]):
-    """Calls, by their place in the order of the items."""
-
-    items: dict[int, Item] = field(default_factory=dict)  #: items whose answers were not yielded yet
-    waiting: list[int] = field(default_factory=list)  #: heap of the places that no actor has
-    under_way: dict[Any, tuple[int, _Member]] = field(default_factory=dict)  #: place and actor, by Ray's reference
-    answers: dict[int, Answer | Exception] = field(default_factory=dict)
-    losses: dict[int, int] = field(default_factory=dict)
-    num_taken: int = 0
-
-    def take(self, item: Item) -> None:
-        self.items[self.num_taken] = item
-        heapq.heappush(self.waiting, self.num_taken)
-        self.num_taken += 1
-
-    def is_fresh(self, place: int, is_stale: Callable[[Answer], bool]) -> bool:
-        answer = self.answers[place]
-        return isinstance(answer, Exception) or not is_stale(answer)
-
-    def do_again(self, place: int) -> None:
-        self.answers.pop(place, None)
-        heapq.heappush(self.waiting, place)
-
-    def give_back(self, place: int) -> Answer:
-        """The answer of a place; raises its error."""
-        answer = self.answers.pop(place)
-        del self.items[place]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
 
 
 class Team:
@@ -82,8 +38,8 @@ class Team:
         self._choice = choice
         self._size = size
         self._patience_seconds = patience_seconds
-        self._members = list[_Member]()
-        self._loading = dict[Any, _Member]()
+        self._members = list[Member]()
+        self._loading = dict[Any, Member]()
         self._lost_while_loading = 0
         self._report: ActorReport | None = None
 
@@ -127,7 +83,7 @@ class Team:
             LensError: an actor raised it; raised in place of the answer.
             ModelError: too many actors were lost.
         """
-        work, source = _Work[Item, Answer](), iter(items)
+        work, source = Work[Item, Answer](), iter(items)
         for member in self._members:
             member.num_calls = 0  # calls of an abandoned run do not count
         place = 0
@@ -156,7 +112,7 @@ class Team:
             raise RuntimeError("the team has not started")
         return self._report
 
-    def _hand_out(self, work: _Work[Item, Answer], source: Iterator[Item], call: Callable[[Any, Item], Any]) -> None:
+    def _hand_out(self, work: Work[Item, Answer], source: Iterator[Item], call: Callable[[Any, Item], Any]) -> None:
         """Give calls to the actors that have room."""
         if not self._members:  # all actors are lost, so no item is taken
             self._wait_for_members(1)
@@ -165,11 +121,11 @@ class Team:
             work.under_way[call(member.handle, work.items[place])] = (place, member)
             member.num_calls += 1
 
-    def _least_busy(self) -> _Member | None:
+    def _least_busy(self) -> Member | None:
         free = [member for member in self._members if member.num_calls < DEPTH]
         return min(free, key=lambda member: member.num_calls, default=None)
 
-    def _has_waiting(self, work: _Work[Item, Answer], source: Iterator[Item]) -> bool:
+    def _has_waiting(self, work: Work[Item, Answer], source: Iterator[Item]) -> bool:
         """Whether a call is waiting; takes one from the source if there is room."""
         if not work.waiting and len(work.items) < AHEAD * self._size:
             for item in source:
@@ -177,7 +133,7 @@ class Team:
                 break
         return bool(work.waiting)
 
-    def _wait(self, work: _Work[Item, Answer]) -> None:
+    def _wait(self, work: Work[Item, Answer]) -> None:
         """Wait for the next event: an answer, or an actor that has loaded."""
         for reference in self._ray.wait([*work.under_way, *self._loading])[0]:
             if reference in self._loading:
@@ -185,7 +141,7 @@ class Team:
             else:
                 self._take_in(work, reference)
 
-    def _take_in(self, work: _Work[Item, Answer], reference: Any) -> None:
+    def _take_in(self, work: Work[Item, Answer], reference: Any) -> None:
         place, member = work.under_way.pop(reference)
         member.num_calls -= 1
         try:
@@ -199,7 +155,7 @@ class Team:
             work.do_again(place)
             self._replace(member)
 
-    def _replace(self, member: _Member) -> None:
+    def _replace(self, member: Member) -> None:
         """Replace a lost actor. Each of its calls reports the loss; only the first report counts."""
         if member in self._members:
             self._members.remove(member)
@@ -207,7 +163,7 @@ class Team:
             self._hire()
 
     def _hire(self) -> None:
-        member = _Member(self._kind.remote())
+        member = Member(self._kind.remote())
         self._loading[member.handle.load.remote(self._choice)] = member
 
     def _wait_for_members(self, count: int) -> None:

@@ -3,10 +3,8 @@
 from lens_engine.classifier.classifier import Classifier, LabelWord, ModelRecord, Prompt, TaskRecord
 from lens_engine.classifier.heads import AnyHeadKind, ArgmaxHead
 from lens_engine.classifier.quality import Accuracy, Quality
+from lens_engine.classifier.tested import ClassifierName, FrontierPoint, HeadFigures, TestedClassifier, Verdict
 from lens_engine.result import (
-    ClassifierName,
-    FrontierPoint,
-    HeadFigures,
     Provenance,
     RandomAndValidation,
     SelectionResult,
@@ -14,8 +12,6 @@ from lens_engine.result import (
     Splits,
     Spread,
     SupportExample,
-    TestedClassifier,
-    Verdict,
 )
 from lens_engine.types import StopReason
 

@@ -13,8 +13,10 @@ _WITH_TORCH = (
     "language_model/loading/executor_choice.py",
     "language_model/loading/float32_room.py",
     "language_model/loading/load.py",
+    "language_model/loading/model_reader.py",
     "language_model/loading/number_format.py",
     "language_model/loading/self_check.py",
+    "language_model/loading/torch_choices.py",
     "language_model/repeatable.py",
 )
 """Modules and packages that need torch when they are imported."""

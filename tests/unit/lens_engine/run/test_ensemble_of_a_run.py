@@ -7,11 +7,12 @@ import pytest
 
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import ArgmaxHead
+from lens_engine.classifier.tested import TestedClassifier
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import ModelMismatch
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import overlay_options, resolve_config
-from lens_engine.result import SelectionResult, TestedClassifier
+from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import Checkpoint

@@ -6,7 +6,7 @@ import pytest
 
 from lens_engine.classifier.classifier import Classifier, LabelWord, ModelRecord, Prompt, TaskRecord
 from lens_engine.classifier.heads import ArgmaxHead
-from lens_engine.result import Verdict
+from lens_engine.classifier.tested import Verdict
 from lens_engine.run.state import Evaluation
 from lens_engine.run.verdict import reach_verdict
 from lens_engine.types import StopReason

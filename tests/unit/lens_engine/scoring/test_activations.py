@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 from transformers.activations import NewGELUActivation
 
-from lens_engine.language_model.loading.load import load_for_training, load_scorer
+from lens_engine.language_model.loading.load import load_scorer
 from lens_engine.scoring.activations import fuse_activations
 from lens_engine.testing import TinyArchitecture, tiny_causal_lm
 
@@ -53,8 +53,3 @@ def test_loaded_model_scores_as_with_its_own_activation(tmp_path: Path, executor
 
     assert activations(scorer._executor._model) == {"GELU"}
     np.testing.assert_allclose(scorer.score(PREFIXES, QUERIES, SPANS), own, rtol=0, atol=1e-5)
-
-
-def test_model_to_be_trained_has_the_same_activation(tmp_path: Path) -> None:
-    folder = tiny_causal_lm("gpt2").save(tmp_path / "model")
-    assert activations(load_for_training(str(folder), device="cpu").body) == {"GELU"}

@@ -9,7 +9,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from lens_engine.language_model.loading.load import CausalLMScorer
+from lens_engine.scoring.scorer import CausalLMScorer
 from lens_engine.testing import TINY_ARCHITECTURES, TINY_LOCAL_WINDOW, TinyArchitecture, TinyCausalLM, tiny_causal_lm
 
 pytestmark = pytest.mark.torch

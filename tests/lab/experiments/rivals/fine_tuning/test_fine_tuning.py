@@ -12,9 +12,9 @@ from tokenizers.processors import TemplateProcessing
 
 from experiments.rivals.fine_tuning.evidence import Evidence, TuningRows
 from experiments.rivals.fine_tuning.fine_tune import fine_tune
+from experiments.rivals.fine_tuning.trainable import TrainableLM, load_for_training, trainable_from_model
 from experiments.rivals.fine_tuning.training import FineTuningOptions
 from lens_engine.errors import InvalidDataset, ModelError, OutOfMemory
-from lens_engine.language_model.loading.load import TrainableLM, load_for_training, trainable_from_model
 from lens_engine.language_model.repeatable import fix_cublas_workspace
 from lens_engine.metering.meter import Stopped
 from lens_engine.task.template import Task

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from experiments.rivals.fine_tuning.classifier import LastTokenClassifier, draw_batches
 from experiments.rivals.fine_tuning.evidence import Evidence, TuningRows
 from experiments.rivals.fine_tuning.fine_tune import fine_tune
+from experiments.rivals.fine_tuning.trainable import TrainableLM, trainable_from_model
 from experiments.rivals.fine_tuning.training import FineTuningOptions
-from lens_engine.language_model.loading.load import TrainableLM, trainable_from_model
 from lens_engine.randomness import make_generator
 from lens_engine.task.template import Task
 from lens_engine.testing import TinyArchitecture, tiny_causal_lm

@@ -15,8 +15,9 @@ from safetensors.torch import load_file
 from lens_engine.disk.cache_folder import make_once
 from lens_engine.errors import InvalidConfig, ModelError, UnknownModel, UnreadableModel, UnsafeModel
 from lens_engine.language_model.loading.executor_choice import choose_executor
-from lens_engine.language_model.loading.load import load_scorer, prepare_model
+from lens_engine.language_model.loading.load import load_scorer
 from lens_engine.language_model.loading.model_files import list_bundled_models, resolve_model
+from lens_engine.language_model.loading.model_reader import prepare_model
 from lens_engine.language_model.open_model import check_choice
 from lens_engine.testing import tiny_causal_lm
 

@@ -121,7 +121,7 @@ def test_model_that_overflows_a_format_gets_the_next(
 ) -> None:
     rates = {torch.float32: 50.0, torch.float16: 700.0, torch.bfloat16: 10.0}
     monkeypatch.setattr(number_format, "_multiplications_per_second", lambda dtype, _: rates[dtype])
-    monkeypatch.setattr("lens_engine.language_model.loading.load.rank_dtypes", lambda _: rank_dtypes(CUDA))
+    monkeypatch.setattr("lens_engine.language_model.loading.torch_choices.rank_dtypes", lambda _: rank_dtypes(CUDA))
 
     scorer = load_scorer(save(tmp_path / "model", scale=scale), device="cpu")
 
