@@ -118,11 +118,6 @@ def test_spec_of_a_later_release_is_left_alone(selections: Selections, database:
         assert claims.claim_selection(session, selection_id, 60) is None
 
 
-def test_unknown_selection_cannot_be_claimed(database: Database) -> None:
-    with database.session_scope() as session:
-        assert claims.claim_selection(session, "sel_nowhere", 60) is None
-
-
 def test_renewal_moves_the_lease_by_the_databases_clock(selections: Selections, database: Database) -> None:
     claim = selections.running(lease_seconds=1)
     with database.session_scope() as session:
@@ -159,14 +154,6 @@ def test_next_attempt_finds_the_checkpoint_of_the_last(selections: Selections, d
     successor = selections.claim(claim.selection_id)
     with database.session_scope() as session:
         assert claims.load_checkpoint(session, successor) == CHECKPOINT.to_bytes()
-
-
-def test_cancelled_selection_keeps_its_checkpoint_for_a_resume(selections: Selections, database: Database) -> None:
-    claim = selections.running()
-    with database.session_scope() as session:
-        claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT))
-        assert claims.finish_cancelled(session, claim)
-        assert claims.load_checkpoint(session, claim) is not None
 
 
 @pytest.mark.parametrize("ending", ["finish", "fail", "drop"])

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
-import psycopg
 import pytest
 from redis import Redis
 from sqlalchemy import create_engine, make_url, pool, text
@@ -66,16 +65,6 @@ def test_durable_servers_keep_their_data(tmp_path: Path) -> None:
         store(servers, "for good")
     with embedded_servers(tmp_path) as servers:
         assert read(servers) == ("for good", "for good")
-
-
-def test_two_directories_are_served_at_once(tmp_path: Path) -> None:
-    with (
-        embedded_servers(tmp_path / "one", durable=False) as one,
-        embedded_servers(tmp_path / "two", durable=False) as two,
-    ):
-        store(one, "first")
-        store(two, "second")
-        assert (read(one), read(two)) == (("first", "first"), ("second", "second"))
 
 
 def test_one_directory_is_served_once(tmp_path: Path) -> None:
@@ -183,11 +172,3 @@ def test_server_that_cannot_start_says_why(tmp_path: Path) -> None:
     (tmp_path / "postgres" / "postgresql.conf").write_text("nonsense = on\n")
     with pytest.raises(ChildFailed, match="nonsense"), embedded_servers(tmp_path, durable=False):
         pass
-
-
-def test_database_url_is_for_psycopg_3(tmp_path: Path) -> None:
-    with embedded_servers(tmp_path, durable=False) as servers:
-        url = make_url(servers.database_url)
-        assert (url.drivername, url.database) == ("postgresql+psycopg", "lens")
-        with psycopg.connect(url.set(drivername="postgresql").render_as_string(hide_password=False)) as connection:
-            assert connection.info.dbname == "lens"

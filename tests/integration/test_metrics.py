@@ -177,15 +177,6 @@ def test_every_metric_of_an_alert_exists(client: TestClient) -> None:
         assert named <= shown, rule
 
 
-def test_every_metric_of_the_service_is_documented(client: TestClient) -> None:
-    client.get("/healthz")
-    text = (ROOT / "docs/operations.md").read_text("utf-8")
-    names = {name for name, _ in read(client)} | {name for name, _ in _of_worker()}
-    own = {re.sub(r"_(created|bucket|sum|count)$", "", name) for name in names if name.startswith("lens_")}
-    missing = {name for name in own if f"`{name}`" not in text and f"`{name}_total`" not in text}
-    assert missing == set()
-
-
 def test_labels_of_alerts_are_values_that_metrics_have(client: TestClient) -> None:
     found = read(client)
     values = {value for _, labels in found for _, value in labels}

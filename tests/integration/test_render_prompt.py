@@ -127,19 +127,6 @@ def test_result_without_classifier_renders_its_best_prompt_only(
     assert (best["recommended"], best["reason"]) == (None, None)
 
 
-@pytest.mark.parametrize("body", [{"input": "b"}, {"inputs": ["b"]}])
-@pytest.mark.parametrize("choice", ["recommended", "support_examples"])
-def test_answer_of_a_cancelled_run_says_that_it_is_partial(
-    client: TestClient, selections: Selections, database: Database, body: dict[str, Any], choice: str
-) -> None:
-    claim = selections.cancelling()
-    with database.session_scope() as session:
-        assert claims.finish(session, claim, make_result(StopReason.CANCELLED))
-    answer = client.post(f"/selections/{claim.selection_id}/render", json={**body, "prompts": choice}).json()
-    assert answer["partial"] is True
-    assert answer["label_words"] == ABOUT["label_words"]
-
-
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [

@@ -136,8 +136,3 @@ def test_resumed_selection_can_be_cancelled_again(client: TestClient, selections
     assert post(client, selection_id, "cancel")["status"] == "cancelled"
     post(client, selection_id, "resume")
     assert selections.status_of(selection_id) == "queued"
-
-
-@pytest.mark.parametrize("act", ["retry", "resume"])
-def test_unknown_selection_is_not_revived(client: TestClient, act: str) -> None:
-    problem_of(client.post(f"/selections/sel_{'0' * 26}/{act}"), 404, "not-found")

@@ -54,17 +54,15 @@ def test_invalid_value_is_refused(name: str, value: object) -> None:
         make(**{name: value})
 
 
-def test_hub_id_is_a_name_for_clients() -> None:
-    name = "HuggingFaceTB/SmolLM2-135M-Instruct"
-    assert make(allowed_models={name: name}, default_model=name).default_model == name
-
-
 def test_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LENS_LEASE_SECONDS", "3")
     monkeypatch.setenv("LENS_LEASE_RENEW_SECONDS", "1")
     monkeypatch.setenv("LENS_API_KEYS", f'{{"{"a" * 64}": "alice"}}')
+    monkeypatch.setenv("LENS_ALLOWED_MODELS", '{"owner/hub-id": "x"}')
+    monkeypatch.setenv("LENS_DEFAULT_MODEL", "owner/hub-id")
     settings = Settings()
     assert (settings.lease_seconds, settings.lease_renew_seconds) == (3, 1)
+    assert settings.allowed_models == {"owner/hub-id": "x"}
     assert settings.api_keys == {"a" * 64: "alice"}
 
 
