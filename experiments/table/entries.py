@@ -1,6 +1,5 @@
-"""The rows of the table: the paper's methods, LENS as others describe it, and variants by the user."""
+"""The rows of the table: the paper's methods, and LENS as others describe it."""
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field
@@ -140,19 +139,14 @@ ENTRY_NOTES = (
 )
 
 
-def pick_entries(scale: Scale, keys: tuple[str, ...], variants: Mapping[str, Mapping[str, Any]]) -> tuple[Entry, ...]:
-    """The entries of these keys (all, if there are none), then LENS with each variant's options.
+def pick_entries(scale: Scale, keys: tuple[str, ...]) -> tuple[Entry, ...]:
+    """The entries of these keys; all, if there are none.
 
     Raises:
-        InvalidConfig: a key is unknown, or a variant has the name of another row.
+        InvalidConfig: a key is unknown.
     """
     known = make_entries(scale)
     for key in keys:
         if key not in known:
             raise InvalidConfig(f"{key!r} is not one of {', '.join(known)}", field="methods")
-    picked = [known[key] for key in dict.fromkeys(keys or known)]
-    for name, options in variants.items():
-        if any(entry.name == name for entry in picked):
-            raise InvalidConfig(f"{name!r} is a row of the table already; rename the variant", field="variant")
-        picked.append(Entry(name=name, options=dict(options)))
-    return tuple(picked)
+    return tuple(known[key] for key in dict.fromkeys(keys or known))

@@ -9,12 +9,10 @@ import pytest
 
 from experiments.analyses.__main__ import main as analyse
 from experiments.analyses.catalogue import ANALYSES
-from experiments.command import EXIT_FAULTY, make_parser, read_options, read_scale
+from experiments.command import EXIT_FAULTY, make_parser, read_scale
 from experiments.scales import LAPTOP
 from experiments.table.__main__ import main as make_table
-from experiments.table.__main__ import read_variants
 from experiments.table.entries import make_entries
-from lens_engine.errors import InvalidConfig
 from lens_engine.testing import tiny_causal_lm
 
 WORDS = ("fine", "poor", "long", "dull", "warm", "loud", "slow", "odd", "rich", "bleak")
@@ -43,12 +41,11 @@ def common(folder: Path, output: Path) -> list[str]:
 
 
 def test_table_has_a_line_for_every_method_of_the_paper(folder: Path, tmp_path: Path) -> None:
-    make_table([*common(folder, tmp_path), "--variant", "wide:search.beam_width=3"])
+    make_table(common(folder, tmp_path))
 
     page = (tmp_path / "table.md").read_text()
     for entry in make_entries(read_scale(make_parser("table", "").parse_args(common(folder, tmp_path)))).values():
         assert f"| {entry.name} |" in page
-    assert "| wide |" in page
     assert len(list((tmp_path / "store/evidence").iterdir())) == 1
 
 
@@ -117,34 +114,18 @@ def test_options_override_the_preset() -> None:
         "splits.test=7",
         "--option",
         "search.objective=head",
+        "--option",
+        "search.first_permutations=null",
     ]
     scale = read_scale(make_parser("table", "").parse_args(words))
 
     assert (scale.datasets, scale.seeds, scale.model) == (("mr", "trec"), (4, 5), LAPTOP.model)
     assert scale.options["splits"] == {**LAPTOP.options["splits"], "test": 7}
-    assert scale.options["search"]["objective"] == "head"
-
-
-def test_option_values_are_json_or_words() -> None:
-    assert read_options(["a=null", "b.c=1.5", "b.d=true", " e = great"]) == {
-        "a": None,
-        "b": {"c": 1.5, "d": True},
-        "e": "great",
+    assert scale.options["search"] == {
+        **LAPTOP.options["search"],
+        "objective": "head",
+        "first_permutations": None,
     }
-
-
-def test_variants_are_read_into_options_by_name() -> None:
-    words = ["lens, wide:search.beam_width=3", "a: b:filtering.contribution=loss_ratio,balanced=false"]
-    assert read_variants(words) == {
-        "lens, wide": {"search": {"beam_width": 3}},
-        "a: b": {"filtering": {"contribution": "loss_ratio"}, "balanced": False},
-    }
-
-
-@pytest.mark.parametrize("words", [["x"], [":search.beam_width=1"], ["x:search"], ["x:a=1", "x:a=2"]])
-def test_bad_variant_is_refused(words: list[str]) -> None:
-    with pytest.raises(InvalidConfig):
-        read_variants(words)
 
 
 @pytest.mark.parametrize("module", ["experiments.table", "experiments.analyses"])

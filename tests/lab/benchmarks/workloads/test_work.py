@@ -65,19 +65,9 @@ def test_pairs_become_prefixes_and_queries(pairs: float, whole_prefixes: bool, e
     assert (len(part.prefixes), len(part.queries)) == expected
 
 
-def test_fast_engine_gets_all_of_the_work() -> None:
-    work = build_work(SMALL)
-    assert sample_of(TimedEngine(1e-6, shares_prefixes=True), work, seconds=1.0) == work
-
-
 def test_slow_engine_gets_as_many_pairs_as_fit_its_time() -> None:
     work = build_work(SMALL)
     assert sample_of(TimedEngine(0.2, shares_prefixes=False), work, seconds=1.2) == work.part(1, 6)
-
-
-def test_engine_that_shares_prefixes_gets_all_queries_however_slow_it_is() -> None:
-    work = build_work(SMALL)
-    assert sample_of(TimedEngine(60.0, shares_prefixes=True), work, seconds=1.0) == work.part(1, 10)
 
 
 def test_sample_is_no_smaller_than_the_engine_wants() -> None:

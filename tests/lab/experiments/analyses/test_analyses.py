@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from experiments.analyses.analysis import Analysis
 from experiments.analyses.catalogue import ANALYSES
 from experiments.laboratory.laboratory import Laboratory
 from experiments.laboratory.store import CellStore
@@ -34,7 +33,3 @@ def test_sizes_given_go_before_those_of_the_scale(laboratory: Laboratory) -> Non
     finding = ANALYSES["order"].perform(laboratory, TINY, orders=2)
 
     assert finding.tables[0].rows[0][-2] == 2
-
-
-def test_scale_that_is_not_named_is_as_it_is() -> None:
-    assert Analysis.narrow(TINY) == TINY

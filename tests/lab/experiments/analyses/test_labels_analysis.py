@@ -39,18 +39,3 @@ def test_labels_do_nothing_to_a_model_that_ignores_them(
     means = {(row[1], row[2]): row[3] for row in finding.tables[0].rows}
     assert means[SUPPORT, DRAWN] == pytest.approx(means[SUPPORT, GOLD])
     assert means[RANDOM, DRAWN] == pytest.approx(means[RANDOM, GOLD])
-
-
-def test_prompts_are_counted_over_the_seeds_of_a_dataset(bench: Bench, make_tiny: Make, laboratory: Laboratory) -> None:
-    benches = [bench.model_copy(update={"seed": seed}) for seed in (1, 2)]
-    plan = Labels(tuple(one.selection(make_tiny()) for one in benches), random_sets=3, labellings=2)
-
-    table = plan.run(laboratory).tables[0]
-
-    prompts = table.columns.index("prompts")
-    assert [(*row[:3], row[prompts]) for row in table.rows] == [
-        ("reviews", SUPPORT, GOLD, 2),
-        ("reviews", SUPPORT, DRAWN, 4),
-        ("reviews", RANDOM, GOLD, 6),
-        ("reviews", RANDOM, DRAWN, 12),
-    ]

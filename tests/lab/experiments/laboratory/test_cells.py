@@ -20,11 +20,6 @@ def test_cell_with_two_seeds_is_refused(bench: Bench, make_tiny: Make) -> None:
         SelectionCell(bench=bench, config=make_tiny(seed=7))
 
 
-def test_equal_cells_have_equal_keys(bench: Bench, make_tiny: Make) -> None:
-    one, other = (bench.selection(make_tiny()) for _ in range(2))
-    assert one.key("rows") == other.key("rows")
-
-
 @pytest.mark.parametrize(
     ("change", "options", "dataset"),
     [

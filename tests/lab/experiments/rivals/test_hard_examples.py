@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from experiments.rivals.fine_tuning.evidence import Evidence
-from experiments.rivals.hardness import count_forgetting, entropy, forgetting, grand, least_confidence, margin
+from experiments.rivals.hardness import entropy, forgetting, grand, least_confidence, margin
 from experiments.rivals.method import Select
 
 MakeEvidence = Callable[..., Evidence]
@@ -59,10 +59,6 @@ BY_ROW = [
     [False, False, False, False, False],  # never learned
     [True, False, False, False, False],  # once: staying wrong is no event
 ]
-
-
-def test_forgetting_events_are_falls_from_right_to_wrong() -> None:
-    assert count_forgetting(np.array(BY_ROW).T).tolist() == [0.0, 2.0, 1.0, np.inf, 1.0]
 
 
 def test_forgetting_takes_never_learned_rows_first(make_evidence: MakeEvidence) -> None:

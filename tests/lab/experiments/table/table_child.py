@@ -32,7 +32,7 @@ class Journal(SilentObserver):
 def make_plan() -> TablePlan:
     scale = TINY.model_copy(update={"model": "table", "datasets": ("reviews",), "seeds": (0, 1, 2)})
     keys = ("zero_shot", "random", "random_and_validation", "lens")
-    return TablePlan(scale, pick_entries(scale, keys, {}), FixedDatasets(make_dataset("reviews")).find)
+    return TablePlan(scale, pick_entries(scale, keys), FixedDatasets(make_dataset("reviews")).find)
 
 
 def main(folder: Path) -> None:

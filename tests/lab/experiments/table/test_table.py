@@ -14,8 +14,7 @@ from experiments.table.entries import LENS, NUM_RANDOM, Entry, make_entries, pic
 from experiments.table.plan import TablePlan
 from lens_engine.config import METHOD_NAMES
 from lens_engine.errors import InvalidConfig
-from lens_engine.testing import TableScorer
-from tests.lab.experiments.experiment_doubles import FixedDatasets, TableModels, is_stored
+from tests.lab.experiments.experiment_doubles import FixedDatasets
 
 MakeLaboratory = Callable[..., Laboratory]
 MakePlan = Callable[..., TablePlan]
@@ -24,10 +23,10 @@ FEW = ("zero_shot", "random", "herding", LENS)
 
 @pytest.fixture
 def make_plan(datasets: FixedDatasets) -> MakePlan:
-    def make(keys: tuple[str, ...] = FEW, variants: dict[str, Any] | None = None, **changes: Any) -> TablePlan:
+    def make(keys: tuple[str, ...] = FEW, **changes: Any) -> TablePlan:
         usual = {"model": "table", "datasets": ("reviews", "news"), "seeds": (0, 1)}
         scale: Scale = TINY.model_copy(update=usual | changes)
-        return TablePlan(scale, pick_entries(scale, keys, variants or {}), datasets.find)
+        return TablePlan(scale, pick_entries(scale, keys), datasets.find)
 
     return make
 
@@ -43,11 +42,6 @@ def test_every_method_has_an_entry() -> None:
     methods = {entry.options.get("method", "lens") for entry in entries.values()} | {"random"}
     assert methods == set(METHOD_NAMES)
     assert len({entry.name for entry in entries.values()}) == len(entries)
-
-
-def test_entries_of_a_reference_cell_share_it(make_plan: MakePlan) -> None:
-    plan = make_plan(("zero_shot", "random"))
-    assert len(plan.cells()) == len(plan.benches) == 4
 
 
 def test_figures_are_those_of_the_cells(laboratory: Laboratory, make_plan: MakePlan) -> None:
@@ -97,30 +91,13 @@ def test_table_without_lens_compares_with_nothing(laboratory: Laboratory, make_p
     assert "ahead" not in render_page(make_plan(("zero_shot", "herding")).run(laboratory))
 
 
-def test_added_variant_computes_nothing_else_again(make_laboratory: MakeLaboratory, make_plan: MakePlan) -> None:
-    make_plan((LENS,)).run(make_laboratory())
-    scorer = TableScorer()
-    laboratory = make_laboratory(TableModels(lambda _: scorer))
-    wider = make_plan((LENS,), {"narrow": {"search": {"diversity_weight": 0.0}}})
-    new = [cell for cell in wider.cells() if not is_stored(laboratory, cell)]
-    assert {cell.config.search.diversity_weight for cell in new} == {0.0}
-    wider.run(laboratory)
-    assert scorer.num_calls > 0
-
-
-@pytest.mark.parametrize(
-    ("keys", "variants", "field"),
-    [(("lense",), {}, "methods"), ((), {"LENS": {}}, "variant"), ((), {"x": {"search": {"beam": 1}}}, "search.beam")],
-)
-def test_unusable_rows_are_refused_before_the_run(
-    make_plan: MakePlan, keys: tuple[str, ...], variants: dict[str, Any], field: str
-) -> None:
-    with pytest.raises(InvalidConfig) as refused:
-        make_plan(keys, variants).cells()
-    assert field in refused.value.field
-
-
 def test_weight_of_a_sum_of_similarities_grows_with_the_demonstrations(datasets: FixedDatasets) -> None:
     settings = datasets.find("reviews").settings
     entry = Entry(name="x", options={"search": {"diversity_weight": 2.0}}, sums_similarity=True)
     assert entry.config(TINY, settings).search.diversity_weight == 2.0 * (settings.num_demonstrations - 1)
+
+
+def test_unknown_row_is_refused(make_plan: MakePlan) -> None:
+    with pytest.raises(InvalidConfig, match="'lense' is not one of zero_shot, ") as refused:
+        make_plan(("lense",))
+    assert refused.value.field == "methods"

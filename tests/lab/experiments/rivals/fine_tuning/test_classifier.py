@@ -7,7 +7,6 @@ from torch.nn import functional
 
 from experiments.rivals.fine_tuning.classifier import (
     LastTokenClassifier,
-    cut_by_length,
     draw_batches,
 )
 from lens_engine.testing import TINY_ARCHITECTURES, TinyArchitecture, tiny_causal_lm
@@ -60,14 +59,3 @@ def test_every_row_is_in_one_batch_and_batches_hold_like_lengths() -> None:
     assert sorted(map(len, batches)) == [2] + [8] * 66
     spread = np.mean([np.ptp(lengths[batch]) for batch in batches])
     assert spread < 0.3 * np.ptp(lengths)
-
-
-def test_batches_differ_between_epochs_and_not_between_runs() -> None:
-    lengths = np.full(40, 5)
-    first, again, other = (draw_batches(lengths, 8, np.random.default_rng(seed)) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(first, again)
-    assert not np.array_equal(first, other)
-
-
-def test_rows_are_cut_from_the_shortest_on() -> None:
-    assert [batch.tolist() for batch in cut_by_length(ROWS, 2)] == [[1, 2], [3, 0]]

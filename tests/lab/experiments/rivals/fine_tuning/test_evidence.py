@@ -67,7 +67,3 @@ def test_total_and_products_with_a_direction(gradients: FinalLayerGradients) -> 
     total = gradients.total()
     np.testing.assert_allclose(total.ravel(), gradients.dense().sum(axis=0))
     np.testing.assert_allclose(gradients.products_with(total), gradients.dense() @ total.ravel())
-
-
-def test_take_keeps_the_order_asked_for(gradients: FinalLayerGradients) -> None:
-    np.testing.assert_array_equal(gradients.take([4, 0]).dense(), gradients.dense()[[4, 0]])
