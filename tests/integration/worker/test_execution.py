@@ -92,16 +92,6 @@ def test_a_result_names_the_gpu_that_computed_it(
     assert result["provenance"]["device_name"] == name
 
 
-@pytest.mark.parametrize("status", ["running", "succeeded", "failed", "cancelled"])
-def test_a_selection_that_does_not_wait_is_left_alone(selections: Selections, settings: Settings, status: str) -> None:
-    selection_id = selections.in_state(status)
-    before = selections.client.get(f"/selections/{selection_id}").json()
-
-    run_with(settings, "sound", selection_id)
-
-    assert selections.client.get(f"/selections/{selection_id}").json() == before
-
-
 def test_an_unknown_selection_is_passed_over(selections: Selections, settings: Settings) -> None:
     selection_id = selections.queued()
 
@@ -230,19 +220,6 @@ def test_a_selection_that_only_meets_unfit_workers_fails_after_its_last_attempt(
     assert "device-failed" in selection["error"]["detail"]
     assert "illegal memory access" not in selection["error"]["detail"]
     assert read(database, "SELECT count(*) FROM checkpoints WHERE selection_id = :id", id=selection_id) == 0
-
-
-def test_an_unfit_worker_that_lost_its_claim_changes_nothing(
-    selections: Selections, settings: Settings, database: Database
-) -> None:
-    successor = selections.running()
-    zombie = Claim(successor.selection_id, successor.attempt - 1)
-
-    with database.session_scope() as session:
-        assert not claims.give_up(session, zombie, "device-failed", settings)
-
-    assert selections.status_of(successor.selection_id) == "running"
-    assert events_of(selections, successor.selection_id, "worker-unfit") == []
 
 
 def test_a_fault_of_ours_gives_the_lease_up_and_is_not_hidden(

@@ -7,7 +7,7 @@ import pytest
 from app.settings import Settings
 from lens_engine.errors import UnknownModel
 from lens_engine.scoring.cache.scorer import count_pairs_found
-from lens_engine.testing import TableScorer, tiny_causal_lm
+from lens_engine.testing import tiny_causal_lm
 from worker.model_loading import load_model
 
 pytestmark = pytest.mark.torch
@@ -64,9 +64,3 @@ def test_pair_cache_of_no_size_is_none(settings: Settings) -> None:
 def test_model_no_longer_allowed_is_named_with_those_that_are(settings: Settings) -> None:
     with pytest.raises(UnknownModel, match="'gone' is no longer one of house-model"):
         load_model(settings, "gone", None)
-
-
-def test_double_of_the_settings_is_made_by_its_name(settings: Settings) -> None:
-    double = settings.model_copy(update={"allowed_models": {"double": "testing:lens_engine.testing:TableScorer"}})
-
-    assert isinstance(load_model(double, "double", None).scorer, TableScorer)

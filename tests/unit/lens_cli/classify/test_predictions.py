@@ -82,14 +82,6 @@ def test_many_bad_rows_are_named_in_part(bench: Workbench) -> None:
     ]
 
 
-def test_texts_of_another_column_are_classified(bench: Workbench) -> None:
-    path = bench.folder / "new.csv"
-    path.write_text("id,review\n1,Sunny\n")
-    paths = bench.paths(path, "predictions.jsonl")
-    bench.run(paths, text_column="review")
-    assert read_output(paths.output)[0]["text"] == "Sunny"
-
-
 def test_missing_column_is_refused_before_the_model_is_loaded(bench: Workbench) -> None:
     path = bench.folder / "new.csv"
     path.write_text("id,review\n1,Sunny\n")

@@ -120,25 +120,11 @@ def test_lookalike_and_rare_labels_are_told(write: Any) -> None:
     assert "1 dataset row has another spelling of a label and is read so: 'Good' (1) as 'good'" in output
 
 
-def test_at_most_twenty_labels_are_listed(write: Any) -> None:
-    labels = [f"l{number:02}" for number in range(23)]
-    output = shown(write([(f"text {row}", labels[row % 23]) for row in range(460)]), has_model=False)
-    assert "Labels (23)" in output
-    assert "and 3 more labels" in output
-    assert sum(line.startswith(" l") and "20" in line for line in output.splitlines()) == 20
-
-
 def test_file_that_is_too_small_is_told_for_each_preset(write: Any) -> None:
     output = shown(write(GOOD_AND_BAD[:6]), has_model=False)
     assert [line.split(":")[0] for line in output.splitlines() if "cannot be used" in line] == [
         f"{preset} cannot be used" for preset in ("quick", "standard", "paper")
     ]
-
-
-def test_missing_column_is_refused(write: Any) -> None:
-    result = run(str(write(GOOD_AND_BAD)), "--no-model", "--text-column", "body")
-    assert isinstance(result.exception, Refusal)
-    assert "no column 'body'" in str(result.exception)
 
 
 @pytest.mark.parametrize("template", [DEFAULT_TEMPLATE, *OTHER_TEMPLATES, "it's {text} {label}"])

@@ -62,7 +62,7 @@ def test_without_terminal_each_step_and_tenth_prints_a_line() -> None:
     ]
 
 
-def test_without_terminal_a_stop_is_said_at_once() -> None:
+def test_without_terminal_a_stop_is_said() -> None:
     console = Console(file=StringIO(), width=200)
     with selection_bar(console) as bar:
         bar.show(PROGRESS)
