@@ -75,17 +75,6 @@ def test_one_token_too_many_is_refused_with_the_numbers(
     assert refusal.value.field == "options.too_long"
 
 
-def test_refusal_names_the_longest_row(
-    make_problem: Callable[..., Problem], fit: Callable[..., SplitRows], make_config: MakeConfig
-) -> None:
-    candidates = split_examples(make_problem(), make_config()).candidates
-    row = candidates[30].row
-
-    with pytest.raises(PromptTooLong, match="shorten the longest") as refusal:
-        fit(make_problem([row]), 60)
-    assert refusal.value.row == row
-
-
 @pytest.mark.parametrize(("part", "named"), [(0, "row"), (2, "row"), (4, "test row")])
 def test_refusal_names_a_long_row_of_any_split(
     part: int, named: str, make_problem: Callable[..., Problem], fit: Callable[..., SplitRows], make_config: MakeConfig

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset
-from lens_engine.presets import resolve_config
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.task.template import Task
@@ -89,14 +88,6 @@ def test_dropping_is_advised_only_if_two_labels_would_be_left(
     assert 'labels.rare to "drop"' not in str(refusal.value)
     with pytest.raises(ClassTooSmall, match=r"^2 faults; .*'b' has 2 rows; .* set options.labels.rare to \"drop\""):
         split_examples(Problem(make_task(*"abcd"), make_examples(many)), make_config())
-
-
-def test_seven_rows_of_four_labels_are_enough(make_task: MakeTask, make_examples: MakeExamples) -> None:
-    problem = Problem(make_task(*"abcd"), make_examples(dict.fromkeys("abcd", 7)))
-
-    assert split_examples(problem, resolve_config("quick")).candidates
-    with pytest.raises(ClassTooSmall, match="the minimum is 7 rows per label"):
-        split_examples(Problem(problem.task, problem.examples[:-1]), resolve_config("quick"))
 
 
 @pytest.mark.parametrize(

@@ -149,13 +149,3 @@ def test_counts_are_those_of_segments_that_follow_others(legacy: bool) -> None:
     texts = ["the city", "a great day in the city", "", "the city"]
 
     assert segments.count(texts) == [len(tokens) for tokens in segments.encode_queries(texts, is_first=False)]
-
-
-def test_many_texts_are_tokenised_in_order() -> None:
-    segments = SegmentTokenizer(byte_level())
-    texts = [f"film {index}" for index in range(2_500)]
-
-    encoded = segments.encode_queries(texts, is_first=False)
-
-    assert ["".join(pieces(byte_level(), tokens)).replace("Ġ", " ") for tokens in encoded[::499]] == texts[::499]
-    assert segments.num_cached_tokens == sum(map(len, encoded))

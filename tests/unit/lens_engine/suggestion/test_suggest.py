@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lens_engine import Problem, estimate_cost, read_examples, resolve_config, select_support_examples, suggest
+from lens_engine import Problem, estimate_cost, read_examples, resolve_config, suggest
 from lens_engine.config import LabelOptions
 from lens_engine.errors import InvalidDataset, InvalidVerbalizer
 from lens_engine.presets import PRESETS
@@ -76,22 +76,11 @@ def test_tokens_are_those_of_the_estimate_and_the_pace_is_measured_once(write: A
     assert max(paces) - min(paces) <= 1
 
 
-def test_suggested_problem_can_be_selected_from(write: Any) -> None:
-    found = suggest(write(make_rows()))
-    options = {"filtering": {"rounds": 1, "initial_score_size": 2}, "search": {"first_permutations": 4}}
-    result = select_support_examples(found.problem, TableScorer(), resolve_config("quick", options))
-    assert result.examples
-
-
 def test_too_few_rows_are_said_for_each_preset(write: Any) -> None:
     found = suggest(write(make_rows(3)), TableScorer())
     assert [plan.splits for plan in found.plans] == [None, None, None]
     assert all(plan.refusal and plan.cost is None for plan in found.plans)
     assert found.words_accuracy is None
-
-
-def test_accuracy_of_a_bag_of_words_is_told(write: Any) -> None:
-    assert suggest(write(make_rows())).words_accuracy == 1.0
 
 
 def test_texts_of_test_rows_change_nothing(write: Any) -> None:
@@ -113,11 +102,6 @@ def test_bad_row_is_named_in_the_column_of_the_file(write: Any) -> None:
     with pytest.raises(InvalidDataset, match="`Review` is blank") as caught:
         suggest(write([*make_rows(), (" ", "good")], header="Review,stars"))
     assert caught.value.row == 80
-
-
-def test_labels_that_share_a_word_are_named(write: Any) -> None:
-    with pytest.raises(InvalidVerbalizer, match="share the label word 'not good'"):
-        suggest(write(make_rows(good="not good")))
 
 
 def test_label_words_of_equal_tokens_are_named(write: Any) -> None:

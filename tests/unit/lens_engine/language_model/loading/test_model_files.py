@@ -59,12 +59,6 @@ def test_bundled_model_is_listed_and_found_inside_its_package() -> None:
     assert source.revision == hashlib.sha256(source.path.read_bytes()).hexdigest()
 
 
-def test_folder_is_known_by_its_path_and_kind(tmp_path: Path) -> None:
-    folder = model_folder(tmp_path / "model")
-    source = resolve_model(str(folder))
-    assert (source.kind, source.path) == ("folder", folder)
-
-
 @pytest.mark.parametrize("file", ["model.safetensors", "config.json", "tokenizer.json"])
 def test_revision_of_a_folder_changes_with_weights_config_and_tokenizer(tmp_path: Path, file: str) -> None:
     folder, same = model_folder(tmp_path / "model"), model_folder(tmp_path / "same")
@@ -176,14 +170,6 @@ def test_other_file_is_no_gguf_file(tmp_path: Path) -> None:
         check_choice(str(file))
 
 
-def test_pickle_beside_safetensors_is_never_opened(tmp_path: Path) -> None:
-    marker = tmp_path / "marker"
-    folder = tiny_causal_lm("llama").save(tmp_path / "model")
-    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Planted(marker)))
-    load_scorer(str(folder), dtype="float32", device="cpu", executor="plain")
-    assert not marker.exists()
-
-
 @pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])
 def test_repository_with_code_of_its_own_is_refused(tmp_path: Path, file: str) -> None:
     folder = model_folder(tmp_path / "model")
@@ -231,13 +217,6 @@ def test_damaged_config_is_refused(tmp_path: Path, content: str) -> None:
 def test_folder_without_weights_is_unknown(tmp_path: Path) -> None:
     with pytest.raises(UnknownModel, match="no safetensors"):
         resolve_model(str(model_folder(tmp_path / "model", weights=None)))
-
-
-def test_damaged_weights_are_a_model_error(tmp_path: Path) -> None:
-    folder = tiny_causal_lm("llama").save(tmp_path / "model")
-    (folder / "model.safetensors").write_bytes(b"not a safetensors file")
-    with pytest.raises(ModelError, match="cannot be loaded"):
-        load_scorer(str(folder), dtype="float32", device="cpu")
 
 
 def test_damaged_gguf_is_a_model_error_and_not_cached(tmp_path: Path, cache: Path) -> None:
@@ -307,12 +286,6 @@ def test_cache_entry_made_by_two_at_once_is_kept_from_the_first() -> None:
         (folder / "weights").write_text("second")
 
     assert (make_once("key", make) / "weights").read_text() == "first"
-
-
-def test_models_are_resolved_without_torch() -> None:
-    files = "lens_engine.language_model.loading.model_files"
-    code = f"import sys, {files} as m; m.list_bundled_models(); sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_check_of_a_model_is_made_once_and_again_after_a_change(
