@@ -121,7 +121,6 @@ def test_selection_prints_examples_table_and_digest(finished: tuple[str, Path]) 
 @pytest.mark.parametrize(
     ("method", "title"),
     [
-        ("herding", "Herding examples, in order"),
         ("random_and_validation", "Random-and-validation examples, in order"),
         ("zero_shot", "No demonstrations: zero-shot"),
     ],
