@@ -177,8 +177,7 @@ def provoke_failures(client: httpx.Client, lens: Stack, done: str) -> list[Any]:
         by_postgres = client.post("/selections", json=fresh, headers=headers)
     damage = "UPDATE classifiers SET classifier = to_jsonb(CAST(:word AS text)) WHERE selection_id = :id RETURNING 1"
     assert lens.scalar(damage, word=CANARY, id=done) == 1
-    render = {"input": CANARY, "prompts": "support_examples"}
-    by_pydantic = client.post(f"/selections/{done}/render", headers=AUTHORIZED, json=render)
+    by_pydantic = client.get(f"/selections/{done}/classifier", headers=AUTHORIZED)
     assert (by_postgres.status_code, by_pydantic.status_code) == (500, 500)
     return [by_postgres.json(), by_pydantic.json()]
 

@@ -67,7 +67,7 @@ def problem(_: CheckContext, response: Response, case: Case) -> None:
     """A refusal says what is wrong, and can be found in the log."""
     if response.status_code >= 400 and case.method != "HEAD":
         body = json.loads(response.content)
-        assert body["type"].endswith(f"/{body['code']}")
+        assert body["type"] == f"/docs#{body['code']}"
         assert body["status"] == response.status_code
         assert body["title"]
         assert body["detail"]
