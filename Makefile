@@ -59,13 +59,14 @@ fuzz: $(INSTALLED) ## random requests and files to a real API; EXAMPLES=number f
 	$(BIN)/python -m tests.fuzz --examples $(EXAMPLES) $(if $(SEED),--seed $(SEED))
 
 .PHONY: check
-check: $(INSTALLED) ## what CI runs first: format, lint, types, that the public index has every pin, and `make test`
+check: $(INSTALLED) ## what CI runs first: format, lint, types, that the public index has every pin, numbers of lines, and `make test`
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	@test ! -x $(BIN)/hadolint || $(BIN)/hadolint Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
 	.ci/resolve $(BIN)
+	$(BIN)/python .ci/lines.py
 	$(BIN)/python -m tests.mutants --list
 	$(MAKE) test
 
