@@ -55,10 +55,10 @@ def pytest_make_collect_report(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the ring `unit`: those of `tests/unit` that need neither torch nor a server."""
+    """Mark the tests of the ring `unit`: those of `tests/unit` that need neither torch, a server nor seconds."""
     for item in items:
         needs_server = "servers" in getattr(item, "fixturenames", ())
-        if UNIT_TESTS in item.path.parents and not needs_server and not _needs_torch(item):
+        if UNIT_TESTS in item.path.parents and not needs_server and not _needs_torch(item) and not _is_slow(item):
             item.add_marker("unit")
 
 
@@ -69,6 +69,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     if "torch" in sys.modules and not item.stash[_had_torch] and item.get_closest_marker("unit"):
         pytest.fail(f"{item.nodeid} {_UNMARKED}")
     return result
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    return item.get_closest_marker("slow") is not None
 
 
 def _needs_torch(node: pytest.Item | pytest.Collector) -> bool:

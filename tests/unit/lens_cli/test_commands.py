@@ -15,6 +15,8 @@ from lens_engine import __version__
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
 from tests.unit.lens_cli.results import CLASSIFIER
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 COMMANDS = ("suggest", "select", "classify", "templates", "demo", "up", "serve", "worker", "migrate", "keys")
 TASK = ("--template", "{text} It was {label}.", "--verbalizer", "positive=great", "--verbalizer", "negative=terrible")

@@ -25,6 +25,8 @@ from lens_engine.scoring.cache.scorer import remember_pairs
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example, LabelLogProbs, Phase, StopReason
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., Any]
 STEPS = ["confirmation", "test", "zero_shot", "random_and_validation", "random", "order"]
 

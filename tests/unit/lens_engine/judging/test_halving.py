@@ -16,6 +16,8 @@ from lens_engine.run.preparation import estimate_cost
 from lens_engine.testing import TableScorer
 from lens_engine.types import Example, Permutation
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., Any]
 WIDE: dict[str, Any] = {"first_permutations": 24, "halvings": 2, "iterations": 1}
 

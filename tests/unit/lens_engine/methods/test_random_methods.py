@@ -16,6 +16,8 @@ from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., Any]
 
 

@@ -23,6 +23,8 @@ from lens_engine.scoring.base import Prefix
 from lens_engine.testing import TableScorer
 from lens_engine.types import Phase
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., Any]
 Select = Callable[..., SelectionResult]
 BIAS = {"NEGATIVE": 1.5, "POSITIVE": 0.0}

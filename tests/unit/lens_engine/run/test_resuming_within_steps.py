@@ -12,6 +12,8 @@ from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., Any]
 OPTIONS: dict[str, dict[str, Any]] = {
     "no halving": {},
