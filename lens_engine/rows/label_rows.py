@@ -103,7 +103,7 @@ class _Supply:
         self._test = None if rows.test is None else rows.test.counts
 
     def size(self, labels: Sequence[str], least: int = 0) -> SplitSizes:
-        """The sizes of the splits if each label has at least so many rows, and then also a test row."""
+        """The sizes of the splits if each label had at least `least` rows; with `least`, also one test row."""
         test = self._test
         return size_splits(
             {label: max(self._dataset[label], least) for label in labels},

@@ -67,15 +67,7 @@ class Classifying:
     def test_single(self, permutation: Permutation, judgement: Judgement) -> Tested:
         """One prompt with the paper's head as a classifier; its test rows were scored before."""
         prompts = PromptSet((tuple(self.run.rows.candidates[index] for index in permutation),), fit_rows=0)
-        tested = self._tested(prompts, Frontier.unfitted(ArgmaxHead()), judgement.label_log_probs[None], 0)
-        figures = judgement.figure().model_dump(exclude_none=True)
-        quality = tested.classifier.test
-        return tested._replace(
-            classifier=tested.classifier.model_copy(
-                update={"test": None if quality is None else quality.model_copy(update=figures)}
-            ),
-            correct=tuple(bool(hit) for hit in judgement.correct),
-        )
+        return self._tested(prompts, Frontier.unfitted(ArgmaxHead()), judgement.label_log_probs[None], num_fit_rows=0)
 
     def test_bag_of_words(self) -> Tested:
         """The classifier without prompts: the words of all labelled rows that the selection looked at."""
@@ -134,8 +126,8 @@ class Classifying:
         self, prompts: PromptSet, frontier: Frontier, test_log_probs: LabelLogProbs, num_fit_rows: int
     ) -> Tested:
         points = tuple(
-            self._point(prompts, fitted, frontier.proposed_heads[size], test_log_probs[: size + 1])
-            for size, fitted in enumerate(frontier.fitted)
+            self._point(prompts, fitted, frontier.proposed_heads[size - 1], test_log_probs[:size])
+            for size, fitted in enumerate(frontier.fitted, start=1)
         )
         proposed = frontier.proposed
         classifier = self._classifier(prompts, proposed, points[proposed.size - 1], num_fit_rows)
