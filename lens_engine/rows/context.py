@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InputProblem, PromptTooLong
@@ -12,6 +14,9 @@ from lens_engine.types import Example
 
 _SPECIAL_TOKENS = 4
 """Room kept for the tokenizer's leading special tokens (tokens)."""
+
+_QUERIES = ("score_set", "validation", "confirmation", "test")
+_SPLITS = ("candidates", *_QUERIES)
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,16 @@ class _Ruler:
     def queries(self, examples: Sequence[Example]) -> list[int]:
         return self.scorer.count_tokens([self.task.render_query(example.text) for example in examples])
 
-    @property
+    def measure(self, rows: SplitRows, split: str) -> list[tuple[Example, int]]:
+        """Each row of a split with its length (tokens): as a demonstration if it is a candidate, or else as a query."""
+        examples: tuple[Example, ...] = getattr(rows, split)
+        lengths = self.demonstrations(examples) if split == "candidates" else self.queries(examples)
+        return list(zip(examples, lengths, strict=True))
+
+    def longest_query(self, rows: SplitRows) -> int:
+        return max((length for split in _QUERIES for _, length in self.measure(rows, split)), default=0)
+
+    @cached_property
     def room(self) -> int:
         """Room for demonstrations and query (tokens): the context less the longest label span."""
         longest_span = max(self.scorer.count_tokens(self.task.label_spans))
@@ -42,7 +56,7 @@ def fit_to_context(rows: SplitRows, scorer: LabelScorer, config: SelectionConfig
     """The splits with a longest prompt that fits, by the policy `config.too_long`.
 
     Under "skip_example" and "trim_input" each demonstration and each query gets the same share of the context,
-    so the prompts of every permutation fit.
+    so the prompts of every permutation fit. A spare row that is longer than every row of the evaluation is left out.
 
     Raises:
         PromptTooLong: the policy is "reject" and the longest prompt does not fit; or a demonstration exceeds its
@@ -50,8 +64,10 @@ def fit_to_context(rows: SplitRows, scorer: LabelScorer, config: SelectionConfig
         InvalidDataset, ClassTooSmall: too few examples are left without the long texts.
     """
     ruler = _Ruler(rows.task, scorer, config.num_demonstrations)
-    rows = replace(rows, spare=_fitting_spare(rows, ruler))
-    longest = _longest_prompt(rows, ruler)
+    query = ruler.longest_query(rows)
+    spare = zip(rows.spare, ruler.queries(rows.spare), strict=True)
+    rows = replace(rows, spare=tuple(example for example, length in spare if length <= query))
+    longest = sum(sorted(ruler.demonstrations(rows.candidates), reverse=True)[: config.num_demonstrations]) + query
     if longest <= ruler.room:
         return rows
     if config.too_long == "reject":
@@ -61,31 +77,11 @@ def fit_to_context(rows: SplitRows, scorer: LabelScorer, config: SelectionConfig
     return fitted
 
 
-def _evaluation_rows(rows: SplitRows) -> tuple[tuple[Example, ...], ...]:
-    return rows.score_set, rows.validation, rows.confirmation, rows.test
-
-
-def _fitting_spare(rows: SplitRows, ruler: _Ruler) -> tuple[Example, ...]:
-    """The spare rows that are no longer than the longest row of the other splits; none has to be used."""
-    longest = max(max(ruler.queries(split), default=0) for split in _evaluation_rows(rows))
-    lengths = ruler.queries(rows.spare)
-    return tuple(example for example, length in zip(rows.spare, lengths, strict=True) if length <= longest)
-
-
-def _longest_prompt(rows: SplitRows, ruler: _Ruler) -> int:
-    demonstrations = sorted(ruler.demonstrations(rows.candidates), reverse=True)
-    queries = max(max(ruler.queries(split), default=0) for split in _evaluation_rows(rows))
-    return sum(demonstrations[: ruler.num_demonstrations]) + queries
-
-
 def _too_long(rows: SplitRows, ruler: _Ruler, longest: int) -> PromptTooLong:
     """Name the row whose text takes the most of the context, be it a candidate or a query."""
-    candidates = [("row", example) for example in rows.candidates]
-    queries = [("row", example) for split in _evaluation_rows(rows)[:-1] for example in split]
-    queries += [("test row", example) for example in rows.test]
-    lengths = ruler.demonstrations(rows.candidates) + ruler.queries([example for _, example in queries])
-    kind, example = (candidates + queries)[lengths.index(max(lengths))]
-    place = example.place.replace("row", kind, 1)
+    measured = [(length, split, example) for split in _SPLITS for example, length in ruler.measure(rows, split)]
+    _, split, example = max(measured, key=lambda one: one[0])
+    place = example.place if split != "test" else f"test {example.place}"
     message = (
         f"the longest prompt would have {longest} tokens and the model takes {ruler.room}; the longest example is "
         f"{place}; shorten the longest texts, use fewer demonstrations, or set too_long to "
@@ -93,49 +89,34 @@ def _too_long(rows: SplitRows, ruler: _Ruler, longest: int) -> PromptTooLong:
     )
     field = "options.too_long"
     faults = [InputProblem(field, message)]
-    if kind == "row":  # a test row is of the dataset or of a file of its own
+    if split != "test":  # a test row is of the dataset or of a file of its own
         faults.append(InputProblem("dataset.text", f"{place} has the longest text", example.row))
     return PromptTooLong(message, field=field, row=example.row, problems=tuple(faults))
 
 
 def _skip(rows: SplitRows, ruler: _Ruler) -> SplitRows:
-    skipped = 0
-
-    def keep(examples: tuple[Example, ...], lengths: list[int]) -> tuple[Example, ...]:
-        nonlocal skipped
-        kept = tuple(example for example, length in zip(examples, lengths, strict=True) if length <= ruler.share)
-        skipped += len(examples) - len(kept)
-        return kept
-
-    fitted = _rebuild(
-        rows,
-        keep(rows.candidates, ruler.demonstrations(rows.candidates)),
-        [keep(split, ruler.queries(split)) for split in _evaluation_rows(rows)],
-    )
-    return replace(fitted, skipped_too_long=skipped)
+    measured = {split: ruler.measure(rows, split) for split in _SPLITS}
+    kept: dict[str, Any] = {
+        split: tuple(example for example, length in found if length <= ruler.share) for split, found in measured.items()
+    }
+    skipped = sum(len(measured[split]) - len(kept[split]) for split in _SPLITS)
+    return replace(rows, **kept, skipped_too_long=skipped)
 
 
 def _trim(rows: SplitRows, ruler: _Ruler) -> SplitRows:
     """Cut long texts. A candidate whose cut text equals the text of another split's row is left out."""
-    trimmed = 0
-
-    def fit(examples: tuple[Example, ...], lengths: list[int]) -> tuple[Example, ...]:
-        nonlocal trimmed
-        trimmed += sum(length > ruler.share for length in lengths)
-        return tuple(
-            example if length <= ruler.share else _trim_text(example, ruler)
-            for example, length in zip(examples, lengths, strict=True)
+    trimmed, fitted = 0, dict[str, Any]()
+    for split in _SPLITS:
+        measured = ruler.measure(rows, split)
+        trimmed += sum(length > ruler.share for _, length in measured)
+        fitted[split] = tuple(
+            example if length <= ruler.share else _trim_text(example, ruler) for example, length in measured
         )
-
-    fitted = _rebuild(
-        rows,
-        fit(rows.candidates, ruler.demonstrations(rows.candidates)),
-        [fit(split, ruler.queries(split)) for split in _evaluation_rows(rows)],
-    )
-    met = {example.text for split in _evaluation_rows(fitted) for example in split}
-    apart = tuple(example for example in fitted.candidates if example.text not in met)
-    skipped = len(fitted.candidates) - len(apart)
-    return replace(fitted, candidates=apart, skipped_too_long=skipped, trimmed_too_long=trimmed)
+    met = {example.text for split in _QUERIES for example in fitted[split]}
+    candidates = fitted["candidates"]
+    fitted["candidates"] = tuple(example for example in candidates if example.text not in met)
+    skipped = len(candidates) - len(fitted["candidates"])
+    return replace(rows, **fitted, skipped_too_long=skipped, trimmed_too_long=trimmed)
 
 
 def _trim_text(example: Example, ruler: _Ruler) -> Example:
@@ -152,15 +133,3 @@ def _trim_text(example: Example, ruler: _Ruler) -> Example:
             field="template",
         )
     return replace(example, text=example.text[:low])
-
-
-def _rebuild(rows: SplitRows, candidates: tuple[Example, ...], others: list[tuple[Example, ...]]) -> SplitRows:
-    score_set, validation, confirmation, test = others
-    return replace(
-        rows,
-        candidates=candidates,
-        score_set=score_set,
-        validation=validation,
-        confirmation=confirmation,
-        test=test,
-    )

@@ -35,11 +35,11 @@ _OPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class ServedTask:
-    """A task whose labels all have enough rows, the sizes of its splits, and a warning for each label left out."""
+    """A task whose labels all have enough rows, and the sizes of its splits."""
 
     task: Task
     sizes: SplitSizes
-    warnings: tuple[str, ...]
+    dropped: tuple[str, ...]  #: labels left out as too rare
 
 
 def serve_labels(task: Task, rows: CleanProblem, config: SelectionConfig) -> ServedTask:
@@ -69,7 +69,7 @@ def serve_labels(task: Task, rows: CleanProblem, config: SelectionConfig) -> Ser
         raise join_faults([*faults, *supply.find_faults(labels)])
     if len(kept) < len(labels):
         task = replace(task, verbalizer=Verbalizer({label: task.verbalizer.words[label] for label in kept}))
-    return ServedTask(task, sizes, tuple(map(supply.describe_dropped, dropped)))
+    return ServedTask(task, sizes, tuple(dropped))
 
 
 def find_unknown_labels(labels: Sequence[str], rows: CleanProblem) -> list[InvalidInput]:
@@ -137,21 +137,7 @@ class _Supply:
 
     def find_rowless(self, labels: Sequence[str]) -> list[InvalidInput]:
         """A fault for each label that no row has."""
-        return [
-            InvalidVerbalizer(
-                f"label {show_label(label)} has a label word but no row; add rows, or remove the label from the "
-                "verbalizer",
-                field=f"verbalizer.{label}",
-            )
-            for label in labels
-            if not self._rows.dataset.uploaded[label]
-        ]
-
-    def describe_dropped(self, label: str) -> str:
-        rows = show_count(self._rows.dataset.uploaded[label], "row")
-        if self._rows.test is not None:
-            rows += f" and {show_count(self._rows.test.uploaded[label], 'test row')}"
-        return f"the label {show_label(label)} was dropped: only {rows}"
+        return [_rowless(label) for label in labels if not self._rows.dataset.uploaded[label]]
 
     def _count(self, label: str) -> int:
         """Rows of a label in the dataset, or in the test rows if there are fewer."""
@@ -175,11 +161,7 @@ class _Supply:
     def _too_rare(self, label: str, least: int, sizes: SplitSizes, advice: str) -> InvalidInput:
         uploaded, usable = self._rows.dataset.uploaded[label], self._dataset[label]
         if not uploaded:
-            return InvalidVerbalizer(
-                f"label {show_label(label)} has a label word but no row; the minimum is {least} rows per label; add "
-                f"rows, or remove the label from the verbalizer{advice}",
-                field=f"verbalizer.{label}",
-            )
+            return _rowless(label, f"the minimum is {least} rows per label; ", advice)
         rows = show_count(uploaded, "row")
         if usable < uploaded:
             rows += f", {usable} of them with a text of their own and with one label"
@@ -197,6 +179,14 @@ class _Supply:
             f"to hold out a share of the dataset{advice}",
             field="test.label",
         )
+
+
+def _rowless(label: str, minimum: str = "", advice: str = "") -> InvalidVerbalizer:
+    return InvalidVerbalizer(
+        f"label {show_label(label)} has a label word but no row; {minimum}add rows, or remove the label from the "
+        f"verbalizer{advice}",
+        field=f"verbalizer.{label}",
+    )
 
 
 def _describe_uses(label: str, sizes: SplitSizes, *, has_test: bool) -> str:

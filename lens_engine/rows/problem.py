@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from lens_engine.task.template import Task
 from lens_engine.types import Example
@@ -19,11 +19,6 @@ class Problem:
     task: Task
     examples: Sequence[Example]
     test: Sequence[Example] | None = None
-
-    def without_labels(self, labels: Collection[str]) -> "Problem":
-        """The problem without the rows of these labels; its task stays the same."""
-        examples, test = ([one for one in rows if one.label not in labels] for rows in (self.examples, self.test or ()))
-        return replace(self, examples=examples, test=None if self.test is None else test)
 
 
 def digest_examples(examples: Iterable[Example]) -> str:

@@ -10,7 +10,7 @@ from lens_engine.rows.quotas import Quotas, share_equally, share_proportionally
 _VALIDATION_SHARE, _CONFIRMATION_SHARE, _SCORE_SHARE = 0.25, 0.20, 0.20
 """Largest share of the rows left after the test rows that a split may take, so that small uploads work."""
 
-FEW_ROWS = 16
+_FEW_ROWS = 16
 """Rows of a split from which on it may lack labels, if there are more labels than rows."""
 
 LabelCounts = dict[str, int]
@@ -36,11 +36,11 @@ class SplitSizes:
     def find_lacks(self) -> dict[str, str]:
         """The first split in which a label has too few rows, for each such label.
 
-        A split of `FEW_ROWS` rows or more that has fewer rows than labels cannot hold every label; a warning says so.
+        A split of `_FEW_ROWS` rows or more that has fewer rows than labels cannot hold every label; a warning says so.
         """
         lacks: dict[str, str] = {}
         for name, counts in self.with_every_label.items():
-            if lacks_labels(sum(counts.values()), len(counts)):
+            if _FEW_ROWS <= sum(counts.values()) < len(counts):
                 continue
             for label, count in counts.items():
                 if not count:
@@ -49,11 +49,6 @@ class SplitSizes:
             if self.candidates[label] < quota:
                 lacks.setdefault(label, "candidate")
         return lacks
-
-
-def lacks_labels(num_rows: int, num_labels: int) -> bool:
-    """Whether a split of this size may be without some labels."""
-    return FEW_ROWS <= num_rows < num_labels
 
 
 def size_splits(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from lens_engine.config import SelectionConfig
 from lens_engine.rows.cleaning import CleanProblem, CleanRows
+from lens_engine.rows.label_rows import ServedTask
 from lens_engine.rows.split_sizes import SplitSizes
 from lens_engine.task.wording import show_count, show_label
 from lens_engine.types import Example
@@ -13,8 +14,8 @@ _FEW_TEST_ROWS, _FEW_VALIDATION_ROWS = 30, 10
 """Fewer rows than these are warned of."""
 
 
-def warn_of_rows(rows: CleanProblem, *, lines: bool) -> list[str]:
-    """Warnings about joined spellings of labels, repeated texts, texts with several labels, and leaked texts.
+def warn_of_splits(rows: CleanProblem, served: ServedTask, config: SelectionConfig, *, lines: bool) -> tuple[str, ...]:
+    """Warnings about what was joined or left out, about dropped labels, and about the sizes of the splits.
 
     Args:
         lines: whether a row is named with its line in the file.
@@ -39,7 +40,8 @@ def warn_of_rows(rows: CleanProblem, *, lines: bool) -> list[str]:
             f"{show_count(len(rows.leaked), 'text', 'is')} in the test rows too and {_was(rows.leaked)} left out of "
             f"the dataset ({_first(rows.leaked, lines=lines)})"
         )
-    return warnings
+    warnings += [_describe_dropped(label, rows) for label in served.dropped]
+    return (*warnings, *_warn_of_sizes(served.sizes, config, is_held_out=rows.test is None))
 
 
 def _describe_joined(upload: CleanRows, name: str) -> str:
@@ -57,12 +59,16 @@ def _describe_joined(upload: CleanRows, name: str) -> str:
     )
 
 
-def warn_of_sizes(sizes: SplitSizes, config: SelectionConfig, *, is_held_out: bool) -> list[str]:
-    """Warnings about splits that are smaller than asked for, small, or without some labels.
+def _describe_dropped(label: str, rows: CleanProblem) -> str:
+    counts = [
+        show_count(upload.uploaded[label], "row" if name == "dataset" else "test row")
+        for name, upload in rows.uploads.items()
+    ]
+    return f"the label {show_label(label)} was dropped: only {' and '.join(counts)}"
 
-    Args:
-        is_held_out: whether the test rows are held out of the dataset.
-    """
+
+def _warn_of_sizes(sizes: SplitSizes, config: SelectionConfig, *, is_held_out: bool) -> list[str]:
+    """Warnings about splits that are smaller than asked for, small, or without some labels."""
     warnings, splits = list[str](), config.splits
     test, validation, confirmation = (
         sum(counts.values()) for counts in (sizes.test, sizes.validation, sizes.confirmation)

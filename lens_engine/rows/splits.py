@@ -17,14 +17,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from lens_engine.config import SelectionConfig
-from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset, InvalidInput, join_faults
+from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset, join_faults
 from lens_engine.randomness import make_generator
-from lens_engine.rows.cleaning import CleanProblem, clean_problem
+from lens_engine.rows.cleaning import CleanRows, clean_problem
 from lens_engine.rows.label_rows import serve_labels
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.quotas import Quotas, count_labels, spread_evenly, take_quotas
-from lens_engine.rows.split_sizes import LabelCounts, SplitSizes, lacks_labels
-from lens_engine.rows.split_warnings import warn_of_rows, warn_of_sizes
+from lens_engine.rows.split_sizes import LabelCounts, SplitSizes
+from lens_engine.rows.split_warnings import warn_of_splits
 from lens_engine.task.template import Task
 from lens_engine.task.wording import show_count, show_label
 from lens_engine.types import Example
@@ -73,80 +73,61 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
     """
     rows = clean_problem(problem, config.labels)
     served = serve_labels(problem.task, rows, config)
-    task, sizes = served.task, served.sizes
-    _check_keep(task.labels, sizes.quotas, config)
-    parts = _cut(rows, problem.task.labels, sizes, config)
-    sizes_told = (*served.warnings, *warn_of_sizes(sizes, config, is_held_out=rows.test is None))
-    split = SplitRows(
-        task=task,
+    known, sizes = frozenset(problem.task.labels), served.sizes
+    _check_keep(sizes, config)
+    pool = _draw(rows.dataset, known, sizes, config.seed, "splits")
+    if rows.test is None:
+        test, pool = _cut(pool, sizes.test)
+    else:
+        test, _ = _cut(_draw(rows.test, known, sizes, config.seed, "test"), sizes.test)
+    validation, confirmation, score_set, candidates, beyond = _cut(
+        pool, sizes.validation, sizes.confirmation, sizes.score_set, sizes.candidates
+    )
+    _check_candidates(len(candidates), config)
+    return SplitRows(
+        task=served.task,
         quotas=sizes.quotas,
-        candidates=tuple(sorted(parts.candidates, key=lambda example: example.row)),
-        score_set=tuple(_interleave(parts.score_set, task.labels)),
-        validation=tuple(parts.validation),
-        confirmation=tuple(parts.confirmation),
-        test=tuple(parts.test),
-        spare=tuple(parts.beyond[:_MOST_SPARE]),
-        unused=len(parts.beyond),
+        candidates=tuple(sorted(candidates, key=lambda example: example.row)),
+        score_set=tuple(_interleave(score_set, served.task.labels)),
+        validation=tuple(validation),
+        confirmation=tuple(confirmation),
+        test=tuple(test),
+        spare=tuple(beyond[:_MOST_SPARE]),
+        unused=len(beyond),
         duplicates_dropped=sum(len(upload.duplicates) for upload in rows.uploads.values()),
         conflicting_texts=sum(len(upload.conflicts) for upload in rows.uploads.values()),
         leaked_from_test=len(rows.leaked),
-        warnings=(*warn_of_rows(rows, lines=False), *sizes_told),
-        notes=(*warn_of_rows(rows, lines=True), *sizes_told),
+        warnings=warn_of_splits(rows, served, config, lines=False),
+        notes=warn_of_splits(rows, served, config, lines=True),
     )
-    _check_candidates(split, config)
-    return split
 
 
-def _check_keep(labels: Sequence[str], quotas: Quotas, config: SelectionConfig) -> None:
+def _check_keep(sizes: SplitSizes, config: SelectionConfig) -> None:
     """Refuse a `filtering.keep` that cannot fill the quotas, whichever label gets the odd place."""
-    least = quotas.num_demonstrations if quotas.by_label is None else max(quotas.by_label.values()) * len(labels)
+    quotas, num_labels = sizes.quotas, len(sizes.candidates)
+    least = quotas.num_demonstrations if quotas.by_label is None else max(quotas.by_label.values()) * num_labels
     if config.filtering.keep < least:
         raise InvalidConfig(
             f"filtering.keep is {config.filtering.keep}, and {config.num_demonstrations} demonstrations of "
-            f"{len(labels)} labels need at least {least} examples to choose from; raise it",
+            f"{num_labels} labels need at least {least} examples to choose from; raise it",
             field="options.filtering.keep",
         )
 
 
-def _shuffle(examples: Sequence[Example], seed: int, stage: str) -> list[Example]:
+def _draw(rows: CleanRows, known: frozenset[str], sizes: SplitSizes, seed: int, stage: str) -> list[Example]:
+    """The rows of the labels that have a size, in random order. The order depends on all rows of `known` labels."""
+    examples = [example for example in rows.examples if example.label in known]
     order = make_generator(seed, stage).permutation(len(examples))
-    return [examples[index] for index in order]
+    return [examples[index] for index in order if examples[index].label in sizes.candidates]
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    test: list[Example]
-    validation: list[Example]
-    confirmation: list[Example]
-    score_set: list[Example]
-    candidates: list[Example]
-    beyond: list[Example]  #: rows that no split has a place for
-
-
-def _cut(rows: CleanProblem, known: Sequence[str], sizes: SplitSizes, config: SelectionConfig) -> _Parts:
-    """Take the rows of each split, in random order; rows of labels without a size are left out."""
-    labels = tuple(sizes.candidates)
-    rest = _with_labels(_shuffle(_with_labels(rows.dataset.examples, known), config.seed, "splits"), labels)
-    if rows.test is None:
-        held_out, rest = _take(rest, sizes.test)
-    else:
-        test = _shuffle(_with_labels(rows.test.examples, known), config.seed, "test")
-        held_out, _ = _take(_with_labels(test, labels), sizes.test)
-    validation, rest = _take(rest, sizes.validation)
-    confirmation, rest = _take(rest, sizes.confirmation)
-    score_set, rest = _take(rest, sizes.score_set)
-    candidates, beyond = _take(rest, sizes.candidates)
-    return _Parts(held_out, validation, confirmation, score_set, candidates, beyond)
-
-
-def _with_labels(examples: list[Example], labels: Sequence[str]) -> list[Example]:
-    wanted = set(labels)
-    return [example for example in examples if example.label in wanted]
-
-
-def _take(pool: list[Example], sizes: LabelCounts) -> tuple[list[Example], list[Example]]:
-    """The first rows of each label, and the remaining rows; both in the pool's order."""
-    return take_quotas(pool, sizes, lambda example: example.label)
+def _cut(pool: list[Example], *sizes: LabelCounts) -> list[list[Example]]:
+    """For each of `sizes` the next rows of each label, and at last the remaining rows; all in the pool's order."""
+    parts = list[list[Example]]()
+    for counts in sizes:
+        part, pool = take_quotas(pool, counts, lambda example: example.label)
+        parts.append(part)
+    return [*parts, pool]
 
 
 def _interleave(examples: list[Example], labels: Sequence[str]) -> list[Example]:
@@ -155,10 +136,10 @@ def _interleave(examples: list[Example], labels: Sequence[str]) -> list[Example]
     return [examples[index] for index in np.lexsort((groups, spread_evenly(groups)))]
 
 
-def _check_candidates(split: SplitRows, config: SelectionConfig) -> None:
-    if len(split.candidates) < config.num_demonstrations:
+def _check_candidates(number: int, config: SelectionConfig) -> None:
+    if number < config.num_demonstrations:
         raise InvalidDataset(
-            f"{len(split.candidates)} candidates are left after the other splits, fewer than "
+            f"{number} candidates are left after the other splits, fewer than "
             f"num_demonstrations ({config.num_demonstrations}); add examples",
             field="dataset",
         )
@@ -171,34 +152,19 @@ def check_sizes(split: SplitRows, config: SelectionConfig) -> None:
         InvalidDataset: there are too few candidates.
         ClassTooSmall: a label has no row in a split with a place for each label, or too few candidates.
     """
-    _check_candidates(split, config)
-    labels = split.task.labels
-    found: list[InvalidInput] = [
-        _too_few_short(label, name, 1, 0)
-        for name, rows in _splits_with_labels(split)
-        if not lacks_labels(len(rows), len(labels))
-        for label in _missing_labels(rows, labels)
-    ]
-    candidates = count_labels(split.candidates, labels)
-    for label, quota in (split.quotas.by_label or {}).items():
-        if candidates[label] < quota:
-            found.append(_too_few_short(label, "candidate", quota, candidates[label]))
-    if found:
-        raise join_faults(found)
+    _check_candidates(len(split.candidates), config)
+    parts = (split.test, split.validation, split.confirmation, split.score_set, split.candidates)
+    sizes = SplitSizes(split.quotas, *(count_labels(part, split.task.labels) for part in parts))
+    lacks = sizes.find_lacks()
+    if lacks:
+        raise join_faults([_too_few_short(label, name, sizes) for label, name in lacks.items()])
 
 
-def _too_few_short(label: str, split: str, needed: int, found: int) -> ClassTooSmall:
+def _too_few_short(label: str, split: str, sizes: SplitSizes) -> ClassTooSmall:
+    is_candidate = split == "candidate"
+    needed, found = (sizes.quotas.needed(label), sizes.candidates[label]) if is_candidate else (1, 0)
     return ClassTooSmall(
         f"label {show_label(label)} is too rare: it needs {show_count(needed, f'{split} row')}, and {found} are left "
         "without the texts that are too long for the model's context; add shorter examples of it, or remove the label",
         field="dataset.label",
     )
-
-
-def _splits_with_labels(split: SplitRows) -> tuple[tuple[str, tuple[Example, ...]], ...]:
-    """The splits in which every label should have a row, by name."""
-    return ("test", split.test), ("validation", split.validation), ("score", split.score_set)
-
-
-def _missing_labels(rows: Sequence[Example], labels: Sequence[str]) -> list[str]:
-    return [label for label, count in count_labels(rows, labels).items() if not count]

@@ -12,9 +12,9 @@ from lens_engine.presets import PRESETS
 from lens_engine.pricing.estimate import estimate_by_words, measure_pace
 from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset
 from lens_engine.reading.column_profiles import profile_columns
+from lens_engine.rows.cleaning import join_spellings
 from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem
-from lens_engine.rows.spellings import join_spellings
 from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.scoring.base import LabelScorer
