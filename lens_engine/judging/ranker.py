@@ -1,16 +1,43 @@
-"""The ranker: judges permutations on rows, all of them or by halving."""
+"""The ranker: judges all permutations on few rows, the better half on twice as many rows, and so on.
+
+Jamieson & Talwalkar (2016), "Non-stochastic Best Arm Identification". Halving may drop the
+best permutation after unlucky first rows. At equal cost it judges three times as many permutations.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
-from lens_engine.judging.halving import Halving
+import numpy as np
+
 from lens_engine.judging.judgement import EvaluationRows, Judgement, judge
 from lens_engine.judging.objective import AccuracyObjective, RankingObjective
-from lens_engine.judging.outcome import Outcome
+from lens_engine.judging.score import Score, rank_key
 from lens_engine.metering.meter import Meter
-from lens_engine.scoring.base import Prefix
-from lens_engine.types import Example, IndexArray, Permutation
+from lens_engine.plan.rungs import plan_rungs
+from lens_engine.types import Example, Permutation
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The permutation was judged on every row; the judgement has the rows in their own order."""
+
+    judgement: Judgement
+    score: Score
+
+    @property
+    def charged_rows(self) -> int:
+        """Number of rows that count towards the budget."""
+        return self.score.n
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """The permutation was dropped before the last row."""
+
+    charged_rows: int  #: rows that count towards the budget: the rows judged
+
+
+Outcome = Finished | Dropped
 
 
 @dataclass(frozen=True)
@@ -23,21 +50,39 @@ class Ranker:
     objective: RankingObjective | None = None  #: None for accuracy
 
     def judge(self, permutations: Sequence[Permutation], halvings: int = 0, places: int = 1) -> list[Outcome]:
-        """Judge all on few rows, the better half on twice as many, and so on; at least `places` on every row.
+        """The outcome of each permutation; at least `places` of them are judged on every row.
 
-        Without halvings, each permutation is judged on every row.
+        Without halvings, each permutation is judged on every row. A dropped permutation is charged for the rows it
+        was judged on.
 
         Raises:
             Stopped: from the meter.
         """
-        judge_block = partial(self._judge_block, self._render(permutations))
-        return Halving(judge_block, self.rows.spread_order, halvings, places, self._objective).run(permutations)
+        prefixes, order = self.rows.task.render_permutations(self.examples, permutations), self.rows.spread_order
+        left, seen = list(range(len(permutations))), dict[int, Judgement]()
+        for rung in plan_rungs(len(permutations), len(order), halvings, places):
+            if seen:
+                left = self._best(permutations, left, seen, rung.permutations)
+            rows = self.rows.take(order[rung.start : rung.end])
+            blocks = judge(self.meter, [prefixes[one] for one in left], rows)
+            for one, block in zip(left, blocks, strict=True):
+                seen[one] = seen[one].extend(block) if one in seen else block
+        return [self._outcome(seen[one]) for one in range(len(permutations))]
 
-    def _render(self, permutations: Sequence[Permutation]) -> list[Prefix]:
-        return self.rows.task.render_permutations(self.examples, permutations)
+    def _best(
+        self, permutations: Sequence[Permutation], left: list[int], seen: dict[int, Judgement], number: int
+    ) -> list[int]:
+        """The best of those that are left; all of them were judged on the same rows."""
+        scores = self._objective.scores([seen[one] for one in left], is_final=False)
+        ranked = sorted(zip(left, scores, strict=True), key=lambda pair: rank_key(permutations[pair[0]], pair[1]))
+        return sorted(one for one, _ in ranked[:number])
 
-    def _judge_block(self, prefixes: Sequence[Prefix], numbers: Sequence[int], rows: IndexArray) -> list[Judgement]:
-        return judge(self.meter, [prefixes[number] for number in numbers], self.rows.take(rows))
+    def _outcome(self, judgement: Judgement) -> Outcome:
+        num_judged = len(judgement.gold)
+        if num_judged < len(self.rows):
+            return Dropped(charged_rows=num_judged)
+        whole = judgement.take(np.argsort(self.rows.spread_order))
+        return Finished(whole, self._objective.scores([whole], is_final=True)[0])
 
     @property
     def _objective(self) -> RankingObjective:

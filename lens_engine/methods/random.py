@@ -13,8 +13,7 @@ import numpy as np
 from lens_engine.errors import NothingSelected
 from lens_engine.judging.judgement import EvaluationRows, Judgement
 from lens_engine.judging.objective import AccuracyObjective, HeadObjective, RankingObjective
-from lens_engine.judging.outcome import Finished, Outcome
-from lens_engine.judging.ranker import Ranker
+from lens_engine.judging.ranker import Finished, Outcome, Ranker
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter

@@ -1,4 +1,4 @@
-"""The rungs of successive halving, known before the run (see judging/halving)."""
+"""The rungs of successive halving, known before the run (see judging/ranker)."""
 
 from dataclasses import dataclass, replace
 

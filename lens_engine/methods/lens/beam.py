@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import softmax
 
 from lens_engine.config import SearchOptions
-from lens_engine.judging.outcome import Finished, Outcome
+from lens_engine.judging.ranker import Finished, Outcome
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.methods.lens.diversity import Affinity, exchange
 from lens_engine.methods.permutations import draw_permutation, keep_apart, shuffle, swap

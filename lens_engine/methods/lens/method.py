@@ -6,13 +6,12 @@ survivors), keeps the best few (the beam), and then tries children of the beam: 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel
 
 from lens_engine.errors import NothingSelected
 from lens_engine.judging.judgement import EvaluationRows, Judgement
@@ -27,7 +26,7 @@ from lens_engine.methods.lens.diversity import Affinity
 from lens_engine.methods.lens.filtering import Filter, FilterState
 from lens_engine.pricing.prices import count_pairs
 from lens_engine.randomness import make_generator
-from lens_engine.types import LabelLogProbs, Permutation, Phase, StopReason
+from lens_engine.types import Permutation, Phase, StopReason
 
 
 @dataclass(frozen=True)
@@ -128,19 +127,34 @@ class Lens(Method[LensState]):
     def pack(self, state: LensState) -> PackedState:
         filtering, search = state.filtering, state.search
         arrays: dict[str, NDArray[Any]] = {"survivors": filtering.survivors, "contributions": filtering.contributions}
-        if search is None:
-            return PackedState({"rounds_done": filtering.rounds_done, "search": None}, arrays)
-        record = _SearchRecord.of(search).model_dump(mode="json")
-        arrays["log_probs"] = np.array([search.log_probs[one] for one in search.scores])
+        record = None
+        if search is not None:
+            arrays["log_probs"] = np.array([search.log_probs[one] for one in search.scores])
+            record = {
+                "iterations_done": search.iterations_done,
+                "beam": search.beam,
+                "scores": [(one, asdict(score)) for one, score in search.scores.items()],
+                "dropped": search.dropped,
+                "charged_pairs": search.charged_pairs,
+            }
         return PackedState({"rounds_done": filtering.rounds_done, "search": record}, arrays)
 
     def unpack(self, packed: PackedState) -> LensState:
         values, arrays = packed.values, packed.arrays
         filtering = FilterState(values["rounds_done"], arrays["survivors"], arrays["contributions"])
-        if values["search"] is None:
+        record = values["search"]
+        if record is None:
             return LensState(filtering)
-        record = _SearchRecord.model_validate(values["search"])
-        return LensState(filtering, record.restore(arrays["log_probs"]))
+        scores = {tuple(one): Score(**score) for one, score in record["scores"]}
+        search = SearchState(
+            iterations_done=record["iterations_done"],
+            beam=tuple(map(tuple, record["beam"])),
+            scores=scores,
+            dropped=tuple(map(tuple, record["dropped"])),
+            charged_pairs=record["charged_pairs"],
+            log_probs=dict(zip(scores, arrays["log_probs"], strict=True)),
+        )
+        return LensState(filtering, search)
 
     def _filter(self, state: FilterState, meter: Meter) -> Iterator[FilterState]:
         rounds = self.run.prices.rounds
@@ -196,33 +210,3 @@ class Lens(Method[LensState]):
         if self.run.config.search.objective == "accuracy":
             return None
         return HeadObjective.of(self._validation_rows.gold, len(self.run.task.labels), self.run.dtype)
-
-
-class _SearchRecord(BaseModel):
-    """A SearchState without its array, as JSON. Dicts become lists of pairs, because a JSON key cannot be a tuple."""
-
-    iterations_done: int
-    beam: tuple[Permutation, ...]
-    scores: tuple[tuple[Permutation, Score], ...]
-    dropped: tuple[Permutation, ...]
-    charged_pairs: int
-
-    @classmethod
-    def of(cls, search: SearchState) -> "_SearchRecord":
-        return cls(
-            iterations_done=search.iterations_done,
-            beam=search.beam,
-            scores=tuple(search.scores.items()),
-            dropped=search.dropped,
-            charged_pairs=search.charged_pairs,
-        )
-
-    def restore(self, log_probs: LabelLogProbs) -> SearchState:
-        return SearchState(
-            iterations_done=self.iterations_done,
-            beam=self.beam,
-            scores=dict(self.scores),
-            dropped=self.dropped,
-            charged_pairs=self.charged_pairs,
-            log_probs=dict(zip((permutation for permutation, _ in self.scores), log_probs, strict=True)),
-        )

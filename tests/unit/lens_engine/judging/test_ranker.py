@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from lens_engine.judging.judgement import EvaluationRows, Judgement, judge
-from lens_engine.judging.outcome import Finished
-from lens_engine.judging.ranker import Ranker
+from lens_engine.judging.ranker import Finished, Ranker
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.pipeline import select_support_examples
 from lens_engine.plan.rungs import plan_rungs

@@ -8,7 +8,7 @@ import pytest
 
 from lens_engine.config import SearchOptions
 from lens_engine.judging.judgement import Judgement
-from lens_engine.judging.outcome import Dropped, Finished, Outcome
+from lens_engine.judging.ranker import Dropped, Finished, Outcome
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.methods.lens.beam import Neighbourhood, SearchState, run_iteration, start_search
 from lens_engine.methods.lens.diversity import Affinity
