@@ -8,7 +8,6 @@ import torch
 
 from benchmarks.engines.authors import AuthorsEngine, share_cut
 from benchmarks.engines.base import Engine, encode
-from benchmarks.engines.floor import AttentionFreeFloor
 from benchmarks.engines.harness import HarnessEngine, is_installed, tune
 from benchmarks.engines.lens import EXECUTORS, LensEngine
 from benchmarks.measuring.agreement import largest_delta
@@ -46,7 +45,7 @@ class Bench:
 
     def run(self, spec: WorkloadSpec, work: Work) -> WorkloadRun:
         self._say(f"{spec.key}: {spec.title}, {self._family.name}")
-        engines = [*self._lens, *self._floor(), *self._rivals(work)]
+        engines = [*self._lens, *self._rivals(work)]
         runs = compare_engines(
             engines, work, seconds=self._effort.seconds, repetitions=self._effort.repetitions, say=self._say
         )
@@ -64,11 +63,6 @@ class Bench:
             share_cut=share_cut(encode(work, self.loaded)),
         )
 
-    def _floor(self) -> list[Engine]:
-        """The floor, for a model that can run without attention: one that runs packed."""
-        has_packed = self._lens[0].name == "packed"
-        return [AttentionFreeFloor(self.loaded, self._lens[0].scorer.token_budget)] if has_packed else []
-
     def _rivals(self, work: Work) -> Iterator[Engine]:
         if is_installed():
             self._say("  looking for the best batch size of lm-evaluation-harness")
@@ -82,9 +76,6 @@ class Bench:
         part = work.part(2, self._effort.checked_queries)
         expected = self._exact["plain"].prepare(part)()
         for engine, run in zip(engines, runs, strict=True):
-            if engine.name == "floor":
-                yield run
-                continue
             delta = largest_delta(engine.prepare(part)(), expected)
             exact = delta
             if engine.loaded is not self.float32:

@@ -29,7 +29,6 @@ class AuthorsEngine:
     """Fixed-length rows, one for each label word."""
 
     loaded: LoadedModel
-    rows_per_batch: int = ROWS_PER_BATCH
     name: str = "authors"
     shares_prefixes: bool = False
     smallest_sample: int = 1  # its rows take equally long, however few
@@ -46,7 +45,7 @@ class AuthorsEngine:
         rows = list(np.ndindex(shape))
         length = row_length(encoded)
         scores: LabelLogProbs = np.zeros(shape, np.float32)
-        for batch in _batches(rows, self.rows_per_batch):
+        for batch in _batches(rows):
             losses = self._losses(*_pad_to(length, batch, encoded, self.loaded.device))
             for row, loss in zip(batch, losses, strict=True):
                 scores[row] = -loss.item()
@@ -71,9 +70,9 @@ def share_cut(encoded: EncodedWork) -> float:
     return float((totals > length).mean())
 
 
-def _batches(rows: list[tuple[int, ...]], size: int) -> Iterator[list[tuple[int, ...]]]:
-    for start in range(0, len(rows), size):
-        yield rows[start : start + size]
+def _batches(rows: list[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
+    for start in range(0, len(rows), ROWS_PER_BATCH):
+        yield rows[start : start + ROWS_PER_BATCH]
 
 
 def _pad_to(

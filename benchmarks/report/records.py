@@ -4,24 +4,14 @@ import os
 import platform
 import re
 import statistics
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
-from pydantic import BaseModel, ConfigDict
+
+from benchmarks.gpu.needs import find_version
+from lens_engine.types import Record
 
 _PACKAGES = ("torch", "transformers", "lm-eval")
-
-
-class Record(BaseModel):
-    """A piece of a result."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    def write(self, path: Path) -> None:
-        """Write as JSON; the folder is made if it is missing."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(self.model_dump_json(indent=1) + "\n", "utf-8")
 
 
 class Machine(Record):
@@ -98,17 +88,10 @@ class WorkloadRun(Record):
     engines: tuple[EngineRun, ...]
     share_cut: float  #: share of the prompts that the authors' fixed length cuts
 
-    def flops(self, run: EngineRun) -> float:
-        """Minimum of floating-point operations for the pairs of this run, without attention."""
-        return 2.0 * (self.matrix_weights * run.ideal_tokens + self.head_weights * run.label_positions)
-
     def flops_per_second(self, run: EngineRun) -> float:
-        return self.flops(run) / run.seconds
-
-    def floor_share(self, run: EngineRun) -> float | None:
-        """Speed as a share of the attention-free floor's."""
-        floor = next((one for one in self.engines if one.engine == "floor"), None)
-        return None if floor is None else run.tokens_per_second / floor.tokens_per_second
+        """Minimum of floating-point operations for the pairs of this run, without attention, a second."""
+        flops = 2.0 * (self.matrix_weights * run.ideal_tokens + self.head_weights * run.label_positions)
+        return flops / run.seconds
 
 
 class ComparisonRecord(Record):
@@ -122,6 +105,11 @@ class ComparisonRecord(Record):
     matmul_flops: dict[str, float]  #: the measured peak, by number format
     workloads: tuple[WorkloadRun, ...]
 
+    def write(self, path: Path) -> None:
+        """Write as JSON; the folder is made if it is missing."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self.model_dump_json(indent=1) + "\n", "utf-8")
+
 
 def count_processors() -> int:
     """Processors that this process may use; the machine may have more."""
@@ -134,7 +122,7 @@ def describe_machine(device: torch.device) -> Machine:
         accelerator=torch.cuda.get_device_name(device) if device.type == "cuda" else None,
         threads=torch.get_num_threads(),
         load=round(os.getloadavg()[0], 2),
-        packages={name: found for name in _PACKAGES if (found := _version(name))},
+        packages={name: found for name in _PACKAGES if (found := find_version(name))},
     )
 
 
@@ -142,10 +130,3 @@ def _processor() -> str:
     cpuinfo = Path("/proc/cpuinfo")
     found = re.search(r"^model name\s*: (.+)$", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.exists() else None
     return found[1] if found else platform.processor() or platform.machine()
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

@@ -17,7 +17,6 @@ ENGINE_TITLES = {
     "plain": "plain batch, label position only",
     "harness": "lm-evaluation-harness HFLM",
     "authors": "the authors' scheme",
-    "floor": "attention-free floor",
 }
 _DEVICES = ("cpu", "cuda")
 
@@ -57,7 +56,7 @@ def show_comparison(record: ComparisonRecord) -> str:
 
 
 def show_workload(workload: WorkloadRun, matmul_flops: dict[str, float]) -> str:
-    header = ["engine", "pairs/s", "pairs/CPU s", "unique tokens/s", "fed/ideal", "of floor", "of matmul peak"]
+    header = ["engine", "pairs/s", "pairs/CPU s", "unique tokens/s", "fed/ideal", "of matmul peak"]
     header += ["peak memory", "max abs Δ log p", "in float32", "sample, pairs"]
     rows = [_engine_row(workload, run, matmul_flops[run.dtype]) for run in workload.engines]
     lines = [f"**{workload.key}**, {workload.title}; `{workload.model}`, which runs {workload.executor}.", ""]
@@ -68,14 +67,12 @@ def show_workload(workload: WorkloadRun, matmul_flops: dict[str, float]) -> str:
 
 
 def _engine_row(workload: WorkloadRun, run: EngineRun, peak: float) -> list[str]:
-    floor_share = workload.floor_share(run)
     return [
         f"{ENGINE_TITLES[run.engine]}, {run.dtype} ({run.note})",
         f"{run.pairs_per_second:,.1f}",
         f"{run.pairs_per_cpu_second:,.1f}",
         f"{run.tokens_per_second:,.0f}",
         f"{run.fed_ratio:.2f}",
-        "–" if floor_share is None else f"{floor_share:.0%}",
         f"{workload.flops_per_second(run) / peak:.0%}",
         "–" if run.peak_bytes is None else f"{run.peak_bytes / 2**20:,.0f} MiB",
         _show(run.delta),

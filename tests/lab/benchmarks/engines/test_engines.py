@@ -7,7 +7,6 @@ import pytest
 
 from benchmarks.engines.authors import AuthorsEngine, row_length, share_cut
 from benchmarks.engines.base import FedTokens, encode
-from benchmarks.engines.floor import AttentionFreeFloor
 from benchmarks.engines.harness import HarnessEngine, count_rows_per_pair, is_past_best, tune
 from benchmarks.engines.lens import LensEngine
 from benchmarks.measuring.comparison import compare_engines, count_ideal_tokens
@@ -58,15 +57,6 @@ def test_authors_scheme_cuts_what_is_longer_than_its_rows(loaded: LoadedModel) -
     encoded = encode(long, loaded)
     assert (row_length(encoded), share_cut(encoded)) == (256, 0.5)
     assert AuthorsEngine(loaded).prepare(long)().shape == (2, 1, 3)
-
-
-def test_floor_feeds_as_many_tokens_as_packed_and_leaves_the_model_as_it_was(loaded: LoadedModel) -> None:
-    plain = LensEngine.over(loaded, "plain").prepare(WORK)
-    before = plain()
-    numbers, fed = run_counted(AttentionFreeFloor(loaded, budget=40), WORK)
-    assert fed == encode(WORK, loaded).workload.ideal_tokens
-    assert np.isfinite(numbers).all()
-    np.testing.assert_array_equal(plain(), before)
 
 
 def test_tokens_of_an_engine_that_shares_nothing_are_its_share_of_the_whole_work(loaded: LoadedModel) -> None:
