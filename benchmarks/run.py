@@ -18,7 +18,7 @@ from benchmarks.measuring.seconds import matmul_rate
 from benchmarks.report.records import ComparisonRecord, WorkloadRun, describe_machine
 from benchmarks.report.tables import RESULTS, show_comparison
 from benchmarks.workloads.models import RANDOM, add_model_options, find_model, read_dtype
-from benchmarks.workloads.work import FALLBACK_WORKLOAD, WORKLOADS, build_work
+from benchmarks.workloads.work import FALLBACK_WORKLOAD, WORKLOADS, WorkloadSpec, build_work
 
 FALLBACK_MODEL = f"{RANDOM}gpt-neo-125m"
 _QUICK = ("W1-14", "W2")
@@ -37,18 +37,8 @@ def compare(options: argparse.Namespace) -> Iterator[ComparisonRecord]:
     torch.set_num_threads(options.threads)
     device = torch.device(options.device)
     dtype = read_dtype(options.dtype, device)
-    record = begun = _begin(options, device, dtype)
-    for record in _compare_on_model(options, begun, device, dtype):
-        yield record
-    if FALLBACK_WORKLOAD.key in options.workloads:
-        fallback = Bench(find_model(FALLBACK_MODEL, device), dtype, _effort(options), _say)
-        yield _with_workload(record, fallback.run(FALLBACK_WORKLOAD, build_work(FALLBACK_WORKLOAD)))
-
-
-def _begin(options: argparse.Namespace, device: torch.device, dtype: torch.dtype) -> ComparisonRecord:
-    """A record without workloads. The load of the machine is read before anything is measured."""
-    return ComparisonRecord(
-        machine=describe_machine(device),
+    record = ComparisonRecord(
+        machine=describe_machine(device),  # reads the load of the machine before anything is measured
         model=options.model,
         device=device.type,
         dtype=_name(dtype),
@@ -56,26 +46,22 @@ def _begin(options: argparse.Namespace, device: torch.device, dtype: torch.dtype
         matmul_flops={_name(kind): matmul_rate(kind, device) for kind in (torch.float32, dtype)},
         workloads=(),
     )
-
-
-def _compare_on_model(
-    options: argparse.Namespace, record: ComparisonRecord, device: torch.device, dtype: torch.dtype
-) -> Iterator[ComparisonRecord]:
-    """Everything on the main model. The model is freed when this ends."""
-    bench = Bench(find_model(options.model, device), dtype, _effort(options), _say)
-    for spec in WORKLOADS:
-        if spec.key in options.workloads:
-            record = _with_workload(record, bench.run(spec, build_work(spec)))
+    checked_queries, largest_batch = (1, 16) if options.quick else (3, LARGEST_BATCH)
+    effort = Effort(options.seconds, options.repetitions, checked_queries, largest_batch)
+    for model, specs in ((options.model, WORKLOADS), (FALLBACK_MODEL, (FALLBACK_WORKLOAD,))):
+        chosen = [spec for spec in specs if spec.key in options.workloads]
+        for run in _run_workloads(model, chosen, device, dtype, effort):
+            record = record.model_copy(update={"workloads": (*record.workloads, run)})
             yield record
 
 
-def _effort(options: argparse.Namespace) -> Effort:
-    checked_queries, largest_batch = (1, 16) if options.quick else (3, LARGEST_BATCH)
-    return Effort(options.seconds, options.repetitions, checked_queries, largest_batch)
-
-
-def _with_workload(record: ComparisonRecord, run: WorkloadRun) -> ComparisonRecord:
-    return record.model_copy(update={"workloads": (*record.workloads, run)})
+def _run_workloads(
+    model: str, specs: Sequence[WorkloadSpec], device: torch.device, dtype: torch.dtype, effort: Effort
+) -> Iterator[WorkloadRun]:
+    """Each workload on one model, which is loaded if there is a workload, and freed when this ends."""
+    if specs:
+        bench = Bench(find_model(model, device), dtype, effort, _say)
+        yield from (bench.run(spec, build_work(spec)) for spec in specs)
 
 
 def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -84,16 +70,12 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     add_model_options(parser)
     parser.add_argument("--workloads", nargs="*", choices=keys, help="workloads to run (default: all)")
     parser.add_argument(
-        "--seconds",
-        type=float,
-        help="seconds of a repetition, about (default: 6, or 0.6 with --quick)",
+        "--seconds", type=float, help="seconds of a repetition, about (default: 6, or 0.6 with --quick)"
     )
     parser.add_argument("--repetitions", type=int, help="number of repetitions (default: 5, or 3 with --quick)")
     parser.add_argument("--quick", action="store_true", help="two workloads, short repetitions")
     parser.add_argument(
-        "--output",
-        type=Path,
-        help="JSON file (default: benchmarks/results/DEVICE.json; in part: build/)",
+        "--output", type=Path, help="JSON file (default: benchmarks/results/DEVICE.json; in part: build/)"
     )
     options = parser.parse_args(arguments)
     is_partial = options.quick or options.workloads is not None

@@ -4,6 +4,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import distributions
 from typing import Any
 
@@ -13,7 +14,7 @@ from benchmarks.engines.lens import EXECUTORS, LensEngine
 from benchmarks.gpu.kernel import check_kernels
 from benchmarks.measuring.agreement import largest_delta, select_among_few
 from benchmarks.measuring.seconds import matmul_rate, measure
-from benchmarks.workloads.models import LoadedModel, ModelFamily, random_model, random_shape, round_weights
+from benchmarks.workloads.models import LoadedModel, ModelFamily, random_model, random_shape
 from benchmarks.workloads.tokenizer import train_tokenizer
 from benchmarks.workloads.work import WORKLOADS, build_work
 from lens_engine.language_model.loading.load import scorer_from_model
@@ -132,10 +133,7 @@ def _family(rehearses: bool) -> ModelFamily:
     tokenizer = train_tokenizer()
     words = {"vocab_size": len(tokenizer)}
     shape = random_shape("mini", **words) if rehearses else random_shape("gpt2-large", n_layer=12, **words)
-    device = _device(rehearses)
-    return ModelFamily(
-        "random", tokenizer, lambda dtype: round_weights(random_model(shape, torch.float32), dtype), device
-    )
+    return ModelFamily("random", tokenizer, partial(random_model, shape), _device(rehearses))
 
 
 @contextmanager

@@ -59,8 +59,6 @@ _SHAPES: dict[str, dict[str, Any]] = {
     },
 }
 _SHAPES["mini"] = _SHAPES["tiny"] | {"vocab_size": 1200}  # as many as `train_tokenizer` gives, for a fast head
-SHAPES = tuple(_SHAPES)
-
 _CPU = torch.device("cpu")
 
 
@@ -114,7 +112,7 @@ class ModelFamily:
 
 
 def find_model(reference: str, device: torch.device) -> ModelFamily:
-    """The model of a reference as `lens select --model` takes it, or of "random:" and one of `SHAPES`.
+    """The model of a reference as `lens select --model` takes it, or of "random:" and the name of a shape.
 
     Raises:
         ValueError: there is no such shape.
@@ -126,8 +124,8 @@ def find_model(reference: str, device: torch.device) -> ModelFamily:
         return ModelFamily(reference, AutoTokenizer.from_pretrained(folder), lambda dtype: _load(folder, dtype), device)
     shape = reference.removeprefix(RANDOM)
     if shape not in _SHAPES:
-        raise ValueError(f"model {reference!r}: there is no shape {shape!r}; known are {', '.join(SHAPES)}")
-    return ModelFamily(reference, find_tokenizer(), partial(_draw_model, shape, device), device)
+        raise ValueError(f"model {reference!r}: there is no shape {shape!r}; known are {', '.join(_SHAPES)}")
+    return ModelFamily(reference, find_tokenizer(), partial(random_model, _SHAPES[shape], device=device), device)
 
 
 def read_dtype(name: str, device: torch.device) -> torch.dtype:
@@ -153,18 +151,7 @@ def random_model(shape: Mapping[str, Any], dtype: torch.dtype, device: torch.dev
     with torch.random.fork_rng([device] if device.type == "cuda" else []), device:
         torch.manual_seed(0)
         model: Any = AutoModelForCausalLM.from_config(config, dtype=torch.float32)  # type: ignore[no-untyped-call]
-    return round_weights(model, dtype)
-
-
-def _draw_model(shape: str, device: torch.device, dtype: torch.dtype) -> Any:
-    return random_model(_SHAPES[shape], dtype, device)
-
-
-def round_weights(model: Any, dtype: torch.dtype) -> Any:
-    """The same model with its weights in `dtype`, as if it had been loaded in `dtype`.
-
-    The frequencies of rotary positions stay in float32: rounding them would change the angles of far positions.
-    """
+    # As if loaded in `dtype`: the frequencies of rotary positions stay in float32, for the angles of far positions.
     for weights in model.parameters():
         weights.data = weights.data.to(dtype)
     model.config.dtype = dtype

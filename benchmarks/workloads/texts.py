@@ -11,7 +11,6 @@ from typing import Literal, get_args
 import numpy as np
 
 from benchmarks.workloads import vocabulary
-from lens_engine.rows.problem import Problem
 from lens_engine.task.paper_tasks import PAPER_TASKS
 from lens_engine.task.template import Task
 from lens_engine.types import Example
@@ -50,20 +49,15 @@ def corpus_task(corpus: Corpus) -> Task:
     return PAPER_TASKS[style.paper_task].task(style.template)
 
 
-def generate_examples(corpus: Corpus, count: int, *, seed: int = 0) -> list[Example]:
+def generate_examples(corpus: Corpus, count: int) -> list[Example]:
     """`count` examples with different texts, the labels in turn. The first rows do not depend on `count`."""
     style = _STYLES[corpus]
-    rng = np.random.default_rng([seed, CORPORA.index(corpus)])
+    rng = np.random.default_rng([0, CORPORA.index(corpus)])
     labels = corpus_task(corpus).labels
     texts: dict[str, None] = {}
     while len(texts) < count:
         texts.setdefault(_write_text(style, labels[len(texts) % len(labels)], rng))
     return [Example(row, text, labels[row % len(labels)]) for row, text in enumerate(texts)]
-
-
-def make_problem(corpus: Corpus, count: int, *, seed: int = 0) -> Problem:
-    """A problem of `count` synthetic examples."""
-    return Problem(corpus_task(corpus), generate_examples(corpus, count, seed=seed))
 
 
 def _write_text(style: _Style, label: str, rng: np.random.Generator) -> str:

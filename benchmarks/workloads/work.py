@@ -59,17 +59,17 @@ class Work:
         )
 
 
-def build_work(spec: WorkloadSpec, *, seed: int = 0) -> Work:
+def build_work(spec: WorkloadSpec) -> Work:
     """The texts of a workload.
 
     Queries and demonstrations are different rows. Each prefix has its own random permutation.
     """
     num_candidates = max(spec.prefixes, 8 * spec.demonstrations)
-    examples = generate_examples(spec.corpus, num_candidates + spec.queries, seed=seed)
+    examples = generate_examples(spec.corpus, num_candidates + spec.queries)
     task = corpus_task(spec.corpus)
     candidates, rows = examples[:num_candidates], examples[num_candidates:]
     return Work(
-        prefixes=tuple(_draw_prefixes(spec, task, candidates, np.random.default_rng(seed))),
+        prefixes=tuple(_draw_prefixes(spec, task, candidates, np.random.default_rng(0))),
         queries=tuple(task.render_query(example.text) for example in rows),
         label_spans=task.label_spans,
     )

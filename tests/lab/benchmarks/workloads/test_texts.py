@@ -1,4 +1,4 @@
-"""Synthetic corpora: the same for the same seed, as long as they claim, and with labels that show."""
+"""Synthetic corpora: always the same, as long as they claim, and with labels that show."""
 
 import pytest
 
@@ -6,9 +6,8 @@ from benchmarks.workloads.texts import CORPORA, Corpus, corpus_task, generate_ex
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
-def test_equal_seeds_give_equal_examples_and_a_longer_corpus_begins_with_the_shorter(corpus: Corpus) -> None:
+def test_longer_corpus_begins_with_the_shorter(corpus: Corpus) -> None:
     assert generate_examples(corpus, 60)[:40] == generate_examples(corpus, 40)
-    assert generate_examples(corpus, 40, seed=1) != generate_examples(corpus, 40)
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
