@@ -19,14 +19,11 @@ import numpy as np
 from scipy.special import rel_entr
 
 from experiments.rivals.fine_tuning.evidence import Evidence
-from experiments.rivals.group_choice import choose_highest, choose_within, first_best
+from experiments.rivals.group_choice import LEAST_PROBABILITY, choose_highest, choose_within, first_best
 from lens_engine.types import FloatArray, IndexArray
 
 _NEIGHBOURS = 10
 """Number of neighbours in CAL, as in its paper."""
-
-_LEAST_PROBABILITY = 1e-12
-"""Lower bound of a probability, so that one rounded to zero in float32 does not make a divergence infinite."""
 
 
 def herding(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
@@ -91,7 +88,7 @@ def _nearest(features: FloatArray) -> IndexArray:
 
 def _mean_divergence(probabilities: FloatArray, neighbours: IndexArray) -> FloatArray:
     """Mean over neighbours of KL(p of the neighbour || p of the row)  # [rows]; zero if a row has no neighbour."""
-    floored = np.maximum(probabilities, _LEAST_PROBABILITY)
+    floored = np.maximum(probabilities, LEAST_PROBABILITY)
     total = np.zeros(len(floored))
     # One neighbour of every row at a time: [rows, labels], not [rows, neighbours, labels].
     for column in neighbours.T:

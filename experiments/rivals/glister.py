@@ -9,12 +9,9 @@ import numpy as np
 from scipy.special import softmax
 
 from experiments.rivals.fine_tuning.evidence import Evidence, LabelledRows
-from experiments.rivals.group_choice import first_best, partition
+from experiments.rivals.group_choice import LEAST_PROBABILITY, first_best, partition
 from lens_engine.errors import InvalidConfig
 from lens_engine.types import FloatArray
-
-_LEAST_PROBABILITY = 1e-12
-"""Lower bound of a probability, so that one rounded to zero in float32 has a logarithm."""
 
 
 def glister(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
@@ -42,7 +39,7 @@ def step_size(features: FloatArray) -> float:
 
 def _descend(evidence: Evidence, validation: LabelledRows, quotas: tuple[int, ...], step: float) -> list[int]:
     # Softmax does not change if a constant is added to a row, so log-probabilities can replace logits.
-    logits = np.log(np.maximum(validation.probabilities, _LEAST_PROBABILITY))  # [validation rows, labels]
+    logits = np.log(np.maximum(validation.probabilities, LEAST_PROBABILITY))  # [validation rows, labels]
     parts = list(partition(evidence.groups, quotas))
     left = np.array(quotas)
     is_open = np.ones(len(evidence), dtype=bool)

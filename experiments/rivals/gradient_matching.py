@@ -37,13 +37,13 @@ def grad_match(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
     """Orthogonal matching pursuit of the group's summed gradient."""
 
     def choose(rows: IndexArray, quota: int) -> list[int]:
-        return pursue(evidence.gradients.take(rows), quota)[0]
+        return pursue(evidence.gradients.take(rows), quota)
 
     return choose_within(evidence.groups, quotas, choose)
 
 
-def pursue(gradients: FinalLayerGradients, count: int, ridge: float = _RIDGE) -> tuple[list[int], FloatArray]:
-    """Rows and their weights `[count]`: each pick is most aligned with the residual of the weighted sum.
+def pursue(gradients: FinalLayerGradients, count: int, ridge: float = _RIDGE) -> list[int]:
+    """Each pick is most aligned with the residual of the weighted sum.
 
     After each pick all weights are fitted again: they minimise ||total - sum of w_i g_i||² + ridge * m * ||w||²,
     where m is the mean squared norm. Only positive alignments count, because the rows are used without weights.
@@ -61,4 +61,4 @@ def pursue(gradients: FinalLayerGradients, count: int, ridge: float = _RIDGE) ->
         normal = crossed[chosen] + penalty * np.eye(len(chosen))
         # Least squares, not an inverse: gradients may be parallel or zero.
         weights = np.asarray(np.linalg.lstsq(normal, aims[chosen])[0], dtype=np.float64)
-    return chosen, weights
+    return chosen

@@ -6,6 +6,9 @@ import numpy as np
 
 from lens_engine.types import FloatArray, IndexArray
 
+LEAST_PROBABILITY = 1e-12
+"""Lower bound of a probability, so that one rounded to zero in float32 has a logarithm."""
+
 _ROUNDING = 1e-9
 """Values that differ by less than this share of the best count as equal, because sums of other shapes round
 differently."""
@@ -14,15 +17,10 @@ differently."""
 def partition(groups: IndexArray, quotas: tuple[int, ...]) -> Iterator[tuple[IndexArray, int]]:
     """The rows and the quota of each group; with a single quota (no label balance), all rows and that quota.
 
-    Raises:
-        ValueError: a group has fewer rows than its quota, or no quota.
+    The splits see to it that a group has as many rows as its quota.
     """
-    if len(quotas) > 1 and int(groups.max(initial=0)) >= len(quotas):
-        raise ValueError(f"there are {len(quotas)} quotas, but rows of group {int(groups.max())}")
     for group, quota in enumerate(quotas):
         rows = np.arange(len(groups)) if len(quotas) == 1 else np.flatnonzero(groups == group)
-        if quota > len(rows):
-            raise ValueError(f"the quota of group {group} is {quota}, but it has {len(rows)} rows")
         yield rows, quota
 
 

@@ -7,7 +7,6 @@ a monotone submodular function (Nemhauser, Wolsey & Fisher, 1978); both function
 """
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
@@ -22,18 +21,6 @@ Similarity = Callable[[IndexArray], FloatArray]
 """Similarity of every row of the ground set with some rows  # [rows, some rows], at least 0."""
 
 
-class SubmodularGain(Protocol):
-    """A submodular set function with its current set: gives the gain of adding one element."""
-
-    def gains(self, candidates: IndexArray) -> FloatArray:
-        """Gain of adding each candidate alone to the current set  # [candidates]."""
-        ...
-
-    def add(self, element: int) -> None:
-        """Add an element to the set."""
-        ...
-
-
 class FacilityLocation:
     """The sum, over all rows, of the similarity with the most similar row of the set."""
 
@@ -42,6 +29,7 @@ class FacilityLocation:
         self._covered = np.zeros(num_rows)
 
     def gains(self, candidates: IndexArray) -> FloatArray:
+        """Gain of adding each candidate alone to the current set  # [candidates]."""
         better = np.maximum(self._similarity(candidates) - self._covered[:, None], 0.0)  # [rows, candidates]
         return np.asarray(better.sum(axis=0))
 
@@ -83,34 +71,16 @@ def graph_cut(evidence: Evidence, quotas: tuple[int, ...]) -> list[int]:
     return choose_within(evidence.groups, quotas, choose)
 
 
-def maximise(function: SubmodularGain, num_rows: int, count: int) -> list[int]:
-    """Add `count` rows, each time the row with the largest gain; ties go to the lower row.
-
-    Lazy greedy (Minoux, 1978): a gain never grows when the set grows, so an old gain bounds the new one. Only rows
-    whose bound reaches the best gain are computed again. The choice equals that of computing every gain.
-    """
-    bounds = np.full(num_rows, np.inf)
+def maximise(function: FacilityLocation | GraphCut, num_rows: int, count: int) -> list[int]:
+    """Add `count` rows, each time the row with the largest gain; ties go to the lower row."""
+    blocks = np.array_split(np.arange(num_rows), -(-num_rows // _BLOCK))
     chosen: list[int] = []
     for _ in range(count):
-        bounds[chosen] = -np.inf
-        best = _find_best(function, bounds)
-        function.add(best)
-        chosen.append(best)
+        gains = np.concatenate([function.gains(block) for block in blocks])  # [rows]
+        gains[chosen] = -np.inf
+        chosen.append(first_best(gains))
+        function.add(chosen[-1])
     return chosen
-
-
-def _find_best(function: SubmodularGain, bounds: FloatArray) -> int:
-    """The row with the largest gain now. Updates `bounds` for every row whose gain is computed."""
-    gains = np.full(len(bounds), -np.inf)
-    is_stale = bounds > -np.inf
-    while True:
-        # The threshold is slightly below the best, so that all rows equal up to rounding are computed.
-        reaching = np.flatnonzero(is_stale & (bounds * (1.0 + 1e-6) >= gains.max()))
-        if not len(reaching):
-            return first_best(gains)
-        highest = reaching[np.argsort(-bounds[reaching], kind="stable")[:_BLOCK]]
-        bounds[highest] = gains[highest] = function.gains(highest)
-        is_stale[highest] = False
 
 
 def _cosines(gradients: FinalLayerGradients) -> Similarity:

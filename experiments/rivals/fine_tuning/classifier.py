@@ -4,7 +4,6 @@ Rows are padded on the right. The model is causal, so no real token sees the pad
 needed, and a row's hidden state does not depend on the other rows of its batch.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -96,7 +95,3 @@ def draw_batches(lengths: IndexArray, batch_size: int, rng: np.random.Generator)
     by_length = np.concatenate([rows[np.argsort(lengths[rows], kind="stable")] for rows in windows])
     batches = [by_length[start : start + batch_size] for start in range(0, len(by_length), batch_size)]
     return [batches[index] for index in rng.permutation(len(batches))]
-
-
-def count_batches(num_rows: int, batch_size: int) -> int:
-    return math.ceil(num_rows / batch_size)

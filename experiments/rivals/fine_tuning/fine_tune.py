@@ -9,14 +9,13 @@ al., 2019).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 
 from experiments.rivals.fine_tuning.classifier import LastTokenClassifier
 from experiments.rivals.fine_tuning.evidence import Evidence, OnBatch, TuningRows
 from experiments.rivals.fine_tuning.repeatable import repeatable_training
+from experiments.rivals.fine_tuning.trainable import TrainableLM, load_for_training
 from experiments.rivals.fine_tuning.training import FineTuningOptions, Pace, TokenRows, Training
 from lens_engine.errors import InvalidDataset, OutOfMemory
 from lens_engine.scoring.memory import is_out_of_memory
@@ -24,24 +23,11 @@ from lens_engine.scoring.tokenization import Tokens
 from lens_engine.task.template import Task
 from lens_engine.types import Example
 
-if TYPE_CHECKING:
-    from experiments.rivals.fine_tuning.trainable import TrainableLM
-
 _BATCH = 64
 """Queries tokenised at a time."""
 
 
-def ignore_progress(_done: int, _total: int) -> None:
-    pass
-
-
-def fine_tune(
-    language_model: "TrainableLM",
-    rows: TuningRows,
-    *,
-    options: FineTuningOptions | None = None,
-    on_batch: OnBatch = ignore_progress,
-) -> Evidence:
+def fine_tune(language_model: TrainableLM, rows: TuningRows, options: FineTuningOptions, on_batch: OnBatch) -> Evidence:
     """Train on the pool, and compute features and probabilities of pool and validation rows with the trained model.
 
     On a CPU, equal arguments and an equal number of threads give equal evidence. On CUDA, equal arguments give equal
@@ -50,14 +36,12 @@ def fine_tune(
 
     Args:
         language_model: see `load_for_training`; its weights are changed in place.
-        options: None for the defaults.
 
     Raises:
         InvalidDataset: the pool is empty, a label is not in the task, or a query has no tokens.
         ModelError: training diverged.
         OutOfMemory: the device has too little memory for a batch.
     """
-    options = options or FineTuningOptions()
     devices = [language_model.device] if language_model.device.type == "cuda" else []
     try:
         with torch.random.fork_rng(devices), repeatable_training(language_model.device):
@@ -76,7 +60,6 @@ class FineTunedModel:
 
     reference: str  #: as `load_scorer` takes it
     device: str = "auto"
-    cache_dir: Path | None = None  #: as `load_scorer` takes it
 
     def __call__(self, rows: TuningRows, on_batch: OnBatch) -> Evidence:
         """Load the model and call `fine_tune`.
@@ -85,15 +68,11 @@ class FineTunedModel:
             UnknownModel, UnsafeModel, ModelError: the model cannot be loaded.
             InvalidDataset, OutOfMemory: as `fine_tune`.
         """
-        # Imported here, because it imports transformers, which `fine_tune` does not need.
-        from experiments.rivals.fine_tuning.trainable import load_for_training
-
-        model = load_for_training(self.reference, device=self.device, cache_dir=self.cache_dir)
-        return fine_tune(model, rows, on_batch=on_batch)
+        return fine_tune(load_for_training(self.reference, self.device), rows, FineTuningOptions(), on_batch)
 
 
 def _fine_tune(
-    language_model: "TrainableLM", given: TuningRows, options: FineTuningOptions, on_batch: OnBatch
+    language_model: TrainableLM, given: TuningRows, options: FineTuningOptions, on_batch: OnBatch
 ) -> Evidence:
     most_tokens = min(options.max_tokens, language_model.max_tokens)
     if not given.pool:
@@ -117,7 +96,7 @@ def _fine_tune(
     )
 
 
-def _read(language_model: "TrainableLM", task: Task, examples: Sequence[Example], most_tokens: int) -> TokenRows:
+def _read(language_model: TrainableLM, task: Task, examples: Sequence[Example], most_tokens: int) -> TokenRows:
     """Tokens of the rendered queries. A query that is too long loses its beginning: the last token is pooled."""
     groups = task.index_labels(examples)
     tokenizer = language_model.tokenizer

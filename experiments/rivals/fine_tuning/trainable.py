@@ -1,7 +1,6 @@
 """A language model to be trained: without its head, and in float32."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -31,25 +30,16 @@ class TrainableLM:
         return device
 
 
-def load_for_training(
-    model: str,
-    *,
-    device: str = "auto",
-    threads: int | None = None,
-    name: str | None = None,
-    cache_dir: Path | None = None,
-) -> TrainableLM:
+def load_for_training(model: str, device: str) -> TrainableLM:
     """Load a causal language model in float32, to be trained in place. Arguments as in `load_scorer`.
 
     Raises:
         UnknownModel, UnsafeModel, InvalidConfig, ModelError: as `load_scorer`.
     """
     torch_device = open_device(device)
-    if threads is not None:
-        torch.set_num_threads(threads)
     with quiet_transformers():
-        _, folder, tokenizer = open_files(model, cache_dir)
-        return trainable_from_model(load_model(folder, torch.float32, torch_device), tokenizer, name=name or model)
+        _, folder, tokenizer = open_files(model, None)
+        return trainable_from_model(load_model(folder, torch.float32, torch_device), tokenizer, name=model)
 
 
 def trainable_from_model(model: Any, tokenizer: Any, *, name: str = "in-memory") -> TrainableLM:

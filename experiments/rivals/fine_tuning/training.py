@@ -1,5 +1,6 @@
 """One training of a classifier: AdamW with warm-up, on batches of similar lengths."""
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -7,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from experiments.rivals.fine_tuning.classifier import LastTokenClassifier, count_batches, draw_batches
+from experiments.rivals.fine_tuning.classifier import LastTokenClassifier, draw_batches
 from experiments.rivals.fine_tuning.evidence import LabelledRows, OnBatch
 from lens_engine.errors import ModelError
 from lens_engine.randomness import make_generator
@@ -114,7 +115,7 @@ class Training:
 
     def _update(self) -> None:
         torch.nn.utils.clip_grad_norm_(self.classifier.parameters(), self.options.max_gradient_norm)
-        steps = self.options.epochs * count_batches(len(self.rows), self.options.batch_size)
+        steps = self.options.epochs * math.ceil(len(self.rows) / self.options.batch_size)
         for group in self.optimizer.param_groups:
             group["lr"] = self.options.learning_rate * _rate_share(self.step, steps, self.options.warmup_share)
         self.optimizer.step()

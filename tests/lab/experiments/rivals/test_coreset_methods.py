@@ -61,9 +61,3 @@ def test_rows_that_are_all_alike_are_taken_in_order(make_evidence: MakeEvidence,
     )
 
     assert SELECTORS[name](evidence, (3,)) == [0, 1, 2]
-
-
-@EVERY
-def test_quota_above_a_groups_size_is_refused(evidence: Evidence, select: Select) -> None:
-    with pytest.raises(ValueError, match="quota of group 2 is 5, but it has 4 rows"):
-        select(evidence, (1, 1, 5))

@@ -31,8 +31,7 @@ def test_herding_tries_every_row_and_keeps_the_nearest_mean(make_evidence: MakeE
 
 
 def test_k_center_takes_the_farthest_from_its_nearest_centre(make_evidence: MakeEvidence) -> None:
-    positions = [0.0, 1.0, 6.0, 10.0]
-    evidence = make_evidence(groups=[0] * 4, features=[[position] for position in positions])
+    evidence = make_evidence(groups=[0] * 4, features=[[0.0], [1.0], [6.0], [10.0]])
     by_first = {0: [0, 3, 2], 1: [1, 3, 2], 2: [2, 0, 3], 3: [3, 0, 2]}
 
     seen = [tuple(k_center(evidence, (3,), np.random.default_rng(seed))) for seed in range(20)]

@@ -33,12 +33,7 @@ def cost_of_cover(dense: NDArray[np.float64], rows: Sequence[int], members: Sequ
     return sum(min(math.dist(dense[row], dense[member]) for member in members) for row in rows)
 
 
-def random_gradients(num_rows: int, seed: int) -> FinalLayerGradients:
-    rng = np.random.default_rng(seed)
-    return FinalLayerGradients(rng.normal(size=(num_rows, 2)), rng.normal(size=(num_rows, 6)))
-
-
-def pursue_written_out(dense: NDArray[np.float64], count: int, ridge: float) -> tuple[list[int], NDArray[np.float64]]:
+def pursue_written_out(dense: NDArray[np.float64], count: int, ridge: float) -> list[int]:
     """Orthogonal matching pursuit of the sum; ridge as least squares with rows that ask every weight to be zero."""
     total = dense.sum(axis=0)
     penalty = ridge * np.mean((dense**2).sum(axis=1))
@@ -52,18 +47,7 @@ def pursue_written_out(dense: NDArray[np.float64], count: int, ridge: float) -> 
         system = np.vstack([atoms, np.sqrt(penalty) * np.eye(len(chosen))])
         weights = np.linalg.lstsq(system, np.concatenate([total, np.zeros(len(chosen))]))[0]
         residual = total - atoms @ weights
-    return chosen, weights
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_pursuit_takes_what_is_most_aligned_with_what_is_lacking(seed: int) -> None:
-    gradients = random_gradients(9, seed)
-    expected, weights = pursue_written_out(gradients.dense(), 5, ridge=0.3)
-
-    chosen, found = pursue(gradients, 5, ridge=0.3)
-
-    assert chosen == expected
-    np.testing.assert_allclose(found, weights, rtol=1e-9)
+    return chosen
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -72,7 +56,7 @@ def test_grad_match_pursues_each_group_with_half_a_norm_of_ridge(make_evidence: 
     expected: list[int] = []
     for group, quota in enumerate((6, 5)):
         rows = np.flatnonzero(evidence.groups == group)
-        expected += rows[pursue_written_out(evidence.gradients.dense()[rows], quota, ridge=0.5)[0]].tolist()
+        expected += rows[pursue_written_out(evidence.gradients.dense()[rows], quota, ridge=0.5)].tolist()
 
     assert grad_match(evidence, (6, 5)) == expected
 
@@ -80,5 +64,5 @@ def test_grad_match_pursues_each_group_with_half_a_norm_of_ridge(make_evidence: 
 def test_pursuit_of_gradients_that_are_parallel_or_zero_still_chooses() -> None:
     gradients = FinalLayerGradients(np.array([[1.0, -1.0]] * 3 + [[0.0, 0.0]]), np.ones((4, 2)))
 
-    assert pursue(gradients, 4, ridge=0.0)[0][0] == 0
-    assert sorted(pursue(gradients, 4)[0]) == [0, 1, 2, 3]
+    assert pursue(gradients, 4, ridge=0.0)[0] == 0
+    assert sorted(pursue(gradients, 4)) == [0, 1, 2, 3]

@@ -1,7 +1,6 @@
 """Fine-tuning a tiny model on a task that words alone decide."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -38,11 +37,11 @@ def make_pool(count: int = COUNT, first_row: int = 0) -> list[Example]:
 
 def run(task: Task, pool: list[Example] | None = None, *, lm: TrainableLM | None = None, **given: Any) -> Evidence:
     rows = {name: given.pop(name) for name in ("validation", "seed") if name in given}
-    rest = {"on_batch": given.pop("on_batch")} if "on_batch" in given else {}
+    on_batch = given.pop("on_batch", lambda *_: None)
     usual = {"batch_size": 8, "learning_rate": 3e-3}
     options = FineTuningOptions(**(usual | given))
     tuning_rows = TuningRows(task, make_pool() if pool is None else pool, **rows)
-    return fine_tune(lm or make_lm(), tuning_rows, options=options, **rest)
+    return fine_tune(lm or make_lm(), tuning_rows, options, on_batch)
 
 
 @pytest.fixture(scope="module")
@@ -73,32 +72,30 @@ def test_one_seed_gives_the_same_numbers_on_a_gpu(task: Task) -> None:
     np.testing.assert_array_equal(first.early_gradient_norms, again.early_gradient_norms)
 
 
-@pytest.mark.parametrize("architecture", ["llama", "gpt2"])  # the second has dropout
-def test_one_seed_gives_the_same_numbers(architecture: TinyArchitecture, task: Task) -> None:
+def test_one_seed_gives_the_same_numbers_in_spite_of_dropout(task: Task) -> None:
     torch.manual_seed(1)
-    first = run(task, lm=make_lm(architecture), epochs=2, seed=4)
+    first = run(task, lm=make_lm("gpt2"), epochs=2, seed=4)
     torch.manual_seed(2)
-    again = run(task, lm=make_lm(architecture), epochs=2, seed=4)
-    other = run(task, lm=make_lm(architecture), epochs=2, seed=5)
+    again = run(task, lm=make_lm("gpt2"), epochs=2, seed=4)
+    other = run(task, lm=make_lm("gpt2"), epochs=2, seed=5)
     np.testing.assert_array_equal(first.features, again.features)
     np.testing.assert_array_equal(first.correct_by_epoch, again.correct_by_epoch)
     np.testing.assert_array_equal(first.early_gradient_norms, again.early_gradient_norms)
     assert not np.array_equal(first.features, other.features)
 
 
-@pytest.mark.parametrize("ends_early", [False, True])
-def test_training_is_deterministic_and_the_callers_settings_are_left_alone(task: Task, ends_early: bool) -> None:
+def test_training_that_a_listener_ends_was_deterministic_to_then(task: Task) -> None:
     was_deterministic = list[bool]()
 
     def listen(done: int, _total: int) -> None:
         was_deterministic.append(torch.are_deterministic_algorithms_enabled())
-        if ends_early and done:
+        if done:
             raise Stopped(StopReason.CANCELLED)
 
-    with suppress(Stopped):
+    with pytest.raises(Stopped):
         run(task, make_pool(16), epochs=1, on_batch=listen)
 
-    assert was_deterministic == [True] * (2 if ends_early else 6)
+    assert was_deterministic == [True, True]
     assert not torch.are_deterministic_algorithms_enabled()
 
 
@@ -108,13 +105,6 @@ def test_the_callers_random_state_is_left_alone(task: Task) -> None:
     torch.manual_seed(3)
     run(task, make_pool(8), lm=make_lm("gpt2"), epochs=1)
     assert torch.equal(torch.rand(1), expected)
-
-
-def test_correctness_is_that_of_the_moment_an_example_is_presented(task: Task) -> None:
-    """With a rate of almost nothing every epoch sees the model of the beginning, and so does the end."""
-    evidence = run(task, learning_rate=1e-12, epochs=3)
-    at_the_end = evidence.probabilities.argmax(axis=1) == evidence.groups
-    np.testing.assert_array_equal(evidence.correct_by_epoch, np.tile(at_the_end, (3, 1)))
 
 
 def test_listener_hears_every_row_once_for_each_reading(task: Task) -> None:
@@ -191,12 +181,9 @@ def test_a_training_that_diverges_is_refused(task: Task) -> None:
         run(task, lm=lm)
 
 
-@pytest.mark.parametrize(
-    "error", [torch.OutOfMemoryError("no memory"), RuntimeError("DefaultCPUAllocator: can't allocate memory")]
-)
-def test_too_little_memory_is_told_with_the_mend(task: Task, error: Exception) -> None:
+def test_too_little_memory_is_told_with_the_mend(task: Task) -> None:
     def exhaust(_done: int, _total: int) -> None:
-        raise error
+        raise torch.OutOfMemoryError("no memory")
 
     with pytest.raises(OutOfMemory, match="8 examples a batch; lower batch_size"):
         run(task, on_batch=exhaust)

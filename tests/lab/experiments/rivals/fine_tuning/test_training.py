@@ -36,7 +36,7 @@ def make_options(**given: Any) -> FineTuningOptions:
 
 
 def train(task: Task, lm: TrainableLM, options: FineTuningOptions, num_rows: int = 40) -> Evidence:
-    return fine_tune(lm, TuningRows(task, make_pool(num_rows), seed=4), options=options)
+    return fine_tune(lm, TuningRows(task, make_pool(num_rows), seed=4), options, lambda *_: None)
 
 
 def test_dropout_is_at_work_in_training_alone(task: Task) -> None:
