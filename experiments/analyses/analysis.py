@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from experiments.analyses.captions import datasets_of, describe_cells, describe_rows
 from experiments.findings.finding import Finding, Table
 from experiments.findings.spreads import SPREAD_COLUMNS, spread_values
-from experiments.laboratory.cells import SelectionCell
+from experiments.laboratory.cells import CalibratedAccuracy, SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from experiments.scales import Scale
 from lens_engine.classifier.quality import Accuracy
@@ -104,7 +104,7 @@ class Prompts:
 
     dataset: str
     key: tuple[str, ...]  #: cells of the table that name the kind
-    accuracies: tuple[Accuracy, ...]
+    accuracies: tuple[CalibratedAccuracy, ...]
 
 
 class Comparison(Analysis[list[Prompts]]):
@@ -112,7 +112,7 @@ class Comparison(Analysis[list[Prompts]]):
 
     key_columns: ClassVar[tuple[str, ...]]
 
-    def accuracies(self, found: list[Prompts]) -> list[Accuracy]:
+    def accuracies(self, found: list[Prompts]) -> list[CalibratedAccuracy]:
         return [accuracy for one in found for accuracy in one.accuracies]
 
     def tables(self, found: list[Prompts]) -> tuple[Table, ...]:

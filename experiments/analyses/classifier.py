@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from experiments.analyses.analysis import Analysis, ByScale
 from experiments.analyses.captions import describe_cells
 from experiments.findings.finding import Table, Value
-from experiments.findings.intervals import estimate_mean
+from experiments.findings.intervals import estimate_lead, estimate_mean
 from experiments.findings.spreads import mean
 from experiments.laboratory.laboratory import Laboratory
 from experiments.scales import PAPER, TINY
@@ -113,19 +113,15 @@ def _classifiers(found: Results) -> Table:
 
 def _compare(strata: Sequence[Sequence[SelectionResult]]) -> Iterator[tuple[Value, ...]]:
     """A line for each classifier that every result has; the leads of ours are paired, seed by seed."""
-    ours = [_read(OURS, results) for results in strata]
+    ours = [[one.test.accuracy for one in _read(OURS, results)] for results in strata]
     for name, shown in CLASSIFIERS.items():
         theirs = [_read(name, results) for results in strata]
         if not all(theirs):
             continue
         accuracies = [[one.test.accuracy for one in seeds] for seeds in theirs]
-        leads = [
-            [own.test.accuracy - other.test.accuracy for own, other in zip(*pair, strict=True)]
-            for pair in zip(ours, theirs, strict=True)
-        ]
         yield (
             *(shown, show_estimate(estimate_mean(accuracies))),
-            "–" if name == OURS else show_lead(estimate_mean(leads)),
+            "–" if name == OURS else show_lead(estimate_lead(ours, accuracies)),
             *_means([one for seeds in theirs for one in seeds]),
         )
 

@@ -5,18 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from experiments.analyses.analysis import FOUR_SEEDS, SMALL, ByScale, Comparison, Prompts
-from experiments.analyses.example_sets import (
-    RANDOM,
-    SUPPORT,
-    ExampleSet,
-    draw_random_sets,
-    evaluate_sets,
-    relabel,
-    support_set,
-)
-from experiments.laboratory.cells import SelectionCell
+from experiments.analyses.example_sets import RANDOM, SUPPORT, draw_random_sets, evaluate_sets, relabel, support_set
+from experiments.laboratory.cells import CalibratedAccuracy, SelectionCell
 from experiments.laboratory.laboratory import Laboratory
-from lens_engine.classifier.quality import Accuracy
 
 GOLD, DRAWN = "gold labels", "random labels"
 
@@ -50,13 +41,10 @@ class Labels(Comparison):
             RANDOM: [(cell, one) for cell in cells for one in draw_random_sets(lab, cell, self.random_sets)],
         }
         for kind, those in sets.items():
-            gold = [accuracy for cell, one in those for accuracy in evaluate_sets(lab, cell, [one], f"{kind}, {GOLD}")]
-            drawn = [accuracy for cell, one in those for accuracy in self._judge_drawn(lab, cell, one, kind)]
+            gold, drawn = list[CalibratedAccuracy](), list[CalibratedAccuracy]()
+            for cell, one in those:
+                labelled = relabel(one, lab.problem(cell).task.labels, cell.bench.seed, self.labellings)
+                gold += evaluate_sets(lab, cell, [one], f"{kind}, {GOLD}")
+                drawn += evaluate_sets(lab, cell, labelled, f"{kind}, {DRAWN}")
             for labels, accuracies in ((GOLD, gold), (DRAWN, drawn)):
                 yield Prompts(dataset, (kind, labels), tuple(accuracies))
-
-    def _judge_drawn(
-        self, lab: Laboratory, cell: SelectionCell, examples: ExampleSet, kind: str
-    ) -> tuple[Accuracy, ...]:
-        labels = lab.problem(cell).task.labels
-        return evaluate_sets(lab, cell, relabel(examples, labels, cell.bench.seed, self.labellings), f"{kind}, {DRAWN}")

@@ -4,38 +4,21 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from experiments.analyses.analysis import FOUR_SEEDS, SMALL, Analysis, ByScale
-from experiments.analyses.example_sets import (
-    RANDOM,
-    SUPPORT,
-    ExampleSet,
-    draw_random_sets,
-    evaluate_sets,
-    reorder,
-    support_set,
-)
+from experiments.analyses.example_sets import RANDOM, SUPPORT, draw_random_sets, evaluate_sets, reorder, support_set
 from experiments.findings.finding import Table, Value
 from experiments.findings.spreads import SPREAD_COLUMNS, mean, sample_sd, show_rows, spread_values
-from experiments.laboratory.cells import SelectionCell
+from experiments.laboratory.cells import Bench, CalibratedAccuracy, SelectionCell
 from experiments.laboratory.laboratory import Laboratory
-from lens_engine.classifier.quality import Accuracy
 
 
 @dataclass(frozen=True, slots=True)
 class OrderedSet:
     """One set of examples in several orders."""
 
-    cell: SelectionCell
+    bench: Bench
     kind: str
-    own: Accuracy  #: in the order that was found or drawn
-    shuffled: tuple[Accuracy, ...]
-
-    @property
-    def accuracies(self) -> tuple[float, ...]:
-        return tuple(one.accuracy for one in self.shuffled)
-
-    @property
-    def seed(self) -> int:
-        return self.cell.bench.seed
+    own: CalibratedAccuracy  #: in the order that was found or drawn
+    shuffled: tuple[CalibratedAccuracy, ...]
 
 
 @dataclass(frozen=True)
@@ -55,7 +38,7 @@ class Order(Analysis[list[OrderedSet]]):
     def compute(self, lab: Laboratory) -> list[OrderedSet]:
         return [one for cell in self.selections for one in self._judge(lab, cell)]
 
-    def accuracies(self, found: list[OrderedSet]) -> list[Accuracy]:
+    def accuracies(self, found: list[OrderedSet]) -> list[CalibratedAccuracy]:
         return [accuracy for one in found for accuracy in one.shuffled]
 
     def tables(self, found: list[OrderedSet]) -> tuple[Table, ...]:
@@ -68,34 +51,34 @@ class Order(Analysis[list[OrderedSet]]):
         )
 
     def _judge(self, lab: Laboratory, cell: SelectionCell) -> list[OrderedSet]:
+        found: list[OrderedSet] = []
         support = support_set(lab.select(cell))
         (drawn,) = draw_random_sets(lab, cell, 1)
-        return [self._shuffle(lab, cell, kind, one) for kind, one in ((SUPPORT, support), (RANDOM, drawn))]
-
-    def _shuffle(self, lab: Laboratory, cell: SelectionCell, kind: str, examples: ExampleSet) -> OrderedSet:
-        (own,) = evaluate_sets(lab, cell, [examples], kind)
-        shuffled = evaluate_sets(lab, cell, reorder(examples, cell.bench.seed, self.orders), f"{kind}, order")
-        return OrderedSet(cell, kind, own, shuffled)
+        for kind, examples in ((SUPPORT, support), (RANDOM, drawn)):
+            (own,) = evaluate_sets(lab, cell, [examples], kind)
+            shuffled = evaluate_sets(lab, cell, reorder(examples, cell.bench.seed, self.orders), f"{kind}, order")
+            found.append(OrderedSet(cell.bench, kind, own, shuffled))
+        return found
 
 
 def _summarise(found: list[OrderedSet]) -> Table:
     """Over the sets of a kind: the mean of their means, and of their sds."""
     rows = list[tuple[Value, ...]]()
     for kind in (SUPPORT, RANDOM):
-        sets = [one for one in found if one.kind == kind]
-        spreads = [spread for one in sets if (spread := sample_sd(one.accuracies)) is not None]
-        means = [mean(one.accuracies) for one in sets]
-        everything = [accuracy for one in sets for accuracy in one.shuffled]
-        worst = min(accuracy.accuracy for accuracy in everything)
+        sets = [one.shuffled for one in found if one.kind == kind]
+        judged = [accuracy for orders in sets for accuracy in orders]
+        values = [[accuracy.accuracy for accuracy in orders] for orders in sets]
+        spreads = [spread for orders in values if (spread := sample_sd(orders)) is not None]
         spread = mean(spreads) if spreads else None
-        rows.append((kind, mean(means), spread, worst, len(sets), len(everything), show_rows(everything)))
+        worst = min(map(min, values))
+        rows.append((kind, mean(list(map(mean, values))), spread, worst, len(sets), len(judged), show_rows(judged)))
     columns = ("examples", "mean accuracy", "mean sd over orders", "worst order", "sets", "orders", "test rows")
     return Table(columns, tuple(rows), name="summary", caption="Over all sets:")
 
 
 def _list_sets(found: list[OrderedSet]) -> Table:
     rows = tuple(
-        (one.cell.bench.dataset, one.kind, one.seed, one.own.accuracy, *spread_values(one.shuffled)) for one in found
+        (one.bench.dataset, one.kind, one.bench.seed, one.own.accuracy, *spread_values(one.shuffled)) for one in found
     )
     columns = ("dataset", "examples", "seed", "own order", *SPREAD_COLUMNS)
     return Table(columns, rows, name="sets", caption="Each set; *own order* is the one that was found, or drawn:")

@@ -7,9 +7,8 @@ from typing import ClassVar
 from experiments.analyses.analysis import FOUR_SEEDS, SMALL, ByScale, Comparison, Prompts
 from experiments.analyses.captions import name_model
 from experiments.analyses.example_sets import RANDOM, SUPPORT, ExampleSet, draw_random_sets, evaluate_sets, support_set
-from experiments.laboratory.cells import SelectionCell
+from experiments.laboratory.cells import CalibratedAccuracy, SelectionCell
 from experiments.laboratory.laboratory import Laboratory
-from lens_engine.classifier.quality import Accuracy
 from lens_engine.errors import InvalidConfig
 
 
@@ -27,7 +26,6 @@ class Transfer(Comparison):
 
     Raises:
         InvalidConfig: `models` is empty.
-        ValueError: the selections are of several models.
     """
 
     models: tuple[str, ...] = ()
@@ -47,12 +45,10 @@ class Transfer(Comparison):
             raise InvalidConfig(
                 "no other model was named; the support examples are judged with other models too", field="to"
             )
-        if len({cell.bench.model for cell in self.selections}) != 1:
-            raise ValueError("the selections of a transfer are of one model")
 
     @property
     def finder(self) -> str:
-        """The model that the selections were made with."""
+        """The model that the selections were made with: they are of one scale."""
         return self.selections[0].bench.model
 
     def compute(self, lab: Laboratory) -> list[Prompts]:
@@ -80,7 +76,7 @@ class Transfer(Comparison):
                 yield Prompts(dataset, (name, kind), accuracies)
 
 
-def _judge_with(lab: Laboratory, model: str, sets: _Sets, kind: str) -> tuple[Accuracy, ...]:
+def _judge_with(lab: Laboratory, model: str, sets: _Sets, kind: str) -> tuple[CalibratedAccuracy, ...]:
     """The sets of one kind with this model, on the splits of the selection."""
     cell = sets.cell.bench.model_copy(update={"model": model}).selection(sets.cell.config)
     return evaluate_sets(lab, cell, sets.kinds[kind], f"{name_model(model)}, {kind}")

@@ -6,21 +6,19 @@ import numpy as np
 
 from experiments.findings.finding import Value
 from experiments.laboratory.cells import CalibratedAccuracy
-from lens_engine.classifier.quality import Accuracy
 
 SPREAD_COLUMNS = ("mean", "sd", "least", "most", "calibrated mean", "prompts", "test rows")
 
 
-def spread_values(accuracies: Sequence[Accuracy]) -> tuple[Value, ...]:
+def spread_values(accuracies: Sequence[CalibratedAccuracy]) -> tuple[Value, ...]:
     """The values of `SPREAD_COLUMNS`. The sd is that of a sample; a single prompt has none."""
     values = [one.accuracy for one in accuracies]
-    calibrated = [one.calibrated_accuracy for one in accuracies if isinstance(one, CalibratedAccuracy)]
     return (
         mean(values),
         sample_sd(values),
         min(values),
         max(values),
-        mean(calibrated) if calibrated else None,
+        mean([one.calibrated_accuracy for one in accuracies]),
         len(values),
         show_rows(accuracies),
     )
@@ -35,7 +33,7 @@ def sample_sd(values: Sequence[float]) -> float | None:
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
-def show_rows(accuracies: Sequence[Accuracy]) -> int | str:
+def show_rows(accuracies: Sequence[CalibratedAccuracy]) -> int | str:
     """The number of test rows of the accuracies; a range if they differ."""
     least, most = min(one.n for one in accuracies), max(one.n for one in accuracies)
     return least if least == most else f"{least}–{most}"

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from experiments.command import find_datasets, make_parser, read_scale, refusing, run, split_words
+from experiments.command import make_parser, read_scale, refusing, run, split_words
+from experiments.data.tasks import Datasets
 from experiments.table.entries import pick_entries
 from experiments.table.plan import TablePlan
 
@@ -10,14 +11,13 @@ from experiments.table.plan import TablePlan
 def main(words: Sequence[str] | None = None) -> None:
     """Write table.md and table.csv."""
     parser = make_parser("experiments.table", "Methods × datasets × templates × seeds, with and without calibration.")
-    parser.add_argument(
-        "--methods", type=split_words, default=(), help="rows, e.g. zero_shot,herding,lens; default: all"
-    )
+    methods = "rows, e.g. zero_shot,herding,lens; default: all"
+    parser.add_argument("--methods", type=split_words, default=(), help=methods)
     given = parser.parse_args(words)
     with refusing():
         scale = read_scale(given)
         entries = pick_entries(scale, given.methods)
-        plan = TablePlan(scale, entries, find_datasets(given).find)
+        plan = TablePlan(scale, entries, Datasets(given.data).find)
         total = len(plan.cells())
     run(given, plan.run, total)
 

@@ -19,20 +19,14 @@ NUM_RANDOM = 10
 LENS = "lens"
 
 _NAMES = {
-    "herding": "herding",
     "k_center": "k-center greedy",
-    "least_confidence": "least confidence",
-    "entropy": "entropy",
-    "margin": "margin",
     "cal": "CAL",
-    "forgetting": "forgetting",
     "grand": "GraNd",
     "craig": "CRAIG",
     "grad_match": "GradMatch",
-    "facility_location": "facility location",
-    "graph_cut": "graph cut",
     "glister": "Glister",
 }
+"""Coreset methods whose name in the table is not their key in words."""
 
 
 class Entry(Record):
@@ -104,7 +98,10 @@ def make_entries(scale: Scale) -> dict[str, Entry]:
         "random_and_validation_many_rows": Entry(
             name=f"random & validation, {rows} rows × {permutations}", options=many_rows
         ),
-        **{method: Entry(name=_NAMES[method], coreset=method) for method in CORESET_METHODS},
+        **{
+            method: Entry(name=_NAMES.get(method, method.replace("_", " ")), coreset=method)
+            for method in CORESET_METHODS
+        },
         "lens_letter": LETTER,
         "lens_scripts": SCRIPTS,
         "lens_narrow": Entry(name="LENS, started narrow", starts_narrow=True),
@@ -116,11 +113,7 @@ def _narrow(search: SearchOptions, num_rows: int) -> dict[str, Any]:
     """The options of the paper's Algorithm 2, with the number of iterations that costs as much as `search`."""
     evaluations = count_pairs(search, num_rows) / num_rows
     iterations = round((evaluations - search.beam_width) / max(search.num_children, 1))
-    return {
-        "first_permutations": None,
-        "halvings": 0,
-        "iterations": iterations,
-    }
+    return {"first_permutations": None, "halvings": 0, "iterations": iterations}
 
 
 ENTRY_NOTES = (

@@ -1,11 +1,11 @@
 """The figures of a finished table, and their means over templates, seeds and datasets."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.findings.intervals import Estimate, estimate_mean
+from experiments.findings.intervals import Estimate, estimate_lead, estimate_mean
 from experiments.laboratory.cells import Bench
 from experiments.scales import Scale
 from experiments.table.entries import LENS, Entry, make_entries
@@ -21,19 +21,6 @@ class Figure(Record):
     accuracy: float
     calibrated: float
     n: int
-
-    def value(self, *, calibrated: bool) -> float:
-        return self.calibrated if calibrated else self.accuracy
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One mean of the table."""
-
-    entry: str
-    column: str
-    calibrated: bool
-    estimate: Estimate
 
 
 @dataclass(frozen=True)
@@ -57,45 +44,29 @@ class Measured:
         lens = make_entries(self.scale)[LENS]
         return lens if lens in self.entries else None
 
-    def points(self) -> Iterator[Point]:
-        for entry in self.entries:
-            for column in self.columns:
-                for calibrated in (False, True):
-                    yield Point(entry.name, column, calibrated, self.estimate(entry, column, calibrated=calibrated))
-
     def estimate(self, entry: Entry, column: str, *, calibrated: bool) -> Estimate:
         """An entry's mean over the seeds of a dataset, or of all datasets if `column` is `MEAN`."""
-        return estimate_mean([self._seeds(entry, name, calibrated=calibrated) for name in self._datasets(column)])
+        return estimate_mean(self._strata(entry, column, calibrated))
 
     def lead(self, entry: Entry, rival: Entry, column: str, *, calibrated: bool) -> Estimate:
         """How far `entry` is ahead of `rival`, each seed compared with itself."""
-        return estimate_mean(
-            [
-                [
-                    ours - theirs
-                    for ours, theirs in zip(
-                        self._seeds(entry, name, calibrated=calibrated),
-                        self._seeds(rival, name, calibrated=calibrated),
-                        strict=True,
-                    )
-                ]
-                for name in self._datasets(column)
-            ]
-        )
+        return estimate_lead(self._strata(entry, column, calibrated), self._strata(rival, column, calibrated))
 
     def rows_judged(self) -> tuple[int, int]:
         """The least and the most test rows behind a figure."""
         counts = [figure.n for figure in self.figures.values()]
         return min(counts), max(counts)
 
-    def _datasets(self, column: str) -> tuple[str, ...]:
-        return self.scale.datasets if column == MEAN else (column,)
+    def _strata(self, entry: Entry, column: str, calibrated: bool) -> list[list[float]]:
+        """The values of each dataset of a column, seed by seed."""
+        datasets = self.scale.datasets if column == MEAN else (column,)
+        return [self._seeds(entry, dataset, calibrated) for dataset in datasets]
 
-    def _seeds(self, entry: Entry, dataset: str, *, calibrated: bool) -> list[float]:
+    def _seeds(self, entry: Entry, dataset: str, calibrated: bool) -> list[float]:
         """For each seed the mean over templates: templates are chosen, seeds are drawn."""
         found: dict[int, list[float]] = {}
         for bench in self.benches:
             if bench.dataset == dataset:
-                value = self.figures[entry.name, bench].value(calibrated=calibrated)
-                found.setdefault(bench.seed, []).append(value)
+                figure = self.figures[entry.name, bench]
+                found.setdefault(bench.seed, []).append(figure.calibrated if calibrated else figure.accuracy)
         return [float(np.mean(values)) for values in found.values()]

@@ -22,14 +22,6 @@ def report(measured: Measured, machines: Sequence[str]) -> Finding:
     )
 
 
-def describe_size(measured: Measured) -> str:
-    """The numbers of seeds, templates and test rows behind a figure."""
-    scale, (least, most) = measured.scale, measured.rows_judged()
-    rows = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    seeds, templates = _count(len(scale.seeds), "seed"), _count(len(scale.templates), "template")
-    return f"{seeds}, {templates}, {rows} test rows each"
-
-
 def show_estimate(found: Estimate) -> str:
     """The mean, with its interval in brackets, cut at 0 and 1."""
     if found.bounds is None:
@@ -44,50 +36,42 @@ def show_lead(found: Estimate) -> str:
 
 def _wide(name: str, caption: str, measured: Measured, *, calibrated: bool) -> Table:
     """For people: a column for each dataset."""
-    header = ("method", *measured.columns)
-    rows = [
-        (entry.name, *(show_estimate(measured.estimate(entry, name, calibrated=calibrated)) for name in header[1:]))
-        for entry in measured.entries
-    ]
-    if measured.lens is not None:
-        header = (*header, "LENS is ahead by")
-        leads = [_lead_of(measured.lens, entry, measured, calibrated) for entry in measured.entries]
-        rows = [(*row, lead) for row, lead in zip(rows, leads, strict=True)]
-    return Table(header, tuple(rows), name, caption, in_csv=False)
+    lens = measured.lens
 
+    def show_row(entry: Entry) -> tuple[Value, ...]:
+        means = [measured.estimate(entry, column, calibrated=calibrated) for column in measured.columns]
+        row = (entry.name, *map(show_estimate, means))
+        if lens is None:
+            return row
+        lead = measured.lead(lens, entry, measured.columns[-1], calibrated=calibrated)
+        return (*row, "–" if entry == lens else show_lead(lead))
 
-def _lead_of(lens: Entry, rival: Entry, measured: Measured, calibrated: bool) -> str:
-    if rival == lens:
-        return "–"
-    return show_lead(measured.lead(lens, rival, measured.columns[-1], calibrated=calibrated))
+    header = ("method", *measured.columns, *(["LENS is ahead by"] if lens else []))
+    return Table(header, tuple(map(show_row, measured.entries)), name, caption, in_csv=False)
 
 
 def _long(measured: Measured) -> Table:
     """For programs: a line for each mean."""
     header = ("method", "dataset", "calibrated", "mean", "low", "high", "seeds", "templates")
     counts = len(measured.scale.seeds), len(measured.scale.templates)
-    rows: list[tuple[Value, ...]] = [
-        (
-            point.entry,
-            point.column,
-            "yes" if point.calibrated else "no",
-            point.estimate.mean,
-            point.estimate.low,
-            point.estimate.high,
-            *counts,
-        )
-        for point in measured.points()
-    ]
+    rows = list[tuple[Value, ...]]()
+    for entry in measured.entries:
+        for column in measured.columns:
+            for calibrated in (False, True):
+                found = measured.estimate(entry, column, calibrated=calibrated)
+                said = "yes" if calibrated else "no"
+                rows.append((entry.name, column, said, found.mean, found.low, found.high, *counts))
     return Table(header, tuple(rows), in_page=False)
 
 
 def _describe(measured: Measured, machines: Sequence[str]) -> str:
-    scale = measured.scale
-    seeds = ", ".join(map(str, scale.seeds))
+    scale, (least, most) = measured.scale, measured.rows_judged()
     patterns = ", ".join(f"`{pattern}` ({names})" for pattern, names in _templates(measured).items())
+    rows = f"{least:,}" if least == most else f"{least:,} to {most:,}"
     return (
         f"{scale.note} Model `{scale.model}` ({', '.join(machines)}); datasets {', '.join(scale.datasets)}; "
-        f"templates {patterns}; seeds {seeds}; {describe_size(measured)}."
+        f"templates {patterns}; seeds {', '.join(map(str, scale.seeds))}; {_count(len(scale.seeds), 'seed')}, "
+        f"{_count(len(scale.templates), 'template')}, {rows} test rows each."
     )
 
 

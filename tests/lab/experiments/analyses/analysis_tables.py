@@ -60,8 +60,3 @@ def right_by_labels(prefix: Prefix, number: int) -> bool:  # noqa: ARG001
     """Right on everything when at most one demonstration has the wrong label, on nothing otherwise."""
     wrong = sum(not is_gold(number_of(one) or 0, one) for one in prefix)
     return bool(prefix) and wrong <= 1
-
-
-def right_unless_alike(prefix: Prefix, number: int) -> bool:  # noqa: ARG001
-    """Right after one demonstration and after two of different labels; wrong after two of the same."""
-    return len(prefix) < 2 or len({"great" in one for one in prefix}) > 1

@@ -57,10 +57,3 @@ def test_a_model_named_twice_is_judged_once(plan: Transfer, laboratory: Laborato
         ("table (found with it)", SUPPORT),
         ("table (found with it)", RANDOM),
     ]
-
-
-def test_selections_of_two_models_are_refused(bench: Bench, make_tiny: Make) -> None:
-    other = bench.model_copy(update={"model": "other"})
-
-    with pytest.raises(ValueError, match="one model"):
-        Transfer(tuple(one.selection(make_tiny()) for one in (bench, other)), ("third",))
