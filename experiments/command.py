@@ -1,13 +1,11 @@
 """What the commands of the experiments share: options, the laboratory, refusals and the files of a finding."""
 
 import json
-import signal
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from experiments.data.tasks import Datasets
@@ -15,12 +13,11 @@ from experiments.findings.finding import Finding
 from experiments.findings.writing import write
 from experiments.laboratory.laboratory import Laboratory
 from experiments.laboratory.models import LoadedModels
-from experiments.laboratory.progress import LineObserver
+from experiments.laboratory.progress import Progress
 from experiments.laboratory.store import CellStore
 from experiments.scales import SCALES, Scale
 from lens_engine.errors import InvalidConfig, LensError
 from lens_engine.presets import nest_options, overlay_options
-from lens_engine.reading import read_examples
 
 EXIT_FAULTY, EXIT_INTERRUPTED = 2, 130
 
@@ -65,25 +62,20 @@ def run(given: Namespace, experiment: Callable[[Laboratory], Finding], total: in
         total: number of cells, if it is known.
 
     Raises:
-        SystemExit: 2 for a fault of the input, 130 after Ctrl-C or SIGTERM; a line on stderr says what to do.
+        SystemExit: 2 for a fault of the input, 130 after Ctrl-C; a line on stderr says what to do.
     """
     store = given.store or given.output / "store"
-    observer = LineObserver(_say, total)
+    progress = Progress(_say, total)
     with refusing():
         models = LoadedModels(given.device, given.threads, not given.no_pair_cache)
-        lab = Laboratory(CellStore(store), find_datasets(given).find, models, observer)
+        lab = Laboratory(CellStore(store), Datasets(given.data).find, models, progress)
         try:
-            with _interruptible():
-                finding = experiment(lab)
+            finding = experiment(lab)
         except KeyboardInterrupt:
-            _say(f"Stopped. {observer.done} cells are stored in {store}. Repeat the command to resume.")
+            _say(f"Stopped. {progress.done} cells are stored in {store}. Repeat the command to resume.")
             sys.exit(EXIT_INTERRUPTED)
         for path in write(finding, given.output):
             _say(f"wrote {path}")
-
-
-def find_datasets(given: Namespace) -> Datasets:
-    return Datasets(given.data, read_examples)
 
 
 @contextmanager
@@ -128,20 +120,6 @@ def read_numbers(text: str) -> tuple[int, ...]:
     if not all(word.isdecimal() for word in split_words(text)):
         raise ValueError(f"{text!r} is not a list of whole numbers from 0")
     return tuple(map(int, split_words(text)))
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """SIGTERM stops the block as Ctrl-C does."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _say(line: str) -> None:

@@ -1,6 +1,5 @@
 """The size of an experiment: the paper's, one for a laptop, and one for tests."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field
@@ -33,13 +32,16 @@ class Scale(Record):
     many_rows: tuple[int, int] = Field(description="Rows and permutations of random-and-validation on many rows.")
     dtype: str = "auto"
 
-    def config(self, settings: TaskSettings, options: Mapping[str, Any] | None = None) -> SelectionConfig:
-        """The options of the preset, of this scale, of the dataset, and `options`; each overrides those before it.
+    def config(self, settings: TaskSettings) -> SelectionConfig:
+        """The options of the preset, of this scale, and of the dataset; each overrides those before it.
 
         Raises:
             InvalidConfig: an option is unknown, out of range, or in conflict with another.
         """
-        return resolve_config(self.preset, overlay_options(self.options, self._of_task(settings), options or {}))
+        options: dict[str, Any] = {"num_demonstrations": settings.num_demonstrations, "balanced": settings.balanced}
+        if self.keeps_rho and settings.rho is not None and settings.initial_score_size is not None:
+            options["filtering"] = {"rho": settings.rho, "initial_score_size": settings.initial_score_size}
+        return resolve_config(self.preset, overlay_options(self.options, options))
 
     def benches(self, find_dataset: FindDataset) -> list[Bench]:
         """A bench for every seed, dataset and template, seed by seed, so that each finished seed is a small table.
@@ -55,34 +57,23 @@ class Scale(Record):
             for pattern in self._patterns(find_dataset(name))
         ]
 
-    def selections(self, find_dataset: FindDataset, options: Mapping[str, Any] | None = None) -> list[SelectionCell]:
-        """One selection on each bench, with `options` laid over all.
+    def selections(self, find_dataset: FindDataset) -> list[SelectionCell]:
+        """One selection on each bench.
 
         Raises:
             InvalidDataset, InvalidConfig: as `benches` and `config`.
         """
         return [
-            bench.selection(self.config(find_dataset(bench.dataset).settings, options))
-            for bench in self.benches(find_dataset)
+            bench.selection(self.config(find_dataset(bench.dataset).settings)) for bench in self.benches(find_dataset)
         ]
 
-    def _of_task(self, settings: TaskSettings) -> dict[str, Any]:
-        options: dict[str, Any] = {
-            "num_demonstrations": settings.num_demonstrations,
-            "balanced": settings.balanced,
-        }
-        if self.keeps_rho and settings.rho is not None and settings.initial_score_size is not None:
-            options["filtering"] = {"rho": settings.rho, "initial_score_size": settings.initial_score_size}
-        return options
-
     def _patterns(self, dataset: Dataset) -> list[str]:
-        if max(self.templates) >= len(dataset.templates):
+        known, last = dataset.settings.templates, max(self.templates)
+        if last >= len(known):
             raise InvalidConfig(
-                f"{dataset.name} has {len(dataset.templates)} templates, counted from 0; there is no "
-                f"{max(self.templates)}",
-                field="templates",
+                f"{dataset.name} has {len(known)} templates, counted from 0; there is no {last}", field="templates"
             )
-        return [dataset.templates[place] for place in self.templates]
+        return [known[place] for place in self.templates]
 
 
 PAPER = Scale(

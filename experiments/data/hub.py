@@ -16,14 +16,12 @@ Fetch = Callable[[str, str], Iterable[Row]]
 
 @dataclass(frozen=True, slots=True)
 class HubDataset:
-    """The names that a repository uses for a dataset's columns, splits and labels."""
+    """The names that a repository uses for a dataset's columns and labels. The splits are "train" and "test"."""
 
     repository: str
     labels: Mapping[str, str]  #: value in the label column -> our label
     text: str = "text"  #: columns
     label: str = "label_text"
-    train: str = "train"  #: splits
-    test: str = "test"
 
 
 def _same(name: str) -> dict[str, str]:

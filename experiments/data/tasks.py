@@ -6,8 +6,8 @@ out), or, without a folder, what the hub has. A folder may bring a dataset of an
 NAME.task.json: {"words": {LABEL: WORD, …}, "templates": [PATTERN, …], "num_demonstrations": 8}.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -16,15 +16,13 @@ from pydantic import Field, ValidationError
 
 from experiments.data.hub import HUB_DATASETS, read_hub_rows
 from lens_engine.errors import InvalidDataset
+from lens_engine.reading import read_examples
 from lens_engine.rows.problem import Problem, digest_examples
 from lens_engine.task.paper_tasks import PAPER_TASKS
 from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.types import Example, Record
 
 _SUFFIXES = ("jsonl", "csv", "parquet")
-
-ReadRows = Callable[[Path], Sequence[Example]]
-"""Reads the rows of a file. Raises InvalidDataset if a row is unusable, OSError if the file cannot be read."""
 
 
 class TaskSettings(Record):
@@ -54,10 +52,6 @@ class Dataset:
         rows = [digest_examples(examples) for examples in (self.train, self.test or ())]
         return sha256("\n".join((words, *rows)).encode()).hexdigest()
 
-    @property
-    def templates(self) -> tuple[str, ...]:
-        return self.settings.templates
-
     def problem(self, template: str) -> Problem:
         """The problem of this dataset with this template."""
         return Problem(Task(Template(template), Verbalizer(self.settings.words)), self.train, self.test)
@@ -69,18 +63,10 @@ FindDataset = Callable[[str], Dataset]
 
 @dataclass
 class Datasets:
-    """Datasets by name, each read once.
+    """Datasets by name, each read once."""
 
-    Args:
-        folder: folder of the files; None for the hub.
-        read: reader of a file.
-    """
-
-    folder: Path | None
-    read: ReadRows
-
-    def __post_init__(self) -> None:
-        self._found: dict[str, Dataset] = {}
+    folder: Path | None  #: of the files; None for the hub
+    _found: dict[str, Dataset] = field(default_factory=dict, init=False)
 
     def find(self, name: str) -> Dataset:
         """
@@ -102,7 +88,9 @@ class Datasets:
                 f"{self.folder} has no {name}.train.jsonl (nor .csv, nor .parquet)", field=f"datasets.{name}"
             )
         test = self._file(name, "test", self.folder)
-        return Dataset(name, settings, tuple(self.read(train)), None if test is None else tuple(self.read(test)))
+        return Dataset(
+            name, settings, tuple(read_examples(train)), None if test is None else tuple(read_examples(test))
+        )
 
     def _read_settings(self, name: str, folder: Path) -> TaskSettings:
         path = folder / f"{name}.task.json"
@@ -132,21 +120,13 @@ def known_settings(name: str) -> TaskSettings:
             f"{name!r} is not one of {', '.join(PAPER_TASKS)}; for another, put {name}.task.json beside its rows",
             field=f"datasets.{name}",
         )
-    paper = PAPER_TASKS[name]
-    return TaskSettings(
-        words=dict(paper.words),
-        templates=paper.templates,
-        num_demonstrations=paper.num_demonstrations,
-        balanced=paper.balanced,
-        rho=paper.rho,
-        initial_score_size=paper.initial_score_size,
-    )
+    return TaskSettings(**asdict(PAPER_TASKS[name]))
 
 
 def _open_from_hub(name: str) -> Dataset:
     if name in HUB_DATASETS:
         source, settings = HUB_DATASETS[name], known_settings(name)
-        return Dataset(name, settings, read_hub_rows(source, source.train), read_hub_rows(source, source.test))
+        return Dataset(name, settings, read_hub_rows(source, "train"), read_hub_rows(source, "test"))
     raise InvalidDataset(
         f"{name!r} is not one of {', '.join(HUB_DATASETS)}, which are fetched from the hub; "
         "for another dataset, give a folder with its files",

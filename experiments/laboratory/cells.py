@@ -7,7 +7,7 @@ import hashlib
 import json
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from experiments.rivals.names import CoresetConfig
 from lens_engine import __version__
@@ -39,28 +39,19 @@ class Bench(Record):
         "file", description="Test rows: the dataset's own, or rows held out of its training rows."
     )
 
-    def configure(self, config: SelectionConfig) -> SelectionConfig:
-        """The configuration with this bench's seed."""
-        return config.model_copy(update={"seed": self.seed})
-
     def selection(self, config: SelectionConfig) -> "SelectionCell":
         """The cell of a whole selection on this bench; its seed takes the place of the configuration's."""
-        return SelectionCell(bench=self, config=self.configure(config))
+        return SelectionCell(bench=self, config=config.model_copy(update={"seed": self.seed}))
 
     def evaluation(self, config: SelectionConfig, demonstrations: tuple[Demonstration, ...]) -> "EvaluationCell":
-        """The cell of one prompt on the test rows of the splits of `config`."""
-        return EvaluationCell(bench=self, config=self.configure(config), demonstrations=demonstrations)
+        """The cell of one prompt on the test rows of the splits of `config`, with this bench's seed."""
+        seeded = config.model_copy(update={"seed": self.seed})
+        return EvaluationCell(bench=self, config=seeded, demonstrations=demonstrations)
 
 
 class _Cell(Record):
     bench: Bench
-    config: SelectionConfig
-
-    @model_validator(mode="after")
-    def has_one_seed(self) -> "_Cell":
-        if self.config.seed != self.bench.seed:
-            raise ValueError(f"the seed is {self.config.seed} in the configuration and {self.bench.seed} on the bench")
-        return self
+    config: SelectionConfig  #: with the seed of the bench
 
     def key(self, dataset_sha256: str) -> str:
         """SHA-256 of the options that affect the cell, the dataset's rows and label words, and the version of Lens.

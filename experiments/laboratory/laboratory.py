@@ -11,15 +11,9 @@ from pydantic import ValidationError
 
 from experiments.data.tasks import FindDataset
 from experiments.laboratory.calibration import calibrate
-from experiments.laboratory.cells import (
-    Bench,
-    CalibratedAccuracy,
-    Cell,
-    EvaluationCell,
-    SelectionCell,
-)
-from experiments.laboratory.models import Models
-from experiments.laboratory.progress import Observer, SilentObserver
+from experiments.laboratory.cells import Bench, CalibratedAccuracy, Cell, EvaluationCell, SelectionCell
+from experiments.laboratory.models import LoadedModels
+from experiments.laboratory.progress import Progress
 from experiments.laboratory.store import CellDamaged, CellStore
 from experiments.rivals.evidence_files import RememberingFineTuner
 from experiments.rivals.method import coreset_methods
@@ -52,12 +46,12 @@ class Laboratory:
 
     store: CellStore
     find_dataset: FindDataset
-    models: Models
-    observer: Observer = field(default_factory=SilentObserver)
+    models: LoadedModels
+    progress: Progress = field(default_factory=Progress)
     _newest_rows: tuple[tuple[Bench, SelectionConfig], SplitRows] | None = field(default=None, init=False)
 
     def select(self, cell: SelectionCell, title: str = "") -> SelectionResult:
-        """The outcome of a selection. `title` is told to the observer; the default is the method.
+        """The outcome of a selection. `title` is its name in the progress; the default is the method.
 
         Raises:
             LensError: as `select_support_examples` and as loading the model; or `CellDamaged`.
@@ -92,27 +86,17 @@ class Laboratory:
     def scorer(self, cell: Cell) -> LabelScorer:
         return self.models.open(cell.bench.model, cell.bench.dtype)
 
-    def meter(self, cell: Cell) -> Meter:
-        """A meter without a budget, for scores outside a selection."""
-        return Meter(
-            scorer=self.scorer(cell),
-            label_spans=self.problem(cell).task.label_spans,
-            listener=SilentListener(),
-            budget=BudgetOptions(),
-            planned=Cost(),
-        )
-
     def _fetch(self, cell: Cell, title: str, kind: type[OutcomeT], compute: Callable[[str], OutcomeT]) -> OutcomeT:
         key = self.key(cell)
         stored = self.store.load(key)
         if stored is not None:
             outcome = _parse(kind, stored, self.store.path(key))
-            self.observer.on_recalled(cell, title)
+            self.progress.recalled += 1
             return outcome
         started = time.monotonic()
         outcome = compute(key)
         self.store.save(key, cell, outcome.model_dump(mode="json"))
-        self.observer.on_computed(cell, title, _headline(outcome), time.monotonic() - started)
+        self.progress.on_computed(cell, title, _headline(outcome), time.monotonic() - started)
         return outcome
 
     def _select(self, cell: SelectionCell, key: str) -> SelectionResult:
@@ -143,7 +127,8 @@ class Laboratory:
         task = self.problem(cell).task
         prefix = task.render_prefix([one.as_example() for one in cell.demonstrations])
         rows = EvaluationRows(task, self.rows(cell).test)
-        scores = self.meter(cell).score([prefix], [*rows.queries, task.render_query(CONTENT_FREE_TEXT)])[0]
+        meter = Meter(self.scorer(cell), task.label_spans, SilentListener(), BudgetOptions(), planned=Cost())
+        scores = meter.score([prefix], [*rows.queries, task.render_query(CONTENT_FREE_TEXT)])[0]
         plain, content_free = scores[:-1], scores[-1]
         calibrated = calibrate(plain, content_free).argmax(axis=1)
         return CalibratedAccuracy(

@@ -2,24 +2,11 @@
 
 import gc
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from experiments.rivals.fine_tuning.evidence import FineTuner
 from lens_engine.language_model.open_model import open_model
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES
-
-
-class Models(Protocol):
-    """The source of a laboratory's models."""
-
-    def open(self, reference: str, dtype: str) -> LabelScorer:
-        """A model in this number format; equal arguments give equal scores."""
-        ...
-
-    def fine_tuner(self, reference: str) -> FineTuner:
-        """What trains this model for the coreset methods."""
-        ...
 
 
 @dataclass
@@ -32,7 +19,8 @@ class LoadedModels:
     _newest: tuple[tuple[str, str], LabelScorer] | None = field(default=None, init=False)
 
     def open(self, reference: str, dtype: str) -> LabelScorer:
-        """
+        """A model in this number format; equal arguments give equal scores.
+
         Raises:
             UnknownModel, UnsafeModel, InvalidConfig, ModelError: as `load_scorer`.
         """
@@ -51,6 +39,7 @@ class LoadedModels:
         return self._newest[1]
 
     def fine_tuner(self, reference: str) -> FineTuner:
+        """What trains this model for the coreset methods."""
         from experiments.rivals.fine_tuning.fine_tune import FineTunedModel  # imports torch
 
         return FineTunedModel(reference, self.device)

@@ -1,42 +1,23 @@
-"""Progress of an experiment: observers that are told of every finished cell."""
+"""Progress of an experiment: a line for every computed cell."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from experiments.laboratory.cells import Cell
 
-Write = Callable[[str], None]
 
-
-class Observer(Protocol):
-    """Is told of every finished cell. `title` is the name of the cell in its table."""
-
-    def on_computed(self, cell: Cell, title: str, accuracy: float | None, seconds: float) -> None: ...
-
-    def on_recalled(self, cell: Cell, title: str) -> None:
-        """The cell was in the store."""
-        ...
-
-
-class SilentObserver:
-    """Ignores every cell."""
-
-    def on_computed(self, cell: Cell, title: str, accuracy: float | None, seconds: float) -> None:
-        pass
-
-    def on_recalled(self, cell: Cell, title: str) -> None:
-        pass
+def _ignore(_line: str) -> None:
+    pass
 
 
 @dataclass
-class LineObserver:
+class Progress:
     """Writes a numbered line for each computed cell; cells from the store are counted in one line.
 
     `total` is the number of all cells, if it is known.
     """
 
-    write: Write
+    write: Callable[[str], None] = _ignore
     total: int | None = None
     computed: int = 0
     recalled: int = 0
@@ -46,15 +27,11 @@ class LineObserver:
         return self.computed + self.recalled
 
     def on_computed(self, cell: Cell, title: str, accuracy: float | None, seconds: float) -> None:
+        """`title` is the name of the cell in its table; an accuracy of None is that of a run without test rows."""
         if not self.computed and self.recalled:
             self.write(f"{self.recalled} cells were computed before")
         self.computed += 1
+        number = f"{self.done}" if self.total is None else f"{self.done}/{self.total}"
         reached = "" if accuracy is None else f"  {accuracy:.3f}"
         where = f"{cell.bench.dataset} seed {cell.bench.seed}"
-        self.write(f"{self._number()}  {where} {title}{reached}  ({seconds:.0f} s)")
-
-    def on_recalled(self, cell: Cell, title: str) -> None:  # noqa: ARG002
-        self.recalled += 1
-
-    def _number(self) -> str:
-        return f"{self.done}" if self.total is None else f"{self.done}/{self.total}"
+        self.write(f"{number}  {where} {title}{reached}  ({seconds:.0f} s)")

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.laboratory.cells import Bench
 from experiments.laboratory.laboratory import Laboratory
-from experiments.laboratory.progress import Observer, SilentObserver
+from experiments.laboratory.progress import Progress
 from experiments.laboratory.store import CellStore
 from lens_engine.config import SelectionConfig
 from lens_engine.presets import resolve_config
@@ -29,9 +29,9 @@ def datasets() -> FixedDatasets:
 def make_laboratory(tmp_path: Path, datasets: FixedDatasets, models: TableModels) -> Callable[..., Laboratory]:
     """A laboratory over the same folder each time, as if the process had been started again."""
 
-    def make(own_models: TableModels | None = None, observer: Observer | None = None) -> Laboratory:
+    def make(own_models: TableModels | None = None, progress: Progress | None = None) -> Laboratory:
         store = CellStore(tmp_path / "store")
-        return Laboratory(store, datasets.find, own_models or models, observer or SilentObserver())
+        return Laboratory(store, datasets.find, own_models or models, progress or Progress())
 
     return make
 

@@ -28,11 +28,6 @@ def test_paper_has_its_own_rho_and_score_sizes() -> None:
     assert LAPTOP.config(known_settings("amazon")).filtering.rho is None
 
 
-def test_options_are_laid_over_the_scale() -> None:
-    config = LAPTOP.config(known_settings("sst-2"), {"search": {"beam_width": 2}, "method": "random"})
-    assert (config.search.beam_width, config.method, config.splits.test) == (2, "random", 200)
-
-
 def test_benches_go_seed_by_seed(datasets: FixedDatasets) -> None:
     benches = small(templates=(0, 1)).benches(datasets.find)
     assert [bench.seed for bench in benches] == [0] * 4 + [1] * 4
@@ -41,7 +36,7 @@ def test_benches_go_seed_by_seed(datasets: FixedDatasets) -> None:
 
 
 def test_selections_have_the_dataset_of_their_bench_and_its_options(datasets: FixedDatasets) -> None:
-    cells = small().selections(datasets.find, {"method": "random"})
+    cells = small().selections(datasets.find)
     assert len(cells) == 4
     assert {cell.config.num_demonstrations for cell in cells} == {4}
     assert [cell.config.seed for cell in cells] == [cell.bench.seed for cell in cells]

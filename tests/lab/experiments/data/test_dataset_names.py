@@ -6,16 +6,9 @@ import pytest
 from experiments.data.hub import HUB_DATASETS, read_hub_rows
 from experiments.data.tasks import Datasets, known_settings
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading import ParsingLimits, parse_dataset
 from lens_engine.task.paper_tasks import PAPER_TASKS
 from lens_engine.types import Example
 from tests.lab.experiments.experiment_doubles import make_dataset
-
-LIMITS = ParsingLimits(max_bytes=10_000, max_rows=100)
-
-
-def read(path: Path) -> tuple[Example, ...]:
-    return parse_dataset(path, LIMITS).examples
 
 
 def write_rows(path: Path, *texts: str, label: str = "positive") -> None:
@@ -26,7 +19,7 @@ def write_rows(path: Path, *texts: str, label: str = "positive") -> None:
 def test_files_of_a_folder_are_found_by_name(tmp_path: Path, stem: str) -> None:
     write_rows(tmp_path / f"{stem}.train.jsonl", "one", "two")
     write_rows(tmp_path / f"{stem}.test.jsonl", "three", "four")
-    found = Datasets(tmp_path, read).find("sst-2")
+    found = Datasets(tmp_path).find("sst-2")
     assert [example.text for example in found.train] == ["one", "two"]
     assert found.test is not None
     assert [example.text for example in found.test] == ["three", "four"]
@@ -35,18 +28,18 @@ def test_files_of_a_folder_are_found_by_name(tmp_path: Path, stem: str) -> None:
 
 def test_other_formats_are_found(tmp_path: Path) -> None:
     (tmp_path / "mr.train.csv").write_text("text,label\na,positive\nb,negative\n")
-    found = Datasets(tmp_path, read).find("mr")
+    found = Datasets(tmp_path).find("mr")
     assert (len(found.train), found.test) == (2, None)
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidDataset, match=r"has no trec\.train\.jsonl"):
-        Datasets(tmp_path, read).find("trec")
+        Datasets(tmp_path).find("trec")
 
 
 def test_unknown_name_lists_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(InvalidDataset, match=r"'tickets' is not one of sst-2, .*tickets\.task\.json") as refused:
-        Datasets(tmp_path, read).find("tickets")
+        Datasets(tmp_path).find("tickets")
     assert refused.value.field == "datasets.tickets"
 
 
@@ -54,16 +47,16 @@ def test_folder_may_bring_a_task_of_its_own(tmp_path: Path) -> None:
     write_rows(tmp_path / "tickets.train.jsonl", "one", "two", label="bug")
     task = {"words": {"bug": "Bug", "wish": "Wish"}, "templates": ["{text} Kind: {label}."], "num_demonstrations": 6}
     (tmp_path / "tickets.task.json").write_text(json.dumps(task))
-    found = Datasets(tmp_path, read).find("tickets")
+    found = Datasets(tmp_path).find("tickets")
     assert found.settings.num_demonstrations == 6
-    assert found.problem(found.templates[0]).task.label_spans == (" Bug", " Wish")
+    assert found.problem(found.settings.templates[0]).task.label_spans == (" Bug", " Wish")
 
 
 @pytest.mark.parametrize("content", ["{", '{"words": {"a": "A"}}', '{"words": {"a": "A"}, "templates": []}'])
 def test_unusable_task_file_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "tickets.task.json").write_text(content)
     with pytest.raises(InvalidDataset, match=r"tickets\.task\.json"):
-        Datasets(tmp_path, read).find("tickets")
+        Datasets(tmp_path).find("tickets")
 
 
 def test_digest_changes_with_rows_and_words() -> None:
@@ -104,4 +97,4 @@ def test_unexpected_row_of_the_hub_is_refused(row: dict[str, object]) -> None:
 
 def test_without_a_folder_only_the_papers_datasets_are_known() -> None:
     with pytest.raises(InvalidDataset, match="fetched from the hub"):
-        Datasets(None, read).find("tickets")
+        Datasets(None).find("tickets")

@@ -1,9 +1,8 @@
 from collections.abc import Callable
 
 import pytest
-from pydantic import ValidationError
 
-from experiments.laboratory.cells import Bench, Demonstration, SelectionCell
+from experiments.laboratory.cells import Bench, Demonstration
 from experiments.rivals.names import CoresetConfig
 from lens_engine.config import SelectionConfig
 
@@ -13,11 +12,6 @@ Make = Callable[..., SelectionConfig]
 def test_seed_of_a_cell_is_the_seed_of_its_bench(bench: Bench, make_tiny: Make) -> None:
     assert bench.selection(make_tiny(seed=7)).config.seed == bench.seed
     assert bench.evaluation(make_tiny(seed=7), ()).config.seed == bench.seed
-
-
-def test_cell_with_two_seeds_is_refused(bench: Bench, make_tiny: Make) -> None:
-    with pytest.raises(ValidationError, match="the seed is 7 in the configuration and 3 on the bench"):
-        SelectionCell(bench=bench, config=make_tiny(seed=7))
 
 
 @pytest.mark.parametrize(

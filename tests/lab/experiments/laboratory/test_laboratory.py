@@ -1,10 +1,10 @@
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import pytest
 
-from experiments.laboratory.cells import Bench, Cell, Demonstration
+from experiments.laboratory.cells import Bench, Demonstration
 from experiments.laboratory.laboratory import Laboratory
+from experiments.laboratory.progress import Progress
 from experiments.laboratory.store import CellDamaged
 from lens_engine.config import SelectionConfig
 from lens_engine.testing import TableScorer
@@ -13,20 +13,6 @@ from tests.lab.experiments.experiment_doubles import Killed, TableModels, is_sto
 Make = Callable[..., SelectionConfig]
 MakeLaboratory = Callable[..., Laboratory]
 ONE = Demonstration(text="reviews 1", label="positive")
-
-
-@dataclass
-class Diary:
-    """Keeps what it hears."""
-
-    computed: list[tuple[str, float | None]] = field(default_factory=list)
-    recalled: list[str] = field(default_factory=list)
-
-    def on_computed(self, cell: Cell, title: str, accuracy: float | None, seconds: float) -> None:  # noqa: ARG002
-        self.computed.append((title, accuracy))
-
-    def on_recalled(self, cell: Cell, title: str) -> None:  # noqa: ARG002
-        self.recalled.append(title)
 
 
 def counting(scorer: TableScorer) -> TableModels:
@@ -107,18 +93,20 @@ def test_damaged_outcome_is_named_not_computed_again(bench: Bench, make_tiny: Ma
         laboratory.select(cell)
 
 
-def test_observer_hears_what_was_computed_and_what_was_there(
+def test_progress_is_told_what_was_computed_and_what_was_there(
     bench: Bench, make_tiny: Make, make_laboratory: MakeLaboratory
 ) -> None:
-    diary = Diary()
-    laboratory = make_laboratory(observer=diary)
+    lines = list[str]()
+    laboratory = make_laboratory(progress=Progress(lines.append))
     cell = bench.selection(make_tiny())
     result = laboratory.select(cell, "ours")
     laboratory.select(cell)
     accuracy = laboratory.evaluate(bench.evaluation(make_tiny(), ()))
     assert result.test is not None
-    assert diary.computed == [("ours", result.test.accuracy), ("evaluation", accuracy.accuracy)]
-    assert diary.recalled == ["lens"]
+    assert [line.partition("  (")[0] for line in lines] == [
+        f"1  reviews seed 3 ours  {result.test.accuracy:.3f}",
+        f"3  reviews seed 3 evaluation  {accuracy.accuracy:.3f}",
+    ]
 
 
 def test_models_are_asked_for_by_reference(bench: Bench, make_tiny: Make, make_laboratory: MakeLaboratory) -> None:
