@@ -21,17 +21,14 @@ class OfferedModel:
     reference: str  #: what the worker loads; the path of a folder or file is absolute
 
     @classmethod
-    def find(cls, reference: str, cache_dir: Path | None = None) -> "OfferedModel":
+    def find(cls, reference: str) -> "OfferedModel":
         """Find a bundled model, a folder, a .gguf file or a hub id, and look at its files.
-
-        Args:
-            cache_dir: folder for the digests of large files; None for the default folder.
 
         Raises:
             UnknownModel, UnsafeModel: see `resolve_model`.
             UnreadableModel: see `check_files`.
         """
-        source = resolve_model(reference, cache_dir)
+        source = resolve_model(reference)
         check_files(source)
         if source.kind in ("bundled", "hub"):
             return cls(reference, reference)

@@ -5,18 +5,16 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
 
 from lens_cli.refusals import EXIT_INVALID, Refusal
-from lens_cli.service.embedded import Child, ChildFailed, ChildSpec, DirectoryInUse, EmbeddedServers, embedded_servers
+from lens_cli.service.embedded import Child, ChildFailed, ChildSpec, embedded_servers
 
 _READY_SECONDS = 60.0
-_WORKER_STOP_SECONDS = 20.0
-_API_STOP_SECONDS = 25.0
 _DEATH_SIGNAL = signal.SIGKILL
 """What API and worker get if this process is killed. Postgres and Redis end at the same time, and a child that stops
 politely may wait minutes for them."""
@@ -59,11 +57,13 @@ def running_stack(spec: StackSpec) -> Iterator[Stack]:
     """Run everything until the block ends, and then stop it: worker and API first, the stores last.
 
     Raises:
-        Refusal: the port or the data directory is taken, or a process does not come up or, within the
-            block, `check_alive` finds that one has ended.
+        Refusal: the port or the data directory is taken, or a process does not come up.
     """
+    from app.schema import upgrade_schema
+    from app.settings import Settings
+
     _check_port(spec)
-    with _refusing(), ExitStack() as exits:
+    with ExitStack() as exits:
         servers = exits.enter_context(embedded_servers(spec.data_dir, durable=spec.durable))
         environment = {
             "LENS_LOG_FORMAT": _log_format(),
@@ -71,25 +71,26 @@ def running_stack(spec: StackSpec) -> Iterator[Stack]:
             "LENS_DATABASE_URL": servers.database_url,
             "LENS_REDIS_URL": servers.redis_url,
         }
-        _migrate(servers)
+        upgrade_schema(Settings(database_url=servers.database_url, redis_url=servers.redis_url))
+        api_words = ["lens_cli", "serve", "--host", spec.host, "--port", str(spec.port)]
+        api_words += ["--drain-seconds", "0"]  # no balancer looks at it
         children = list(servers.children)
-        for child_spec in (_api(spec, environment), _worker(spec, environment)):
-            child = Child(child_spec)
+        for name, words, stop_seconds in (("API", api_words, 25.0), ("worker", ["worker"], 20.0)):
+            child = Child(
+                ChildSpec(
+                    name=f"the {name}",
+                    command=[sys.executable, "-m", *words],
+                    log_path=spec.data_dir / f"{name.lower()}.log",
+                    stop_signals=((signal.SIGTERM, stop_seconds),),
+                    death_signal=_DEATH_SIGNAL,
+                    environment=environment,
+                )
+            )
             exits.callback(child.stop)
             children.append(child)
         stack = Stack(spec.url, tuple(children))
         _wait_until_ready(stack)
         yield stack
-
-
-@contextmanager
-def _refusing() -> Iterator[None]:
-    try:
-        yield
-    except DirectoryInUse as error:
-        raise Refusal(str(error), exit_code=EXIT_INVALID) from error
-    except ChildFailed as error:
-        raise Refusal(str(error)) from error
 
 
 def find_free_port() -> int:
@@ -112,13 +113,6 @@ def _check_port(spec: StackSpec) -> None:
         ) from error
 
 
-def _migrate(servers: EmbeddedServers) -> None:
-    from app.schema import upgrade_schema
-    from app.settings import Settings
-
-    upgrade_schema(Settings(database_url=servers.database_url, redis_url=servers.redis_url))
-
-
 def _log_format() -> str:
     """Text, because a person reads these logs, unless the operator sets another form."""
     from app.settings import Settings
@@ -127,43 +121,14 @@ def _log_format() -> str:
     return settings.log_format if "log_format" in settings.model_fields_set else "text"
 
 
-def _api(spec: StackSpec, environment: Mapping[str, str]) -> ChildSpec:
-    return ChildSpec(
-        name="the API",
-        command=[
-            *(sys.executable, "-m", "lens_cli", "serve"),
-            *("--host", spec.host, "--port", str(spec.port), "--drain-seconds", "0"),  # no balancer looks at it
-        ],
-        log_path=spec.data_dir / "api.log",
-        death_signal=_DEATH_SIGNAL,
-        stop_signals=((signal.SIGTERM, _API_STOP_SECONDS),),
-        environment=environment,
-    )
-
-
-def _worker(spec: StackSpec, environment: Mapping[str, str]) -> ChildSpec:
-    return ChildSpec(
-        name="the worker",
-        command=[sys.executable, "-m", "worker"],
-        death_signal=_DEATH_SIGNAL,
-        log_path=spec.data_dir / "worker.log",
-        stop_signals=((signal.SIGTERM, _WORKER_STOP_SECONDS),),
-        environment=environment,
-    )
-
-
 def _wait_until_ready(stack: Stack) -> None:
     deadline = time.monotonic() + _READY_SECONDS
     with httpx.Client(base_url=stack.url, timeout=5.0, trust_env=False) as client:
-        while not _is_ready(client):
+        while True:
+            with suppress(httpx.TransportError):
+                if client.get("/readyz").is_success:
+                    return
             stack.check_alive()
             if time.monotonic() > deadline:
                 raise ChildFailed(f"the API at {stack.url} did not become ready in {_READY_SECONDS:.0f} s")
             time.sleep(0.1)
-
-
-def _is_ready(client: httpx.Client) -> bool:
-    try:
-        return client.get("/readyz").status_code == httpx.codes.OK
-    except httpx.TransportError:
-        return False

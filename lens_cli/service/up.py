@@ -11,7 +11,7 @@ from rich.text import Text
 
 from lens_cli.demo.sample import submission_line
 from lens_cli.refusals import read_settings, refusing
-from lens_cli.service.exposure import check_host
+from lens_cli.service.commands import check_host
 from lens_cli.signals import interruptible
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import pytest
 from redis import Redis
 from sqlalchemy import create_engine, make_url, pool, text
 
-from lens_cli.service.embedded import Child, ChildFailed, ChildSpec, DirectoryInUse, EmbeddedServers, embedded_servers
+from lens_cli.refusals import Refusal
+from lens_cli.service.embedded import Child, ChildFailed, ChildSpec, EmbeddedServers, embedded_servers
 from tests.dispositions import default_signals, ignored_signals
 from tests.e2e.waiting import until
 
@@ -69,9 +70,9 @@ def test_durable_servers_keep_their_data(tmp_path: Path) -> None:
 
 def test_one_directory_is_served_once(tmp_path: Path) -> None:
     with embedded_servers(tmp_path, durable=False) as servers:
-        with pytest.raises(DirectoryInUse, match=f"in use by process {os.getpid()}"), embedded_servers(tmp_path):
+        with pytest.raises(Refusal, match=f"in use by process {os.getpid()}"), embedded_servers(tmp_path):
             pass
-        servers.check_alive()
+        assert [child.exit_status for child in servers.children] == [None, None]
 
 
 def test_nothing_is_left_running_when_the_block_raises(tmp_path: Path) -> None:
@@ -163,7 +164,7 @@ def test_server_that_dies_is_named_with_its_log(tmp_path: Path) -> None:
         os.kill(postgres.pid, signal.SIGQUIT)
         until(lambda: postgres.exit_status is not None, "Postgres is gone")
         with pytest.raises(ChildFailed, match=r"Postgres ended with exit code \d+; the end of its log:"):
-            servers.check_alive()
+            postgres.check_alive()
 
 
 def test_server_that_cannot_start_says_why(tmp_path: Path) -> None:

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
+from lens_cli.refusals import Refusal
+
 _LAUNCHER = Path(__file__).with_name("launch.py")
 _TAIL_CHARACTERS = 2000
 _KILL_SECONDS = 10.0
 
 
-class ChildFailed(RuntimeError):
+class ChildFailed(Refusal):
     """A child process did not start, or ended unexpectedly."""
 
 
@@ -76,14 +78,14 @@ class Child:
         return self._process.wait(seconds)
 
     def check_alive(self) -> None:
-        """Check that the child still runs.
-
+        """
         Raises:
             ChildFailed: the child has ended. The message contains its exit status and the end of its log.
         """
         status = self.exit_status
         if status is not None:
-            raise ChildFailed(f"{self.spec.name} {describe_exit(status)}; the end of its log:\n{self.read_log_tail()}")
+            end = f"ended with exit code {status}" if status >= 0 else f"was killed by {signal.Signals(-status).name}"
+            raise ChildFailed(f"{self.spec.name} {end}; the end of its log:\n{self.read_log_tail()}")
 
     def read_log_tail(self) -> str:
         return self.spec.log_path.read_text(errors="replace")[-_TAIL_CHARACTERS:].strip() or "(empty)"
@@ -103,19 +105,16 @@ class Child:
         self._process.wait(_KILL_SECONDS)
 
 
-def describe_exit(status: int) -> str:
-    if status < 0:
-        return f"was killed by {signal.Signals(-status).name}"
-    return f"ended with exit code {status}"
-
-
-def find_wheel(package: str) -> Path:
-    """Return the folder of an installed package that contains binaries, without importing the package.
+def find_binary(package: str, path: str) -> str:
+    """Find a program in an installed wheel, without importing the package.
 
     Raises:
-        ChildFailed: the package is not installed.
+        ChildFailed: the package is not installed, or lacks the program.
     """
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise ChildFailed(f"{package} is not installed; run: pip install 'lens-icl[embedded]'")
-    return Path(spec.submodule_search_locations[0])
+    binary = Path(spec.submodule_search_locations[0], path)
+    if not binary.exists():
+        raise ChildFailed(f"{binary} is missing; reinstall {package}")
+    return str(binary)

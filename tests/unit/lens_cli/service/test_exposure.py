@@ -7,7 +7,7 @@ import pytest
 from app.settings import Settings
 from lens_cli.application import main
 from lens_cli.refusals import EXIT_INVALID, Refusal
-from lens_cli.service.exposure import check_host
+from lens_cli.service.commands import check_host
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "127.0.0.2")
 
