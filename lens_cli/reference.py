@@ -2,23 +2,17 @@
 
 import json
 from collections.abc import Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from app.settings import Settings
 from lens_engine.config import Options, SelectionConfig
 from lens_engine.presets import PRESETS
 
 PAGE = Path("docs/reference.md")
-HOME = str(Path.home())
-
-
-def main() -> None:
-    """Replace the tables of the page in the folder of the checkout."""
-    PAGE.write_text(fill(PAGE.read_text("utf-8")), "utf-8")
 
 
 def fill(page: str) -> str:
@@ -32,50 +26,35 @@ def fill(page: str) -> str:
 
 def option_rows() -> list[str]:
     """A line for each option: its value in each preset, and what it means."""
-    head = ["Option", *(f"`{preset}`" for preset in PRESETS), "Meaning"]
     found = [
-        [f"`{name}`", *(_shown(_value(config, name)) for config in PRESETS.values()), field.description or ""]
-        for name, field in _option_fields(SelectionConfig)
+        [f"`{name}`", *(_shown(reduce(getattr, name.split("."), config)) for config in PRESETS.values()), meaning]
+        for name, meaning in _list_options(SelectionConfig)
     ]
-    return _table(head, found)
+    return _table(["Option", *(f"`{preset}`" for preset in PRESETS), "Meaning"], found)
 
 
 def setting_rows() -> list[str]:
     """A line for each setting: the variable, its default, and what it means."""
-    found = [
-        [f"`LENS_{name.upper()}`", _shown(_default(field)), field.description or ""]
-        for name, field in Settings.model_fields.items()
-    ]
+    found = []
+    for name, field in Settings.model_fields.items():
+        default = field.get_default(call_default_factory=True, validated_data={})
+        found.append([f"`LENS_{name.upper()}`", _shown(default), field.description or ""])
     return _table(["Setting", "Default", "Meaning"], found)
 
 
-def _option_fields(group: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+def _list_options(group: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str]]:
     for name, field in group.model_fields.items():
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, Options):
-            yield from _option_fields(kind, f"{prefix}{name}.")
+            yield from _list_options(kind, f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name}", field
-
-
-def _value(config: Any, path: str) -> Any:
-    for name in path.split("."):
-        config = getattr(config, name)
-    return config
-
-
-def _default(field: FieldInfo) -> Any:
-    return field.get_default(call_default_factory=True, validated_data={})
+            yield f"{prefix}{name}", field.description or ""
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, Path | str):
-        text = str(value).replace(HOME, "~")
-    elif isinstance(value, float):
-        text = f"{value:g}"
-    else:
-        text = json.dumps(value)
-    return f"`{text}`"
+        return f"`{str(value).replace(str(Path.home()), '~')}`"
+    return f"`{value:g}`" if isinstance(value, float) else f"`{json.dumps(value)}`"
 
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:
@@ -84,4 +63,4 @@ def _table(head: list[str], rows: list[list[str]]) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    PAGE.write_text(fill(PAGE.read_text("utf-8")), "utf-8")

@@ -37,9 +37,18 @@ EXIT_INVALID = 2
 EXIT_INTERRUPTED = 130
 """Ctrl-C, or another stop signal."""
 
-_INVALID_PATHS = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
-_INVALID_NUMBERS = (errno.ENAMETOOLONG, errno.ELOOP, errno.EROFS)
-
+_FAULTS_OF_A_PATH = {
+    errno.ENOENT: "{} does not exist",
+    errno.EISDIR: "{} is a folder; name a file",
+    errno.ENOTDIR: "{} does not exist: a part of the path is a file, not a folder",
+    errno.EACCES: "{} may not be read or written by this user",
+    errno.EPERM: "{} may not be read or written by this user",
+    errno.EEXIST: "{}: file exists",
+    errno.ENAMETOOLONG: "{}: file name too long",
+    errno.ELOOP: "{}: too many levels of symbolic links",
+    errno.EROFS: "{}: read-only file system",
+}
+"""What the user can mend by another path."""
 
 _SETTING = re.compile(r'set options\.([a-z_.]+) to "?(\w+)"?')
 """What the engine says of an option that the caller should set."""
@@ -54,6 +63,13 @@ class Refusal(Exception):
         self.exit_code = exit_code
 
 
+class RefusedInput(Refusal):
+    """What the user gave cannot be used."""
+
+    def __init__(self, message: str, *details: str) -> None:
+        super().__init__(message, details=details, exit_code=EXIT_INVALID)
+
+
 @contextmanager
 def refusing(advise: Callable[[InvalidDataset], str | None] | None = None) -> Iterator[None]:
     """Turn errors that a user can understand into refusals. Other errors keep their traceback.
@@ -65,40 +81,31 @@ def refusing(advise: Callable[[InvalidDataset], str | None] | None = None) -> It
         yield
     except InvalidInput as error:
         hint = advise(error) if advise is not None and isinstance(error, InvalidDataset) else None
-        details = tuple(map(_name_flags, (*_locate(error), *([] if hint is None else [hint]))))
-        raise Refusal(_name_flags(str(error)), details=details, exit_code=EXIT_INVALID) from error
+        details = (*_locate(error), *([] if hint is None else [hint]))
+        raise RefusedInput(_name_flags(str(error)), *map(_name_flags, details)) from error
     except (UnknownModel, UnsafeModel, UnreadableModel) as error:
-        raise Refusal(str(error), details=("where: --model",), exit_code=EXIT_INVALID) from error
+        raise RefusedInput(str(error), "where: --model") from error
     except CheckpointError as error:
-        details = ("where: --checkpoint; remove the file or name another",)
-        raise Refusal(str(error), details=details, exit_code=EXIT_INVALID) from error
+        raise RefusedInput(str(error), "where: --checkpoint; remove the file or name another") from error
     except NothingSelected as error:
         is_budget = error.stop_reason == StopReason.BUDGET
         raise Refusal(str(error), exit_code=EXIT_INVALID if is_budget else EXIT_INTERRUPTED) from error
     except OSError as error:
-        is_invalid = isinstance(error, _INVALID_PATHS) or error.errno in _INVALID_NUMBERS
-        code = EXIT_INVALID if is_invalid and error.filename is not None else EXIT_FAILED
-        raise Refusal(describe_os_error(error), exit_code=code) from error
+        raise _refuse_path(error) from error
     except LensError as error:
         raise Refusal(str(error)) from error
 
 
-def describe_os_error(error: OSError) -> str:
+def _refuse_path(error: OSError) -> Refusal:
     """One sentence with the path: what is wrong with it, without the number of the error."""
     if error.filename is None:
-        return str(error)
+        return Refusal(str(error))
     name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(error.filename)
-    if isinstance(error, FileNotFoundError):
-        return f"{name} does not exist"
-    if isinstance(error, IsADirectoryError):
-        return f"{name} is a folder; name a file"
-    if isinstance(error, NotADirectoryError):
-        return f"{name} does not exist: a part of the path is a file, not a folder"
-    if isinstance(error, PermissionError):
-        return f"{name} may not be read or written by this user"
+    if error.errno in _FAULTS_OF_A_PATH:
+        return RefusedInput(_FAULTS_OF_A_PATH[error.errno].format(name))
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{name} cannot be written: the disk is full"
-    return f"{name}: {(error.strerror or str(error)).lower()}"
+        return Refusal(f"{name} cannot be written: the disk is full")
+    return Refusal(f"{name}: {(error.strerror or str(error)).lower()}")
 
 
 def check_output(path: Path | None, option: str = "--output") -> None:
@@ -107,17 +114,17 @@ def check_output(path: Path | None, option: str = "--output") -> None:
     Raises:
         Refusal: the path is a folder, its folder does not exist, or one of them may not be written to.
     """
+    where = f"where: {option}"
     if path is None:
         return
-    details = (f"where: {option}",)
     if path.is_dir():
-        raise Refusal(f"{path} is a folder; name a file", details=details, exit_code=EXIT_INVALID)
+        raise RefusedInput(f"{path} is a folder; name a file", where)
     if not path.parent.is_dir():
-        raise Refusal(f"the folder {path.parent} does not exist", details=details, exit_code=EXIT_INVALID)
+        raise RefusedInput(f"the folder {path.parent} does not exist", where)
     if path.exists() and not os.access(path, os.W_OK):
-        raise Refusal(f"{path} may not be written", details=details, exit_code=EXIT_INVALID)
+        raise RefusedInput(f"{path} may not be written", where)
     if not os.access(path.parent, os.W_OK):
-        raise Refusal(f"cannot write to the folder {path.parent}", details=details, exit_code=EXIT_INVALID)
+        raise RefusedInput(f"cannot write to the folder {path.parent}", where)
 
 
 def read_settings() -> "Settings":
@@ -131,8 +138,8 @@ def read_settings() -> "Settings":
     try:
         return Settings()
     except ValidationError as error:
-        details = tuple(_describe_variable(item["loc"], item["msg"]) for item in error.errors())
-        raise Refusal("the settings are invalid", details=details, exit_code=EXIT_INVALID) from error
+        details = (_describe_variable(item["loc"], item["msg"]) for item in error.errors())
+        raise RefusedInput("the settings are invalid", *details) from error
 
 
 def show_refusal(refusal: Refusal, console: Console) -> None:

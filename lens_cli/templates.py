@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from lens_cli.refusals import EXIT_INVALID, Refusal
+from lens_cli.refusals import RefusedInput
 from lens_engine.task.paper_tasks import PAPER_TASKS, PaperTask
 
 
@@ -44,5 +44,5 @@ def _chosen(name: str | None) -> dict[str, PaperTask]:
     if name is None:
         return PAPER_TASKS
     if name not in PAPER_TASKS:
-        raise Refusal(f"unknown task {name!r}; the tasks are {', '.join(PAPER_TASKS)}", exit_code=EXIT_INVALID)
+        raise RefusedInput(f"unknown task {name!r}; the tasks are {', '.join(PAPER_TASKS)}")
     return {name: PAPER_TASKS[name]}

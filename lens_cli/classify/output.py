@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lens_cli.classify.predicting import Prediction
-from lens_cli.refusals import EXIT_INVALID, Refusal
+from lens_cli.refusals import RefusedInput
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.reading import TextRow
 
@@ -28,29 +29,12 @@ class PredictedTable:
     def columns(self) -> list[str]:
         return ["row", "text", "label", "probability", *(f"p_{label}" for label in self.labels), "error"]
 
-    def lines(self) -> Iterator[list[object]]:
+    def lines(self) -> Iterator[list[Any]]:
         """The cells of each row, in the order of `columns`; None where a bad row has no value."""
-        for number, (text, one) in enumerate(self._pairs()):
+        for number, (row, one) in enumerate(zip(self.rows, self.predictions, strict=True)):
+            text = _SURROGATE.sub("\ufffd", row.text)  # half of a pair, as in a bad row, cannot be written as UTF-8
             probabilities = one.probabilities or (None,) * len(self.labels)
             yield [number, text, one.label, one.probability, *probabilities, one.error]
-
-    def objects(self) -> Iterator[dict[str, object]]:
-        """Each row as a JSON object."""
-        for number, (text, one) in enumerate(self._pairs()):
-            probabilities = dict(zip(self.labels, one.probabilities, strict=True)) if one.probabilities else None
-            yield {
-                "row": number,
-                "text": text,
-                "label": one.label,
-                "probability": one.probability,
-                "probabilities": probabilities,
-                "error": one.error,
-            }
-
-    def _pairs(self) -> Iterator[tuple[str, Prediction]]:
-        for row, prediction in zip(self.rows, self.predictions, strict=True):
-            # Half of a surrogate pair, which a bad row may hold, cannot be written as UTF-8.
-            yield _SURROGATE.sub("\ufffd", row.text), prediction
 
 
 def check_suffix(path: Path) -> None:
@@ -60,11 +44,8 @@ def check_suffix(path: Path) -> None:
     """
     if path.suffix.lower() not in _WRITERS:
         *others, last = _WRITERS
-        raise Refusal(
-            f"cannot tell the format of {path}; its name must end in {', '.join(others)} or {last}",
-            details=("where: --output",),
-            exit_code=EXIT_INVALID,
-        )
+        message = f"cannot tell the format of {path}; its name must end in {', '.join(others)} or {last}"
+        raise RefusedInput(message, "where: --output")
 
 
 def write_predictions(table: PredictedTable, path: Path) -> None:
@@ -82,7 +63,13 @@ def _write_csv(table: PredictedTable) -> bytes:
 
 
 def _write_jsonl(table: PredictedTable) -> bytes:
-    return "".join(f"{json.dumps(item, ensure_ascii=False)}\n" for item in table.objects()).encode()
+    """The probabilities of a row are one object; null for a bad row."""
+    lines = []
+    for number, text, label, probability, *probabilities, error in table.lines():
+        found = {"row": number, "text": text, "label": label, "probability": probability}
+        shares = None if label is None else dict(zip(table.labels, probabilities, strict=True))
+        lines.append(json.dumps({**found, "probabilities": shares, "error": error}, ensure_ascii=False) + "\n")
+    return "".join(lines).encode()
 
 
 def _write_parquet(table: PredictedTable) -> bytes:

@@ -3,13 +3,12 @@
 import fcntl
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Self
 
 from pydantic import ValidationError
 
 from lens_cli.classify.predicting import BATCH_ROWS, Prediction
-from lens_cli.refusals import EXIT_INVALID, Refusal
+from lens_cli.refusals import RefusedInput
 from lens_engine.types import Record
 
 
@@ -22,11 +21,8 @@ class Origin(Record):
     text_column: str
     dtype: str
 
-    def differences(self, other: "Origin") -> list[str]:
-        """Names of what differs."""
-        names = {"classifier_sha256": "classifier", "input_sha256": "input file", "text_column": "text column"}
-        ours, theirs = self.model_dump(), other.model_dump()
-        return [names.get(name, name) for name in ours if ours[name] != theirs[name]]
+
+_ORIGIN_NAMES = {"classifier_sha256": "classifier", "input_sha256": "input file", "text_column": "text column"}
 
 
 class PartialFile:
@@ -56,9 +52,7 @@ class PartialFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if not self.predictions:
             self.remove()
         self._file.close()
@@ -69,14 +63,13 @@ class PartialFile:
         self.predictions += predictions
 
     def remove(self) -> None:
-        """Remove the file; it is no longer needed."""
         self.path.unlink(missing_ok=True)
 
     def _lock(self) -> None:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Refusal(f"another process is writing {self.path}; wait for its end", exit_code=EXIT_INVALID) from None
+            raise RefusedInput(f"another process is writing {self.path}; wait for its end") from None
 
     def _read(self, origin: Origin, num_rows: int, *, restart: bool) -> None:
         self._file.seek(0)
@@ -90,14 +83,14 @@ class PartialFile:
 
     def _check_origin(self, line: bytes, origin: Origin) -> None:
         try:
-            differences = origin.differences(Origin.model_validate_json(line))
+            found = dict(Origin.model_validate_json(line))
+            differences = [_ORIGIN_NAMES.get(name, name) for name, ours in origin if found[name] != ours]
         except ValidationError:
             differences = ["format"]
         if differences:
-            raise Refusal(
+            raise RefusedInput(
                 f"{self.path} holds predictions of another run; it differs in: {', '.join(differences)}",
-                details=("where: --restart discards these predictions and starts again",),
-                exit_code=EXIT_INVALID,
+                "where: --restart discards these predictions and starts again",
             )
 
     def _keep(self, lines: list[bytes], num_rows: int) -> None:

@@ -34,19 +34,21 @@ def predict_rows(classifier: Classifier, rows: Sequence[TextRow], scorer: LabelS
         ModelError: the model could not score the rows.
     """
     errors = {place: row.fault for place, row in enumerate(rows) if row.fault is not None}
-    if scorer is None:
-        lengths = dict.fromkeys(set(range(len(rows))) - errors.keys(), 1)
-    else:
-        lengths = _count_query_tokens(classifier, rows, errors, scorer)
+    places = [place for place in range(len(rows)) if place not in errors]
+    lengths = dict.fromkeys(places, 1)
+    if scorer is not None:
+        task = classifier.task.task()
+        counts = scorer.count_tokens([task.render_query(rows[place].text) for place in places])
+        lengths = dict(zip(places, counts, strict=True))
     errors |= {place: "the text has no tokens for this model" for place, length in lengths.items() if not length}
     good = sorted(lengths.keys() - errors.keys())
     while True:
         try:
             found = classifier.predict([rows[place].text for place in good], scorer)
             break
-        except PromptTooLong as error:
+        except PromptTooLong:
             if scorer is None:
-                raise RuntimeError("a classifier without prompts met a prompt that is too long") from error
+                raise
             # The scorer refuses the whole batch, before it computes anything, because of its longest text.
             longest = max(good, key=lambda place: lengths[place])
             errors[longest] = f"the text is too long: a prompt exceeds the model's {scorer.max_prompt_tokens:,} tokens"
@@ -56,13 +58,3 @@ def predict_rows(classifier: Classifier, rows: Sequence[TextRow], scorer: LabelS
         for place, label, probabilities in zip(good, found.labels, found.probabilities, strict=True)
     }
     return [predictions.get(place) or Prediction(error=errors[place]) for place in range(len(rows))]
-
-
-def _count_query_tokens(
-    classifier: Classifier, rows: Sequence[TextRow], errors: dict[int, str], scorer: LabelScorer
-) -> dict[int, int]:
-    task = classifier.task.task()
-    places = [place for place in range(len(rows)) if place not in errors]
-    return dict(
-        zip(places, scorer.count_tokens([task.render_query(rows[place].text) for place in places]), strict=True)
-    )

@@ -12,7 +12,7 @@ from lens_cli.classify.output import PredictedTable, check_suffix, write_predict
 from lens_cli.classify.partial_file import Origin, PartialFile
 from lens_cli.classify.predicting import BATCH_ROWS, Prediction, predict_rows
 from lens_cli.columns import find_columns
-from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_INVALID, Refusal, check_output
+from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput, check_output
 from lens_cli.signals import StopRequest
 from lens_cli.views.notes import show_note
 from lens_cli.views.progress import RowBar, row_bar
@@ -48,18 +48,11 @@ class Paths:
         if not self.output.exists():
             return
         if not overwrite:
-            raise Refusal(
-                f"{self.output} exists; name another file, or add --overwrite to replace it",
-                details=("where: --output",),
-                exit_code=EXIT_INVALID,
-            )
+            message = f"{self.output} exists; name another file, or add --overwrite to replace it"
+            raise RefusedInput(message, "where: --output")
         for source in (self.texts, self.classifier):
             if source.exists() and self.output.samefile(source):
-                raise Refusal(
-                    f"the output is the file {source} itself; name another file",
-                    details=("where: --output",),
-                    exit_code=EXIT_INVALID,
-                )
+                raise RefusedInput(f"the output is the file {source} itself; name another file", "where: --output")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,19 +100,24 @@ class ClassificationRun:
             LensError: the model cannot be loaded, is another one, or fails.
             KeyboardInterrupt: at the second Ctrl-C.
         """
-        notes, request = list(self.notes), StopRequest()
-        with PartialFile(self.paths.partial, self.origin, len(self.rows), restart=restart) as partial:
-            if partial.predictions:
-                notes.append(
-                    f"{len(partial.predictions):,} of {len(self.rows):,} rows were classified by an earlier run"
-                )
-            for note in notes:
+        request, num_rows = StopRequest(), len(self.rows)
+        with PartialFile(self.paths.partial, self.origin, num_rows, restart=restart) as partial:
+            for note in self.notes:
                 show_note(note, console)
+            if num_done := len(partial.predictions):
+                show_note(f"{num_done:,} of {num_rows:,} rows were classified by an earlier run", console)
             with row_bar(console) as bar, request.listening(bar.begin_to_stop):
-                self._predict(self._load(open_scorer, bar), partial, bar, request)
+                scorer = self._load(open_scorer, bar)
+                bar.start(num_done, num_rows)
+                while num_done < num_rows:
+                    if request.is_made:
+                        raise self._refuse_rest(num_done)
+                    partial.append(predict_rows(self.classifier, self.rows[num_done : num_done + BATCH_ROWS], scorer))
+                    num_done = len(partial.predictions)
+                    bar.show(num_done)
             write_predictions(PredictedTable(self.classifier.labels, self.rows, partial.predictions), self.paths.output)
             partial.remove()
-        console.print(Text(f"{len(self.rows):,} rows in {self.paths.output}"), soft_wrap=True)
+        console.print(Text(f"{num_rows:,} rows in {self.paths.output}"), soft_wrap=True)
         self._refuse_bad_rows(partial.predictions)
 
     def _load(self, open_scorer: Callable[[str], LabelScorer], bar: RowBar) -> LabelScorer | None:
@@ -130,21 +128,10 @@ class ClassificationRun:
         self.classifier.check_model(scorer.identity)
         return scorer
 
-    def _predict(self, scorer: LabelScorer | None, partial: PartialFile, bar: RowBar, request: StopRequest) -> None:
-        bar.start(len(partial.predictions), len(self.rows))
-        while (num_done := len(partial.predictions)) < len(self.rows):
-            if request.is_made:
-                self._refuse_rest(num_done)
-            partial.append(predict_rows(self.classifier, self.rows[num_done : num_done + BATCH_ROWS], scorer))
-            bar.show(len(partial.predictions))
-
-    def _refuse_rest(self, num_done: int) -> None:
+    def _refuse_rest(self, num_done: int) -> Refusal:
+        message = f"stopped after {num_done:,} of {len(self.rows):,} rows"
         resume = f"to resume, repeat the command; {self.paths.partial} holds the rows that are done"
-        raise Refusal(
-            f"stopped after {num_done:,} of {len(self.rows):,} rows",
-            details=(resume,) if num_done else (),
-            exit_code=EXIT_INTERRUPTED,
-        )
+        return Refusal(message, details=(resume,) if num_done else (), exit_code=EXIT_INTERRUPTED)
 
     def _refuse_bad_rows(self, predictions: list[Prediction]) -> None:
         bad = [f"row {row}: {one.error}" for row, one in enumerate(predictions) if one.error is not None]
@@ -153,11 +140,10 @@ class ClassificationRun:
         details = bad[:_MAX_SHOWN]
         if len(bad) > _MAX_SHOWN:
             details.append(f"and {len(bad) - _MAX_SHOWN:,} more")
-        raise Refusal(
+        raise RefusedInput(
             f"{len(bad):,} of {len(self.rows):,} rows could not be classified; "
             "in the output, their label is empty and the column error says why",
-            details=tuple(details),
-            exit_code=EXIT_INVALID,
+            *details,
         )
 
 

@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import httpx
@@ -29,9 +28,7 @@ class SelectionClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._client.close()
 
     def submit(self, train: Path, test: Path, spec: Mapping[str, Any]) -> str:
@@ -43,8 +40,7 @@ class SelectionClient:
         with train.open("rb") as dataset, test.open("rb") as test_rows:
             files = {"dataset": (train.name, dataset), "test": (test.name, test_rows)}
             answer = self._client.post("/selections", files=files, data={"spec": json.dumps(spec)})
-        selection_id: str = _read(answer)["id"]
-        return selection_id
+        return str(_read(answer)["id"])
 
     def wait(self, selection_id: str, on_progress: Callable[[Progress], None], check: Callable[[], None]) -> None:
         """Poll as often as the service asks for until the selection has ended; `check` runs before each poll.
@@ -77,15 +73,13 @@ class SelectionClient:
         """The prompt to send to the model for a new input."""
         body = {"input": text, "prompts": "support_examples"}
         rendered = _read(self._client.post(f"/selections/{selection_id}/render", json=body))
-        prompt: str = rendered["prompts"][0]["prompt"]
-        return prompt
+        return str(rendered["prompts"][0]["prompt"])
 
 
 def _read(answer: httpx.Response) -> dict[str, Any]:
     """The body; a problem (RFC 9457) becomes a refusal."""
     if answer.is_success:
-        body: dict[str, Any] = answer.json()
-        return body
+        return dict(answer.json())
     if answer.headers.get("Content-Type", "").startswith("application/problem+json"):
         problem = answer.json()
         details = tuple(f"{item.get('pointer', '')}: {item.get('detail', '')}" for item in problem.get("errors", []))

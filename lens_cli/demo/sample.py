@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from lens_cli.refusals import EXIT_INVALID, Refusal
+from lens_cli.refusals import RefusedInput
 
 SAMPLE_FOLDER = Path(__file__).resolve().parents[2] / "examples" / "support_desk"
 SAMPLE_SPEC: dict[str, Any] = {
@@ -55,7 +55,5 @@ def check_sample() -> None:
         Refusal: this is an installed package without the repository around it.
     """
     if not (SAMPLE_FOLDER / "train.csv").exists():
-        raise Refusal(
-            f"the sample dataset is not at {SAMPLE_FOLDER}; run the demo in a checkout of the repository",
-            exit_code=EXIT_INVALID,
-        )
+        message = f"the sample dataset is not at {SAMPLE_FOLDER}; run the demo in a checkout of the repository"
+        raise RefusedInput(message)

@@ -66,9 +66,8 @@ def tell_story(
 
     `open_scorer` opens the model that the classifier asks.
     """
-    train, test = SAMPLE_FOLDER / "train.csv", SAMPLE_FOLDER / "test.csv"
     with SelectionClient(stack.url) as client:
-        selection_id = client.submit(train, test, DEMO_SPEC)
+        selection_id = client.submit(SAMPLE_FOLDER / "train.csv", SAMPLE_FOLDER / "test.csv", DEMO_SPEC)
         console.print(Text(f"POST {stack.url}/selections  →  202, {selection_id}"), soft_wrap=True)
         with selection_bar(console) as bar:
             bar.wait("Loading the model")
@@ -83,8 +82,7 @@ def tell_story(
         classifier = client.read_classifier(selection_id)
         console.print(build_predictions_table(classifier, open_scorer(classifier), NEW_INPUTS))
         _heading("The prompt for a new input, from POST /selections/{id}/render", console)
-        prompt = client.render(selection_id, NEW_INPUT)
-        console.print(Text(prompt), soft_wrap=True)
+        console.print(Text(client.render(selection_id, NEW_INPUT)), soft_wrap=True)
     console.print("\nThe same by hand: start `lens up`; docs/api.md has the curl commands.\n")
 
 

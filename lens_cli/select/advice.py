@@ -27,10 +27,6 @@ def _write_command(settings: Mapping[str, str]) -> str:
     """The command that was given, with more options, and a file for the classifier where it lacks."""
     words = sys.argv[1:]
     more = [word for name, value in settings.items() for word in ("--option", f"{name}={value}")]
-    if not any(_gives(option, words) for option in _KEPT):
+    if not any(word.partition("=")[0] in _KEPT for word in words):
         more += ["--classifier", "classifier.json"]
     return shlex.join(["lens", *words, *more])
-
-
-def _gives(option: str, words: list[str]) -> bool:
-    return any(word == option or word.startswith(f"{option}=") for word in words)

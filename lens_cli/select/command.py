@@ -95,7 +95,10 @@ def select(
     pair_cache: PairCache = True,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="Checkpoint file. If it exists and belongs to this run, the run resumes from it."),
+        typer.Option(
+            help="Checkpoint file. If it exists and belongs to this run, the run resumes from it. Without one, the "
+            "same command resumes from the pair cache."
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option(help="File for the complete result as JSON; it is replaced if it exists.")
@@ -115,17 +118,15 @@ def select(
     estimate: Annotated[
         bool,
         typer.Option(
-            "--estimate",
-            metavar="",
-            help="Show the expected cost of the run and the rows of each split, and exit.",
+            "--estimate", metavar="", help="Show the expected cost of the run and the rows of each split, and exit."
         ),
     ] = False,
 ) -> None:
     """Make a classifier from a dataset on this machine, without the service.
 
-    Lens chooses labelled texts as examples for prompts, fits the classifier, and compares it with its rivals.
+    Lens chooses labelled texts as demonstrations in prompts, fits the classifier, and compares it with its rivals.
 
-    Ctrl-C stops the run after the current batch and keeps the best examples so far. A second Ctrl-C ends it
+    Ctrl-C stops the run after the current batch and keeps the best support examples so far. A second Ctrl-C ends it
     without a result.
 
     Example:
@@ -135,12 +136,14 @@ def select(
           --preset quick --output result.json --classifier classifier.json
     """
     from lens_cli.select.advice import advise
-    from lens_cli.select.files import show_files, warn_of_loss, write_classifier, write_result
+    from lens_cli.select.files import show_files, write_classifier
     from lens_cli.select.options import read_config, read_task_request
     from lens_cli.select.run import ModelChoice, SelectionRun, estimate_run, opened_model
     from lens_cli.select.sources import Sources
     from lens_cli.views.cost import show_estimate
+    from lens_cli.views.notes import show_note
     from lens_cli.views.result import show_result
+    from lens_engine.disk.replace_file import replace_file
 
     console = Console(stderr=True)
     try:
@@ -157,7 +160,7 @@ def select(
             run = SelectionRun.prepare(Sources(train, test, text_column, label_column), asked, config)
             run.show_notes(console)
             if output is None and classifier is None and not estimate:
-                warn_of_loss(console)
+                show_note("no file will be written; add --classifier classifier.json to keep the classifier", console)
             choice = ModelChoice(model, dtype, device, actors, ray_address)
             with opened_model(choice, console, checkpoint=checkpoint, remembers=pair_cache and not estimate) as opened:
                 if estimate:
@@ -165,7 +168,7 @@ def select(
                     return
                 result = run.execute(opened, checkpoint, console, remembers=pair_cache)
             if output is not None:
-                write_result(result, output)
+                replace_file(output, (result.model_dump_json(indent=2) + "\n").encode())
             is_written = classifier is not None and write_classifier(result, classifier, console)
     except KeyboardInterrupt:
         console.print("Stopped.")

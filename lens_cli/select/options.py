@@ -17,11 +17,8 @@ def read_task_request(template: str | None, verbalizer: Sequence[str] | None, se
     Raises:
         InvalidTemplate, InvalidVerbalizer: the message says how to correct the input.
     """
-    return TaskRequest(
-        None if template is None else Template(template),
-        Verbalizer(read_words(verbalizer)) if verbalizer else None,
-        separator,
-    )
+    words = Verbalizer(read_words(verbalizer)) if verbalizer else None
+    return TaskRequest(None if template is None else Template(template), words, separator)
 
 
 def read_words(pairs: Sequence[str]) -> dict[str, str]:
@@ -39,10 +36,8 @@ def read_words(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         label, equals, word = pair.partition("=")
         if not equals:
-            raise InvalidVerbalizer(
-                f"{pair!r} is not label=word, e.g. positive=great; give a word for each label or for none",
-                field="verbalizer",
-            )
+            message = f"{pair!r} is not label=word, e.g. positive=great; give a word for each label or for none"
+            raise InvalidVerbalizer(message, field="verbalizer")
         if label in words:
             raise InvalidVerbalizer(f"label {label!r} is given twice; give it one word", field=f"verbalizer.{label}")
         words[label] = word
@@ -67,15 +62,10 @@ def read_config(
     """
     given = {"seed": seed, "method": method, "comparisons": comparisons}
     named = {name: value for name, value in given.items() if value is not None}
-    return resolve_config(preset, overlay_options(named, read_options(options)))
+    return resolve_config(preset, overlay_options(named, _read_options(options)))
 
 
-def read_options(options: Sequence[str]) -> dict[str, Any]:
-    """Options from `group.name=value`, nested. A value is JSON, or else a plain word.
-
-    Raises:
-        InvalidConfig: an option is not `name=value`, or uses a value as a group.
-    """
+def _read_options(options: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for option in options:
         path, equals, value = option.partition("=")
@@ -93,15 +83,13 @@ def _read_words_json(text: str) -> dict[str, str]:
     if isinstance(words, list) and all(isinstance(label, str) for label in words):
         return dict(Verbalizer.of_labels(words).words)
     if not isinstance(words, dict) or not all(isinstance(word, str) for word in words.values()):
-        raise InvalidVerbalizer(
-            'the verbalizer must be like {"positive": "great"}, or a list of labels', field="verbalizer"
-        )
+        message = 'the verbalizer must be like {"positive": "great"}, or a list of labels'
+        raise InvalidVerbalizer(message, field="verbalizer")
     return words
 
 
-def _read_value(text: str) -> object:
+def _read_value(text: str) -> Any:
     try:
-        value: object = json.loads(text)
+        return json.loads(text)
     except ValueError:
         return text
-    return value

@@ -144,7 +144,21 @@ def opened_model(
     with ExitStack() as exits:
         with selection_bar(console, transient=True) as bar, interruptible():
             bar.wait(f"Loading {choice.reference}")
-            model = exits.enter_context(_opened(choice, dtype, remembers=remembers))
+            if choice.actors == 1 and choice.ray_address is None:
+                cache_bytes = DEFAULT_MAX_BYTES if remembers else None
+                model = open_model(choice.reference, dtype=dtype, device=choice.device, pair_cache_bytes=cache_bytes)
+            else:
+                from lens_engine.language_model.ray.scorer import RayScorer
+
+                starting = RayScorer.start(
+                    choice.reference,
+                    actors=choice.actors,
+                    address=choice.ray_address,
+                    dtype=dtype,
+                    device=choice.device,
+                )
+                scorer = exits.enter_context(starting)
+                model = LanguageModel(remember_pairs(scorer) if remembers else scorer)
         yield model
 
 
@@ -160,18 +174,3 @@ class BarListener:
 
     def stop_requested(self) -> StopReason | None:
         return StopReason.CANCELLED if self._request.is_made else None
-
-
-@contextmanager
-def _opened(model: ModelChoice, dtype: str, *, remembers: bool) -> Iterator[LanguageModel]:
-    """The model in this process, or in actors that end with the block."""
-    if model.actors == 1 and model.ray_address is None:
-        cache_bytes = DEFAULT_MAX_BYTES if remembers else None
-        yield open_model(model.reference, dtype=dtype, device=model.device, pair_cache_bytes=cache_bytes)
-        return
-    from lens_engine.language_model.ray.scorer import RayScorer
-
-    with RayScorer.start(
-        model.reference, actors=model.actors, address=model.ray_address, dtype=dtype, device=model.device
-    ) as scorer:
-        yield LanguageModel(remember_pairs(scorer) if remembers else scorer)

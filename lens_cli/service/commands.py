@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from lens_cli.refusals import EXIT_INVALID, Refusal, read_settings
+from lens_cli.refusals import Refusal, RefusedInput, read_settings
 
 if TYPE_CHECKING:
     from app.settings import Settings
@@ -76,7 +76,7 @@ def check_host(settings: "Settings", host: str) -> None:
 
     if settings.is_open and not is_loopback(host):
         message = f"without API keys the service listens on this machine only (127.0.0.1), not on {host}"
-        raise Refusal(message, details=(ADVICE, "where: --host"), exit_code=EXIT_INVALID)
+        raise RefusedInput(message, ADVICE, "where: --host")
 
 
 def _check_spool(settings: "Settings") -> None:
@@ -84,11 +84,8 @@ def _check_spool(settings: "Settings") -> None:
     try:
         TemporaryFile(dir=settings.spool_dir).close()
     except OSError as error:
-        raise Refusal(
-            f"no file can be written in the folder for uploads ({error.strerror})",
-            details=("where: LENS_SPOOL_DIR, or TMPDIR if it is not set",),
-            exit_code=EXIT_INVALID,
-        ) from error
+        message = f"no file can be written in the folder for uploads ({error.strerror})"
+        raise RefusedInput(message, "where: LENS_SPOOL_DIR, or TMPDIR if it is not set") from error
 
 
 def work() -> None:

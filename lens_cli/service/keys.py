@@ -10,11 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lens_cli.refusals import EXIT_INVALID, Refusal, read_settings
+from lens_cli.refusals import Refusal, RefusedInput, read_settings
 
 if TYPE_CHECKING:
     from app.database import Database
-    from app.models import ApiKey
 
 _COLUMNS = ("Id", "Owner", "Name", "Key", "Created", "Last used", "Expires", "Revoked")
 _WIDEST = 10_000
@@ -56,13 +55,14 @@ def list_() -> None:
 
     with _database() as database:
         rows = service.list_keys(database)
-    table = Table(*_COLUMNS, box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(*map(Text, _cells(row)))
     console = Console(highlight=False)
     if not rows:
         console.print("There are no keys.")
         return
+    table = Table(*_COLUMNS, box=None, pad_edge=False)
+    for row in rows:
+        times = map(_time, (row.created_at, row.last_used_at, row.expires_at, row.revoked_at))
+        table.add_row(*map(Text, (row.id, row.owner_id, row.name, f"{row.prefix}…", *times)))
     # An id that is cut to the width of the terminal could not be copied.
     console.width = max(console.width, Console(width=_WIDEST).measure(table).maximum)
     console.print(table)
@@ -92,18 +92,13 @@ def _database() -> Iterator["Database"]:
     try:
         yield database
     except KeyRefused as error:
-        raise Refusal(str(error), exit_code=EXIT_INVALID) from error
+        raise RefusedInput(str(error)) from error
     except OperationalError as error:
         raise Refusal(f"the database does not answer: {error.orig}", details=(_WHERE,)) from error
     except ProgrammingError as error:
         raise Refusal("the schema is older than this release; run `lens migrate`", details=(_WHERE,)) from error
     finally:
         database.dispose()
-
-
-def _cells(row: "ApiKey") -> tuple[str, ...]:
-    times = map(_time, (row.created_at, row.last_used_at, row.expires_at, row.revoked_at))
-    return (row.id, row.owner_id, row.name, f"{row.prefix}…", *times)
 
 
 def _time(value: datetime | None) -> str:

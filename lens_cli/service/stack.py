@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from lens_cli.refusals import EXIT_INVALID, Refusal
+from lens_cli.refusals import RefusedInput
 from lens_cli.service.embedded import Child, ChildFailed, ChildSpec, embedded_servers
 
 _READY_SECONDS = 60.0
@@ -107,10 +107,8 @@ def _check_port(spec: StackSpec) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
     except OSError as error:
-        raise Refusal(
-            f"cannot listen on {spec.host}, port {spec.port}: {error.strerror}; try another --port",
-            exit_code=EXIT_INVALID,
-        ) from error
+        message = f"cannot listen on {spec.host}, port {spec.port}: {error.strerror}; try another --port"
+        raise RefusedInput(message) from error
 
 
 def _log_format() -> str:

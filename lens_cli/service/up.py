@@ -46,11 +46,13 @@ def up(
 
     check_host(read_settings(), host)
     console = Console(highlight=False)
-    folder = (data_dir or default_data_dir()).expanduser().resolve()
+    folder = (data_dir or _default_data_dir()).expanduser().resolve()
     try:
         with refusing(), interruptible():
             offered = None if model is None else _find(model, console)
-            console.print(_announce(folder, offered), soft_wrap=True, markup=False)
+            named = "" if offered is None else f" with the model {offered.name}"
+            starting = f"Starting Postgres, Redis, the API and a worker{named} over {folder} …"
+            console.print(starting, soft_wrap=True, markup=False)
             environment = {} if offered is None else offered.environment
             with running_stack(StackSpec(folder, host, port, environment=environment)) as stack:
                 _greet(stack.url, folder, console)
@@ -61,7 +63,7 @@ def up(
         console.print("Stopped.")
 
 
-def default_data_dir() -> Path:
+def _default_data_dir() -> Path:
     """By the XDG base directory specification."""
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "lens"
 
@@ -71,11 +73,6 @@ def _find(model: str, console: Console) -> "OfferedModel":
 
     with console.status(Text(f"Looking at the model {model}")):  # it may be downloaded, and its digest takes seconds
         return OfferedModel.find(model)
-
-
-def _announce(folder: Path, offered: "OfferedModel | None") -> str:
-    model = "" if offered is None else f" with the model {offered.name}"
-    return f"Starting Postgres, Redis, the API and a worker{model} over {folder} …"
 
 
 def _greet(url: str, folder: Path, console: Console) -> None:

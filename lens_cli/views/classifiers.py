@@ -1,13 +1,12 @@
 """The tested classifiers of a selection as a table, and the frontier of the ensemble's sizes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich import box
 from rich.table import Table
 
-from lens_engine.classifier.quality import Accuracy
 from lens_engine.classifier.tested import TestedClassifier
-from lens_engine.result import SelectionResult, Spread
+from lens_engine.result import SelectionResult
 
 _NOTHING = "–"
 
@@ -27,17 +26,12 @@ class Row:
 
 
 def build_classifiers_table(result: SelectionResult) -> Table:
-    table = Table(
-        title="Accuracy on the test rows",
-        title_justify="left",
-        title_style="bold",
-        caption="interval in brackets: lowest and highest accuracy of several permutations; ECE: expected calibration "
-        "error; tokens: of all prompts for one input",
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
+    table = _table("Accuracy on the test rows")
+    table.caption = (
+        "interval in brackets: lowest and highest accuracy of several permutations; ECE: expected calibration error; "
+        "tokens: of all prompts for one input"
     )
+    table.caption_justify = "left"
     table.add_column("")
     # Headers of two lines and figures that never wrap keep the table readable in 80 columns.
     for header in ("accuracy", "95 %\ninterval", "macro\nF1", "log-\nloss", "ECE", "tokens", "n"):
@@ -53,14 +47,7 @@ def build_frontier_table(result: SelectionResult) -> Table | None:
     ensemble = next((one for one in result.tested if one.name == "ensemble"), None)
     if ensemble is None or len(result.frontier) < 2:
         return None
-    table = Table(
-        title="Frontier: more prompts, more tokens",
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-    )
+    table = _table("Frontier: more prompts, more tokens")
     for header in ("k", "head", "tokens an input", "accuracy", "log-loss"):
         table.add_column(header, justify="left" if header == "head" else "right", no_wrap=True)
     for point in result.frontier:
@@ -72,14 +59,13 @@ def build_frontier_table(result: SelectionResult) -> Table | None:
 
 def list_rows(result: SelectionResult) -> list[Row]:
     """The ensemble first, then the support examples, then the rivals."""
-    rows = dict[str, Row]()
-    for one in result.tested:
-        rows[one.name] = _tested(_name(one, result), one)
-    if result.random is not None:
-        rows["random"] = _spread(f"random, mean of {result.random.permutations}", result.random)
-    if result.order is not None:
-        rows["order"] = _spread(f"other orders, mean of {result.order.permutations}", result.order)
-    return list(rows.values())
+    rows = [_tested(_name(one, result), one) for one in result.tested]
+    for name, spread in (("random", result.random), ("other orders", result.order)):
+        if spread is not None:  # a range instead of an interval; n counts rows, not permutations
+            interval = f"({spread.min:.2f}–{spread.max:.2f})"
+            title = f"{name}, mean of {spread.permutations}"
+            rows.append(Row(title, f"{spread.mean:.3f}", interval, str(spread.n)))
+    return rows
 
 
 def name_choice(result: SelectionResult) -> str:
@@ -111,30 +97,16 @@ def _count(number: int, noun: str) -> str:
 
 def _tested(name: str, one: TestedClassifier) -> Row:
     """Probabilities of a head that was fitted have a log-loss and a calibration error worth reading."""
-    if not one.fit_rows:
-        return _judged(name, one.test)
     test = one.test
+    low, high = test.ci95
+    macro_f1 = _NOTHING if test.macro_f1 is None else f"{test.macro_f1:.3f}"
+    row = Row(name, f"{test.accuracy:.3f}", f"{low:.3f}–{high:.3f}", str(test.n), macro_f1)
+    if not one.fit_rows:
+        return row
     tokens = f"{one.tokens_per_input:,.0f}"
-    return _judged(name, test, log_loss=f"{test.log_loss:.3f}", ece=f"{test.ece:.3f}", tokens=tokens)
+    return replace(row, log_loss=f"{test.log_loss:.3f}", ece=f"{test.ece:.3f}", tokens=tokens)
 
 
-def _judged(name: str, accuracy: Accuracy, **more: str) -> Row:
-    low, high = accuracy.ci95
-    return Row(
-        name=name,
-        accuracy=f"{accuracy.accuracy:.3f}",
-        interval=f"{low:.3f}–{high:.3f}",
-        n=str(accuracy.n),
-        macro_f1=_NOTHING if accuracy.macro_f1 is None else f"{accuracy.macro_f1:.3f}",
-        **more,
-    )
-
-
-def _spread(name: str, spread: Spread) -> Row:
-    """Several permutations show a range instead of an interval. n counts rows, not permutations."""
-    return Row(
-        name=name,
-        accuracy=f"{spread.mean:.3f}",
-        interval=f"({spread.min:.2f}–{spread.max:.2f})",
-        n=str(spread.n),
-    )
+def _table(title: str) -> Table:
+    look = {"title_justify": "left", "title_style": "bold", "show_edge": False, "padding": (0, 1, 0, 0)}
+    return Table(title=title, box=box.SIMPLE_HEAD, **look)  # type: ignore[arg-type]

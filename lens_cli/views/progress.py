@@ -1,7 +1,4 @@
-"""Progress bars: of one selection, and of rows that are classified.
-
-The engine or the polled API supplies the progress of a selection.
-"""
+"""Progress bars: of one selection, and of rows that are classified."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from rich.console import Console
-from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from lens_engine.metering.progress import Progress
@@ -22,21 +19,35 @@ PHASE_NAMES = {
     Phase.EVALUATE: "Evaluation, baselines",
 }
 
-
 _STOPPING = "Stopping after the current batch"
-_STOPPING_AGAIN = f"{_STOPPING}; Ctrl-C again stops now, without a result"
 
 
-class SelectionBar:
+class _Line:
+    """One line of `bar`: a description, a bar, and facts."""
+
+    def __init__(self, bar: Bar) -> None:
+        self._bar = bar
+        self._task_id = bar.add_task("Starting", total=None, facts="")
+
+    def wait(self, what: str) -> None:
+        """Show what the command waits for while there is no progress."""
+        self._bar.update(self._task_id, description=what, total=None)
+
+    def _say(self, line: str) -> None:
+        """Print a line where no bar is shown."""
+        if not self._bar.console.is_terminal:
+            self._bar.console.print(line, soft_wrap=True)
+
+
+class SelectionBar(_Line):
     """Shows phase, pairs, speed, time left and the best accuracy so far.
 
     The bar's length follows tokens, because tokens take the time. If the output is not a terminal,
     each step and each tenth of the total prints one line.
     """
 
-    def __init__(self, bar: Bar, task_id: TaskID) -> None:
-        self._bar = bar
-        self._task_id = task_id
+    def __init__(self, bar: Bar) -> None:
+        super().__init__(bar)
         self._total = 1
         self._place: tuple[Phase, int, int] | None = None
         self._newest: Progress | None = None
@@ -52,20 +63,16 @@ class SelectionBar:
             total=self._total,
             facts=describe_facts(progress),
         )
-        place = (progress.phase, progress.step, progress.tokens_done * 10 // max(progress.tokens_total, 1))
+        place = (progress.phase, progress.step, progress.tokens_done * 10 // self._total)
         if place != self._place:
             self._place = place
-            _say(self._bar, f"{describe_place(progress)}: {describe_facts(progress)}")
-
-    def wait(self, what: str) -> None:
-        """Show what the command waits for while there is no progress."""
-        self._bar.update(self._task_id, description=what, total=None)
+            self._say(f"{describe_place(progress)}: {describe_facts(progress)}")
 
     def begin_to_stop(self) -> None:
         """Say that the run stops after the current batch, until it has stopped."""
         self._is_stopping = True
         self._bar.update(self._task_id, description=_STOPPING)
-        self._bar.console.print(_STOPPING_AGAIN, soft_wrap=True)
+        self._bar.console.print(f"{_STOPPING}; Ctrl-C again stops now, without a result", soft_wrap=True)
 
     def finish(self, what: str) -> None:
         """Fill the bar, which may be short of its end because repeated work was skipped."""
@@ -82,18 +89,17 @@ class SelectionBar:
 def selection_bar(console: Console, *, transient: bool = False) -> Iterator[SelectionBar]:
     """Show a bar on `console` until the block ends; a transient bar is erased then."""
     with _make_bar(console, transient=transient) as bar:
-        yield SelectionBar(bar, bar.add_task("Starting", total=None, facts=""))
+        yield SelectionBar(bar)
 
 
-class RowBar:
+class RowBar(_Line):
     """Shows the rows that are done, their speed and the time left.
 
     If the output is not a terminal, each tenth of the rows prints one line.
     """
 
-    def __init__(self, bar: Bar, task_id: TaskID, clock: Callable[[], float] = time.monotonic) -> None:
-        self._bar = bar
-        self._task_id = task_id
+    def __init__(self, bar: Bar, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(bar)
         self._clock = clock
         self._num_before = self._num_rows = 0
         self._started = clock()
@@ -109,25 +115,20 @@ class RowBar:
         facts = describe_rows(num_done, self._num_rows, rows_per_second)
         before = self._bar.tasks[0].completed
         self._bar.update(self._task_id, completed=num_done, facts=facts)
-        reaches_tenth = num_done * 10 // self._num_rows > int(before) * 10 // self._num_rows
-        if reaches_tenth:
-            _say(self._bar, f"Classifying: {facts}")
-
-    def wait(self, what: str) -> None:
-        """Show what the command does besides classifying."""
-        self._bar.update(self._task_id, description=what)
+        if num_done * 10 // self._num_rows > int(before) * 10 // self._num_rows:
+            self._say(f"Classifying: {facts}")
 
     def begin_to_stop(self) -> None:
         """Say that the run stops after the current batch."""
-        self.wait(_STOPPING)
-        _say(self._bar, _STOPPING)
+        self._bar.update(self._task_id, description=_STOPPING)
+        self._say(_STOPPING)
 
 
 @contextmanager
 def row_bar(console: Console) -> Iterator[RowBar]:
     """Show a bar on `console` until the block ends."""
     with _make_bar(console) as bar:
-        yield RowBar(bar, bar.add_task("Starting", total=None, facts=""))
+        yield RowBar(bar)
 
 
 def describe_rows(num_done: int, num_rows: int, rows_per_second: float | None) -> str:
@@ -139,19 +140,9 @@ def describe_rows(num_done: int, num_rows: int, rows_per_second: float | None) -
     return " · ".join(facts)
 
 
-def _say(bar: Bar, line: str) -> None:
-    """Print a line where no bar is shown."""
-    if not bar.console.is_terminal:
-        bar.console.print(line, soft_wrap=True)
-
-
 def _make_bar(console: Console, *, transient: bool = False) -> Bar:
-    columns = (
-        TextColumn("[bold]{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[facts]}"),
-        TimeElapsedColumn(),
-    )
+    facts = TextColumn("{task.fields[facts]}")
+    columns = (TextColumn("[bold]{task.description}"), BarColumn(bar_width=24), facts, TimeElapsedColumn())
     return Bar(*columns, console=console, disable=not console.is_terminal, transient=transient)
 
 

@@ -17,18 +17,16 @@ _NOTHING = "–"
 
 def show_result(result: SelectionResult, console: Console, shown: Collection[str] = ()) -> None:
     """Print the complete result, without the warnings that were shown before."""
-    console.print(build_examples_table(result))
-    console.print()
-    console.print(build_classifiers_table(result))
-    console.print()
-    frontier = build_frontier_table(result)
-    if frontier is not None:
-        console.print(frontier)
-        console.print()
+    tables = (build_examples_table(result), build_classifiers_table(result), build_frontier_table(result))
+    for table in tables:
+        if table is not None:
+            console.print(table)
+            console.print()
     console.print(describe_verdict(result), style="bold")
-    for line in (describe_tests(result), describe_ranking_rows(result)):
-        if line:
-            console.print(line)
+    if result.verdict is not None and "(p = " in result.verdict.sentence:
+        console.print("p: exact McNemar test on the test rows, against the ensemble.")
+    if ranking := describe_ranking_rows(result):
+        console.print(ranking)
     for warning in (one for one in result.warnings if one not in shown):
         console.print(Text.assemble(("note: ", "yellow"), warning))
     console.print(Text(describe_cost(result), style="dim"))
@@ -59,13 +57,6 @@ def describe_verdict(result: SelectionResult) -> str:
     if result.verdict is not None:
         return result.verdict.sentence
     return say_partial(result.stop_reason) or "Not compared: no ensemble was tested."
-
-
-def describe_tests(result: SelectionResult) -> str:
-    """What the p of the verdict is of."""
-    if result.verdict is None or "(p = " not in result.verdict.sentence:
-        return ""
-    return "p: exact McNemar test on the test rows, against the ensemble."
 
 
 def describe_ranking_rows(result: SelectionResult) -> str:

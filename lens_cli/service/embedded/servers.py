@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lens_cli.refusals import EXIT_INVALID, Refusal
+from lens_cli.refusals import RefusedInput
 from lens_cli.service.embedded.child import Child
 from lens_cli.service.embedded.postgres import PostgresServer
 from lens_cli.service.embedded.redis import RedisServer
@@ -65,7 +65,7 @@ def _hold(data_dir: Path) -> Iterator[None]:
             lock.seek(0)
             holder = lock.read().strip() or "unknown"
             message = f"{data_dir} is in use by process {holder}; stop it or choose another data directory"
-            raise Refusal(message, exit_code=EXIT_INVALID) from None
+            raise RefusedInput(message) from None
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
