@@ -18,7 +18,7 @@ from redis import Redis
 from sqlalchemy import text
 
 from app.lifecycle.states import Status
-from tests.e2e.processes import Process
+from tests.e2e.processes import Process, status_at
 from tests.e2e.stack import EXAMPLES, Stack, make_submission
 from tests.e2e.waiting import until
 from tests.ports import reserve_port
@@ -38,11 +38,10 @@ def api(lens: Stack) -> Iterator[tuple[httpx.Client, Process]]:
         "LENS_METRICS_KEY_HASH": hashlib.sha256(METRICS_KEY.encode()).hexdigest(),
         "LENS_LOG_LEVEL": "DEBUG",
     }
-    process = Process(
-        "API", ["-m", "lens_cli", "serve", "--port", str(port)], environment, lens.log_dir / f"api-{port}.log"
-    )
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
-        until(lambda: _answers(client), "the API answers")
+    arguments = ["-m", "lens_cli", "serve", "--port", str(port)]
+    process = Process("API", arguments, environment, lens.log_dir / f"api-{port}.log")
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=AUTHORIZED, timeout=20) as client:
+        until(lambda: status_at(port, "/healthz") == 200, "the API answers")
         yield client, process
     process.stop()
 
@@ -60,7 +59,7 @@ def test_no_log_store_or_error_holds_what_clients_send(lens: Stack, api: tuple[h
         refused = submit(client, "held")
         wait(client, refused, Status.FAILED)
     errors = provoke_refusals(client, done)
-    errors += [client.get(f"/selections/{id_}", headers=AUTHORIZED).json()["error"] for id_ in (*crashed, refused)]
+    errors += [client.get(f"/selections/{id_}").json()["error"] for id_ in (*crashed, refused)]
     errors += provoke_failures(client, lens, done)
 
     found_in_redis = sorted(values_of(lens.redis))
@@ -85,11 +84,11 @@ def test_no_log_store_or_error_holds_what_clients_send(lens: Stack, api: tuple[h
 def test_every_line_is_json_and_carries_its_ids(lens: Stack, api: tuple[httpx.Client, Process]) -> None:
     client, process = api
     worker = lens.start_worker()
-    headers = {**AUTHORIZED, "X-Request-ID": "req-of-mine"}
+    headers = {"X-Request-ID": "req-of-mine"}
     response = client.post("/selections", json=submission("held"), headers=headers)
     selection_id = response.json()["id"]
     wait(client, selection_id, Status.SUCCEEDED)
-    client.get(f"/selections/{selection_id}", headers={**AUTHORIZED, "X-Request-ID": "bad id\twith tab"})
+    client.get(f"/selections/{selection_id}", headers={"X-Request-ID": "bad id\twith tab"})
 
     lines = [json.loads(line) for line in process.log().splitlines()]
     (posted,) = (line for line in lines if line.get("request_id") == "req-of-mine" and line.get("action") == "request")
@@ -122,7 +121,7 @@ def submission(model: str) -> dict[str, Any]:
 
 
 def submit(client: httpx.Client, model: str) -> str:
-    headers = {**AUTHORIZED, "Idempotency-Key": f"{CANARY}-{model}-{uuid4().hex}"}
+    headers = {"Idempotency-Key": f"{CANARY}-{model}-{uuid4().hex}"}
     response = client.post("/selections", json=submission(model), headers=headers)
     assert response.status_code == 202, response.text
     return str(response.json()["id"])
@@ -130,7 +129,7 @@ def submit(client: httpx.Client, model: str) -> str:
 
 def wait(client: httpx.Client, selection_id: str, status: Status) -> None:
     def reached() -> bool:
-        found = client.get(f"/selections/{selection_id}", headers=AUTHORIZED).json()["status"]
+        found = client.get(f"/selections/{selection_id}").json()["status"]
         assert found in (status, Status.QUEUED, Status.RUNNING), found
         return bool(found == status)
 
@@ -145,20 +144,20 @@ def provoke_refusals(client: httpx.Client, done: str) -> list[Any]:
     template["spec"]["template"] = f"{CANARY} without a slot"
     json_type = {"Content-Type": "application/json"}
     requests: list[tuple[int, str, str, dict[str, Any]]] = [
-        (400, "POST", "/selections", {"content": f'{{"spec": "{CANARY}', "headers": AUTHORIZED | json_type}),
+        (400, "POST", "/selections", {"content": f'{{"spec": "{CANARY}', "headers": json_type}),
         (401, "GET", "/selections", {"headers": {"Authorization": f"Bearer {CANARY}-wrong"}}),
-        (404, "GET", f"/selections/{CANARY}", {"headers": AUTHORIZED}),
-        (400, "GET", f"/selections/{done}?{CANARY}={CANARY}", {"headers": AUTHORIZED}),
-        (404, "GET", f"/{CANARY}", {"headers": AUTHORIZED}),
-        (400, "GET", f"/selections?cursor={CANARY}", {"headers": AUTHORIZED}),
-        (400, "GET", f"/selections?limit={CANARY}", {"headers": AUTHORIZED}),
-        (405, "PUT", f"/selections/{done}", {"headers": AUTHORIZED, "content": CANARY}),
-        (409, "POST", f"/selections/{done}/cancel", {"headers": AUTHORIZED}),
-        (413, "POST", f"/selections/{done}/render", {"headers": AUTHORIZED, "content": CANARY * 200_000}),
-        (415, "POST", "/selections", {"headers": AUTHORIZED | {"Content-Type": "text/plain"}, "content": CANARY}),
-        (422, "POST", "/selections", {"headers": AUTHORIZED, "json": few}),
-        (422, "POST", "/selections", {"headers": AUTHORIZED, "json": unknown}),
-        (422, "POST", "/selections", {"headers": AUTHORIZED, "json": template}),
+        (404, "GET", f"/selections/{CANARY}", {}),
+        (400, "GET", f"/selections/{done}?{CANARY}={CANARY}", {}),
+        (404, "GET", f"/{CANARY}", {}),
+        (400, "GET", f"/selections?cursor={CANARY}", {}),
+        (400, "GET", f"/selections?limit={CANARY}", {}),
+        (405, "PUT", f"/selections/{done}", {"content": CANARY}),
+        (409, "POST", f"/selections/{done}/cancel", {}),
+        (413, "POST", f"/selections/{done}/render", {"content": CANARY * 200_000}),
+        (415, "POST", "/selections", {"headers": {"Content-Type": "text/plain"}, "content": CANARY}),
+        (422, "POST", "/selections", {"json": few}),
+        (422, "POST", "/selections", {"json": unknown}),
+        (422, "POST", "/selections", {"json": template}),
     ]
     bodies = []
     for status, method, path, arguments in requests:
@@ -171,13 +170,13 @@ def provoke_refusals(client: httpx.Client, done: str) -> list[Any]:
 def provoke_failures(client: httpx.Client, lens: Stack, done: str) -> list[Any]:
     """The bodies of two answers 500: Postgres refuses a row, and pydantic refuses what is stored."""
     with refusing_rows(lens, "examples"):
-        headers = {**AUTHORIZED, "Idempotency-Key": f"{CANARY}-500"}
+        headers = {"Idempotency-Key": f"{CANARY}-500"}
         fresh = submission("held")  # rows that were not stored before
         fresh["examples"] = [{**row, "text": f"{row['text']}, again"} for row in fresh["examples"]]
         by_postgres = client.post("/selections", json=fresh, headers=headers)
     damage = "UPDATE classifiers SET classifier = to_jsonb(CAST(:word AS text)) WHERE selection_id = :id RETURNING 1"
     assert lens.scalar(damage, word=CANARY, id=done) == 1
-    by_pydantic = client.get(f"/selections/{done}/classifier", headers=AUTHORIZED)
+    by_pydantic = client.get(f"/selections/{done}/classifier")
     assert (by_postgres.status_code, by_pydantic.status_code) == (500, 500)
     return [by_postgres.json(), by_pydantic.json()]
 
@@ -226,9 +225,3 @@ def _unpack(value: bytes) -> Iterator[str]:
 def excerpt(place: str) -> str:
     position = place.index(CANARY)
     return place[max(0, position - 300) : position + 100]
-
-
-def _answers(client: httpx.Client) -> bool:
-    with contextlib.suppress(httpx.TransportError):
-        return client.get("/healthz").status_code == 200
-    return False

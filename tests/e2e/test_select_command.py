@@ -139,19 +139,6 @@ def test_another_method_chooses_among_the_same_rows(
     assert result.provenance.config == lens.provenance.config | {"method": method}
 
 
-def test_same_seed_gives_the_same_digest_and_another_seed_another(
-    finished: tuple[str, Path], reviews: Path, model: Path, tmp_path: Path
-) -> None:
-    first = read_result(finished[1]).digest
-    digests = []
-    for seed in ("0", "1"):
-        output = tmp_path / f"{seed}.json"
-        assert run(command(reviews, model, "--seed", seed, "--output", str(output))).returncode == 0
-        digests.append(read_result(output).digest)
-    assert digests[0] == first
-    assert digests[1] != first
-
-
 def test_second_run_finds_its_scores_in_the_pair_cache(
     finished: tuple[str, Path], reviews: Path, model: Path, cache_folder: Path, tmp_path: Path
 ) -> None:
@@ -180,15 +167,6 @@ def test_interrupted_selection_resumes_from_its_checkpoint_to_the_same_digest(
     assert "Traceback" not in errors
     assert run(arguments).returncode == 0
     assert read_result(output).digest == read_result(finished[1]).digest
-
-
-def test_checkpoint_of_another_run_is_refused(reviews: Path, model: Path, tmp_path: Path) -> None:
-    checkpoint = tmp_path / "run.checkpoint"
-    assert run(command(reviews, model, "--checkpoint", str(checkpoint))).returncode == 0
-    done = run(command(reviews, model, "--checkpoint", str(checkpoint), "--seed", "1"))
-    assert done.returncode == 2
-    assert "belongs to other data" in done.stderr
-    assert "where: --checkpoint" in done.stderr
 
 
 def test_exhausted_budget_gives_a_partial_result(reviews: Path, model: Path, tmp_path: Path) -> None:

@@ -51,18 +51,9 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def up(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
-    with default_signals():
-        process = start_up(data_dir)
-    with process:
-        yield process
-        process.kill()
-
-
-@pytest.fixture
-def background_up(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
-    """As a shell starts a background job under nohup: SIGINT and SIGHUP are ignored."""
-    with ignored_signals():
+def up(data_dir: Path, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
+    """Started with the signals that a test asks for, as a shell does under nohup, or with their defaults."""
+    with getattr(request, "param", default_signals)():
         process = start_up(data_dir)
     with process:
         yield process
@@ -88,29 +79,31 @@ def children_of(up: subprocess.Popen[str]) -> list[psutil.Process]:
     return psutil.Process(up.pid).children(recursive=True)
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGHUP])
-def test_up_serves_until_it_is_told_to_stop(up: subprocess.Popen[str], end: signal.Signals) -> None:
-    url = wait_for_address(up)
-    assert httpx.get(f"{url}/readyz").status_code == 200
-    children = children_of(up)
-    up.send_signal(end)
+def check_stop(up: subprocess.Popen[str], children: list[psutil.Process]) -> None:
     printed, errors = up.communicate(timeout=60)
     assert (up.returncode, errors) == (0, "")
     assert printed.endswith("Stopped.\n")
     assert all(is_gone(child) for child in children)
 
 
-def test_up_started_with_signals_ignored_stops_on_sigterm(background_up: subprocess.Popen[str]) -> None:
-    url = wait_for_address(background_up)
-    children = children_of(background_up)
-    for ignored in (signal.SIGINT, signal.SIGHUP):
-        background_up.send_signal(ignored)
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGHUP])
+def test_up_serves_until_it_is_told_to_stop(up: subprocess.Popen[str], end: signal.Signals) -> None:
+    url = wait_for_address(up)
     assert httpx.get(f"{url}/readyz").status_code == 200
-    background_up.terminate()
-    printed, errors = background_up.communicate(timeout=60)
-    assert (background_up.returncode, errors) == (0, "")
-    assert printed.endswith("Stopped.\n")
-    assert all(is_gone(child) for child in children)
+    children = children_of(up)
+    up.send_signal(end)
+    check_stop(up, children)
+
+
+@pytest.mark.parametrize("up", [ignored_signals], indirect=True)
+def test_up_started_with_signals_ignored_stops_on_sigterm(up: subprocess.Popen[str]) -> None:
+    url = wait_for_address(up)
+    children = children_of(up)
+    for ignored in (signal.SIGINT, signal.SIGHUP):
+        up.send_signal(ignored)
+    assert httpx.get(f"{url}/readyz").status_code == 200
+    up.terminate()
+    check_stop(up, children)
 
 
 def test_up_offers_the_model_that_it_is_given(data_dir: Path, tmp_path: Path) -> None:
@@ -132,10 +125,7 @@ def test_up_that_is_killed_leaves_nothing_running(up: subprocess.Popen[str]) -> 
     wait_for_address(up)
     children = children_of(up)
     up.kill()
-    until(
-        lambda: all(is_gone(child) for child in children),
-        "all children are gone",
-    )
+    until(lambda: all(is_gone(child) for child in children), "all children are gone")
 
 
 def test_up_names_the_process_that_died(up: subprocess.Popen[str]) -> None:
@@ -147,12 +137,6 @@ def test_up_names_the_process_that_died(up: subprocess.Popen[str]) -> None:
     assert up.returncode == 1
     assert "the worker was killed by SIGKILL" in errors
     assert all(is_gone(child) for child in children)
-
-
-def test_up_on_a_port_that_is_taken_says_so(stack: Stack, tmp_path: Path) -> None:
-    port = int(stack.url.rpartition(":")[2])
-    with pytest.raises(Refusal, match=f"port {port}"), running_stack(StackSpec(tmp_path, "127.0.0.1", port)):
-        pass
 
 
 def test_demonstration_shows_examples_table_prompt_and_curl_lines(stack: Stack) -> None:

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from lens_cli.application import create_application
 from lens_engine import __version__
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
-from tests.unit.lens_cli.results import CLASSIFIER
 
 pytestmark = pytest.mark.slow
 
@@ -201,17 +200,8 @@ def test_select_tells_all_that_is_wrong_with_a_messy_file(tmp_path: Path) -> Non
     mended = lens(*shlex.split(last)[1:-1], str(tmp_path / "classifier.json"), "--model", "./none")
     assert mended.stderr.splitlines()[-1] == "  where: --model"
     assert "'Refund' (30) as 'refund'; 'order ' (30) as 'order'" in mended.stderr
-
-
-def test_select_says_which_columns_it_reads_in_another_case(reviews: Path) -> None:
-    path = reviews.with_name("renamed.csv")
-    path.write_text(reviews.read_text().replace("text,label", " Text,LABEL", 1))
-
-    done = lens("select", str(path), "--preset", "quick", "--option", "filtering.keep=16", "--model", "./none")
-
-    assert "where: --model" in done.stderr
-    assert "note: column ' Text' is read as the texts" in done.stderr
-    assert "note: column 'LABEL' is read as the labels" in done.stderr
+    assert "note: column 'Text' is read as the texts" in mended.stderr
+    assert "note: column 'Label' is read as the labels" in mended.stderr
 
 
 def test_select_says_that_it_will_write_no_file(reviews: Path) -> None:
@@ -220,16 +210,3 @@ def test_select_says_that_it_will_write_no_file(reviews: Path) -> None:
     assert note in lens("select", str(reviews), *small).stderr.splitlines()
     for kept in (("--output", str(reviews.with_name("result.json"))), ("--estimate",)):
         assert note not in lens("select", str(reviews), *small, *kept).stderr
-
-
-def test_select_says_that_hosted_models_cannot_be_used(reviews: Path) -> None:
-    done = lens("select", str(reviews), "--preset", "quick", "--option", "filtering.keep=16", "--model", "gpt-4o")
-    assert "Hosted models, such as those of OpenAI or Anthropic, cannot be used" in done.stderr
-
-
-def test_classify_names_the_option_for_a_column(tmp_path: Path) -> None:
-    CLASSIFIER.save(tmp_path / "classifier.json")
-    (tmp_path / "new.csv").write_text("Message\nhello\n")
-    files = ("--classifier", str(tmp_path / "classifier.json"), "--output", str(tmp_path / "predictions.csv"))
-    done = lens("classify", str(tmp_path / "new.csv"), *files)
-    assert "name the column to read (--text-column)" in done.stderr

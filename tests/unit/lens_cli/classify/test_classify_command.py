@@ -53,6 +53,13 @@ def test_unknown_model_is_refused(option: tuple[str, ...], bench: Workbench) -> 
     assert sorted(path.name for path in bench.folder.iterdir()) == ["classifier.json", "new.jsonl"]
 
 
+def test_missing_column_is_refused_with_its_option_before_the_model_is_loaded(bench: Workbench) -> None:
+    bench.write(["Sunny"]).write_text("Message\nhello\n")
+    message = str(refusal_of(classify(bench)))
+    assert "no column named exactly 'text'" in message
+    assert "name the column to read (--text-column)" in message
+
+
 def test_input_that_cannot_be_read_to_its_end_is_refused(bench: Workbench) -> None:
     (bench.folder / "new.jsonl").write_text('text\nSunny\n"Rainy\n')
     refusal = refusal_of(classify(bench))

@@ -4,7 +4,7 @@ import pytest
 from workbench import CLASSIFIER, Workbench, make_texts, read_output
 
 from lens_cli.refusals import EXIT_INVALID, Refusal
-from lens_engine.errors import InvalidDataset, ModelMismatch
+from lens_engine.errors import ModelMismatch
 from lens_engine.testing import TableScorer
 
 FORMATS = ["csv", "jsonl", "parquet"]
@@ -80,14 +80,6 @@ def test_many_bad_rows_are_named_in_part(bench: Workbench) -> None:
         *(f"row {row}" for row in range(1, 6)),
         "and 7 more",
     ]
-
-
-def test_missing_column_is_refused_before_the_model_is_loaded(bench: Workbench) -> None:
-    path = bench.folder / "new.csv"
-    path.write_text("id,review\n1,Sunny\n")
-    with pytest.raises(InvalidDataset, match="no column named exactly 'text'"):
-        bench.run(bench.paths(path))
-    assert bench.scorers == []
 
 
 def test_file_without_rows_gives_an_output_without_rows(bench: Workbench) -> None:

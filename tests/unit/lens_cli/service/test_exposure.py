@@ -1,12 +1,9 @@
 """A service without API keys does not listen on the network, whichever command starts it."""
 
-import sys
-
 import pytest
 
 from app.settings import Settings
-from lens_cli.application import main
-from lens_cli.refusals import EXIT_INVALID, Refusal
+from lens_cli.refusals import Refusal
 from lens_cli.service.commands import check_host
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "127.0.0.2")
@@ -21,16 +18,3 @@ def test_open_service_listens_on_loopback_only(host: str) -> None:
         check_host(Settings(_env_file=None), loopback)
     check_host(Settings(_env_file=None, require_keys=True), host)
     check_host(Settings(_env_file=None, api_keys={"0" * 64: "alice"}), host)
-
-
-@pytest.mark.parametrize("command", ["serve", "up"])
-def test_command_refuses_before_it_starts_anything(
-    command: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("LENS_API_KEYS", "null")
-    monkeypatch.setenv("LENS_REQUIRE_KEYS", "false")
-    monkeypatch.setattr(sys, "argv", ["lens", command, "--host", "0.0.0.0"])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert end.value.code == EXIT_INVALID
-    assert "not on 0.0.0.0" in capfd.readouterr().err

@@ -83,7 +83,7 @@ def test_progress_does_not_hide_that_a_run_stops() -> None:
 
 def make_bar() -> tuple[SelectionBar, Bar]:
     rich_bar = Bar(console=Console(file=StringIO()), disable=True)
-    return SelectionBar(rich_bar, rich_bar.add_task("Starting", total=None, facts="")), rich_bar
+    return SelectionBar(rich_bar), rich_bar
 
 
 def test_bar_of_a_finished_run_is_full_and_that_of_a_stopped_run_is_not() -> None:
@@ -123,7 +123,7 @@ def test_speed_of_rows_leaves_out_what_was_done_before() -> None:
     times = iter([0.0, 100.0, 110.0])
     console = Console(file=StringIO(), width=200)
     with Bar(console=console, disable=True) as rich_bar:
-        bar = RowBar(rich_bar, rich_bar.add_task("Starting", facts=""), clock=lambda: next(times))
+        bar = RowBar(rich_bar, clock=lambda: next(times))
         bar.start(800, 1000)
         bar.show(900)
     assert isinstance(console.file, StringIO)
