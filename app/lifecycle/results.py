@@ -8,7 +8,7 @@ from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.lifecycle.states import Status
-from app.models import Event, Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
+from app.models import Event, Report, Selection, StoredCheckpoint, StoredClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.tested import Verdict
 from lens_engine.result import SelectionResult
@@ -18,15 +18,12 @@ _log = logging.getLogger(__name__)
 
 
 def store_result(session: Session, selection_id: str, result: SelectionResult) -> dict[str, Any]:
-    """Store report, support examples and classifier. Returns the columns of the selection that describe the result.
+    """Store report and classifier. Returns the columns of the selection that describe the result.
 
     The row of the selection must be locked.
     """
     report = result.model_dump(mode="json", exclude={"classifier"})  # it has a table of its own
     session.execute(insert(Report).values(selection_id=selection_id, result=report))
-    rows = [{"selection_id": selection_id, **example.model_dump()} for example in result.examples]
-    if rows:
-        session.execute(insert(StoredSupportExample), rows)
     if result.classifier is not None:
         _store_classifier(session, selection_id, result.classifier, result.verdict)
     return {

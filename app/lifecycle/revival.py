@@ -10,7 +10,7 @@ from sqlalchemy import delete, exists, func, insert, select
 from sqlalchemy.orm import Session
 
 from app.lifecycle.states import Status
-from app.models import Event, Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
+from app.models import Event, Report, Selection, StoredCheckpoint, StoredClassifier
 
 RETRIED = "retried"
 RESUMED = "resumed"
@@ -45,7 +45,7 @@ def resume_cancelled(session: Session, owner_id: str, selection_id: str) -> Revi
     has_checkpoint = _has(session, StoredCheckpoint, selection_id)
     had_result = _has(session, Report, selection_id)
     _record(session, selection, RESUMED, {"from_checkpoint": has_checkpoint, "result_deleted": had_result})
-    for table in (Report, StoredSupportExample, StoredClassifier):
+    for table in (Report, StoredClassifier):
         session.execute(delete(table).where(table.selection_id == selection_id))
     _queue_again(session, selection, keeps_progress=has_checkpoint)
     return Revived(selection, has_changed=True)

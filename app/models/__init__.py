@@ -10,7 +10,6 @@ from app.models.event import Event
 from app.models.idempotency_key import IdempotencyKey
 from app.models.report import Report
 from app.models.selection import Selection
-from app.models.support_example import StoredSupportExample
 
 __all__ = [
     "ApiKey",
@@ -24,5 +23,4 @@ __all__ = [
     "StoredCheckpoint",
     "StoredClassifier",
     "StoredCounter",
-    "StoredSupportExample",
 ]

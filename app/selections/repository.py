@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.lifecycle.results import end_cancelled
 from app.lifecycle.states import TERMINAL, Status
-from app.models import Event, Report, Selection, StoredClassifier, StoredSupportExample
+from app.models import Event, Report, Selection, StoredClassifier
 from app.selections.polls import SelectionState
 
 
@@ -66,11 +66,6 @@ def find_report(session: Session, selection_id: str) -> Report | None:
 
 def find_classifier(session: Session, selection_id: str) -> StoredClassifier | None:
     return session.get(StoredClassifier, selection_id)
-
-
-def list_support_examples(session: Session, selection_id: str) -> Sequence[StoredSupportExample]:
-    statement = select(StoredSupportExample).where(StoredSupportExample.selection_id == selection_id)
-    return session.scalars(statement.order_by(StoredSupportExample.position)).all()
 
 
 def request_cancel(session: Session, owner_id: str, selection_id: str) -> bool:

@@ -127,10 +127,11 @@ def render_prompt(
     """
     selection = service.get(session, owner, selection_id)
     inputs = body.inputs if body.inputs is not None else [body.input or ""]
-    advice = Advice.of(service.get_report(services, session, owner, selection_id))
+    report = service.get_report(services, session, owner, selection_id)
+    advice = Advice.of(report)
     is_single = body.prompts == "support_examples" or advice.favours_one_prompt is not False
     if is_single or advice.use == "bag_of_words":
-        prompts = service.render(session, owner, selection_id, inputs)
+        prompts = service.render(selection, report, inputs)
         is_recommended = advice.favours_one_prompt
     else:
         classifier = service.get_classifier(services, session, owner, selection_id)

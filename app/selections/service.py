@@ -99,16 +99,11 @@ def get_classifier(services: Services, session: Session, owner_id: str, selectio
     )
 
 
-def render(session: Session, owner_id: str, selection_id: str, inputs: list[str]) -> list[RenderedPrompt]:
-    """Build the prompt for each input from the support examples of a finished selection.
-
-    Raises:
-        NotFound: the owner has no selection with this id.
-    """
-    stored = repository.list_support_examples(session, selection_id)
-    # Read after the examples: if the selection is there, nobody had deleted the examples.
-    task = read_task(get(session, owner_id, selection_id).spec)
-    demonstrations = [Example(example.row, example.text, example.label) for example in stored]
+def render(selection: Selection, report: Report, inputs: list[str]) -> list[RenderedPrompt]:
+    """Build the prompt for each input from the support examples of a finished selection."""
+    task = read_task(selection.spec)
+    stored = report.result["examples"]
+    demonstrations = [Example(example["row"], example["text"], example["label"]) for example in stored]
     prompts = [task.render_prompt(demonstrations, text) for text in inputs]
     return [_show_prompt(number, prompt) for number, prompt in enumerate(prompts)]
 

@@ -48,7 +48,6 @@ def upgrade() -> None:
     _create_checkpoints()
     _create_events()
     _create_reports()
-    _create_support_examples()
     _create_classifiers()
     _create_counters()
     _create_api_keys()
@@ -190,21 +189,6 @@ def _create_reports() -> None:
         sa.Column("selection_id", _ID, primary_key=True),
         sa.Column("result", JSONB(), nullable=False),
         _created_at(),
-        sa.ForeignKeyConstraint(["selection_id"], ["selections.id"], ondelete="CASCADE"),
-    )
-
-
-def _create_support_examples() -> None:
-    op.create_table(
-        "support_examples",
-        sa.Column("selection_id", _ID, primary_key=True),
-        sa.Column("position", sa.SmallInteger(), autoincrement=False, primary_key=True),
-        sa.Column("row", sa.Integer(), nullable=False),
-        sa.Column("text", sa.Text(), nullable=False),
-        sa.Column("label", sa.Text(), nullable=False),
-        sa.Column("label_word", sa.Text(), nullable=False),
-        sa.Column("info_score", sa.Double()),
-        sa.Column("tokens", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(["selection_id"], ["selections.id"], ondelete="CASCADE"),
     )
 

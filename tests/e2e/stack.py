@@ -168,7 +168,7 @@ class Stack:
             assert ending.lease_until is None, f"{ending.id} has ended and keeps a lease"
             may_go_on = ending.status == Status.CANCELLED
             assert ending.num_checkpoints == 0 or may_go_on, f"{ending.id} has ended and keeps a checkpoint"
-            assert ending.has_report == (ending.num_examples > 0), ending.id
+            assert ending.has_report == ending.has_examples, ending.id
             assert ending.has_report or ending.status != Status.SUCCEEDED, ending.id
             assert (ending.error is not None) == (ending.status == Status.FAILED), ending.id
         for id_, path in itertools.groupby(moves, key=lambda move: move.selection_id):
@@ -179,7 +179,7 @@ class Stack:
 _ENDINGS = """
 SELECT id, status, lease_until, error,
        EXISTS (SELECT FROM reports WHERE selection_id = id) AS has_report,
-       (SELECT count(*) FROM support_examples WHERE selection_id = id) AS num_examples,
+       EXISTS (SELECT FROM reports WHERE selection_id = id AND result->'examples' <> '[]') AS has_examples,
        (SELECT count(*) FROM checkpoints WHERE selection_id = id) AS num_checkpoints
 FROM selections
 """

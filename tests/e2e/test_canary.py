@@ -55,7 +55,7 @@ def test_no_log_store_or_error_holds_what_clients_send(lens: Stack, api: tuple[h
     crashed = [submit(client, model) for model in ("leaking", "poison")]
     for selection_id in crashed:
         wait(client, selection_id, Status.FAILED)
-    with refusing_rows(lens, "support_examples"):  # the result of the worker is refused with its row
+    with refusing_rows(lens, "reports"):  # the result of the worker is refused with its row
         refused = submit(client, "held")
         wait(client, refused, Status.FAILED)
     errors = provoke_refusals(client, done)
@@ -189,11 +189,14 @@ def refusing_rows(lens: Stack, table: str) -> Iterator[None]:
         with lens.database.session_scope() as session:
             session.execute(text(statement))
 
-    run(f"ALTER TABLE {table} ADD CONSTRAINT never CHECK (text NOT LIKE '%{CANARY}%') NOT VALID")
+    refuse = "RAISE EXCEPTION 'refused' USING ERRCODE = 'check_violation', DETAIL = NEW::text"
+    body = f"BEGIN IF NEW::text LIKE '%{CANARY}%' THEN {refuse}; END IF; RETURN NEW; END"
+    run(f"CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$")
+    run(f"CREATE TRIGGER refuse BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION refuse()")
     try:
         yield
     finally:
-        run(f"ALTER TABLE {table} DROP CONSTRAINT never")
+        run("DROP FUNCTION refuse() CASCADE")
 
 
 def values_of(redis: Redis) -> Iterator[str]:

@@ -1,10 +1,8 @@
 """POST /selections/{id}/render: the prompt of a production system, byte for byte."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 from starlette.testclient import TestClient
 
 from app.database import Database
@@ -74,21 +72,6 @@ def test_verdict_without_an_ensemble_renders_the_support_examples(
     assert rendered["recommended"] is (use == "support_examples")
     shown = client.get(f"/selections/{claim.selection_id}/support-examples").json()
     assert (shown["recommended"], shown["reason"]) == (rendered["recommended"], verdict.sentence)
-
-
-def test_selection_deleted_meanwhile_gives_no_prompt_without_demonstrations(
-    make_client: Callable[..., TestClient], selections: Selections
-) -> None:
-    selection_id = selections.succeeded()
-    client = make_client()
-
-    def delete_first(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if "FROM support_examples" in statement:
-            selections.client.delete(f"/selections/{selection_id}")
-
-    engine = client.app.state.services.database.engine  # type: ignore[attr-defined]
-    event.listen(engine, "before_cursor_execute", delete_first)
-    problem_of(client.post(f"/selections/{selection_id}/render", json={"input": "x", **SINGLE}), 404, "not-found")
 
 
 def test_first_prompt_reads_as_it_should(client: TestClient, selections: Selections) -> None:

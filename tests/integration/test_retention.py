@@ -21,7 +21,7 @@ def make_old(database: Database, selection_id: str, created: int, ended: int) ->
     past = f"now() - interval '{ended} days'"
     changes = ", ".join(f"{name} = CASE WHEN {name} IS NOT NULL THEN {past} END" for name in _ENDS)
     with database.session_scope() as session:
-        for table in ("reports", "support_examples", "classifiers", "events"):
+        for table in ("reports", "classifiers", "events"):
             session.execute(text(f"DELETE FROM {table}"))
         session.execute(text(f"UPDATE selections SET id = :new, {changes} WHERE id = :old"), _ids(selection_id, old_id))
     return old_id

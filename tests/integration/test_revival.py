@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 from app.database import Database
 from app.lifecycle import claims
 from app.lifecycle.claims import Claim
-from app.models import Report, Selection, StoredCheckpoint, StoredClassifier, StoredSupportExample
+from app.models import Report, Selection, StoredCheckpoint, StoredClassifier
 from app.settings import Settings
 from lens_engine.types import StopReason
 from tests.integration.conftest import Selections
@@ -114,7 +114,7 @@ def test_resumed_selection_has_its_checkpoint_and_no_result(
     problem_of(client.get(f"/selections/{claim.selection_id}/support-examples"), 409, "not-finished")
     with database.session_scope() as session:
         assert session.get(StoredCheckpoint, claim.selection_id) is not None
-        for table in (Report, StoredSupportExample, StoredClassifier):
+        for table in (Report, StoredClassifier):
             assert session.scalars(select(table)).all() == []
     data = {"from_checkpoint": True, "result_deleted": True, "attempt": 1}
     assert events_of(client, claim.selection_id, "resumed") == [data]
