@@ -1,8 +1,35 @@
-"""The history of a selection, which a trigger writes, as a path of the state machine."""
+"""The history of a selection, which a trigger writes, as a path of the state machine; and datasets that are left."""
 
 from collections.abc import Iterable
 
-from app.lifecycle.states import REVIVALS, Status, can_move
+from app.lifecycle.states import Status
+
+MOVES = """
+SELECT selection_id, data->>'from', data->>'to', (data->>'attempt')::int FROM events
+WHERE type = 'status' ORDER BY selection_id, id
+"""
+UNUSED_DATASETS = """
+SELECT id FROM datasets WHERE NOT EXISTS (SELECT FROM selections WHERE datasets.id IN (dataset_id, test_dataset_id))
+"""
+
+TRANSITIONS: dict[Status, set[Status]] = {
+    Status.QUEUED: {Status.RUNNING, Status.CANCELLED, Status.FAILED},
+    Status.RUNNING: {Status.QUEUED, Status.CANCELLING, Status.SUCCEEDED, Status.CANCELLED, Status.FAILED},
+    # A run may end before it sees the cancel request. Its result is then kept.
+    Status.CANCELLING: {Status.CANCELLED, Status.SUCCEEDED, Status.FAILED},
+    Status.CANCELLED: set(),
+    Status.SUCCEEDED: set(),
+    Status.FAILED: set(),
+}
+"""The moves that are allowed without a request of the owner to revive the selection."""
+
+REVIVALS = {Status.FAILED: Status.QUEUED, Status.CANCELLED: Status.QUEUED}
+"""The owner retries a failed selection, or resumes a cancelled one. Nothing else revives a selection."""
+
+
+def can_move(current: Status, target: Status) -> bool:
+    """Whether the move is allowed without a request of the owner."""
+    return target in TRANSITIONS[current]
 
 
 def find_false_moves(moves: Iterable[tuple[str | None, str, int]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Statuses of a selection and the transitions between them, without database or clock."""
+"""Statuses of a selection."""
 
 from enum import StrEnum
 
@@ -22,27 +22,8 @@ class Status(StrEnum):
     FAILED = "failed"
 
 
-TRANSITIONS: dict[Status, frozenset[Status]] = {
-    Status.QUEUED: frozenset({Status.RUNNING, Status.CANCELLED, Status.FAILED}),
-    Status.RUNNING: frozenset({Status.QUEUED, Status.CANCELLING, Status.SUCCEEDED, Status.CANCELLED, Status.FAILED}),
-    # A run may end before it sees the cancel request. Its result is then kept.
-    Status.CANCELLING: frozenset({Status.CANCELLED, Status.SUCCEEDED, Status.FAILED}),
-    Status.CANCELLED: frozenset(),
-    Status.SUCCEEDED: frozenset(),
-    Status.FAILED: frozenset(),
-}
+TERMINAL = frozenset({Status.CANCELLED, Status.SUCCEEDED, Status.FAILED})
+"""Statuses that only a request of the owner changes: a retry of a failed selection, or a resume of a cancelled one."""
 
-REVIVALS: dict[Status, Status] = {Status.FAILED: Status.QUEUED, Status.CANCELLED: Status.QUEUED}
-"""The only ways out of a terminal status: the owner retries a failed selection, or resumes a cancelled one.
-
-Nothing else revives a selection, so these are no transitions.
-"""
-
-TERMINAL = frozenset(status for status, successors in TRANSITIONS.items() if not successors)
 LEASED = frozenset({Status.RUNNING, Status.CANCELLING})
 """Statuses in which a worker holds the selection."""
-
-
-def can_move(current: Status, target: Status) -> bool:
-    """Whether the transition is allowed without a request of the owner to revive the selection."""
-    return target in TRANSITIONS[current]

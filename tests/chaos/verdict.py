@@ -12,7 +12,7 @@ from app.lifecycle.states import TERMINAL, Status
 from tests.chaos.config import MAX_ATTEMPTS
 from tests.chaos.history import History
 from tests.chaos.submissions import Variant
-from tests.moves import find_false_moves
+from tests.moves import MOVES, UNUSED_DATASETS, find_false_moves
 
 Digests = Mapping[Variant, str]
 """What each variant gives undisturbed."""
@@ -24,13 +24,6 @@ SELECT id, status, EXISTS (SELECT FROM reports WHERE selection_id = id) AS has_r
        coalesce((SELECT jsonb_array_length(result->'examples') FROM reports WHERE selection_id = id), 0) AS examples,
        EXISTS (SELECT FROM checkpoints WHERE selection_id = id) AS has_checkpoint
 FROM selections
-"""
-_MOVES = """
-SELECT selection_id, data->>'from', data->>'to', (data->>'attempt')::int FROM events
-WHERE type = 'status' ORDER BY selection_id, id
-"""
-_UNUSED_DATASETS = """
-SELECT id FROM datasets WHERE NOT EXISTS (SELECT FROM selections WHERE datasets.id IN (dataset_id, test_dataset_id))
 """
 _HELD = """
 SELECT 'advisory lock', pid::text, objid::text FROM pg_locks WHERE locktype = 'advisory'
@@ -78,13 +71,13 @@ def check_results(connection: Connection, history: History) -> None:
             history.violate(f"{status} with report {has_report} and {examples} support examples", id_)
         if has_checkpoint and status in {Status.SUCCEEDED, Status.FAILED}:
             history.violate(f"{status} and keeps a checkpoint", id_)
-    for (id_,) in connection.execute(_UNUSED_DATASETS):
+    for (id_,) in connection.execute(UNUSED_DATASETS):
         history.violate("a dataset of no selection", id_)
 
 
 def check_moves(connection: Connection, history: History) -> None:
     """The history, which a trigger writes, is a path of the state machine; each claim begins the next attempt."""
-    rows = connection.execute(_MOVES).fetchall()
+    rows = connection.execute(MOVES).fetchall()
     for id_, moves in groupby(rows, key=lambda row: row[0]):
         for fault in find_false_moves((before, after, attempt) for _, before, after, attempt in moves):
             history.violate(fault, id_)

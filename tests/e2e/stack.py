@@ -22,7 +22,7 @@ from lens_engine.scoring.base import LabelScorer
 from lens_engine.testing import TableScorer
 from tests.e2e.processes import Worker
 from tests.e2e.waiting import until
-from tests.moves import find_false_moves
+from tests.moves import MOVES, UNUSED_DATASETS, find_false_moves
 
 _numbers = itertools.count()
 
@@ -161,8 +161,8 @@ class Stack:
         """What must hold of every selection after every fault."""
         with self.database.session_scope() as session:
             endings = session.execute(text(_ENDINGS)).all()
-            moves = session.execute(text(_MOVES)).all()
-            unused = session.execute(text(_UNUSED_DATASETS)).scalars().all()
+            moves = session.execute(text(MOVES)).all()
+            unused = session.execute(text(UNUSED_DATASETS)).scalars().all()
         for ending in endings:
             assert ending.status in TERMINAL, f"{ending.id} is {ending.status}"
             assert ending.lease_until is None, f"{ending.id} has ended and keeps a lease"
@@ -182,13 +182,6 @@ SELECT id, status, lease_until, error,
        EXISTS (SELECT FROM reports WHERE selection_id = id AND result->'examples' <> '[]') AS has_examples,
        (SELECT count(*) FROM checkpoints WHERE selection_id = id) AS num_checkpoints
 FROM selections
-"""
-_MOVES = """
-SELECT selection_id, data->>'from', data->>'to', (data->>'attempt')::int FROM events
-WHERE type = 'status' ORDER BY selection_id, id
-"""
-_UNUSED_DATASETS = """
-SELECT id FROM datasets WHERE NOT EXISTS (SELECT FROM selections WHERE datasets.id IN (dataset_id, test_dataset_id))
 """
 
 

@@ -1,10 +1,12 @@
 """Factories of the service's tests: clients, submissions, and selections in each state."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from app.database import Database, create_database
@@ -21,6 +23,23 @@ def database(settings: Settings) -> Iterator[Database]:
     made = create_database(settings, pool_size=4)
     yield made
     made.dispose()
+
+
+@contextmanager
+def refusing_rows(database: Database, table: str, check: str) -> Iterator[None]:
+    """Have Postgres refuse each new row that the check does not pass. Its message repeats the row."""
+    run_sql(database, f"ALTER TABLE {table} ADD CONSTRAINT never CHECK ({check}) NOT VALID")
+    try:
+        yield
+    finally:
+        run_sql(database, f"ALTER TABLE {table} DROP CONSTRAINT never")
+
+
+def run_sql(database: Database, statement: str, **values: object) -> Any:
+    """Run one statement in a transaction of its own. Returns the first value of its answer, if it has one."""
+    with database.session_scope() as session:
+        answer = session.execute(text(statement), values)
+        return answer.scalar() if answer.returns_rows else None
 
 
 @pytest.fixture
@@ -102,6 +121,11 @@ class Selections:
     def in_state(self, status: str) -> str:
         made = getattr(self, status)()
         return made.selection_id if isinstance(made, Claim) else str(made)
+
+    def events_of(self, selection_id: str, kind: str) -> list[dict[str, Any]]:
+        """The data of the events of one kind, oldest first."""
+        events = self.client.get(f"/selections/{selection_id}/events").json()["items"]
+        return [event["data"] for event in events if event["type"] == kind]
 
     def status_of(self, selection_id: str) -> str:
         return str(self.client.get(f"/selections/{selection_id}").json()["status"])

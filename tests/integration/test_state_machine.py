@@ -9,19 +9,20 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle import claims
 from app.lifecycle.claims import Claim
-from app.lifecycle.states import TERMINAL, Status, can_move
+from app.lifecycle.states import TERMINAL, Status
 from app.lifecycle.sweep import sweep
 from app.models import Event, Report
 from app.queue import JobQueue
 from app.settings import Settings
-from tests.integration.conftest import Selections
+from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result, make_submission
+from tests.moves import can_move
 
 NUM_RACES = 100
 
@@ -59,8 +60,7 @@ def test_any_order_of_events_is_a_path_to_an_end(
     held: list[Claim] = []
 
     def claim() -> None:
-        with database.session_scope() as session:
-            session.execute(text("UPDATE selections SET not_before = now()"))
+        run_sql(database, "UPDATE selections SET not_before = now()")
         with database.session_scope() as session:
             held.extend(filter(None, [claims.claim_selection(session, selection_id, 60)]))
 
