@@ -81,152 +81,102 @@ def _remake(kind: type[AppError], detail: str, state: dict[str, Any]) -> AppErro
 
 
 class BadRequest(AppError):
-    """The request is malformed."""
-
     status, code = 400, "bad-request"
 
 
 class InvalidCursor(BadRequest):
-    """The cursor is invalid."""
-
     code = "invalid-cursor"
 
 
 class Unauthorized(AppError):
-    """The API key is missing or unknown."""
-
     status, code = 401, "unauthorized"
 
 
 class NotLocal(AppError):
-    """The service answers requests of its own machine only."""
-
     status, code = 403, "not-local"
 
 
 class NotFound(AppError):
-    """The resource does not exist."""
-
     status, code = 404, "not-found"
 
 
 class Conflict(AppError):
-    """The state of the selection does not allow this request."""
-
     status, code = 409, "conflict"
 
 
 class NotFinished(Conflict):
-    """The selection has no result yet."""
-
     code = "not-finished"
 
 
 class NoResult(Conflict):
-    """The selection ended without a result."""
-
     code = "no-result"
 
 
 class NoClassifier(Conflict):
-    """The result has no classifier."""
-
     code = "no-classifier"
 
 
 class AlreadyFinished(Conflict):
-    """The selection has already ended."""
-
     code = "already-finished"
 
 
 class StillRunning(Conflict):
-    """The selection has not ended yet."""
-
     code = "still-running"
 
 
 class NotFailed(Conflict):
-    """The selection has not failed."""
-
     code = "not-failed"
 
 
 class NotCancelled(Conflict):
-    """The selection was not cancelled."""
-
     code = "not-cancelled"
 
 
 class IdempotencyInFlight(Conflict):
-    """Another request with this Idempotency-Key is in progress."""
-
     code = "idempotency-in-flight"
 
 
 class ContentTooLarge(AppError):
-    """The request body is too large."""
-
     status, code = 413, "content-too-large"
 
 
 class UnsupportedMediaType(AppError):
-    """The media type of the request body is not supported."""
-
     status, code = 415, "unsupported-media-type"
 
 
 class Unprocessable(AppError):
-    """The request is well-formed but invalid."""
-
     status, code = 422, "invalid-request"
 
 
 class UnknownModelName(Unprocessable):
-    """The model is not offered."""
-
     code = "unknown-model"
 
 
 class UnknownDataset(Unprocessable):
-    """The dataset does not exist."""
-
     code = "unknown-dataset"
 
 
 class IdempotencyMismatch(Unprocessable):
-    """This Idempotency-Key was used with a different body."""
-
     code = "idempotency-mismatch"
 
 
 class TooManyRequests(AppError):
-    """This owner sends more requests than the service allows."""
-
     status, code = 429, "too-many-requests"
 
 
 class TooManySelections(TooManyRequests):
-    """This owner has as many selections queued or running as the service allows."""
-
     code = "too-many-selections"
 
 
 class Unavailable(AppError):
-    """The service is temporarily unavailable."""
-
     status, code = 503, "unavailable"
 
 
 class Busy(Unavailable):
-    """The service reads as many submissions as it can."""
-
     code = "busy"
 
 
 class StorageFull(Unavailable):
-    """The service has no disk space left."""
-
     code = "storage-full"
 
 

@@ -4,8 +4,6 @@ Responses never echo what a client sent.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -20,7 +18,7 @@ from starlette.types import Scope
 from app.database import find_sqlstate
 from app.errors import NO_SPACE, AppError, BadRequest, StorageFull, Unavailable, make_internal_error
 from app.logs.failures import summarize
-from app.problems import ErrorItem, problem
+from app.problems import problem
 from app.web.access_log import note_problem
 from app.web.request_id import HEADER
 from app.web.validation import error_items, join_details
@@ -36,26 +34,14 @@ _FRAMEWORK_CODES = {400: "bad-request", 404: "not-found", 405: "method-not-allow
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Content of an error response."""
-
-    status: int
-    code: str
-    detail: str
-    errors: Sequence[ErrorItem] = ()
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-def problem_response(scope: Scope, error: AppError | Refusal) -> Response:
+def problem_response(scope: Scope, error: AppError) -> Response:
     """Build the problem+json response of an error."""
-    refusal = error if isinstance(error, Refusal) else _of_app_error(error)
     request_id = scope.get("state", {}).get("request_id", "")
-    note_problem(scope, refusal.code)
-    body = problem(refusal.code, refusal.detail, status=refusal.status, instance=scope["path"], errors=refusal.errors)
+    note_problem(scope, error.code)
+    body = problem(error.code, error.detail, status=error.status, instance=scope["path"], errors=error.errors)
     body["request_id"] = request_id
-    headers = {HEADER: request_id, **refusal.headers}
-    return JSONResponse(_encodable(body), refusal.status, headers, media_type="application/problem+json")
+    headers = {HEADER: request_id, **(_RETRY if isinstance(error, Unavailable) else {}), **error.headers}
+    return JSONResponse(_encodable(body), error.status, headers, media_type="application/problem+json")
 
 
 def install_error_handlers(app: FastAPI) -> None:
@@ -67,7 +53,7 @@ def install_error_handlers(app: FastAPI) -> None:
 
         app.add_exception_handler(kind, handle)
 
-    install(AppError, _of_app_error)
+    install(AppError, lambda error: error)
     install(HTTPException, _of_framework)
     install(RequestValidationError, _of_validation)
     install(ClientDisconnect, lambda _: BadRequest("the client disconnected before the body was read"))
@@ -77,48 +63,41 @@ def install_error_handlers(app: FastAPI) -> None:
     install(Exception, _of_anything)
 
 
-def _of_app_error(error: AppError) -> Refusal:
-    headers = {**_RETRY, **error.headers} if isinstance(error, Unavailable) else error.headers
-    return Refusal(error.status, error.code, error.detail, error.errors, headers)
+def _of_framework(error: HTTPException) -> AppError:
+    refusal = AppError(str(error.detail), headers=error.headers)
+    refusal.status = error.status_code
+    refusal.code = _FRAMEWORK_CODES.get(error.status_code, "refused")
+    return refusal
 
 
-def _of_framework(error: HTTPException) -> Refusal:
-    code = _FRAMEWORK_CODES.get(error.status_code, "refused")
-    return Refusal(error.status_code, code, str(error.detail), headers=error.headers or {})
-
-
-def _of_validation(error: RequestValidationError) -> Refusal:
+def _of_validation(error: RequestValidationError) -> AppError:
     """Describe invalid parameters and headers. Bodies are read by `app/web/request_body.py`."""
     items = error_items(error.errors())
-    return _of_app_error(BadRequest(join_details(items), errors=items))
+    return BadRequest(join_details(items), errors=items)
 
 
-def _of_database(error: DBAPIError | PoolTimeout) -> Refusal:
+def _of_database(error: DBAPIError | PoolTimeout) -> AppError:
     sqlstate = find_sqlstate(error)
     if sqlstate == _DISK_FULL:
-        return _of_app_error(StorageFull("the database has no space left"))
+        return StorageFull("the database has no space left")
     if isinstance(error, OperationalError | InterfaceError | PoolTimeout):
         _log.warning("database unavailable: %s", type(error).__name__, extra={"action": "database-unavailable"})
-        return _of_app_error(Unavailable(_DATABASE_AWAY))
+        return Unavailable(_DATABASE_AWAY)
     _log.error("unexpected %s", summarize(error), exc_info=error, extra={"action": "internal-error"})
-    return _internal_error()
+    return make_internal_error()
 
 
-def _of_system(error: OSError) -> Refusal:
+def _of_system(error: OSError) -> AppError:
     if error.errno in NO_SPACE:
-        return _of_app_error(StorageFull("the disk has no space left for the upload"))
+        return StorageFull("the disk has no space left for the upload")
     _log.error("unexpected system error", exc_info=error, extra={"action": "internal-error"})
-    return _internal_error()
+    return make_internal_error()
 
 
-def _of_anything(error: Exception) -> Refusal:
+def _of_anything(error: Exception) -> AppError:
     """The server logs the frames, because Starlette raises the error again after the response."""
     _log.error("unexpected %s", summarize(error), extra={"action": "internal-error"})
-    return _internal_error()
-
-
-def _internal_error() -> Refusal:
-    return _of_app_error(make_internal_error())
+    return make_internal_error()
 
 
 def _encodable(value: Any) -> Any:
