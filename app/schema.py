@@ -34,11 +34,6 @@ def own_revisions() -> Revisions:
     return Revisions(scripts.get_current_head(), frozenset(script.revision for script in scripts.walk_revisions()))
 
 
-def head_revision() -> str | None:
-    """Newest revision of this release."""
-    return own_revisions().head
-
-
 def current_revision(connection: Connection) -> str | None:
     """Revision of the database; None for an empty database."""
     return MigrationContext.configure(connection).get_current_revision()

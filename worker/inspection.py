@@ -48,14 +48,8 @@ def inspect(settings: Settings, read: ReadGpu = read_gpu) -> Device:
             small for a model.
     """
     weights = in_child(partial(weigh_models, settings), "the look at the models", seconds=None)
-    is_processor = settings.device == "cpu"  # then there is nothing that torch would have to tell
-    device = (
-        find_device(settings, read)
-        if is_processor
-        else in_child(
-            partial(find_device, settings, read), f"the look at the device {settings.device!r}", seconds=LOOK_SECONDS
-        )
-    )
+    what = f"the look at the device {settings.device!r}"
+    device = in_child(partial(find_device, settings, read), what, seconds=LOOK_SECONDS)
     check_room(device, weights)
     _log.info("computes on %s", device)
     return device

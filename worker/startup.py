@@ -7,7 +7,7 @@ from sqlalchemy.exc import ProgrammingError
 from app.database import POSTGRES_AWAY, Database, create_database, find_sqlstate
 from app.lifecycle.sweep import sweep
 from app.queue import JobQueue
-from app.schema import current_revision, head_revision, is_behind
+from app.schema import current_revision, is_behind, own_revisions
 from app.settings import Settings
 
 _NO_SUCH_THING = {"42P01", "42703"}  # SQLSTATE: unknown table, unknown column
@@ -42,6 +42,6 @@ def _check_schema(database: Database) -> None:
         if is_behind(session.connection()):
             found = current_revision(session.connection()) or "none"
             raise SystemExit(
-                f"the database schema is at revision {found}, and this release needs {head_revision()}; "
+                f"the database schema is at revision {found}, and this release needs {own_revisions().head}; "
                 "run `lens migrate`"
             )

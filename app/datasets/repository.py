@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import delete, exists, insert, or_, select, text
@@ -71,24 +70,11 @@ def _insert_examples(session: Session, dataset_id: str, examples: Sequence[Examp
     session.execute(_INSERT_EXAMPLES, {"dataset_id": dataset_id, **columns})
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRows:
-    """The rows of a dataset in upload order, and the SHA-256 of its content."""
-
-    examples: tuple[Example, ...]
-    sha256: str
-
-
-def load_rows(session: Session, dataset_id: str) -> StoredRows:
-    """Read all rows of a dataset.
-
-    Raises:
-        NoResultFound: there is no dataset with this id.
-    """
-    sha256 = session.execute(select(Dataset.sha256).where(Dataset.id == dataset_id)).scalar_one()
+def load_rows(session: Session, dataset_id: str) -> tuple[Example, ...]:
+    """Read all rows of a dataset, in upload order."""
     columns = select(StoredExample.row, StoredExample.text, StoredExample.label)
     rows = session.execute(columns.where(StoredExample.dataset_id == dataset_id).order_by(StoredExample.row))
-    return StoredRows(tuple(Example(row, content, label) for row, content, label in rows), sha256)
+    return tuple(Example(row, content, label) for row, content, label in rows)
 
 
 def load_warnings(session: Session, dataset_id: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Checks the spec of a submission, and that dataset and spec fit."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from app.errors import UnknownModelName
@@ -44,8 +44,6 @@ class ValidSubmission:
     name: str | None
     dataset: Source
     test: Source | None
-    is_inline: bool = False
-    columns: Mapping[str, str] = field(default_factory=dict)  #: `text_column` and `label_column`, if given
     warnings: tuple[str, ...] = ()  #: about the rows and their use, and what was taken by default
 
 
@@ -63,16 +61,19 @@ class CheckedSpec:
     def submit(
         self, dataset: Source, test: Source | None, columns: Mapping[str, str], *, is_inline: bool
     ) -> ValidSubmission:
-        """Complete the spec, and check that dataset and spec fit.
+        """Complete the spec, and check that the dataset has the labels and the number of rows that the spec needs.
 
         Raises:
-            RefusedInput: the labels cannot be their own words; or as `check_fit`.
+            RefusedInput: the labels cannot be their own words or do not match the verbalizer, or there are too few
+                rows.
         """
         with invalid_inputs(inline=is_inline, columns=columns):
             task = self.task.complete(dataset.examples, join_spellings=self.config.labels.join_spellings)
+            problem = Problem(task, dataset.examples, None if test is None else test.examples)
+            split = split_examples(problem, self.config)
         stored = StoredSpec.of(self.model, task, self.preset, self.config)
-        warnings = tuple(f"spec: {default}" for default in (*self.task.list_defaults(task), *self.warnings))
-        return check_fit(ValidSubmission(stored, self.name, dataset, test, is_inline, columns, warnings))
+        defaults = (f"spec: {default}" for default in (*self.task.list_defaults(task), *self.warnings))
+        return ValidSubmission(stored, self.name, dataset, test, (*defaults, *split.notes))
 
 
 def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
@@ -97,19 +98,6 @@ def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
     bounded, warnings = bound_budget(config, settings)
     task = TaskRequest(template, verbalizer, spec.separator)
     return CheckedSpec(model, task, spec.preset, bounded, spec.name, warnings)
-
-
-def check_fit(submission: ValidSubmission) -> ValidSubmission:
-    """Check that the dataset has the labels and the number of rows that the spec needs, and add the warnings.
-
-    Raises:
-        RefusedInput: labels do not match the verbalizer, or there are too few rows.
-    """
-    test = None if submission.test is None else submission.test.examples
-    problem = Problem(submission.spec.task, submission.dataset.examples, test)
-    with invalid_inputs(inline=submission.is_inline, columns=submission.columns):
-        split = split_examples(problem, submission.spec.config)
-    return replace(submission, warnings=(*submission.warnings, *split.notes))
 
 
 def _describe_models(settings: Settings) -> str:

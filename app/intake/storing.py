@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 from typing import Any
 
+from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from app.datasets.repository import load_rows, load_warnings, owns_dataset, store_dataset
 from app.errors import UnknownDataset
+from app.ids import new_id
 from app.intake import idempotency
 from app.intake.checks import KnownDataset, Source, ValidSubmission
-from app.intake.repository import NewSelection, insert_selection
 from app.intake.submissions import RawSubmission
 from app.lifecycle.quota import check_quota, hold_quota
+from app.lifecycle.spec import SPEC_VERSION
 from app.models import Selection
 from app.queue import Doorbell
 from app.selections.presentation import present
@@ -62,7 +64,7 @@ def _find_answer(services: Services, request: idempotency.RequestKey) -> dict[st
 def _find_dataset(services: Services, owner_id: str, dataset_id: str, field: str) -> KnownDataset:
     with services.database.session_scope() as session:
         _check_dataset(session, owner_id, dataset_id, field)
-        return KnownDataset(dataset_id, load_rows(session, dataset_id).examples)
+        return KnownDataset(dataset_id, load_rows(session, dataset_id))
 
 
 def _check_dataset(session: Session, owner_id: str, dataset_id: str, field: str) -> None:
@@ -81,10 +83,17 @@ def _store(services: Services, session: Session, owner_id: str, valid: ValidSubm
         for warning in (load_warnings(session, source.id) if isinstance(source, KnownDataset) else source.warnings)
     )
     hold_quota(session, owner_id, services.settings)  # after the rows, because other submissions of the owner now wait
-    return insert_selection(
-        session,
-        NewSelection(owner_id, valid.name, valid.spec, dataset_id, test_id, (*warnings, *valid.warnings)),
+    statement = insert(Selection).values(
+        id=new_id("sel"),
+        owner_id=owner_id,
+        name=valid.name,
+        dataset_id=dataset_id,
+        test_dataset_id=test_id,
+        spec=valid.spec.model_dump(mode="json"),
+        spec_version=SPEC_VERSION,
+        warnings=[*warnings, *valid.warnings],
     )
+    return session.execute(statement.returning(Selection)).scalar_one()
 
 
 def _store_source(session: Session, owner_id: str, source: Source, field: str) -> str:

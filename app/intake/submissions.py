@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import IO, Any
@@ -78,23 +78,18 @@ class JsonSubmission:
         """
         body = read_model(SubmissionBody, self._parsed)
         spec = check_spec(body.spec, settings)
-        limits = parsing_limits(settings)
-        faults = Faults()
-        dataset: Source | None = None
-        test: Source | None = None
-        with invalid_inputs(inline=True):
-            with faults.noting():
-                if body.examples is not None:
-                    dataset = parse_inline(body.examples, limits, field="examples", **body.columns)
-                else:
-                    dataset = find_dataset(body.dataset_id or "", "dataset_id")
-            with faults.noting():
-                if body.test_examples is not None:
-                    test = parse_inline(body.test_examples, limits, field="test_examples", **body.columns)
-                elif body.test_dataset_id is not None:
-                    test = find_dataset(body.test_dataset_id, "test_dataset_id")
-            faults.refuse()
-        assert dataset is not None
+        limits = _parsing_limits(settings)
+
+        def read(rows: list[Any] | None, dataset_id: str | None, prefix: str) -> Source | None:
+            if rows is not None:
+                return parse_inline(rows, limits, field=f"{prefix}examples", **body.columns)
+            return None if dataset_id is None else find_dataset(dataset_id, f"{prefix}dataset_id")
+
+        dataset, test = _read_both(
+            lambda: read(body.examples, body.dataset_id, ""),
+            lambda: read(body.test_examples, body.test_dataset_id, "test_"),
+            inline=True,
+        )
         return spec.submit(dataset, test, body.columns, is_inline=body.examples is not None)
 
 
@@ -129,26 +124,39 @@ class FormSubmission:
 
     def validate(self, settings: Settings, find_dataset: FindDataset) -> ValidSubmission:  # noqa: ARG002
         """Parse and check the spec and the files. Raises the same errors as `JsonSubmission.validate`."""
-        body = read_model(SelectionSpec, self._spec, "spec")
-        spec = check_spec(body, settings)
-        faults = Faults()
-        dataset: ParsedDataset | None = None
-        test: ParsedDataset | None = None
-        with invalid_inputs(inline=False):
-            with faults.noting():
-                dataset = _parse_file(self.dataset, settings, "dataset", self.columns)
-            if self.test is not None:
-                with faults.noting():
-                    test = _parse_file(self.test, settings, "test", self.columns)
-            faults.refuse()
-        assert dataset is not None
+        spec = check_spec(read_model(SelectionSpec, self._spec, "spec"), settings)
+
+        def read(file: IO[bytes] | None, name: str) -> Source | None:
+            return None if file is None else _parse_file(file, settings, name, self.columns)
+
+        dataset, test = _read_both(lambda: read(self.dataset, "dataset"), lambda: read(self.test, "test"), inline=False)
         return spec.submit(dataset, test, self.columns, is_inline=False)
 
 
 RawSubmission = JsonSubmission | FormSubmission
 
 
-def parsing_limits(settings: Settings) -> ParsingLimits:
+def _read_both(
+    read_dataset: Callable[[], Source | None], read_test: Callable[[], Source | None], *, inline: bool
+) -> tuple[Source, Source | None]:
+    """Read the dataset and the test rows.
+
+    Raises:
+        RefusedInput: names the faults of both.
+    """
+    faults = Faults()
+    found: list[Source | None] = []
+    with invalid_inputs(inline=inline):
+        for read in (read_dataset, read_test):
+            with faults.noting():
+                found.append(read())
+        faults.refuse()
+    dataset, test = found
+    assert dataset is not None
+    return dataset, test
+
+
+def _parsing_limits(settings: Settings) -> ParsingLimits:
     """Limits of an upload according to the settings."""
     return ParsingLimits(
         max_bytes=settings.max_upload_bytes,
@@ -164,7 +172,7 @@ def _parse_file(file: IO[bytes], settings: Settings, name: str, columns: Mapping
     file.flush()
     with open(descriptor, "rb", closefd=False) as reader:
         reader.seek(0)
-        return parse_dataset(reader, parsing_limits(settings), field=name, **columns)
+        return parse_dataset(reader, _parsing_limits(settings), field=name, **columns)
 
 
 def _size(file: IO[bytes]) -> int:

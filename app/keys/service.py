@@ -1,12 +1,13 @@
-"""What an operator does with API keys."""
+"""What an operator does with API keys. All times come from the database's clock."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from sqlalchemy import func, insert, select, update
+
 from app.database import Database
-from app.ids import is_id
-from app.keys import repository
+from app.ids import new_id
 from app.keys.secret import hash_key, make_secret, prefix_of
 from app.models import ApiKey
 from app.setting_types import OWNER_FORM
@@ -37,16 +38,22 @@ def create_key(database: Database, owner_id: str, name: str, days: int | None = 
     if not 0 < len(name.strip()) <= _MAX_NAME_CHARACTERS or not name.isprintable():
         raise KeyRefused(f"a name must have 1 to {_MAX_NAME_CHARACTERS} printable characters")
     secret = make_secret()
-    expires_in = None if days is None else timedelta(days=days)
-    new = repository.NewKey(owner_id, name.strip(), prefix_of(secret), hash_key(secret), expires_in)
+    statement = insert(ApiKey).values(
+        id=new_id("key"),
+        owner_id=owner_id,
+        name=name.strip(),
+        prefix=prefix_of(secret),
+        sha256=hash_key(secret),
+        expires_at=None if days is None else func.now() + timedelta(days=days),
+    )
     with database.session_scope() as session:
-        return MadeKey(repository.insert_key(session, new), secret)
+        return MadeKey(session.execute(statement.returning(ApiKey)).scalar_one(), secret)
 
 
 def list_keys(database: Database) -> Sequence[ApiKey]:
-    """Return all keys, also revoked and expired ones."""
+    """Return all keys, also revoked and expired ones, by owner and age."""
     with database.session_scope() as session:
-        return repository.list_keys(session)
+        return session.scalars(select(ApiKey).order_by(ApiKey.owner_id, ApiKey.id)).all()
 
 
 def revoke_key(database: Database, key_id: str) -> ApiKey:
@@ -55,10 +62,10 @@ def revoke_key(database: Database, key_id: str) -> ApiKey:
     Raises:
         KeyRefused: there is no key with this id.
     """
+    revoked = update(ApiKey).where(ApiKey.id == key_id, ApiKey.revoked_at.is_(None)).values(revoked_at=func.now())
     with database.session_scope() as session:
-        if is_id(key_id):
-            repository.revoke_key(session, key_id)
-        row = repository.find_key(session, key_id)
+        session.execute(revoked)
+        row = session.get(ApiKey, key_id)
         if row is None:
             raise KeyRefused("there is no key with this id; `lens keys list` shows the ids")
         return row

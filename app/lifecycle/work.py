@@ -28,13 +28,11 @@ def load_submission(session: Session, selection_id: str) -> Submission:
         SpecOfNewerRelease, SpecRefused: this release cannot run the spec; see `StoredSpec.read`.
     """
     selection = session.execute(select(Selection).where(Selection.id == selection_id)).scalar_one()
-    spec = StoredSpec.read(selection.spec, selection.spec_version)
-    rows = load_rows(session, selection.dataset_id)
-    test = None if selection.test_dataset_id is None else load_rows(session, selection.test_dataset_id)
+    test_id = selection.test_dataset_id
     return Submission(
-        spec=spec,
-        examples=rows.examples,
-        test=None if test is None else test.examples,
+        spec=StoredSpec.read(selection.spec, selection.spec_version),
+        examples=load_rows(session, selection.dataset_id),
+        test=None if test_id is None else load_rows(session, test_id),
     )
 
 

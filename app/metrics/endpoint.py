@@ -5,7 +5,6 @@ which opens nothing else.
 """
 
 import hmac
-import ipaddress
 
 from fastapi import APIRouter, Depends, Request
 from prometheus_client import CollectorRegistry
@@ -16,6 +15,7 @@ from app.dependencies import ServicesDep
 from app.errors import Unauthorized
 from app.keys.ring import KeyRing
 from app.keys.secret import hash_key
+from app.web.loopback import is_loopback
 
 router = APIRouter()
 METRICS_PATH = "/metrics"
@@ -59,7 +59,4 @@ def _keys(request: Request) -> KeyRing:
 
 
 def _is_local(request: Request) -> bool:
-    try:
-        return request.client is not None and ipaddress.ip_address(request.client.host).is_loopback
-    except ValueError:
-        return False
+    return request.client is not None and is_loopback(request.client.host)

@@ -37,9 +37,9 @@ def list_selections(
     status: Annotated[Status | None, Query(description="Only selections with this status.")] = None,
 ) -> Response:
     """List your selections, newest first."""
-    query = repository.PageQuery(status, page.limit, _selection_id(page.last_id))
+    last_id = _selection_id(page.last_id)
     with services.database.session_scope() as session:
-        found = repository.list_selections(session, owner, query)
+        found = repository.list_selections(session, owner, status, last_id, page.limit)
     items = [present(selection) for selection in found[: page.limit]]
     shown = SelectionPage(items=items, next=encode_cursor(items[-1].id) if len(found) > page.limit else None)
     # FastAPI would validate every item again.

@@ -16,11 +16,7 @@ from app.selections.schemas import ProgressOut, QueueOut, ResultOut, SelectionOu
 from lens_engine.classifier.classifier import LabelWord, TaskRecord
 from lens_engine.config import SelectionConfig
 
-_COPIED = (
-    *("id", "name", "status", "dataset_id", "test_dataset_id", "warnings", "attempt"),
-    *("partial", "stop_reason", "error", "digest", "created_at", "queued_at", "started_at"),
-    *("cancel_requested_at", "cancelled_at", "succeeded_at", "failed_at"),
-)
+_COPIED = SelectionOut.model_fields.keys() - {"spec", "progress", "queue"}
 _DONE = {"step": "steps", "pairs_total": "pairs_done", "tokens_total": "tokens_done"}
 """What each figure of the progress is after a success."""
 

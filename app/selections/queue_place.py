@@ -3,7 +3,6 @@
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from app.lifecycle.states import Status
 from app.selections.polls import SelectionState
 
 MOST_COUNTED = 1000
@@ -20,16 +19,10 @@ _PLACE = text(
 
 
 def find_position(session: Session, selection: SelectionState) -> int | None:
-    """Return the place among the queued selections that may start; 1 is the next, `MOST_COUNTED` + 1 the last told.
+    """Return the place of a queued selection among those that may start; 1 is the next, `MOST_COUNTED` + 1 the last.
 
-    None if the selection is not queued, or waits for another attempt and may not start yet.
+    None if the selection waits for another attempt and may not start yet.
     """
-    if selection.status != Status.QUEUED:
-        return None
-    values = {
-        "id": selection.id,
-        "queued_at": selection.queued_at,
-        "most": MOST_COUNTED,
-    }
+    values = {"id": selection.id, "queued_at": selection.queued_at, "most": MOST_COUNTED}
     counted, is_free = session.execute(_PLACE, values).one()
     return counted + 1 if is_free else None

@@ -1,7 +1,6 @@
 """SQL of selections: what owners read and change."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
@@ -10,15 +9,6 @@ from app.lifecycle.results import end_cancelled
 from app.lifecycle.states import TERMINAL, Status
 from app.models import Event, Report, Selection, StoredClassifier
 from app.selections.polls import SelectionState
-
-
-@dataclass(frozen=True, slots=True)
-class PageQuery:
-    """Which selections to list, newest first. `before` is the last id of the previous page."""
-
-    status: Status | None
-    limit: int
-    before: str | None = None
 
 
 def find_selection(session: Session, owner_id: str, selection_id: str) -> Selection | None:
@@ -44,14 +34,19 @@ def find_attempt_with(
     return session.scalar(statement.where(Selection.id == selection_id, Selection.owner_id == owner_id))
 
 
-def list_selections(session: Session, owner_id: str, query: PageQuery) -> Sequence[Selection]:
-    """Return up to `limit` + 1 selections. The extra one shows that there is a next page."""
+def list_selections(
+    session: Session, owner_id: str, status: Status | None, before: str | None, limit: int
+) -> Sequence[Selection]:
+    """Return up to `limit` + 1 selections, newest first. The extra one shows that there is a next page.
+
+    `before` is the last id of the previous page.
+    """
     statement = select(Selection).where(Selection.owner_id == owner_id)
-    if query.status is not None:
-        statement = statement.where(Selection.status == query.status)
-    if query.before is not None:
-        statement = statement.where(Selection.id < query.before)
-    return session.scalars(statement.order_by(Selection.id.desc()).limit(query.limit + 1)).all()
+    if status is not None:
+        statement = statement.where(Selection.status == status)
+    if before is not None:
+        statement = statement.where(Selection.id < before)
+    return session.scalars(statement.order_by(Selection.id.desc()).limit(limit + 1)).all()
 
 
 def list_events(session: Session, selection_id: str, after: int, limit: int) -> Sequence[Event]:

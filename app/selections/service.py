@@ -1,5 +1,7 @@
 """Decisions about selections. SQL is in the repositories, HTTP in the endpoints."""
 
+from typing import TypeVar
+
 from sqlalchemy.orm import Session
 
 from app.datasets.repository import delete_unused_datasets
@@ -29,6 +31,8 @@ from app.services import Services
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.types import Example
 
+_Found = TypeVar("_Found")
+
 
 def get(session: Session, owner_id: str, selection_id: str) -> Selection:
     """Return a selection of this owner.
@@ -36,10 +40,7 @@ def get(session: Session, owner_id: str, selection_id: str) -> Selection:
     Raises:
         NotFound: the owner has no selection with this id.
     """
-    selection = repository.find_selection(session, owner_id, selection_id)
-    if selection is None:
-        raise NotFound("there is no selection with this id")
-    return selection
+    return _found(repository.find_selection(session, owner_id, selection_id))
 
 
 def get_state(session: Session, owner_id: str, selection_id: str) -> SelectionState:
@@ -48,10 +49,7 @@ def get_state(session: Session, owner_id: str, selection_id: str) -> SelectionSt
     Raises:
         NotFound: the owner has no selection with this id.
     """
-    state = repository.find_state(session, owner_id, selection_id)
-    if state is None:
-        raise NotFound("there is no selection with this id")
-    return state
+    return _found(repository.find_state(session, owner_id, selection_id))
 
 
 def find_place(services: Services, session: Session, state: SelectionState) -> QueueOut | None:
@@ -148,9 +146,7 @@ def retry(services: Services, owner_id: str, selection_id: str) -> SelectionOut:
     """
     with services.database.session_scope() as session:
         hold_quota(session, owner_id, services.settings)
-        revived = retry_failed(session, owner_id, selection_id)
-        if revived is None:
-            raise NotFound("there is no selection with this id")
+        revived = _found(retry_failed(session, owner_id, selection_id))
         if not revived.has_changed:
             raise NotFailed(f"the selection is {revived.selection.status}; only a failed selection can be retried")
         return present(revived.selection)
@@ -165,9 +161,7 @@ def resume(services: Services, owner_id: str, selection_id: str) -> tuple[Select
     """
     with services.database.session_scope() as session:
         hold_quota(session, owner_id, services.settings)
-        revived = resume_cancelled(session, owner_id, selection_id)
-        if revived is None:
-            raise NotFound("there is no selection with this id")
+        revived = _found(resume_cancelled(session, owner_id, selection_id))
         shown = present(revived.selection)
     if not revived.has_changed and shown.status not in {Status.QUEUED, Status.RUNNING}:
         raise NotCancelled(f"the selection is {shown.status}; only a cancelled selection can be resumed")
@@ -185,3 +179,9 @@ def delete(session: Session, owner_id: str, selection_id: str) -> None:
     if not repository.delete_selection(session, owner_id, selection_id):
         raise StillRunning(f"the selection is {selection.status}; cancel the selection and wait until it has ended")
     delete_unused_datasets(session, owner_id, datasets)
+
+
+def _found(value: _Found | None) -> _Found:
+    if value is None:
+        raise NotFound("there is no selection with this id")
+    return value

@@ -11,10 +11,10 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from app.database import Database, create_database
-from app.schema import alembic_config, current_revision, head_revision, upgrade_schema
+from app.schema import alembic_config, current_revision, own_revisions, upgrade_schema
 from app.settings import Settings
 from lens_engine.types import Phase
-from tests.integration.conftest import Selections
+from tests.integration.conftest import Selections, run_sql
 
 _ROOT = Path(__file__).parents[2]
 
@@ -31,7 +31,7 @@ def revision_of(settings: Settings) -> str | None:
 def test_models_and_migrations_agree(empty_database: Settings) -> None:
     assert revision_of(empty_database) is None
     upgrade_schema(empty_database)
-    assert revision_of(empty_database) == head_revision()
+    assert revision_of(empty_database) == own_revisions().head
     command.check(alembic_config(empty_database))
 
 
@@ -40,7 +40,7 @@ def test_several_upgrades_at_once_all_succeed(empty_database: Settings) -> None:
     environment = {**os.environ, "LENS_DATABASE_URL": empty_database.database_url}
     started = [subprocess.Popen([sys.executable, "-c", script], env=environment, cwd=_ROOT) for _ in range(3)]
     assert [process.wait(60) for process in started] == [0, 0, 0]
-    assert revision_of(empty_database) == head_revision()
+    assert revision_of(empty_database) == own_revisions().head
 
 
 @pytest.mark.parametrize(
@@ -64,5 +64,4 @@ def test_database_refuses_a_state_that_makes_no_sense(selections: Selections, da
 @pytest.mark.parametrize("phase", Phase)
 def test_database_knows_every_phase(selections: Selections, database: Database, phase: Phase) -> None:
     selections.queued()
-    with database.session_scope() as session:
-        session.execute(text(f"UPDATE selections SET phase = '{phase}'"))
+    run_sql(database, f"UPDATE selections SET phase = '{phase}'")

@@ -3,21 +3,20 @@
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 
 from app.database import create_database
-from app.schema import head_revision, upgrade_schema
+from app.schema import own_revisions, upgrade_schema
 from app.settings import Settings
 from tests.e2e.processes import Worker
 from tests.e2e.stack import environment_of
 from tests.e2e.waiting import until
-from tests.integration.conftest import Selections
+from tests.integration.conftest import Selections, run_sql
 from worker.startup import sweep_once
 
 
 def test_worker_without_schema_names_the_command(empty_database: Settings) -> None:
     with pytest.raises(
-        SystemExit, match=f"is at revision none, and this release needs {head_revision()}; run `lens migrate`"
+        SystemExit, match=f"is at revision none, and this release needs {own_revisions().head}; run `lens migrate`"
     ):
         sweep_once(empty_database)
 
@@ -27,8 +26,7 @@ def test_worker_starts_on_the_schema_of_a_newer_release(
 ) -> None:
     upgrade_schema(empty_database)
     database = create_database(empty_database, pool_size=1)
-    with database.session_scope() as session:
-        session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    run_sql(database, "UPDATE alembic_version SET version_num = '9999'")
     database.dispose()
 
     sweep_once(empty_database)
