@@ -6,9 +6,10 @@ from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt, T
 from lens_engine.classifier.heads import LinearHead
 from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.classifier.tested import Comparison, TestedClassifier, Verdict
+from lens_engine.metering.progress import Progress
 from lens_engine.result import Provenance, RandomAndValidation, SelectionResult, Spending, Splits, SupportExample
 from lens_engine.task.template import Task, Template, Verbalizer
-from lens_engine.types import Example, StopReason
+from lens_engine.types import Example, Phase, StopReason
 
 SCENES = (
     "at dawn",
@@ -24,6 +25,18 @@ SCENES = (
 )
 PRAISE, BLAME = ("a warm film", "a fine cast", "sharp and tender"), ("a dull film", "a flat joke", "loud and empty")
 TASK = Task(Template("{text} It was {label}."), Verbalizer({"positive": "great", "negative": "terrible"}))
+PROGRESS = Progress(
+    phase=Phase.SEARCH,
+    step=2,
+    steps=4,
+    pairs_done=120_000,
+    pairs_total=410_000,
+    tokens_done=9_000_000,
+    tokens_total=30_000_000,
+    tokens_per_second=2400.5,
+    eta_seconds=610.0,
+    best_validation_accuracy=0.83,
+)
 SMALL_OPTIONS: dict[str, Any] = {
     "num_demonstrations": 2,
     "splits": {"validation": 4, "confirmation": 0, "test": 8},

@@ -77,21 +77,6 @@ def test_form_with_a_bad_boundary_is_refused(intake: Intake, boundary: str) -> N
     assert response.headers["content-type"] == "application/problem+json"
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Content-Type": "text/csv"},
-        {"Content-Type": "application/x-www-form-urlencoded"},
-        {"Content-Type": ""},
-        {"Content-Type": "application/json", "Content-Encoding": "gzip"},
-        {"Content-Type": "multipart/form-data; boundary=edge", "Content-Encoding": "gzip"},
-    ],
-)
-def test_other_media_type_and_compressed_body_are_refused(intake: Intake, headers: dict[str, str]) -> None:
-    response = intake.client.post("/selections", content=GOOD_PARTS + EDGE, headers=headers)
-    intake.assert_refused(response, Refusal("unsupported-media-type", (), 415))
-
-
 def test_form_too_large_for_memory_and_cap_is_refused(
     make_client: Callable[..., TestClient], database: Database, settings: Settings
 ) -> None:

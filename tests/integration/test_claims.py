@@ -14,14 +14,12 @@ from app.lifecycle.spec import SPEC_VERSION
 from app.lifecycle.work import load_submission
 from app.models import Report, Selection, StoredCheckpoint, StoredClassifier
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections
-from tests.integration.samples import make_result, make_rows
+from tests.integration.samples import PROGRESS, make_result, make_rows
 
-PROGRESS = Progress(Phase.FILTER, 1, 2, 3, 4, 5, 6, None, None, None)
 CHECKPOINT = Checkpoint("fingerprint", Phase.FILTER, 1, "float32", {"rows": [1, 2]})
 
 WRITES: dict[str, Callable[[Session, Claim], bool]] = {

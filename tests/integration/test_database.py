@@ -8,7 +8,7 @@ from sqlalchemy.exc import OperationalError
 
 from app.database import Database, create_database
 from app.settings import Settings
-from tests.integration.conftest import Selections
+from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_submission, problem_of
 from tests.outages import read_only
 
@@ -37,8 +37,7 @@ def test_connection_that_was_cut_while_idle_is_replaced_unseen(settings: Setting
     pooled = create_database(settings, pool_size=1)
     try:
         first = backend_of(pooled)
-        with database.session_scope() as session:
-            session.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": first})
+        run_sql(database, "SELECT pg_terminate_backend(:pid)", pid=first)
         assert backend_of(pooled) != first
     finally:
         pooled.dispose()

@@ -1,10 +1,8 @@
 """A dataset is deleted with its last selection, while another request wants to use it."""
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -12,7 +10,8 @@ from sqlalchemy import text
 from app.database import Database
 from app.datasets.repository import delete_unused_datasets, owns_dataset
 from app.web.authentication import LOCAL_OWNER
-from tests.integration.conftest import Selections
+from tests.e2e.waiting import until
+from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_rows, make_submission
 
 _BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
@@ -23,8 +22,7 @@ def dataset_id(selections: Selections, database: Database) -> str:
     """A dataset that no selection uses any more."""
     selection_id = selections.cancelled()
     found: str = selections.client.get(f"/selections/{selection_id}").json()["dataset_id"]
-    with database.session_scope() as session:
-        session.execute(text("DELETE FROM selections"))
+    run_sql(database, "DELETE FROM selections")
     return found
 
 
@@ -48,15 +46,7 @@ def deletion(database: Database, dataset_id: str) -> Iterator[list[BaseException
 
 
 def wait_until_blocked(database: Database) -> None:
-    deadline = time.monotonic() + 10
-    while not count(database, _BLOCKED):
-        assert time.monotonic() < deadline, "the deletion does not wait for the dataset"
-        time.sleep(0.01)
-
-
-def count(database: Database, statement: str) -> Any:
-    with database.session_scope() as session:
-        return session.execute(text(statement)).scalar()
+    until(lambda: run_sql(database, _BLOCKED), "the deletion waits for the dataset")
 
 
 def test_dataset_that_a_submission_is_about_to_use_is_kept(
@@ -74,11 +64,11 @@ def test_dataset_that_a_submission_is_about_to_use_is_kept(
             )
             session.commit()
     assert errors == []
-    assert count(database, f"SELECT count(*) FROM datasets WHERE id = '{dataset_id}'") == 1
+    assert run_sql(database, f"SELECT count(*) FROM datasets WHERE id = '{dataset_id}'") == 1
 
 
 def test_dataset_that_nobody_uses_is_deleted(database: Database, dataset_id: str) -> None:
     with deletion(database, dataset_id) as errors:
         pass
     assert errors == []
-    assert count(database, f"SELECT count(*) FROM datasets WHERE id = '{dataset_id}'") == 0
+    assert run_sql(database, f"SELECT count(*) FROM datasets WHERE id = '{dataset_id}'") == 0

@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
 from app.database import Database
 from app.intake.idempotency import RequestKey, hold_key
 from app.intake.submissions import JsonSubmission
 from app.models import Selection
-from tests.integration.conftest import Selections
+from tests.integration.conftest import Selections, refusing_rows
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 
 
@@ -115,11 +115,6 @@ def test_key_that_is_no_key_is_refused(client: TestClient, key: str) -> None:
 
 
 def test_key_is_kept_in_the_transaction_of_its_selection(client: TestClient, database: Database) -> None:
-    with database.session_scope() as session:
-        session.execute(text("ALTER TABLE idempotency_keys ADD CONSTRAINT never CHECK (key <> 'cursed')"))
-    try:
+    with refusing_rows(database, "idempotency_keys", "key <> 'cursed'"):
         assert post(client, "cursed").status_code == 500
-        assert count_selections(database) == 0
-    finally:
-        with database.session_scope() as session:
-            session.execute(text("ALTER TABLE idempotency_keys DROP CONSTRAINT never"))
+    assert count_selections(database) == 0

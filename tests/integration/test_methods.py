@@ -1,6 +1,5 @@
 """HEAD, Allow, unknown parameters, WebSockets, and the limit of connections."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +8,7 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from app.web.connection_limit import CONNECTIONS, Connections
+from tests.integration.asgi import call
 from tests.integration.conftest import Selections
 from tests.integration.samples import problem_of
 
@@ -39,6 +39,8 @@ def test_head_has_the_headers_of_get_and_no_body(client: TestClient, selections:
 def test_allow_lists_every_method_of_the_path(client: TestClient, method: str, path: str, allowed: str) -> None:
     response = client.request(method, path.replace("{id}", "sel_01jd0000000000000000000000"))
     assert (response.status_code, response.headers["allow"]) == (405, allowed)
+    if method != "HEAD":
+        problem_of(response, 405, "method-not-allowed")
 
 
 @pytest.mark.parametrize(
@@ -75,38 +77,9 @@ def test_websocket_is_refused(make_client: Callable[..., TestClient], path: str,
 
 def test_request_above_the_limit_of_connections_is_a_problem_with_retry_after(client: TestClient) -> None:
     for open_, status in (([1, 2], 200), ([1, 2, 3], 503)):
-        sent = call(client.app, {CONNECTIONS: Connections(open_, 2)})
+        sent, _ = call(client.app, "GET", "/healthz", {}, {CONNECTIONS: Connections(open_, 2)})
         headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
         assert sent[0]["status"] == status
     assert headers["content-type"] == "application/problem+json"
     assert (headers["retry-after"], headers["connection"]) == ("5", "close")
     assert headers["x-request-id"]
-
-
-def call(app: Any, state: dict[str, Any]) -> list[Any]:
-    """What the application sends for GET /healthz."""
-    sent: list[Any] = []
-
-    async def receive() -> Any:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": "GET",
-        "scheme": "http",
-        "path": "/healthz",
-        "raw_path": b"/healthz",
-        "query_string": b"",
-        "root_path": "",
-        "state": state,
-        "client": ("127.0.0.1", 1),
-        "server": ("127.0.0.1", 80),
-        "headers": [(b"host", b"localhost")],
-    }
-    asyncio.run(app(scope, receive, send))
-    return sent

@@ -12,23 +12,8 @@ from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle import claims
-from lens_engine.metering.progress import Progress
-from lens_engine.types import Phase
 from tests.integration.conftest import Selections
-from tests.integration.samples import make_result
-
-PROGRESS = Progress(
-    phase=Phase.SEARCH,
-    step=1,
-    steps=4,
-    pairs_done=10,
-    pairs_total=100,
-    tokens_done=100,
-    tokens_total=1000,
-    tokens_per_second=10.0,
-    eta_seconds=90.0,
-    best_validation_accuracy=0.5,
-)
+from tests.integration.samples import PROGRESS, make_result
 
 
 @contextmanager

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle import claims
 from app.lifecycle.claims import Claim
-from app.models import Report, StoredClassifier
+from app.models import Report
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
@@ -51,8 +51,7 @@ def test_classifier_of_the_result_is_stored_once_and_shown_with_it(
         stored = session.scalar(select(Report.result).where(Report.selection_id == selection_id))
     assert stored is not None
     assert "classifier" not in stored
-    events = client.get(f"/selections/{selection_id}/events").json()["items"]
-    assert [event["data"]["size"] for event in events if event["type"] == "classifier"] == [2]
+    assert [event["size"] for event in selections.events_of(selection_id, "classifier")] == [2]
 
 
 def test_result_without_classifier_says_how_to_get_one(
@@ -64,11 +63,3 @@ def test_result_without_classifier_says_how_to_get_one(
     assert f"submit a new selection with dataset_id {dataset_id}" in body["detail"]
     events = client.get(f"/selections/{selection_id}/events").json()["items"]
     assert {event["type"] for event in events} == {"status"}
-
-
-def test_lost_claim_stores_no_classifier(selections: Selections, database: Database) -> None:
-    claim = selections.running()
-    with database.session_scope() as session:
-        assert not claims.finish(session, Claim(claim.selection_id, claim.attempt + 1), make_result())
-        assert session.scalar(select(func.count()).select_from(StoredClassifier)) == 0
-    assert selections.status_of(claim.selection_id) == "running"

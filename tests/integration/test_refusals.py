@@ -113,17 +113,12 @@ def test_bad_spec_is_refused_with_its_place(
 
 
 BAD_JSON: list[tuple[str, bytes, Refusal]] = [
-    ("empty", b"", Refusal("bad-request", ("/spec",), 400)),
     ("cut short", b'{"template": "canary-7f3a', Refusal("bad-request", ("/spec",), 400)),
-    ("NaN", b'{"options": {"seed": NaN}}', Refusal("bad-request", ("/spec",), 400)),
-    ("5,000 digits", b'{"options": {"seed": %b}}' % (b"9" * 5_000), Refusal("bad-request", ("/spec",), 400)),
     ("nested without end", b'{"options": ' + b"[" * 100_000, Refusal("bad-request", ("/spec",), 400)),
-    ("the same name twice", b'{"template": "a", "template": "b"}', Refusal("bad-request", ("/spec",), 400)),
     ("not UTF-8", b'{"template": "\xff"}', Refusal("bad-request", ("/spec",), 400)),
     ("NUL", b'{"template": "\\u0000"}', Refusal("invalid-request", ("/spec/template",))),
     ("half a surrogate pair", b'{"verbalizer": {"a": "\\ud800"}}', Refusal("invalid-request", ("/spec/verbalizer/a",))),
     ("a list", b"[]", Refusal("invalid-request", ("/spec",))),
-    ("null", b"null", Refusal("invalid-request", ("/spec",))),
 ]
 
 
@@ -185,7 +180,6 @@ def test_bad_body_is_refused_with_its_place(intake: Intake, sent: object, code: 
     intake.assert_nothing_kept()
 
 
-BAD_TEXT = Refusal("invalid-dataset", ("/dataset/rows/60/text",))
 # What, the dataset, the test rows, the refusal.
 BAD_FILES: list[tuple[str, bytes, bytes | None, Refusal]] = [
     ("empty", b"", None, Refusal("dataset-empty", ("/dataset",))),

@@ -11,7 +11,7 @@ from app.lifecycle import retention
 from app.lifecycle.sweep import sweep
 from app.queue import JobQueue
 from app.settings import Settings
-from tests.integration.conftest import Selections
+from tests.integration.conftest import Selections, run_sql
 from tests.integration.test_revival import put_checkpoint
 
 
@@ -53,29 +53,28 @@ def test_selection_that_ended_long_ago_is_deleted_with_its_dataset(
     assert ids_in(database, "selections") == ids_in(database, "datasets") == set()
 
 
-def test_selection_that_ended_lately_is_kept(
-    selections: Selections, database: Database, queue: JobQueue, keeping: Settings
+@pytest.mark.parametrize(
+    ("status", "ended", "keep_days"),
+    [
+        ("failed", 29, 30.0),
+        ("queued", 40, 30.0),
+        ("running", 40, 30.0),
+        ("cancelling", 40, 30.0),
+        ("failed", 4000, Settings(_env_file=None).keep_days),
+    ],
+)
+def test_other_selection_is_kept(
+    selections: Selections,
+    database: Database,
+    queue: JobQueue,
+    settings: Settings,
+    status: str,
+    ended: int,
+    keep_days: float | None,
 ) -> None:
-    late = make_old(database, selections.failed(), created=40, ended=29)
-    sweep(database, queue, keeping)
-    assert ids_in(database, "selections") == {late}
-
-
-@pytest.mark.parametrize("status", ["queued", "running", "cancelling"])
-def test_selection_under_way_is_kept(
-    selections: Selections, database: Database, queue: JobQueue, keeping: Settings, status: str
-) -> None:
-    old = make_old(database, selections.in_state(status), created=40, ended=40)
-    sweep(database, queue, keeping)
-    assert ids_in(database, "selections") == {old}
-
-
-def test_everything_is_kept_by_default(
-    selections: Selections, database: Database, queue: JobQueue, settings: Settings
-) -> None:
-    old = make_old(database, selections.failed(), created=4000, ended=4000)
-    sweep(database, queue, settings)
-    assert ids_in(database, "selections") == {old}
+    kept = make_old(database, selections.in_state(status), created=4000, ended=ended)
+    sweep(database, queue, settings.model_copy(update={"keep_days": keep_days}))
+    assert ids_in(database, "selections") == {kept}
 
 
 def test_dataset_that_another_selection_uses_is_kept(
@@ -109,8 +108,7 @@ def test_checkpoint_of_a_cancelled_selection_is_kept_for_a_week(
 ) -> None:
     selection_id = selections.cancelled()
     put_checkpoint(database, selection_id)
-    with database.session_scope() as session:
-        session.execute(text(f"UPDATE selections SET cancelled_at = now() - interval '{days} days'"))
+    run_sql(database, f"UPDATE selections SET cancelled_at = now() - interval '{days} days'")
     sweep(database, queue, settings)
     assert ids_in(database, "checkpoints", "selection_id") == ({selection_id} if is_kept else set())
     assert ids_in(database, "selections") == {selection_id}

@@ -2,7 +2,7 @@
 
 import pytest
 from redis import Redis
-from sqlalchemy import select, text
+from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from app.database import Database
@@ -11,7 +11,7 @@ from app.lifecycle.claims import Claim
 from app.models import Report, Selection, StoredCheckpoint, StoredClassifier
 from app.settings import Settings
 from lens_engine.types import StopReason
-from tests.integration.conftest import Selections
+from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result, problem_of
 
 
@@ -20,11 +20,6 @@ def post(client: TestClient, selection_id: str, act: str, status: int = 202) -> 
     assert response.status_code == status, response.text
     body: dict[str, object] = response.json()
     return body
-
-
-def events_of(client: TestClient, selection_id: str, kind: str) -> list[dict[str, object]]:
-    items = client.get(f"/selections/{selection_id}/events").json()["items"]
-    return [item["data"] for item in items if item["type"] == kind]
 
 
 def put_checkpoint(database: Database, selection_id: str) -> None:
@@ -49,8 +44,7 @@ def test_failed_selection_is_queued_again_with_nothing_charged(
     client: TestClient, selections: Selections, database: Database, settings: Settings
 ) -> None:
     selection_id = selections.failed()
-    with database.session_scope() as session:
-        session.execute(text("UPDATE selections SET crashes = 3, progress = '{}', phase = 'search'"))
+    run_sql(database, "UPDATE selections SET crashes = 3, progress = '{}', phase = 'search'")
     shown = post(client, selection_id, "retry")
 
     assert (shown["status"], shown["error"], shown["failed_at"], shown["progress"]) == ("queued", None, None, None)
@@ -66,8 +60,8 @@ def test_events_keep_the_error_of_a_retried_selection(client: TestClient, select
     error = client.get(f"/selections/{selection_id}").json()["error"]
     post(client, selection_id, "retry")
 
-    assert events_of(client, selection_id, "retried") == [{"error": error, "attempt": 1}]
-    assert events_of(client, selection_id, "status")[-1] == {"from": "failed", "to": "queued", "attempt": 1}
+    assert selections.events_of(selection_id, "retried") == [{"error": error, "attempt": 1}]
+    assert selections.events_of(selection_id, "status")[-1] == {"from": "failed", "to": "queued", "attempt": 1}
 
 
 def test_retry_is_not_undone_by_the_attempt_that_failed(
@@ -93,7 +87,7 @@ def test_only_a_cancelled_selection_is_resumed(client: TestClient, selections: S
 def test_repeated_resume_changes_nothing(client: TestClient, selections: Selections, status: str) -> None:
     selection_id = selections.in_state(status)
     assert post(client, selection_id, "resume", status=200)["status"] == status
-    assert events_of(client, selection_id, "resumed") == []
+    assert selections.events_of(selection_id, "resumed") == []
 
 
 def test_resumed_selection_has_its_checkpoint_and_no_result(
@@ -117,14 +111,14 @@ def test_resumed_selection_has_its_checkpoint_and_no_result(
         for table in (Report, StoredClassifier):
             assert session.scalars(select(table)).all() == []
     data = {"from_checkpoint": True, "result_deleted": True, "attempt": 1}
-    assert events_of(client, claim.selection_id, "resumed") == [data]
+    assert selections.events_of(claim.selection_id, "resumed") == [data]
     assert jobs_in(settings)[0] == f"{claim.selection_id}-2"
 
 
 def test_selection_cancelled_in_the_queue_starts_from_the_start(client: TestClient, selections: Selections) -> None:
     selection_id = selections.cancelled()
     post(client, selection_id, "resume")
-    assert events_of(client, selection_id, "resumed") == [
+    assert selections.events_of(selection_id, "resumed") == [
         {"from_checkpoint": False, "result_deleted": False, "attempt": 0}
     ]
     assert selections.claim(selection_id).attempt == 1

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from redis import Redis
-from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from app.database import Database
 from app.logs.setup import make_formatter
 from app.settings import Settings
+from tests.integration.conftest import refusing_rows
 from tests.integration.samples import make_rows, make_submission
 
 CANARY = "canary-4e1f"
@@ -30,13 +30,8 @@ def test_texts_are_in_no_log_even_when_the_database_refuses_them(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     monkeypatch.setattr(caplog.handler, "formatter", make_formatter("json", sys.stderr))
-    with database.session_scope() as session:
-        session.execute(text(f"ALTER TABLE examples ADD CONSTRAINT never CHECK (text NOT LIKE '%{CANARY[:6]}%')"))
-    try:
+    with refusing_rows(database, "examples", f"text NOT LIKE '%{CANARY[:6]}%'"):
         response = client.post("/selections", json=submission_with_canary())
-    finally:
-        with database.session_scope() as session:
-            session.execute(text("ALTER TABLE examples DROP CONSTRAINT never"))
     assert response.status_code == 500
     assert CANARY not in response.text
     assert CANARY not in caplog.text

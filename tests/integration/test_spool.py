@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import resource
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
@@ -52,33 +50,3 @@ def test_upload_is_once_on_disk_in_the_folder_of_the_settings_and_without_a_name
     assert found[0] == []
     assert len(found[-1]) == 1
     assert open_files_in(spool) == []
-
-
-def test_no_space_for_an_upload_is_a_refusal_to_repeat(settings: Settings) -> None:
-    async def submit() -> httpx.Response:
-        app = create_app(settings)
-        transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            files = {"dataset": make_csv(LONG_ROWS)}
-            with files_no_longer_than(4096):
-                response = await client.post("/selections", files=files, data={"spec": json.dumps(make_spec())})
-        app.state.services.queue.close()
-        app.state.services.database.dispose()
-        return response
-
-    response = asyncio.run(submit())
-
-    assert response.status_code == 503
-    assert response.json()["code"] == "storage-full"
-    assert "Retry-After" in response.headers
-
-
-@contextmanager
-def files_no_longer_than(num_bytes: int) -> Iterator[None]:
-    """The error differs from that of a full disk (EFBIG), and needs no disk of its own."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -18,7 +18,7 @@ from app.lifecycle.sweep import SweepReport, sweep
 from app.models import Report, Selection, StoredClassifier
 from app.queue import JobQueue
 from app.settings import Settings
-from tests.integration.conftest import Selections
+from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_submission
 from worker.execution import execute_selection
 
@@ -141,8 +141,7 @@ def test_answer_of_another_release_is_replayed_as_it_was(client: TestClient, dat
     add_an_option(answer["spec"])
     del answer["digest"]
     answer["queue"] = {"position": 3}
-    with database.session_scope() as session:
-        session.execute(text("UPDATE idempotency_keys SET answer = :answer"), {"answer": json.dumps(answer)})
+    run_sql(database, "UPDATE idempotency_keys SET answer = :answer", answer=json.dumps(answer))
     replayed = post()
     assert (replayed.status_code, replayed.json()) == (202, answer)
     assert replayed.headers["idempotent-replayed"] == "true"

@@ -65,14 +65,6 @@ def test_list_of_labels_is_taken_as_their_words(client: TestClient) -> None:
     assert not [warning for warning in body["warnings"] if warning.startswith("spec:")]
 
 
-def test_labels_keep_the_order_of_the_verbalizer(client: TestClient) -> None:
-    verbalizer = {"positive": "great", "negative": "terrible"}
-    body = client.post("/selections", json=make_submission(verbalizer=verbalizer)).json()
-    again = client.get(f"/selections/{body['id']}").json()
-    assert list(body["spec"]["verbalizer"].items()) == list(verbalizer.items())
-    assert list(again["spec"]["verbalizer"].items()) == list(verbalizer.items())
-
-
 def test_file_is_stored_row_by_row_and_its_spool_is_removed(
     client: TestClient, database: Database, settings: Settings
 ) -> None:
@@ -89,11 +81,6 @@ def test_file_is_stored_row_by_row_and_its_spool_is_removed(
         assert session.get_one(Dataset, body["test_dataset_id"]).num_rows == 20
     assert settings.spool_dir is not None
     assert list(settings.spool_dir.iterdir()) == []
-
-
-def test_spec_sent_as_a_json_file_part_is_accepted(client: TestClient) -> None:
-    parts = {"dataset": ("d.csv", make_csv()), "spec": ("spec.json", json.dumps(make_spec()).encode())}
-    assert client.post("/selections", files=parts).status_code == 202
 
 
 def test_earlier_dataset_is_reused_by_its_id(client: TestClient, database: Database) -> None:

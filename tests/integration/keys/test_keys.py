@@ -15,6 +15,7 @@ from app.keys import service
 from app.keys.ring import KeyRing
 from app.keys.secret import hash_key
 from app.settings import Settings
+from tests.e2e.waiting import until
 from tests.integration.samples import make_submission, problem_of
 from tests.outages import absent
 
@@ -23,13 +24,6 @@ NOWHERE = "lens_" + "0" * 64
 
 def bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
-
-
-def until(condition: Callable[[], object], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -75,7 +69,7 @@ def test_change_takes_effect_within_the_lifetime(make_client: Callable[..., Test
     client = make_client(require_keys=True, key_cache_seconds=0.3)
     assert client.get("/models", headers=bearer(NOWHERE)).status_code == 401
     made = service.create_key(database, "alice", "laptop")
-    until(lambda: client.get("/models", headers=bearer(made.secret)).status_code == 200)
+    until(lambda: client.get("/models", headers=bearer(made.secret)).status_code == 200, "the key is known")
     service.revoke_key(database, made.row.id)
     assert client.get("/models", headers=bearer(made.secret)).status_code in {200, 401}
     time.sleep(0.3)
@@ -102,7 +96,7 @@ def test_use_is_noted_once_a_minute(guarded: TestClient, database: Database) -> 
 
     assert last_use() is None
     guarded.get("/models", headers=bearer(key))
-    until(last_use)
+    until(last_use, "the use is noted")
     first = last_use()
     for _ in range(5):
         guarded.get("/models", headers=bearer(key))

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from rq.timeouts import JobTimeoutException, UnixSignalDeathPenalty
-from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from app.database import Database
@@ -19,7 +18,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.testing import TableScorer
 from lens_engine.types import Phase
-from tests.integration.conftest import Selections
+from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result
 from tests.integration.worker.doubles import LivingScorer
 from worker.execution import Attempt, execute_selection
@@ -35,19 +34,8 @@ def run_with(settings: Settings, double: str, selection_id: str) -> None:
     execute_selection(selection_id, with_double(settings, double))
 
 
-def read(database: Database, statement: str, **values: object) -> Any:
-    with database.session_scope() as session:
-        return session.execute(text(statement), values).scalar()
-
-
-def events_of(selections: Selections, selection_id: str, type_: str) -> list[dict[str, Any]]:
-    events = selections.client.get(f"/selections/{selection_id}/events").json()["items"]
-    return [event["data"] for event in events if event["type"] == type_]
-
-
 def end_the_wait(database: Database) -> None:
-    with database.session_scope() as session:
-        session.execute(text("UPDATE selections SET not_before = now()"))
+    run_sql(database, "UPDATE selections SET not_before = now()")
 
 
 def change_checkpoint(database: Database, selection_id: str, **changes: Any) -> None:
@@ -69,8 +57,7 @@ def test_a_run_that_completes_stores_the_classifier_of_its_result(selections: Se
     classifier = Classifier.model_validate_json(stored)
     assert classifier == expected
     assert set(classifier.predict(["a warm film"], TableScorer()).labels) <= {"positive", "negative"}
-    events = selections.client.get(f"/selections/{selection_id}/events").json()["items"]
-    assert [event["data"] for event in events if event["type"] == "classifier"] == [
+    assert selections.events_of(selection_id, "classifier") == [
         {
             "size": len(expected.prompts),
             "head": expected.head.kind,
@@ -182,9 +169,9 @@ def test_a_fault_of_the_worker_leaves_the_selection_to_another(
 
     selection = selections.client.get(f"/selections/{selection_id}").json()
     assert (selection["status"], selection["error"]) == ("queued", None)
-    assert read(database, "SELECT crashes FROM selections WHERE id = :id", id=selection_id) == 1
-    assert read(database, "SELECT not_before > now() FROM selections WHERE id = :id", id=selection_id)
-    assert events_of(selections, selection_id, "worker-unfit") == [{"code": code, "attempt": 1}]
+    assert run_sql(database, "SELECT crashes FROM selections WHERE id = :id", id=selection_id) == 1
+    assert run_sql(database, "SELECT not_before > now() FROM selections WHERE id = :id", id=selection_id)
+    assert selections.events_of(selection_id, "worker-unfit") == [{"code": code, "attempt": 1}]
 
 
 def test_a_selection_that_lost_its_gpu_resumes_from_its_checkpoint(
@@ -219,7 +206,7 @@ def test_a_selection_that_only_meets_unfit_workers_fails_after_its_last_attempt(
     assert selection["error"]["code"] == "worker-unfit"
     assert "device-failed" in selection["error"]["detail"]
     assert "illegal memory access" not in selection["error"]["detail"]
-    assert read(database, "SELECT count(*) FROM checkpoints WHERE selection_id = :id", id=selection_id) == 0
+    assert run_sql(database, "SELECT count(*) FROM checkpoints WHERE selection_id = :id", id=selection_id) == 0
 
 
 def test_a_fault_of_ours_gives_the_lease_up_and_is_not_hidden(
@@ -231,7 +218,7 @@ def test_a_fault_of_ours_gives_the_lease_up_and_is_not_hidden(
         run_with(settings, "faulty", selection_id)
 
     assert selections.status_of(selection_id) == "running"
-    assert read(database, "SELECT lease_until <= now() FROM selections WHERE id = :id", id=selection_id)
+    assert run_sql(database, "SELECT lease_until <= now() FROM selections WHERE id = :id", id=selection_id)
 
 
 def test_a_run_without_a_heartbeat_writes_nothing_and_gives_the_lease_up(
@@ -246,7 +233,7 @@ def test_a_run_without_a_heartbeat_writes_nothing_and_gives_the_lease_up(
 
     assert "writes nothing: the claim is lost" in caplog.text
     assert selections.status_of(claim.selection_id) == "running"
-    assert read(database, "SELECT lease_until <= now() FROM selections WHERE id = :id", id=claim.selection_id)
+    assert run_sql(database, "SELECT lease_until <= now() FROM selections WHERE id = :id", id=claim.selection_id)
 
 
 def test_a_time_limit_that_ends_during_the_last_write_costs_no_result(
@@ -275,7 +262,7 @@ def test_a_run_released_by_a_shutdown_ends_as_if_it_had_not_been_stopped(
 
     run_with(settings, "interrupted", stopped_id)
     assert selections.status_of(stopped_id) == "queued"
-    assert read(database, "SELECT crashes FROM selections WHERE id = :id", id=stopped_id) == 0
+    assert run_sql(database, "SELECT crashes FROM selections WHERE id = :id", id=stopped_id) == 0
     run_with(settings, "sound", stopped_id)
     run_with(settings, "sound", other_id)
 
@@ -289,13 +276,12 @@ def test_a_damaged_checkpoint_is_dropped_and_reported(
     selections: Selections, settings: Settings, database: Database, data: bytes
 ) -> None:
     selection_id = _released_with_checkpoint(selections, database)
-    with database.session_scope() as session:
-        session.execute(text("UPDATE checkpoints SET data = :data"), {"data": data})
+    run_sql(database, "UPDATE checkpoints SET data = :data", data=data)
 
     run_with(settings, "sound", selection_id)
 
     assert selections.status_of(selection_id) == "succeeded"
-    assert read(database, "SELECT count(*) FROM events WHERE type = 'checkpoint-damaged'") == 1
+    assert run_sql(database, "SELECT count(*) FROM events WHERE type = 'checkpoint-damaged'") == 1
 
 
 def test_a_checkpoint_that_this_build_cannot_restore_is_dropped_and_reported(
@@ -308,7 +294,7 @@ def test_a_checkpoint_that_this_build_cannot_restore_is_dropped_and_reported(
     run_with(settings, "sound", selection_id)
 
     assert selections.status_of(selection_id) == "succeeded"
-    assert len(events_of(selections, selection_id, "checkpoint-foreign")) == 1
+    assert len(selections.events_of(selection_id, "checkpoint-foreign")) == 1
 
 
 def test_a_foreign_checkpoint_never_has_two_models_loaded(
@@ -336,7 +322,7 @@ def test_a_checkpoint_of_another_device_is_dropped_before_a_model_is_loaded(
 
     anew, undisturbed = (selections.client.get(f"/selections/{id_}").json() for id_ in (selection_id, other_id))
     assert (anew["status"], anew["digest"], LivingScorer.loaded) == ("succeeded", undisturbed["digest"], 1)
-    [dropped] = events_of(selections, selection_id, "checkpoint-foreign")
+    [dropped] = selections.events_of(selection_id, "checkpoint-foreign")
     assert dropped["detail"] == "the checkpoint was computed on cuda, and this worker computes on cpu"
 
 

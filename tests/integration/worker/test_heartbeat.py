@@ -15,11 +15,11 @@ from app.database import Database
 from app.lifecycle import claims
 from app.lifecycle.claims import Claim, PackedCheckpoint
 from app.settings import Settings
-from lens_engine.metering.progress import Progress
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
-from tests.integration.conftest import Selections
-from tests.integration.samples import make_result
+from tests.e2e.waiting import until
+from tests.integration.conftest import Selections, run_sql
+from tests.integration.samples import PROGRESS, make_result
 from tests.outages import absent, read_only
 from worker.heartbeat import Heartbeat
 from worker.progress import RunMonitor
@@ -29,18 +29,6 @@ QUICK = Rhythm(
     lease=60, renew=0.05, stall=60, stop_grace=60, look=0.02, progress=0.02, checkpoint=0.02, longest_pause=0.1
 )
 CHECKPOINT = Checkpoint(fingerprint="run", phase=Phase.SEARCH, step=3, dtype="float32")
-PROGRESS = Progress(
-    phase=Phase.SEARCH,
-    step=3,
-    steps=4,
-    pairs_done=10,
-    pairs_total=20,
-    tokens_done=100,
-    tokens_total=200,
-    tokens_per_second=5.0,
-    eta_seconds=20.0,
-    best_validation_accuracy=0.5,
-)
 
 
 @contextmanager
@@ -63,20 +51,8 @@ def beating(
         heartbeat.stop()
 
 
-def until(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain until {what}"
-        time.sleep(0.01)
-
-
-def read(database: Database, statement: str, claim: Claim) -> Any:
-    with database.session_scope() as session:
-        return session.execute(text(statement), {"id": claim.selection_id}).scalar()
-
-
 def checkpoints(database: Database, claim: Claim) -> int:
-    count: int = read(database, "SELECT count(*) FROM checkpoints WHERE selection_id = :id", claim)
+    count: int = run_sql(database, "SELECT count(*) FROM checkpoints WHERE selection_id = :id", id=claim.selection_id)
     return count
 
 
@@ -91,7 +67,7 @@ def test_progress_and_checkpoint_are_written(selections: Selections, database: D
 
     progress = selections.client.get(f"/selections/{claim.selection_id}").json()["progress"]
     assert progress["phase"] == "search"
-    assert progress["pairs_done"] == 10
+    assert progress["pairs_done"] == PROGRESS.pairs_done
     with database.session_scope() as session:
         assert Checkpoint.from_bytes(claims.load_checkpoint(session, claim) or b"") == CHECKPOINT
 
@@ -101,7 +77,7 @@ def test_lease_is_renewed_without_news(selections: Selections, database: Databas
 
     with beating(database, claim):
         remaining = "SELECT lease_until > now() + interval '30 seconds' FROM selections WHERE id = :id"
-        until(lambda: read(database, remaining, claim), "the lease is longer")
+        until(lambda: run_sql(database, remaining, id=claim.selection_id), "the lease is longer")
 
 
 def test_cancelled_selection_stops_its_run(selections: Selections, database: Database) -> None:
@@ -162,19 +138,19 @@ def test_run_writes_seldom_however_often_it_reports(selections: Selections, data
     row = versions.format("selections", "id")
 
     with beating(database, claim, renew=30, progress=30, checkpoint=30) as monitor:
-        before = read(database, row, claim)
+        before = run_sql(database, row, id=claim.selection_id)
         monitor.on_checkpoint(CHECKPOINT)
         until(lambda: checkpoints(database, claim), "the first checkpoint is written at once")
-        first = read(database, versions.format("checkpoints", "selection_id"), claim)
+        first = run_sql(database, versions.format("checkpoints", "selection_id"), id=claim.selection_id)
         for step in range(20):
             monitor.on_progress(replace(PROGRESS, step=step))
             monitor.on_checkpoint(replace(CHECKPOINT, step=step))
             time.sleep(0.02)
-        assert read(database, row, claim) == before
-        assert read(database, versions.format("checkpoints", "selection_id"), claim) == first
+        assert run_sql(database, row, id=claim.selection_id) == before
+        assert run_sql(database, versions.format("checkpoints", "selection_id"), id=claim.selection_id) == first
 
-    assert read(database, "SELECT step FROM checkpoints WHERE selection_id = :id", claim) == 19
-    assert read(database, "SELECT progress->'step' FROM selections WHERE id = :id", claim) == 19
+    assert run_sql(database, "SELECT step FROM checkpoints WHERE selection_id = :id", id=claim.selection_id) == 19
+    assert run_sql(database, "SELECT progress->'step' FROM selections WHERE id = :id", id=claim.selection_id) == 19
 
 
 def test_renewal_with_progress_touches_no_index(selections: Selections, database: Database) -> None:
@@ -183,10 +159,9 @@ def test_renewal_with_progress_touches_no_index(selections: Selections, database
         with database.session_scope() as session:
             claims.renew_lease(session, claim, 60, replace(PROGRESS, step=step))
 
-    with database.session_scope() as session:
-        session.execute(text("SELECT pg_stat_force_next_flush()"))
+    run_sql(database, "SELECT pg_stat_force_next_flush()")
     heap_only = "SELECT pg_stat_get_tuples_hot_updated('selections'::regclass)"
-    until(lambda: read(database, heap_only, claim) >= 4, "the updates are counted")
+    until(lambda: run_sql(database, heap_only, id=claim.selection_id) >= 4, "the updates are counted")
 
 
 @pytest.fixture
@@ -200,8 +175,7 @@ def refusing(database: Database) -> Iterator[None]:
             text("CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON checkpoints FOR EACH ROW EXECUTE FUNCTION refuse()")
         )
     yield
-    with database.session_scope() as session:
-        session.execute(text("DROP FUNCTION refuse() CASCADE"))
+    run_sql(database, "DROP FUNCTION refuse() CASCADE")
 
 
 @pytest.mark.usefixtures("refusing")
@@ -217,11 +191,14 @@ def test_checkpoint_that_postgres_refuses_costs_neither_lease_nor_progress(
         until(lambda: monitor.read_news().progress is None, "the progress is written")
         assert not monitor.is_lost
 
-    assert read(database, "SELECT lease_until > now() + interval '30 seconds' FROM selections WHERE id = :id", claim)
+    assert run_sql(
+        database,
+        "SELECT lease_until > now() + interval '30 seconds' FROM selections WHERE id = :id",
+        id=claim.selection_id,
+    )
     assert "Postgres does not answer" not in caplog.text
-    events = selections.client.get(f"/selections/{claim.selection_id}/events").json()["items"]
-    told = [event["data"]["detail"] for event in events if event["type"] == "checkpoint-unwritten"]
-    assert told == ["a checkpoint was not stored: Postgres refused it (SQLSTATE 57014)"]
+    told = selections.events_of(claim.selection_id, "checkpoint-unwritten")
+    assert told == [{"detail": "a checkpoint was not stored: Postgres refused it (SQLSTATE 57014)"}]
 
 
 def test_checkpoint_above_the_limit_is_not_stored_and_said(selections: Selections, database: Database) -> None:
@@ -239,7 +216,7 @@ def test_checkpoint_above_the_limit_is_not_stored_and_said(selections: Selection
 
 def monitor_told(database: Database, claim: Claim) -> Any:
     query = "SELECT data->>'detail' FROM events WHERE selection_id = :id AND type = 'checkpoint-unwritten'"
-    return read(database, query, claim)
+    return run_sql(database, query, id=claim.selection_id)
 
 
 @pytest.mark.parametrize("outage", [absent, read_only])

@@ -57,6 +57,5 @@ def test_deaf_run_is_killed(
     process = Process("deaf run", arguments, environment, tmp_path / "run.log")
 
     assert process.wait(20) == -signal.SIGKILL, process.log()
-    events = selections.client.get(f"/selections/{claim.selection_id}/events").json()["items"]
-    stalls = [event["data"] for event in events if event["type"] == "stalled"]
+    stalls = selections.events_of(claim.selection_id, "stalled")
     assert stalls == ([{"seconds": 1.5, "attempt": 1}] if stall < stop_grace else [])

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from app.errors import BadRequest, Busy
+from app.errors import Busy
 from app.intake.admission import Admission
 
 
@@ -34,19 +34,6 @@ def test_one_more_than_may_wait_is_refused() -> None:
             pass
         with admission.admit():
             pass
-
-
-def test_failed_submission_gives_its_place_back() -> None:
-    admission = Admission(1, 0)
-
-    async def fail() -> None:
-        with admission.admit():
-            async with admission.take_place(is_large=False):
-                raise BadRequest("the JSON breaks")
-
-    for _ in range(3):
-        with pytest.raises(BadRequest):
-            asyncio.run(fail())
 
 
 def test_submission_given_up_while_it_waits_leaves_its_place_to_the_next() -> None:

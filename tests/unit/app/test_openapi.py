@@ -149,17 +149,8 @@ def test_example_of_a_classifier_loads_and_classifies(tmp_path: Path) -> None:
 
 def test_kinds_of_events_are_all_described(document: dict[str, Any]) -> None:
     properties = document["components"]["schemas"]["EventOut"]["properties"]
-    of_checkpoints = (CheckpointDamaged.code, CheckpointForeign.code)
-    for kind in (
-        "status",
-        "phase",
-        "classifier",
-        *of_checkpoints,
-        SpecOfNewerRelease.code,
-        WORKER_UNFIT,
-        RETRIED,
-        RESUMED,
-    ):
+    codes = (CheckpointDamaged.code, CheckpointForeign.code, SpecOfNewerRelease.code)
+    for kind in ("status", "phase", "classifier", *codes, WORKER_UNFIT, RETRIED, RESUMED):
         assert kind in properties["type"]["description"]
 
 

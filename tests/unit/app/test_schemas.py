@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from app.intake.schemas import SelectionSpec
 from app.lifecycle.spec import StoredSpec
 from lens_engine.presets import resolve_config
 from lens_engine.task.template import Task, Template, Verbalizer
@@ -15,10 +14,3 @@ def test_new_spec_is_stored_as_it_was_resolved(preset: Any) -> None:
     task = Task(Template("{text} {label}"), Verbalizer({"b": "B", "a": "A"}))
     spec = StoredSpec.of("m", task, preset, resolve_config(preset))
     assert StoredSpec.model_validate(spec.model_dump(mode="json")) == spec
-
-
-def test_list_of_labels_is_a_verbalizer() -> None:
-    assert SelectionSpec(verbalizer=["credit_card", "other"]).verbalizer == {  # type: ignore[arg-type]
-        "credit_card": "credit card",
-        "other": "other",
-    }
