@@ -18,7 +18,7 @@ from pathlib import Path
 
 from lens_engine.errors import InputProblem, InvalidDataset
 from lens_engine.reading.column_profiles import match_columns
-from lens_engine.reading.columns import LABEL, TEXT, LabelledColumns
+from lens_engine.reading.columns import LABEL, TEXT
 from lens_engine.reading.content_format import NUM_SNIFFED_BYTES, FileFormat, detect_format
 from lens_engine.reading.csv_rows import read_csv_rows
 from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
@@ -78,7 +78,7 @@ def parse_dataset(
         InvalidDataset: the content is wrong; also the subclasses in `lens_engine.reading.errors`. No content raises
             another error.
     """
-    rows = RowCollector(limits, field, LabelledColumns.of(text_column, label_column))
+    rows = RowCollector(limits, field, text_column, label_column)
     return rows.finish(_read(source, rows))
 
 
@@ -134,7 +134,7 @@ def parse_inline(
     Raises:
         InvalidDataset: as `parse_dataset`.
     """
-    rows = RowCollector(limits, field, LabelledColumns.of(text_column, label_column))
+    rows = RowCollector(limits, field, text_column, label_column)
     for item in examples:
         add_value(item, rows)
     return rows.finish("inline")

@@ -55,15 +55,6 @@ class ColumnProfile:
                 self.distinct.add(value)
 
 
-def list_columns(path: Path) -> list[str]:
-    """The names of the columns of a trusted file, by its first row.
-
-    Raises:
-        InvalidDataset, OSError: as `profile_columns`.
-    """
-    return list(next(_read_rows(path), {}))
-
-
 def match_columns(path: Path, wanted: Mapping[str, str | None]) -> list[str]:
     """The names of the columns to read.
 
@@ -74,7 +65,7 @@ def match_columns(path: Path, wanted: Mapping[str, str | None]) -> list[str]:
     found = list[str]()
     if None in wanted.values():
         with suppress(InvalidDataset, OSError):
-            found = list_columns(path)
+            found = list(next(_read_rows(path), {}))  # the first row names the columns
     return [given or match_column(found, usual) for usual, given in wanted.items()]
 
 

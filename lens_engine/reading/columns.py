@@ -17,10 +17,22 @@ _SEPARATORS = {";": "semicolon", "\t": "tab", "|": "pipe"}
 
 @dataclass(frozen=True, slots=True)
 class WantedColumns:
-    """The names of the columns that a reader takes."""
+    """The names of the columns that a reader takes.
+
+    Raises:
+        InvalidDataset: the two names are equal.
+    """
 
     text: str = TEXT
     label: str | None = LABEL  #: None: the texts have no labels
+
+    def __post_init__(self) -> None:
+        if self.text == self.label:
+            raise InvalidDataset(
+                f"the column {show_name(self.text)} cannot hold both texts and labels; name two columns "
+                "(text_column, label_column)",
+                field="label_column",
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -30,27 +42,6 @@ class WantedColumns:
     def parameters(self) -> str:
         """The parameters that name the columns, for a message."""
         return "text_column" if self.label is None else "text_column, label_column"
-
-
-@dataclass(frozen=True, slots=True)
-class LabelledColumns(WantedColumns):
-    """The names of the columns of labelled texts."""
-
-    label: str = LABEL
-
-    @classmethod
-    def of(cls, text: str, label: str) -> "LabelledColumns":
-        """
-        Raises:
-            InvalidDataset: the two names are equal.
-        """
-        if text == label:
-            raise InvalidDataset(
-                f"the column {show_name(text)} cannot hold both texts and labels; name two columns "
-                "(text_column, label_column)",
-                field="label_column",
-            )
-        return cls(text, label)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """Rows of a CSV file: UTF-8, comma-separated, with a header, any line ends."""
 
-import codecs
 import csv
 import io
 import re
@@ -12,7 +11,6 @@ from lens_engine.reading.columns import Columns, find_columns
 from lens_engine.reading.errors import DatasetEmpty
 from lens_engine.reading.row_sink import RowSink
 
-_CHUNK_BYTES = 2**20
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 """A byte that is not UTF-8, as the error handler "surrogateescape" decodes it."""
 _SAVE_AS_UTF8 = "save the file as UTF-8 (it may be Latin-1 or Windows-1252)"
@@ -24,39 +22,12 @@ def read_csv_rows(file: io.BufferedReader, rows: RowSink) -> None:
     Raises:
         InvalidDataset: the file is not a CSV table.
     """
-    if not rows.keeps_bad_rows:
-        check_utf8(file, rows.field)
-        file.seek(0)
     text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
     try:
         _read_records(_BoundedLines(text, rows.limits.max_row_characters), rows)
     finally:
         # The caller opened the file, so the caller closes it.
         text.detach()
-
-
-def check_utf8(file: io.BufferedReader, field: str) -> None:
-    """Check that a file is UTF-8.
-
-    Raises:
-        InvalidDataset: with the offset of the first byte that is not UTF-8.
-    """
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    num_decoded = 0
-    while True:
-        chunk = file.read(_CHUNK_BYTES)
-        pending = len(decoder.getstate()[0])
-        try:
-            decoder.decode(chunk, final=not chunk)
-        except UnicodeDecodeError as error:
-            offset = num_decoded - pending + error.start
-            raise InvalidDataset(
-                f"byte {offset:,} of the file is not UTF-8; {_SAVE_AS_UTF8}",
-                field=field,
-            ) from None
-        num_decoded += len(chunk)
-        if not chunk:
-            return
 
 
 class _BoundedLines:
@@ -112,10 +83,13 @@ def _add_record(record: list[str], columns: Columns, rows: RowSink, line: int) -
             "put quotes round a text with a comma or a line break in it"
         )
         rows.note(None, fault, line=line)
-    elif _NOT_UTF8.search(record[columns.text]):
-        rows.note(rows.columns.text, f"holds bytes that are not UTF-8; {_SAVE_AS_UTF8}", line=line)
-    else:
-        rows.add(record[columns.text], None if columns.label is None else record[columns.label], line=line)
+        return
+    text, label = record[columns.text], None if columns.label is None else record[columns.label]
+    for name, value in ((rows.columns.text, text), (rows.columns.label, label)):
+        if value is not None and _NOT_UTF8.search(value):
+            rows.note(name, f"holds bytes that are not UTF-8; {_SAVE_AS_UTF8}", line=line)
+            return
+    rows.add(text, label, line=line)
 
 
 def _refuse_unreadable(error: csv.Error, rows: RowSink, line: int, *, is_header: bool) -> Never:

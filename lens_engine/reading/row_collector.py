@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Never
 
 from lens_engine.errors import InputProblem, InvalidDataset
-from lens_engine.reading.columns import LabelledColumns, describe_unused
+from lens_engine.reading.columns import WantedColumns, describe_unused
 from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.parsed_dataset import DatasetFormat, ParsedDataset
@@ -25,15 +25,17 @@ from lens_engine.types import Example
 _MAX_UNUSED_KEPT = 100
 """Largest number of unused column names kept, and of characters of each, because a file may have any number."""
 
+_INVISIBLE = {"bidirectional control": BIDI_CONTROLS, "zero-width": ZERO_WIDTH}
+
 
 class RowCollector(RowSink):
     """Keeps the good rows, notes the bad rows, and stops at the first cap that is exceeded."""
 
     keeps_bad_rows = False
 
-    def __init__(self, limits: ParsingLimits, field: str, columns: LabelledColumns) -> None:
-        super().__init__(limits, field, columns)
-        self._text, self._label = columns.text, columns.label
+    def __init__(self, limits: ParsingLimits, field: str, text_column: str, label_column: str) -> None:
+        super().__init__(limits, field, WantedColumns(text_column, label_column))
+        self._text, self._label = text_column, label_column
         self._examples: list[Example] = []
         self._problems: list[InputProblem] = []
         self._labels: dict[str, None] = {}
@@ -41,20 +43,13 @@ class RowCollector(RowSink):
         self._digest = hashlib.sha256()
         self._num_bytes = 0
         self._num_bad = self._num_without_content = 0
-        self._bidi_rows: list[int] = []
-        self._zero_width_rows: list[int] = []
+        self._invisible_rows: dict[str, list[int]] = {kind: [] for kind in _INVISIBLE}
 
     @property
     def next_row(self) -> int:
         return len(self._examples) + self._num_bad
 
     def add(self, text: str | None, label: str | None, *, line: int | None = None) -> None:
-        """Keep one row, or note why it is bad.
-
-        Raises:
-            DatasetTooLarge: the cap on rows or bytes is exceeded.
-            InvalidDataset: the cap on labels is exceeded.
-        """
         has_text, has_label = not is_blank(text), not is_blank(label)
         if text is None or not has_text:
             self._num_without_content += not has_label
@@ -71,7 +66,7 @@ class RowCollector(RowSink):
     def note(self, column: str | None, fault: str, *, line: int | None = None) -> None:
         self.refuse_if_full()
         if len(self._problems) < MAX_SHOWN:
-            place = f"row {self.next_row}" if line is None else f"row {self.next_row} (line {line})"
+            place = self.place(line)
             detail = f"{place} {fault}" if column is None else f"{place}: `{column}` {fault}"
             field = self.field if column is None else f"{self.field}.{column}"
             self._problems.append(InputProblem(field, detail, self.next_row))
@@ -82,7 +77,6 @@ class RowCollector(RowSink):
         self._refuse_rows(is_whole=False)
 
     def skip_columns(self, names: Sequence[str]) -> None:
-        """Remember the names of unused columns, for a warning."""
         if len(self._unused) < _MAX_UNUSED_KEPT:
             self._unused.update(dict.fromkeys(name[:_MAX_UNUSED_KEPT] for name in names[:_MAX_UNUSED_KEPT]))
 
@@ -111,10 +105,9 @@ class RowCollector(RowSink):
         self._digest.update(example_bytes(example))
         both = f"{example.text}\n{example.label}"
         if not both.isascii():
-            if BIDI_CONTROLS.search(both):
-                self._bidi_rows.append(example.row)
-            if ZERO_WIDTH.search(both):
-                self._zero_width_rows.append(example.row)
+            for kind, characters in _INVISIBLE.items():
+                if characters.search(both):
+                    self._invisible_rows[kind].append(example.row)
 
     def _count_bytes(self, example: Example) -> None:
         self._num_bytes += len(example.text.encode()) + len(example.label.encode())
@@ -151,10 +144,7 @@ class RowCollector(RowSink):
             found.append(
                 f"{show_count(self.num_blank, 'blank row', 'was')} skipped and {are} not counted in row numbers"
             )
-        if self._bidi_rows:
-            found.append(_describe_invisible("bidirectional control", self._bidi_rows))
-        if self._zero_width_rows:
-            found.append(_describe_invisible("zero-width", self._zero_width_rows))
+        found += [_describe_invisible(kind, rows) for kind, rows in self._invisible_rows.items() if rows]
         return tuple(found)
 
 

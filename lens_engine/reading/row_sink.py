@@ -7,6 +7,7 @@ from typing import ClassVar, Never
 from lens_engine.reading.columns import WantedColumns
 from lens_engine.reading.errors import DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
+from lens_engine.types import Example
 
 
 class RowSink(ABC):
@@ -16,8 +17,7 @@ class RowSink(ABC):
     """
 
     keeps_bad_rows: ClassVar[bool]
-    """Whether every data row counts, also an empty one. If not, a reader may stop at a byte that is not UTF-8, and it
-    skips rows whose fields are all empty."""
+    """Whether every data row counts, also an empty one. If not, a reader skips rows whose fields are all empty."""
 
     def __init__(self, limits: ParsingLimits, field: str, columns: WantedColumns) -> None:
         self.limits = limits
@@ -37,6 +37,10 @@ class RowSink(ABC):
         Args:
             label: None if no label column is wanted.
             line: line of the file on which the row begins, from 1.
+
+        Raises:
+            DatasetTooLarge: the cap on rows or bytes is exceeded.
+            InvalidDataset: the cap on labels is exceeded.
         """
 
     @abstractmethod
@@ -60,6 +64,10 @@ class RowSink(ABC):
         self.num_blank += 1
         if self.num_blank > self.limits.max_rows:
             raise DatasetTooLarge(f"more than {self.limits.max_rows:,} lines are blank", field=self.field)
+
+    def place(self, line: int | None) -> str:
+        """The next row, and its line if it is known, for a message."""
+        return Example(self.next_row, "", "", line).place
 
     def refuse_if_full(self) -> None:
         """

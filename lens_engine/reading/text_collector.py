@@ -36,11 +36,6 @@ class TextCollector(RowSink):
         return len(self.rows)
 
     def add(self, text: str | None, label: str | None, *, line: int | None = None) -> None:
-        """Keep one row.
-
-        Raises:
-            DatasetTooLarge: the cap on rows or bytes is exceeded.
-        """
         del label
         if text is None or is_blank(text):
             self._keep(text or "", self._column, "is blank; write a text", line)
@@ -51,8 +46,7 @@ class TextCollector(RowSink):
         self._keep("", column, fault, line)
 
     def stop(self, fault: str, *, line: int | None = None) -> Never:
-        place = f"row {self.next_row}" if line is None else f"row {self.next_row} (line {line})"
-        problem = InputProblem(self.field, f"{place} {fault}", self.next_row)
+        problem = InputProblem(self.field, f"{self.place(line)} {fault}", self.next_row)
         raise InvalidDataset(problem.detail, field=self.field, row=problem.row, problems=(problem,))
 
     def skip_columns(self, names: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_profiles import ColumnProfile
-from lens_engine.reading.columns import LABEL, TEXT, LabelledColumns, find_columns
+from lens_engine.reading.columns import LABEL, TEXT, WantedColumns, find_columns
 from lens_engine.reading.text_checks import show_name, show_names
 
 _TEXT_NAMES = (TEXT, "texts", "sentence", "message", "content", "question", "review", "body")
@@ -46,7 +46,7 @@ def choose_columns(
         InvalidDataset: a named column is missing, or no column can hold the texts or the labels.
     """
     if len(profiles) == 1:
-        find_columns([profiles[0].name], LabelledColumns(), "dataset")  # refuses, and tells another separator
+        find_columns([profiles[0].name], WantedColumns(), "dataset")  # refuses, and tells another separator
     for name in (text, label):
         if name is not None and name not in [profile.name for profile in profiles]:
             raise InvalidDataset(

@@ -70,16 +70,10 @@ def test_open_file_is_read_as_its_path_and_stays_open(tmp_path: Path, written_as
         parse_dataset(file, ParsingLimits(max_bytes=path.stat().st_size - 1))
 
 
-def test_odd_labels_stay_as_written(uploads: Uploads, written_as: str) -> None:
-    dataset = uploads.parse_rows([("a text", label) for label in ODD_LABELS], written_as)
+def test_odd_values_stay_as_written(uploads: Uploads, written_as: str) -> None:
+    rows: list[Row] = [*((text, "good") for text in ODD_TEXTS), *(("a text", label) for label in ODD_LABELS)]
 
-    assert [example.label for example in dataset.examples] == ODD_LABELS
-
-
-def test_odd_texts_stay_as_written(uploads: Uploads, written_as: str) -> None:
-    dataset = uploads.parse_rows([(text, "good") for text in ODD_TEXTS], written_as)
-
-    assert [example.text for example in dataset.examples] == ODD_TEXTS
+    assert [(one.text, one.label) for one in uploads.parse_rows(rows, written_as).examples] == rows
 
 
 @pytest.mark.parametrize(
@@ -182,11 +176,12 @@ def test_rows_of_text_formats_know_their_line(uploads: Uploads, written_as: str)
 
 
 def test_columns_may_have_other_names_which_a_refusal_names(uploads: Uploads, written_as: str) -> None:
-    dataset = uploads.parse_renamed(GOOD, written_as)
+    names = ("Text", "Class")
+    dataset = uploads.parse_rows(GOOD, written_as, names=names)
     assert [(example.text, example.label) for example in dataset.examples] == GOOD
     assert dataset.warnings == ()
     with pytest.raises(InvalidDataset) as refusal:
-        uploads.parse_renamed([*GOOD, ("a text", "")], written_as)
+        uploads.parse_rows([*GOOD, ("a text", "")], written_as, names=names)
 
     assert refusal.value.field == f"{prefix(written_as)}.Class"
     assert "`Class` is empty" in str(refusal.value)

@@ -75,14 +75,8 @@ def test_nested_and_odd_columns_that_are_not_used_do_no_harm(uploads: Uploads) -
     assert dataset.warnings == ("columns other than text and label are not used: 'nested', 'raw'",)
 
 
-@pytest.mark.parametrize(
-    ("names", "words"),
-    [(["Text", "label"], "rename 'Text' to 'text'"), (["text", "label", "id", "id"], "'id' is there more than once")],
-)
-def test_unusable_columns_are_refused_with_those_found(uploads: Uploads, names: list[str], words: str) -> None:
-    table = pyarrow.Table.from_arrays([pyarrow.array(["x", "y"])] * len(names), names=names)
-
-    assert words in str(uploads.refuse(write_table(table)))
+def test_unusable_columns_are_refused_with_those_found(uploads: Uploads) -> None:
+    assert "rename 'Text' to 'text'" in str(uploads.refuse(write_table(pyarrow.table({"Text": TEXTS, "label": TEXTS}))))
 
 
 def test_file_that_is_not_utf8_is_refused(uploads: Uploads) -> None:

@@ -1,9 +1,10 @@
 """Any rows survive writing and parsing; any bytes are taken or refused, and nothing else happens."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from dataset_uploads import WRITERS, Row, Uploads, to_mappings
+from dataset_uploads import FORMATS, Row, Uploads
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -26,50 +27,35 @@ json_like = st.lists(
 MARKS = [b"", b"text,label\n", b'{"text":"a","label":"x"}\n', b"{", b"[", b"\xef\xbb\xbf", b"\xff\xfe", b"\x1f\x8b"]
 
 
-def assert_same(dataset: ParsedDataset, rows: list[Row]) -> None:
-    assert [(example.text, example.label) for example in dataset.examples] == rows
-    assert [example.row for example in dataset.examples] == list(range(len(rows)))
+def assert_taken_or_refused(parse: Callable[[], ParsedDataset], field: str = "dataset") -> None:
+    refusal = None
+    try:
+        assert len(parse().examples) >= 2
+    except InvalidDataset as error:
+        refusal = error
+    assert refusal is None or (str(refusal) and refusal.field.startswith(field))
 
 
-def assert_taken_or_refused(uploads: Uploads, content: bytes) -> None:
-    outcome = uploads.try_to_parse(content)
-
-    if isinstance(outcome, InvalidDataset):
-        assert str(outcome)
-        assert outcome.field.startswith("dataset")
-    else:
-        assert len(outcome.examples) >= 2
-
-
-@pytest.mark.parametrize("written_as", ["csv", "jsonl"])
-@settings(max_examples=60, suppress_health_check=ONE_FOLDER, deadline=None)
+@pytest.mark.parametrize("written_as", FORMATS)
+@settings(max_examples=40, suppress_health_check=ONE_FOLDER, deadline=None)
 @given(rows=datasets)
 def test_rows_survive_writing_and_parsing(tmp_path: Path, written_as: str, rows: list[Row]) -> None:
-    assert_same(Uploads(tmp_path).parse(WRITERS[written_as](rows)), rows)
+    examples = Uploads(tmp_path).parse_rows(rows, written_as).examples
 
-
-@settings(max_examples=10, suppress_health_check=ONE_FOLDER, deadline=None)
-@given(rows=datasets)
-def test_rows_survive_parquet(tmp_path: Path, rows: list[Row]) -> None:
-    assert_same(Uploads(tmp_path).parse(WRITERS["parquet"](rows)), rows)
-
-
-@settings(max_examples=60, deadline=None)
-@given(rows=datasets)
-def test_rows_survive_inline(rows: list[Row]) -> None:
-    assert_same(parse_inline(to_mappings(rows), ParsingLimits()), rows)
+    assert [(example.text, example.label) for example in examples] == rows
+    assert [example.row for example in examples] == list(range(len(rows)))
 
 
 @settings(max_examples=300, suppress_health_check=ONE_FOLDER, deadline=None)
 @given(mark=st.sampled_from(MARKS), content=st.binary(max_size=300))
 def test_any_bytes_are_taken_or_refused(tmp_path: Path, mark: bytes, content: bytes) -> None:
-    assert_taken_or_refused(Uploads(tmp_path), mark + content)
+    assert_taken_or_refused(lambda: Uploads(tmp_path).parse(mark + content))
 
 
 @settings(max_examples=300, suppress_health_check=ONE_FOLDER, deadline=None)
 @given(content=csv_like | json_like, has_header=st.booleans())
 def test_anything_like_a_dataset_is_taken_or_refused(tmp_path: Path, content: list[bytes], has_header: bool) -> None:
-    assert_taken_or_refused(Uploads(tmp_path), b"text,label\n" * has_header + b"".join(content))
+    assert_taken_or_refused(lambda: Uploads(tmp_path).parse(b"text,label\n" * has_header + b"".join(content)))
 
 
 @settings(max_examples=8, suppress_health_check=ONE_FOLDER, deadline=None)
@@ -77,13 +63,6 @@ def test_anything_like_a_dataset_is_taken_or_refused(tmp_path: Path, content: li
 def test_any_bytes_between_parquet_marks_are_refused(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(InvalidDataset):
         Uploads(tmp_path).parse(b"PAR1" + content + b"PAR1")
-
-
-def try_to_parse_inline(items: list[dict[str, object]]) -> ParsedDataset | InvalidDataset:
-    try:
-        return parse_inline(items, ParsingLimits())
-    except InvalidDataset as refusal:
-        return refusal
 
 
 json_values = st.recursive(
@@ -96,6 +75,4 @@ json_values = st.recursive(
 @settings(max_examples=200, deadline=None)
 @given(items=st.lists(st.dictionaries(st.sampled_from(["text", "label", "id"]), json_values), max_size=5))
 def test_any_inline_examples_are_taken_or_refused(items: list[dict[str, object]]) -> None:
-    outcome = try_to_parse_inline(items)
-
-    assert isinstance(outcome, InvalidDataset) or len(outcome.examples) >= 2
+    assert_taken_or_refused(lambda: parse_inline(items, ParsingLimits()), "examples")
