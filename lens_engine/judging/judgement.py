@@ -93,11 +93,7 @@ class Judgement:
 
 
 def judge(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows) -> list[Judgement]:
-    """Score the rows after each prefix.
-
-    Raises:
-        Stopped: from the meter.
-    """
+    """Score the rows after each prefix."""
     return [Judgement(one, rows.gold) for one in meter.score(prefixes, rows.queries)]
 
 

@@ -53,12 +53,8 @@ class RandomSearch:
     keeps_pool: bool = False
 
     def steps(self, tally: RandomTally, total: int) -> Iterator[RandomTally]:
-        """The tally after each batch, up to `total` permutations.
-
-        Raises:
-            Stopped: from the meter; the last tally yielded stays valid.
-        """
-        ranker = self._ranker
+        """The tally after each batch, up to `total` permutations."""
+        ranker = Ranker(self.meter, self.run.rows.candidates, self._rows)
         while tally.drawn < total:
             batch = draw_random(self.run, tally.drawn, min(BATCH, total - tally.drawn))
             outcomes, first = ranker.judge(batch), tally.drawn
@@ -73,13 +69,13 @@ class RandomSearch:
         if tally.pool_log_probs is not None:
             found = [*tally.pool_log_probs.array, *found]
         numbers = (*tally.pool, *range(first, tally.drawn))
-        gold = EvaluationRows(self.run.task, self.run.rows.validation).gold
+        gold = self._rows.gold
         objective: RankingObjective = AccuracyObjective(self.run.dtype)
         if self.run.config.search.objective == "head":
             objective = HeadObjective.of(gold, len(self.run.task.labels), self.run.dtype)
         scores = objective.scores([Judgement(one, gold) for one in found], is_final=True)
         ranked = sorted(range(len(numbers)), key=lambda one: rank_key((numbers[one],), scores[one]))
-        places = {self._draw(numbers[one]): one for one in ranked}
+        places = {draw_random(self.run, numbers[one], 1)[0]: one for one in ranked}
         best = [places[one] for one in pick_pool(list(places), self.run.config)]
         return tally.model_copy(
             update={
@@ -88,13 +84,9 @@ class RandomSearch:
             }
         )
 
-    def _draw(self, number: int) -> Permutation:
-        return draw_random(self.run, number, 1)[0]
-
     @property
-    def _ranker(self) -> Ranker:
-        rows = EvaluationRows(self.run.task, self.run.rows.validation)
-        return Ranker(self.meter, self.run.rows.candidates, rows)
+    def _rows(self) -> EvaluationRows:
+        return EvaluationRows(self.run.task, self.run.rows.validation)
 
 
 def _count(tally: RandomTally, outcomes: Sequence[Outcome]) -> RandomTally:

@@ -11,12 +11,12 @@ from lens_engine.methods.base import Method, Run
 from lens_engine.methods.catalogue import METHODS, Methods, make_method
 from lens_engine.pricing.estimate import CostEstimate, estimate_by_words, measure_lengths, measure_pace
 from lens_engine.pricing.prices import Prices
+from lens_engine.result import Splits
 from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.evaluation_price import price_evaluation, reserve_for_ensemble
-from lens_engine.run.split_counts import count_splits
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.types import Phase
 
@@ -88,6 +88,23 @@ def estimate_cost(problem: Problem, scorer: LabelScorer, config: SelectionConfig
     run = prepared.run
     words = estimate_by_words(list_labelled_rows(run.rows, config.classifier.fit_rows), run.task)
     return replace(_estimate(prepared), words_accuracy=words).at_pace(measure_pace(run.rows, run.task, scorer))
+
+
+def count_splits(rows: SplitRows) -> Splits:
+    """The sizes of the splits, and what was left out of them."""
+    return Splits(
+        candidates=len(rows.candidates),
+        score_set=len(rows.score_set),
+        validation=len(rows.validation),
+        confirmation=len(rows.confirmation),
+        test=len(rows.test),
+        unused=rows.unused,
+        duplicates_dropped=rows.duplicates_dropped,
+        conflicting_texts=rows.conflicting_texts,
+        leaked_from_test=rows.leaked_from_test,
+        skipped_too_long=rows.skipped_too_long,
+        trimmed_too_long=rows.trimmed_too_long,
+    )
 
 
 def _estimate(prepared: PreparedRun) -> CostEstimate:

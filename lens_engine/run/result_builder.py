@@ -11,14 +11,16 @@ from lens_engine.judging.score import measure_lead, rank_key
 from lens_engine.methods.base import Findings
 from lens_engine.result import Lead, Provenance, SelectionResult, Spending, SupportExample
 from lens_engine.rows.problem import digest_examples
-from lens_engine.run.device_name import find_device_name
-from lens_engine.run.preparation import PreparedRun
-from lens_engine.run.split_counts import count_splits
+from lens_engine.run.preparation import PreparedRun, count_splits
 from lens_engine.run.state import RunState
 from lens_engine.run.verdict import reach_verdict
 from lens_engine.run.wording import CLASSIFIERS, name_step
-from lens_engine.scoring.base import ScorerIdentity
+from lens_engine.scoring.base import LabelScorer, ScorerIdentity
+from lens_engine.scoring.cache.scorer import SituatedScorer, find_computing
 from lens_engine.types import Permutation, StopReason
+
+_GPU = "GPU "
+"""How `describe_surroundings` begins the line that names the GPU."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,7 @@ def _provenance(ending: Ending) -> Provenance:
         revision=identity.revision,
         dtype=identity.dtype,
         device=identity.device,
-        device_name=find_device_name(ending.prepared.meter.scorer),
+        device_name=_find_device_name(ending.prepared.meter.scorer),
         executor=identity.executor,
         executor_note=identity.executor_note,
         seed=config.seed,
@@ -178,3 +180,10 @@ def _provenance(ending: Ending) -> Provenance:
         test_sha256=None if problem.test is None else digest_examples(problem.test),
         config=config.model_dump(mode="json"),
     )
+
+
+def _find_device_name(scorer: LabelScorer) -> str | None:
+    """Name of the GPU, for example "NVIDIA H200". None on a processor, and for a scorer that does not know it."""
+    scorer = find_computing(scorer)
+    facts = scorer.surroundings if isinstance(scorer, SituatedScorer) else ()
+    return next((fact.removeprefix(_GPU) for fact in facts if fact.startswith(_GPU)), None)

@@ -29,10 +29,7 @@ class Session:
     A new session resumes from the store's checkpoint; if the store has none, the session starts at the beginning.
 
     Raises:
-        InvalidConfig: the budget cannot pay for a first result, or `Method.check` failed.
-        CheckpointForeign: the checkpoint belongs to other data, options, model, engine version, device or number
-            format, or another build wrote it.
-        CheckpointDamaged: the checkpoint's bytes do not match their digest.
+        InvalidConfig, CheckpointForeign, CheckpointDamaged: as `select_support_examples`.
     """
 
     prepared: PreparedRun
@@ -168,11 +165,7 @@ class Session:
     def _pack(self, state: RunState[Any], step: int) -> Checkpoint:
         identity = self.meter.scorer.identity
         packed = state.to_checkpoint(self.method, self._fingerprint, identity.dtype, self.meter.phase, step)
-        return replace(
-            packed,
-            device=identity.device,
-            result_if_cancelled=self.result_if_cancelled,
-        )
+        return replace(packed, device=identity.device, result_if_cancelled=self.result_if_cancelled)
 
     def _show_best(self) -> None:
         scores = self.method.findings(self.state.method).scores

@@ -151,11 +151,7 @@ def start_search(first: Sequence[Permutation], judge: Judge, beam_width: int) ->
 def run_iteration(
     state: SearchState, neighbourhood: Neighbourhood, judge: Judge, rng: np.random.Generator
 ) -> SearchState:
-    """One iteration of Algorithm 2: judge children of the beam, and keep the best B of beam and children.
-
-    Raises:
-        Stopped: from `judge`; the old state stays valid.
-    """
+    """One iteration of Algorithm 2: judge children of the beam, and keep the best B of beam and children."""
     beam_width = neighbourhood.options.beam_width
     children = neighbourhood.children(state.beam, {*state.scores, *state.dropped}, rng)
     outcomes = judge(children)
@@ -176,14 +172,10 @@ def _advance(
             log_probs[permutation] = outcome.judgement.label_log_probs
         else:
             dropped.append(permutation)
-    beam = _best(scores, permutations, beam_width)
+    permutations.sort(key=lambda permutation: rank_key(permutation, scores[permutation]))
+    beam = tuple(permutations[:beam_width])
     charged = state.charged_pairs + sum(outcome.charged_rows for outcome in found.values())
     return SearchState(iterations_done, beam, scores, tuple(dropped), charged, log_probs)
-
-
-def _best(scores: dict[Permutation, Score], pool: Sequence[Permutation], beam_width: int) -> tuple[Permutation, ...]:
-    ranked = sorted(pool, key=lambda permutation: rank_key(permutation, scores[permutation]))
-    return tuple(ranked[:beam_width])
 
 
 def _first_new(draw: Callable[[], Permutation], seen: set[Permutation]) -> Permutation | None:

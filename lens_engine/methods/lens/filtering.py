@@ -56,11 +56,7 @@ class Filter:
     balanced: bool
 
     def run_round(self, state: FilterState, plan: FilterRound, meter: Meter) -> FilterState:
-        """Score the survivors on the round's new score examples, and keep the round's best.
-
-        Raises:
-            Stopped: the budget or a cancellation ended the run within the round; the old state stays valid.
-        """
+        """Score the survivors on the round's new score examples, and keep the round's best."""
         scored = state.contributions.shape[1]
         columns = self._score(state.survivors, self.score_set[scored : plan.score_size], meter)
         matrix = np.concatenate([state.contributions, columns], axis=1)
