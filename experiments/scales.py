@@ -126,13 +126,7 @@ TINY = Scale(
         {
             "splits": {"validation": 8, "confirmation": 8, "test": 20},
             "filtering": {"candidates": 24, "keep": 16, "rounds": 1, "initial_score_size": 4, "max_score_size": 4},
-            "search": {
-                "beam_width": 2,
-                "children": 2,
-                "iterations": 1,
-                "first_permutations": 6,
-                "halvings": 1,
-            },
+            "search": {"beam_width": 2, "children": 2, "iterations": 1, "first_permutations": 6, "halvings": 1},
         },
     ),
     many_rows=(12, 4),

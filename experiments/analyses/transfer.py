@@ -11,13 +11,8 @@ from experiments.laboratory.cells import CalibratedAccuracy, SelectionCell
 from experiments.laboratory.laboratory import Laboratory
 from lens_engine.errors import InvalidConfig
 
-
-@dataclass(frozen=True, slots=True)
-class _Sets:
-    """The sets of one selection, by kind."""
-
-    cell: SelectionCell
-    kinds: dict[str, list[ExampleSet]]
+Sets = dict[str, list[ExampleSet]]
+"""Sets of one selection, by kind."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,10 @@ class Transfer(Comparison):
 
     def compute(self, lab: Laboratory) -> list[Prompts]:
         """Each model is loaded once, and the finder first."""
-        sets = [self._find_sets(lab, cell) for cell in self.selections]
+        sets: dict[SelectionCell, Sets] = {
+            cell: {SUPPORT: [support_set(lab.select(cell))], RANDOM: draw_random_sets(lab, cell, self.random_sets)}
+            for cell in self.selections
+        }
         return [one for model in dict.fromkeys((self.finder, *self.models)) for one in self._judge(lab, model, sets)]
 
     def describe(self, found: list[Prompts]) -> str:  # noqa: ARG002
@@ -63,20 +61,12 @@ class Transfer(Comparison):
             "over the prompts."
         )
 
-    def _find_sets(self, lab: Laboratory, cell: SelectionCell) -> _Sets:
-        support = [support_set(lab.select(cell))]
-        return _Sets(cell, {SUPPORT: support, RANDOM: draw_random_sets(lab, cell, self.random_sets)})
-
-    def _judge(self, lab: Laboratory, model: str, sets: list[_Sets]) -> Iterator[Prompts]:
+    def _judge(self, lab: Laboratory, model: str, sets: dict[SelectionCell, Sets]) -> Iterator[Prompts]:
         name = f"{name_model(model)} (found with it)" if model == self.finder else name_model(model)
-        for dataset in self.by_dataset:
-            here = [one for one in sets if one.cell.bench.dataset == dataset]
+        for dataset, cells in self.by_dataset.items():
             for kind in (SUPPORT, RANDOM):
-                accuracies = tuple(accuracy for one in here for accuracy in _judge_with(lab, model, one, kind))
-                yield Prompts(dataset, (name, kind), accuracies)
-
-
-def _judge_with(lab: Laboratory, model: str, sets: _Sets, kind: str) -> tuple[CalibratedAccuracy, ...]:
-    """The sets of one kind with this model, on the splits of the selection."""
-    cell = sets.cell.bench.model_copy(update={"model": model}).selection(sets.cell.config)
-    return evaluate_sets(lab, cell, sets.kinds[kind], f"{name_model(model)}, {kind}")
+                accuracies = list[CalibratedAccuracy]()
+                for cell in cells:  # judged on the splits of the selection
+                    judged = cell.bench.model_copy(update={"model": model}).selection(cell.config)
+                    accuracies += evaluate_sets(lab, judged, sets[cell][kind], f"{name_model(model)}, {kind}")
+                yield Prompts(dataset, (name, kind), tuple(accuracies))

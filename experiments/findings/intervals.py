@@ -15,14 +15,6 @@ class Estimate:
     mean: float
     bounds: tuple[float, float] | None
 
-    @property
-    def low(self) -> float | None:
-        return None if self.bounds is None else self.bounds[0]
-
-    @property
-    def high(self) -> float | None:
-        return None if self.bounds is None else self.bounds[1]
-
 
 def estimate_mean(strata: Sequence[Sequence[float]]) -> Estimate:
     """The mean over strata (datasets) of the means within them (over seeds).

@@ -63,19 +63,13 @@ class Entry(Record):
 
 LETTER = Entry(
     name="LENS, by the paper's letter",
-    options={
-        "filtering": {"contribution": "vocabulary"},
-        "splits": {"confirmation": 0},
-    },
+    options={"filtering": {"contribution": "vocabulary"}, "splits": {"confirmation": 0}},
     starts_narrow=True,
     sums_similarity=True,
 )
 SCRIPTS = Entry(
     name="LENS, as the authors' scripts",
-    options={
-        "filtering": {"contribution": "loss_ratio"},
-        "search": {"diversity_weight": 4.0},
-    },
+    options={"filtering": {"contribution": "loss_ratio"}, "search": {"diversity_weight": 4.0}},
     starts_narrow=True,
 )
 

@@ -60,7 +60,7 @@ def _long(measured: Measured) -> Table:
             for calibrated in (False, True):
                 found = measured.estimate(entry, column, calibrated=calibrated)
                 said = "yes" if calibrated else "no"
-                rows.append((entry.name, column, said, found.mean, found.low, found.high, *counts))
+                rows.append((entry.name, column, said, found.mean, *(found.bounds or (None, None)), *counts))
     return Table(header, tuple(rows), in_page=False)
 
 

@@ -19,20 +19,8 @@ from lens_engine.types import Example
 TINY: dict[str, Any] = {
     "num_demonstrations": 4,
     "splits": {"validation": 8, "confirmation": 8, "test": 20},
-    "filtering": {
-        "candidates": 24,
-        "keep": 12,
-        "rounds": 1,
-        "initial_score_size": 4,
-        "max_score_size": 4,
-    },
-    "search": {
-        "beam_width": 2,
-        "children": 2,
-        "iterations": 1,
-        "first_permutations": None,
-        "halvings": 0,
-    },
+    "filtering": {"candidates": 24, "keep": 12, "rounds": 1, "initial_score_size": 4, "max_score_size": 4},
+    "search": {"beam_width": 2, "children": 2, "iterations": 1, "first_permutations": None, "halvings": 0},
     "comparisons": "none",
 }
 """Options of a selection of a hundredth of a second."""

@@ -16,20 +16,16 @@ CPU = torch.device("cpu")
 
 
 @pytest.mark.parametrize(
-    ("version", "expected"),
+    ("python", "version", "expected"),
     [
-        ("2.11.0+cu130", []),
-        ("2.10.1", []),
-        ("2.9.1", ["torch 2.10 or newer; this is 2.9.1"]),
-        (None, ["torch 2.10 or newer"]),
+        ((3, 12, 3), "2.11.0+cu130", []),
+        ((3, 12, 3), "2.9.1", ["torch 2.10 or newer; this is 2.9.1"]),
+        ((3, 12, 3), None, ["torch 2.10 or newer"]),
+        ((3, 10, 1), "2.10.1", ["Python 3.11 or newer; this is 3.10.1"]),
     ],
 )
-def test_package_that_is_missing_or_old_is_listed(version: str | None, expected: list[str]) -> None:
-    assert list_missing((3, 12, 3), {"torch": (2, 10)}, lambda _: version) == expected
-
-
-def test_old_python_is_listed() -> None:
-    assert list_missing((3, 10, 1), {}) == ["Python 3.11 or newer; this is 3.10.1"]
+def test_what_is_missing_or_old_is_listed(python: tuple[int, ...], version: str | None, expected: list[str]) -> None:
+    assert list_missing(python, {"torch": (2, 10)}, lambda _: version) == expected
 
 
 def test_this_environment_lacks_nothing() -> None:
