@@ -89,7 +89,7 @@ gpu: ## check and measure a CUDA GPU: build/gpu.jsonl; PYTHON=python3 for a mach
 
 .PHONY: docs-tables
 docs-tables: $(INSTALLED) ## write the tables of options and settings in docs/reference.md from the code
-	@$(BIN)/python -m lens_cli.reference
+	@$(BIN)/python .ci/reference.py
 
 .PHONY: format
 format: $(INSTALLED) ## format the code and mend what the linter can

@@ -52,14 +52,13 @@ class StopRequest:
 
 @contextmanager
 def _handling(handler: Handler) -> Iterator[None]:
-    handled = [number for number in _STOP_SIGNALS if number == signal.SIGTERM or not _is_ignored(number)]
-    before = {number: signal.signal(number, handler) for number in handled}
+    before = {
+        number: signal.signal(number, handler)
+        for number in _STOP_SIGNALS
+        if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN
+    }
     try:
         yield
     finally:
         for number, old in before.items():
             signal.signal(number, old)
-
-
-def _is_ignored(number: signal.Signals) -> bool:
-    return signal.getsignal(number) is signal.SIG_IGN

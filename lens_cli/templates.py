@@ -15,8 +15,11 @@ def templates(
     name: Annotated[str | None, typer.Argument(help="Name of one task, e.g. sst-2; default: all tasks.")] = None,
 ) -> None:
     """List the paper's eight tasks: templates, label words and hyper-parameters."""
+    if name is not None and name not in PAPER_TASKS:
+        raise RefusedInput(f"unknown task {name!r}; the tasks are {', '.join(PAPER_TASKS)}")
     console = Console()
-    for task_name, task in _chosen(name).items():
+    for task_name in PAPER_TASKS if name is None else [name]:
+        task = PAPER_TASKS[task_name]
         console.print(Text(task_name, style="bold"))
         for template in task.templates:
             console.print(Text(f"  {template}"), soft_wrap=True)
@@ -38,11 +41,3 @@ def select_arguments(task: PaperTask) -> str:
     for option, value in options.items():
         arguments += ["--option", f"{option}={value}"]
     return shlex.join(arguments)
-
-
-def _chosen(name: str | None) -> dict[str, PaperTask]:
-    if name is None:
-        return PAPER_TASKS
-    if name not in PAPER_TASKS:
-        raise RefusedInput(f"unknown task {name!r}; the tasks are {', '.join(PAPER_TASKS)}")
-    return {name: PAPER_TASKS[name]}

@@ -2,8 +2,9 @@
 
 import fcntl
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, Self
+from typing import BinaryIO, Literal
 
 from pydantic import ValidationError
 
@@ -26,36 +27,12 @@ _ORIGIN_NAMES = {"classifier_sha256": "classifier", "input_sha256": "input file"
 
 
 class PartialFile:
-    """Predictions as JSON lines after the line of their origin, one for each row of the input, in order.
+    """Predictions as JSON lines after the line of their origin, one for each row of the input, in order."""
 
-    A context. The file is locked until the block ends, and is kept unless it holds no prediction.
-
-    Args:
-        num_rows: number of rows of the input.
-        restart: whether to discard the predictions that are there.
-
-    Raises:
-        Refusal: the file has another origin, or another process writes it.
-    """
-
-    def __init__(self, path: Path, origin: Origin, num_rows: int, *, restart: bool = False) -> None:
+    def __init__(self, path: Path, file: BinaryIO) -> None:
         self.path = path
         self.predictions: list[Prediction] = []
-        self._file = path.open("a+b")
-        try:
-            self._lock()
-            self._read(origin, num_rows, restart=restart)
-        except BaseException:
-            self._file.close()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if not self.predictions:
-            self.remove()
-        self._file.close()
+        self._file = file
 
     def append(self, predictions: Sequence[Prediction]) -> None:
         """Write the predictions of the next rows."""
@@ -65,13 +42,8 @@ class PartialFile:
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
 
-    def _lock(self) -> None:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RefusedInput(f"another process is writing {self.path}; wait for its end") from None
-
-    def _read(self, origin: Origin, num_rows: int, *, restart: bool) -> None:
+    def read(self, origin: Origin, num_rows: int, *, restart: bool) -> None:
+        """Keep the predictions of an earlier run, or begin the file."""
         self._file.seek(0)
         lines = [] if restart else self._file.read().splitlines(keepends=True)
         if lines and lines[0].endswith(b"\n"):
@@ -105,6 +77,31 @@ class PartialFile:
     def _write_lines(self, records: Sequence[Record]) -> None:
         self._file.write("".join(f"{record.model_dump_json()}\n" for record in records).encode())
         self._file.flush()
+
+
+@contextmanager
+def partial_file(path: Path, origin: Origin, num_rows: int, *, restart: bool = False) -> Iterator[PartialFile]:
+    """Open the file, and lock it until the block ends. It is kept unless it holds no prediction then.
+
+    Args:
+        num_rows: number of rows of the input.
+        restart: whether to discard the predictions that are there.
+
+    Raises:
+        Refusal: the file has another origin, or another process writes it.
+    """
+    with path.open("a+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RefusedInput(f"another process is writing {path}; wait for its end") from None
+        partial = PartialFile(path, file)
+        partial.read(origin, num_rows, restart=restart)
+        try:
+            yield partial
+        finally:
+            if not partial.predictions:
+                partial.remove()
 
 
 def _read_predictions(lines: Sequence[bytes]) -> Iterator[Prediction]:

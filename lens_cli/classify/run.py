@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.text import Text
 
 from lens_cli.classify.output import PredictedTable, check_suffix, write_predictions
-from lens_cli.classify.partial_file import Origin, PartialFile
+from lens_cli.classify.partial_file import Origin, partial_file
 from lens_cli.classify.predicting import BATCH_ROWS, Prediction, predict_rows
-from lens_cli.columns import find_columns
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput, check_output
+from lens_cli.select.sources import find_columns
 from lens_cli.signals import StopRequest
 from lens_cli.views.notes import show_note
 from lens_cli.views.progress import RowBar, row_bar
@@ -101,7 +101,7 @@ class ClassificationRun:
             KeyboardInterrupt: at the second Ctrl-C.
         """
         request, num_rows = StopRequest(), len(self.rows)
-        with PartialFile(self.paths.partial, self.origin, num_rows, restart=restart) as partial:
+        with partial_file(self.paths.partial, self.origin, num_rows, restart=restart) as partial:
             for note in self.notes:
                 show_note(note, console)
             if num_done := len(partial.predictions):

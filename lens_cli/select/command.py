@@ -138,12 +138,15 @@ def select(
     from lens_cli.select.advice import advise
     from lens_cli.select.files import show_files, write_classifier
     from lens_cli.select.options import read_config, read_task_request
-    from lens_cli.select.run import ModelChoice, SelectionRun, estimate_run, opened_model
+    from lens_cli.select.run import ModelChoice, SelectionRun, opened_model
     from lens_cli.select.sources import Sources
+    from lens_cli.signals import interruptible
     from lens_cli.views.cost import show_estimate
     from lens_cli.views.notes import show_note
+    from lens_cli.views.progress import selection_bar
     from lens_cli.views.result import show_result
     from lens_engine.disk.replace_file import replace_file
+    from lens_engine.run.preparation import estimate_cost
 
     console = Console(stderr=True)
     try:
@@ -158,13 +161,17 @@ def select(
                 config = read_config(preset, seed, method, option or [], comparisons=compare)
             faults.refuse()
             run = SelectionRun.prepare(Sources(train, test, text_column, label_column), asked, config)
-            run.show_notes(console)
+            for note in run.notes:
+                show_note(note, console)
             if output is None and classifier is None and not estimate:
                 show_note("no file will be written; add --classifier classifier.json to keep the classifier", console)
             choice = ModelChoice(model, dtype, device, actors, ray_address)
             with opened_model(choice, console, checkpoint=checkpoint, remembers=pair_cache and not estimate) as opened:
                 if estimate:
-                    show_estimate(estimate_run(run, opened.scorer, console), Console(highlight=False))
+                    with selection_bar(console, transient=True) as bar, interruptible():
+                        bar.wait("Measuring the speed of the model")
+                        cost = estimate_cost(run.problem, opened.scorer, run.config)
+                    show_estimate(cost, Console(highlight=False))
                     return
                 result = run.execute(opened, checkpoint, console, remembers=pair_cache)
             if output is not None:

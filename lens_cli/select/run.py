@@ -10,22 +10,18 @@ from rich.console import Console
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
 from lens_cli.select.sources import Sources
 from lens_cli.signals import StopRequest, interruptible
-from lens_cli.views.notes import show_note
 from lens_cli.views.progress import SelectionBar, selection_bar
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import Faults, NothingSelected
 from lens_engine.language_model.open_model import LanguageModel, open_model
 from lens_engine.metering.progress import Progress
 from lens_engine.pipeline import select_support_examples
-from lens_engine.pricing.estimate import CostEstimate
 from lens_engine.result import SelectionResult
 from lens_engine.rows.cleaning import clean_problem
 from lens_engine.rows.label_rows import find_unknown_labels
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import FileCheckpointStore
-from lens_engine.run.preparation import estimate_cost
-from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES, remember_pairs
 from lens_engine.task.request import TaskRequest
 from lens_engine.types import StopReason
@@ -74,10 +70,6 @@ class SelectionRun:
         faults.refuse()
         return cls(problem, config, (*read.notes, *asked.list_defaults(split.task), *split.notes), split.warnings)
 
-    def show_notes(self, console: Console) -> None:
-        for note in self.notes:
-            show_note(note, console)
-
     def execute(
         self, model: LanguageModel, checkpoint: Path | None, console: Console, *, remembers: bool = True
     ) -> SelectionResult:
@@ -113,17 +105,6 @@ class SelectionRun:
             else:
                 bar.finish("Done")
         return result
-
-
-def estimate_run(run: SelectionRun, scorer: LabelScorer, console: Console) -> CostEstimate:
-    """Price a run without running it.
-
-    Raises:
-        LensError: as `estimate_cost`.
-    """
-    with selection_bar(console, transient=True) as bar, interruptible():
-        bar.wait("Measuring the speed of the model")
-        return estimate_cost(run.problem, scorer, run.config)
 
 
 @contextmanager

@@ -1,11 +1,11 @@
-"""The files of a dataset, read whole."""
+"""The files of a dataset, read whole, and the columns that the user did not name."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from lens_cli.columns import find_columns
 from lens_engine.errors import Faults, InvalidDataset
 from lens_engine.reading import BadRows, ParsingLimits, parse_dataset
+from lens_engine.reading.column_profiles import match_columns
 from lens_engine.reading.columns import LABEL, TEXT
 from lens_engine.types import Example
 
@@ -56,3 +56,14 @@ class ReadSources:
     dataset: tuple[Example, ...]
     test: tuple[Example, ...] | None
     notes: tuple[str, ...]
+
+
+def find_columns(path: Path, wanted: dict[str, str | None]) -> tuple[list[str], list[str]]:
+    """The names of columns, as `match_columns`, and a note for each that has its usual name in another case."""
+    names = match_columns(path, wanted)
+    notes = [
+        f"column {name!r} is read as the {usual}s"
+        for name, (usual, given) in zip(names, wanted.items(), strict=True)
+        if given is None and name != usual
+    ]
+    return names, notes

@@ -16,30 +16,21 @@ _CONTINUED = " \\\n  "
 
 def write_command(suggestion: Suggestion, sources: Sources, model: str = BUNDLED_MODEL) -> str:
     """The complete command, quoted for a shell, with a line for each group of arguments."""
-    return _CONTINUED.join(shlex.join(line) for line in _list_lines(suggestion, sources, model))
-
-
-def _list_lines(suggestion: Suggestion, sources: Sources, model: str) -> list[list[str]]:
-    lines = [["lens", "select", str(sources.train)]]
+    train, columns = ["lens", "select", str(sources.train)], list[str]()
+    words = suggestion.problem.task.verbalizer.words
     if sources.test is not None:
-        lines[0] += ["--test", str(sources.test)]
-    columns = []
+        train += ["--test", str(sources.test)]
     if suggestion.columns.text.name != TEXT:
         columns += ["--text-column", suggestion.columns.text.name]
     if suggestion.columns.label.name != LABEL:
         columns += ["--label-column", suggestion.columns.label.name]
-    lines += [columns, ["--template", suggestion.templates[0]], *_word_lines(suggestion)]
+    lines = [train, columns, ["--template", suggestion.templates[0]]]
+    has_rare = any(count.is_rare for count in suggestion.labels)
+    if not has_rare and len(words) <= _MAX_WORDS and not any("=" in label for label in words):
+        lines += [["--verbalizer", f"{label}={word}"] for label, word in words.items()]
     if suggestion.label_options.rare == "drop":
         lines.append(["--option", "labels.rare=drop"])
     if model != BUNDLED_MODEL:
         lines.append(["--model", model])
     lines.append(["--preset", "quick", "--output", "result.json", "--classifier", "classifier.json"])
-    return [line for line in lines if line]
-
-
-def _word_lines(suggestion: Suggestion) -> list[list[str]]:
-    words = suggestion.problem.task.verbalizer.words
-    has_rare = any(count.is_rare for count in suggestion.labels)
-    if has_rare or len(words) > _MAX_WORDS or any("=" in label for label in words):
-        return []
-    return [["--verbalizer", f"{label}={word}"] for label, word in words.items()]
+    return _CONTINUED.join(shlex.join(line) for line in lines if line)

@@ -34,7 +34,10 @@ def main(arguments: list[str]) -> None:
         _become(user)
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    _die_with(int(parent), int(signal_number))
+    if sys.platform == "linux":
+        _libc().prctl(_PR_SET_PDEATHSIG, int(signal_number), 0, 0, 0)
+        if os.getppid() != int(parent):  # the parent died before the request above
+            raise SystemExit(0)
     os.execv(command[0], command)
 
 
@@ -62,14 +65,6 @@ def _keep_passage() -> None:
         if libc.capset(header, data) == 0:
             libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, capability, 0, 0)
             return
-
-
-def _die_with(parent: int, signal_number: int) -> None:
-    if sys.platform != "linux":
-        return
-    _libc().prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
-    if os.getppid() != parent:  # the parent died before the request above
-        raise SystemExit(0)
 
 
 def _libc() -> ctypes.CDLL:

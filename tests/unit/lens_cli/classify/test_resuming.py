@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from workbench import CLASSIFIER, Workbench, make_texts
 
-from lens_cli.classify.partial_file import Origin, PartialFile
+from lens_cli.classify.partial_file import Origin, partial_file
 from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_INVALID, Refusal
 from tests.dispositions import default_signals
 
@@ -116,12 +116,13 @@ def test_restart_discards_what_is_there(bench: Workbench, texts: Path, undisturb
 def test_file_that_holds_something_else_is_refused_and_kept(tmp_path: Path) -> None:
     path = tmp_path / "notes.partial.jsonl"
     path.write_text("my notes\n")
-    with pytest.raises(Refusal, match="it differs in: format"):
-        PartialFile(path, ORIGIN, 3)
+    with pytest.raises(Refusal, match="it differs in: format"), partial_file(path, ORIGIN, 3):
+        pass
     assert path.read_text() == "my notes\n"
 
 
 def test_file_in_use_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "predictions.partial.jsonl"
-    with PartialFile(path, ORIGIN, 3), pytest.raises(Refusal, match="another process is writing"):
-        PartialFile(path, ORIGIN, 3)
+    writing = pytest.raises(Refusal, match="another process is writing")
+    with partial_file(path, ORIGIN, 3), writing, partial_file(path, ORIGIN, 3):
+        pass

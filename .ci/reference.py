@@ -1,4 +1,4 @@
-"""Writes the tables of options and settings in docs/reference.md from the code: `python -m lens_cli.reference`."""
+"""Writes the tables of options and settings in docs/reference.md from the code: `make docs-tables`."""
 
 import json
 from collections.abc import Iterator
