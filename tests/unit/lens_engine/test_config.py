@@ -32,11 +32,7 @@ def test_paper_preset_holds_the_papers_settings() -> None:
     ("name", "permutations", "pairs"),
     [
         ("quick", 112 + 3 * 16, (112 * 13 + 56 * 12 + 28 * 25 + 14 * 50) + 3 * (16 * 13 + 8 * 12 + 4 * 25 + 4 * 50)),
-        (
-            "standard",
-            1024 + 10 * 64,
-            (16 + 10) * (64 * 13 + 32 * 12 + 16 * 25 + 8 * 50),
-        ),
+        ("standard", 1024 + 10 * 64, (16 + 10) * (64 * 13 + 32 * 12 + 16 * 25 + 8 * 50)),
         ("paper", 8 + 10 * 64, (8 + 10 * 64) * 100),
     ],
 )
@@ -64,9 +60,6 @@ def test_unknown_preset_is_refused_with_those_there_are() -> None:
 @pytest.mark.parametrize(
     ("options", "field"),
     [
-        ({"unknown": 1}, "options.unknown"),
-        ({"search": {"beam": 3}}, "options.search.beam"),
-        ({"search": {"beam_width": 0}}, "options.search.beam_width"),
         ({"search": {"diversity_weight": -1}}, "options.search.diversity_weight"),
         ({"search": {"diversity_weight": float("nan")}}, "options.search.diversity_weight"),
         ({"search": 5}, "options.search"),
@@ -75,7 +68,6 @@ def test_unknown_preset_is_refused_with_those_there_are() -> None:
         ({"seed": "7"}, "options.seed"),
         ({"balanced": 1}, "options.balanced"),
         ({"filtering": {"rho": "2"}}, "options.filtering.rho"),
-        ({"splits": {"held_out_share": 1.0}}, "options.splits.held_out_share"),
         ({"filtering": {"rho": 1.0}}, "options.filtering.rho"),
         ({"budget": {"max_seconds": 1e12}}, "options.budget.max_seconds"),
     ],
@@ -93,22 +85,14 @@ def test_bad_option_is_refused_with_its_path(options: dict[str, Any], field: str
         ({"beam_width": 3}, "there is no option 'beam_width'; did you mean search.beam_width?"),
         ({"search": {"beam_widht": 3}}, "there is no option 'search.beam_widht'; did you mean search.beam_width?"),
         ({"serach": {"beam_width": 3}}, "there is no option 'serach.beam_width'; did you mean search.beam_width?"),
-        (
-            {"rounds": 2},
-            "there is no option 'rounds'; did you mean filtering.rounds?",
-        ),
         ({"shots": 4}, "there is no option 'shots'; docs/algorithm.md lists the options"),
         ({"search": {"beam_width": 0}}, "search.beam_width must be a whole number from 1 to 256; it is 0"),
-        ({"search": {"beam_width": "many"}}, "search.beam_width must be a whole number from 1 to 256; it is 'many'"),
         ({"search": {"beam_width": None}}, "search.beam_width must be a whole number from 1 to 256; it is null"),
         (
             {"splits": {"held_out_share": 1.0}},
             "splits.held_out_share must be a number above 0 and below 0.9; it is 1.0",
         ),
-        (
-            {"splits": {"test": 3}},
-            "splits.test must be a whole number from 4 to 100,000, or null; it is 3",
-        ),
+        ({"splits": {"test": 3}}, "splits.test must be a whole number from 4 to 100,000, or null; it is 3"),
         ({"balanced": "maybe"}, "balanced must be true or false; it is 'maybe'"),
         (
             {"too_long": "rejects"},
@@ -129,12 +113,8 @@ def test_every_wrong_option_is_in_one_refusal() -> None:
         resolve_config("quick", {"beam_width": 3, "search": {"iterations": -1}, "other": {"a": 1, "b": 2}})
 
     problems = {problem.field: problem.detail for problem in refusal.value.problems}
-    assert list(problems) == [
-        "options.search.iterations",
-        "options.beam_width",
-        "options.other.a",
-        "options.other.b",
-    ]
+    names = ["search.iterations", "beam_width", "other.a", "other.b"]
+    assert list(problems) == [f"options.{name}" for name in names]
     assert refusal.value.field == "options.search.iterations"
     assert str(refusal.value).startswith("4 options are wrong: (1) search.iterations must be a whole number from 0")
     assert all(detail in str(refusal.value) for detail in problems.values())

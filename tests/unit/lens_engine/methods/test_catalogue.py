@@ -103,43 +103,23 @@ def store(packed: PackedState) -> PackedState:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_packed_state_is_unpacked_to_the_same_state(method: str, prepare: Make) -> None:
+def test_steps_keep_to_the_price_and_go_on_from_any_packed_state_to_the_same_choice(method: str, prepare: Make) -> None:
     prepared = prepare(method)
     chooser = prepared.method
-
-    for state in (chooser.start(), *chooser.steps(chooser.start(), prepared.meter)):
-        packed = store(chooser.pack(state))
-        unpacked = chooser.unpack(packed)
-        again = store(chooser.pack(unpacked))
-        assert again.values == packed.values
-        assert again.arrays.keys() == packed.arrays.keys()
-        for name, array in packed.arrays.items():
-            np.testing.assert_array_equal(again.arrays[name], array)
-        assert chooser.choice(unpacked) == chooser.choice(state)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_steps_from_any_state_end_in_the_same_choice(method: str, prepare: Make) -> None:
-    prepared = prepare(method)
-    states = [prepared.method.start(), *prepared.method.steps(prepared.method.start(), prepared.meter)]
-    chosen = prepared.method.choice(states[-1])
+    states = [chooser.start(), *chooser.steps(chooser.start(), prepared.meter)]
+    chosen = chooser.choice(states[-1])
 
     assert chosen is not None
     for state in states:
-        other = prepare(method)
-        resumed = other.method.unpack(store(prepared.method.pack(state)))
+        packed, other = store(chooser.pack(state)), prepare(method)
+        resumed = other.method.unpack(packed)
+        assert other.method.choice(resumed) == chooser.choice(state)
+        again = store(chooser.pack(resumed))
+        assert again.values == packed.values
+        np.testing.assert_equal(again.arrays, packed.arrays)
         for step in other.method.steps(resumed, other.meter):
             resumed = step
         assert other.method.choice(resumed) == chosen
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_price_covers_what_is_spent_before_the_evaluation(method: str, prepare: Make) -> None:
-    prepared = prepare(method)
-
-    for _ in prepared.method.steps(prepared.method.start(), prepared.meter):
-        pass
-
-    price, spent = sum(prepared.method.price().values(), Cost()), prepared.meter.spent
+    price, spent = sum(chooser.price().values(), Cost()), prepared.meter.spent
     assert spent.pairs <= price.pairs
     assert spent.tokens <= 1.05 * price.tokens  # a race that drops nothing feeds some prefixes again

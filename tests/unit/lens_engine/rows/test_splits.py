@@ -168,14 +168,17 @@ def test_candidates_are_capped_with_the_same_number_of_each_label(
 
 
 def test_duplicate_keeps_its_first_row(task: Task, make_examples: MakeExamples, make_config: MakeConfig) -> None:
-    examples = make_examples({"negative": 60, "positive": 60})
-    again = replace(examples[0], row=500, text=f"  {examples[0].text}\n")
-    composed, decomposed = Example(501, "caf\u00e9", "positive"), Example(502, "cafe\u0301", "positive")
+    examples = make_examples({"negative": 120, "positive": 120})
+    again = replace(examples[0], row=500, line=502, text=f"  {examples[0].text}\n")
+    composed, decomposed = Example(501, "caf\u00e9", "positive"), Example(502, "cafe\u0301", "positive", 504)
 
     rows = split_examples(Problem(task, [*examples, again, composed, decomposed]), make_config())
 
     assert rows.duplicates_dropped == 2
     assert not {500, 502} & {e.row for part in parts_of(rows).values() for e in part}
+    told = "2 dataset rows have the text of an earlier row and were left out (first rows: "
+    assert rows.warnings == (f"{told}500, 502)",)
+    assert rows.notes == (f"{told}500 (line 502), 502 (line 504))",)
 
 
 def test_texts_that_are_slow_to_normalise_are_compared_as_they_stand(
@@ -192,19 +195,6 @@ def test_texts_that_are_slow_to_normalise_are_compared_as_they_stand(
 
     assert rows.duplicates_dropped == 1
     assert time.process_time() - started < 5
-
-
-def test_text_with_two_labels_is_set_aside_and_named(
-    task: Task, make_examples: MakeExamples, make_config: MakeConfig
-) -> None:
-    examples = make_examples({"negative": 60, "positive": 60})
-    torn = [Example(500, "torn", "positive"), Example(501, "torn", "negative"), Example(502, "torn", "positive")]
-
-    rows = split_examples(Problem(task, [*examples, *torn]), make_config())
-
-    assert (rows.conflicting_texts, rows.duplicates_dropped) == (1, 0)
-    assert "torn" not in {e.text for part in parts_of(rows).values() for e in part}
-    assert any("more than one label" in warning and "500" in warning for warning in rows.warnings)
 
 
 def test_given_test_rows_are_the_test_rows(task: Task, make_examples: MakeExamples, make_config: MakeConfig) -> None:
@@ -372,28 +362,19 @@ def test_few_validation_rows_are_warned_of(
     assert rows.warnings == (() if warning is None else (warning,))
 
 
-def test_repeated_texts_are_warned_of(task: Task, make_examples: MakeExamples, make_config: MakeConfig) -> None:
-    examples = make_examples({"negative": 120, "positive": 120})
-    again = [replace(examples[0], row=500, line=502), replace(examples[1], row=501, line=503)]
-
-    rows = split_examples(Problem(task, [*examples, *again]), make_config())
-
-    told = "2 dataset rows have the text of an earlier row and were left out (first rows: "
-    assert rows.warnings == (f"{told}500, 501)",)
-    assert rows.notes == (f"{told}500 (line 502), 501 (line 503))",)
-
-
 def test_lines_of_rows_change_neither_the_splits_nor_the_warnings_of_the_result(
     task: Task, make_examples: MakeExamples, make_config: MakeConfig
 ) -> None:
     examples = make_examples({"negative": 120, "positive": 120})
-    torn = [Example(500, "torn", "positive"), Example(501, "torn", "negative")]
+    torn = [Example(500, "torn", "positive"), Example(501, "torn", "negative"), Example(502, "torn", "positive")]
     plain = [*examples, *torn]
     lined = [replace(example, line=example.row + 2) for example in plain]
 
     one, other = (split_examples(Problem(task, rows), make_config()) for rows in (plain, lined))
 
     assert replace(one, notes=()) == replace(other, notes=())
+    assert (one.conflicting_texts, one.duplicates_dropped) == (1, 0)
+    assert "torn" not in {e.text for part in parts_of(one).values() for e in part}
     assert other.notes == (
         "1 text of the dataset rows has more than one label and was set aside (row: 500 (line 502))",
     )
