@@ -11,8 +11,9 @@ from lens_cli.select.sources import Sources
 from lens_cli.suggest.arguments import write_command
 from lens_cli.views.notes import show_note
 from lens_cli.views.progress import describe_seconds
-from lens_engine.reading.text_checks import show_name, show_names
+from lens_engine.reading.text_checks import show_names
 from lens_engine.suggestion.suggestion import Suggestion
+from lens_engine.task.wording import show_label
 
 _MAX_LABELS = 20
 _NOTHING = "–"
@@ -40,8 +41,8 @@ def _show_columns(suggestion: Suggestion, console: Console) -> None:
     columns = suggestion.columns
     _head(console, "File")
     _say(console, f"rows    {suggestion.num_rows:,}")
-    _say(console, f"text    column {show_name(columns.text.name)}: {columns.text.reason}")
-    _say(console, f"label   column {show_name(columns.label.name)}: {columns.label.reason}")
+    _say(console, f"text    column {show_label(columns.text.name)}: {columns.text.reason}")
+    _say(console, f"label   column {show_label(columns.label.name)}: {columns.label.reason}")
     if columns.others:
         _say(console, f"unused  {show_names(columns.others)}")
     if columns.possible_labels:
@@ -61,10 +62,10 @@ def _show_labels(suggestion: Suggestion, console: Console) -> None:
         if count.is_rare:
             word = Text("too rare, left out", style="yellow")
         elif count.read_as != count.label:
-            word = Text(f"as {show_name(count.read_as)}", style="yellow")
+            word = Text(f"as {show_label(count.read_as)}", style="yellow")
         else:
             word = Text(words[count.label])
-        shown = show_name(count.label)  # with quotes where they show spaces
+        shown = show_label(count.label)  # with quotes where they show spaces
         table.add_row(Text(shown if shown[1:-1] != count.label.strip() else count.label), f"{count.rows:,}", word)
     _head(console, f"Labels ({len(suggestion.labels):,})")
     console.print(table)

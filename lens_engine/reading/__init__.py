@@ -143,15 +143,12 @@ def parse_inline(
 def _read(source: Path | BufferedReader, rows: RowSink) -> FileFormat:
     """Give the sink every row of the file."""
     with source.open("rb") if isinstance(source, Path) else nullcontext(source) as file:
-        _check_size(os.fstat(file.fileno()).st_size, rows.limits, rows.field)
+        num_bytes, most = os.fstat(file.fileno()).st_size, rows.limits.max_bytes
+        if num_bytes > most:
+            raise DatasetTooLarge(
+                f"the file has {num_bytes:,} bytes, more than {most:,}; send a sample of it", field=rows.field
+            )
         file_format = detect_format(file.read(NUM_SNIFFED_BYTES), rows.field, takes_parquet=rows.limits.takes_parquet)
         file.seek(0)
         _READERS[file_format](file, rows)
     return file_format
-
-
-def _check_size(num_bytes: int, limits: ParsingLimits, field: str) -> None:
-    if num_bytes > limits.max_bytes:
-        raise DatasetTooLarge(
-            f"the file has {num_bytes:,} bytes, more than {limits.max_bytes:,}; send a sample of it", field=field
-        )

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Never
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.text_checks import show_name, show_names
+from lens_engine.reading.text_checks import show_names
+from lens_engine.task.wording import show_label
 
 TEXT = "text"
 LABEL = "label"
@@ -29,7 +30,7 @@ class WantedColumns:
     def __post_init__(self) -> None:
         if self.text == self.label:
             raise InvalidDataset(
-                f"the column {show_name(self.text)} cannot hold both texts and labels; name two columns "
+                f"the column {show_label(self.text)} cannot hold both texts and labels; name two columns "
                 "(text_column, label_column)",
                 field="label_column",
             )
@@ -89,14 +90,14 @@ def _refuse_repeated(names: Sequence[str], wanted: WantedColumns, field: str) ->
     repeated = [name for name, count in Counter(names).items() if count > 1 and name]
     if repeated:
         raise InvalidDataset(
-            f"the column {show_name(repeated[0])} is there more than once; columns found: {show_names(names)}; "
+            f"the column {show_label(repeated[0])} is there more than once; columns found: {show_names(names)}; "
             "give each column a name of its own",
             field=_path(repeated[0], wanted, field),
         )
 
 
 def _refuse_missing(missing: Sequence[str], names: Sequence[str], wanted: WantedColumns, field: str) -> Never:
-    shown = " and ".join(map(show_name, missing))
+    shown = " and ".join(map(show_label, missing))
     there_is = "there is no column" if len(missing) == 1 else "there are no columns"
     raise InvalidDataset(
         f"{there_is} named exactly {shown}; columns found: {show_names(names)}; {_advise(missing, names, wanted)}",
@@ -110,7 +111,7 @@ def _advise(missing: Sequence[str], names: Sequence[str], wanted: WantedColumns)
             if character in names[0]:
                 return f"the file looks like {separator}-separated: save it with commas"
     near = {name: [found for found in names if _is_near(found, name) and found not in wanted.names] for name in missing}
-    renames = " and ".join(f"{show_name(found[0])} to {show_name(name)}" for name, found in near.items() if found)
+    renames = " and ".join(f"{show_label(found[0])} to {show_label(name)}" for name, found in near.items() if found)
     what = "the column" if len(wanted.names) == 1 else "the columns"
     other_names = f"name {what} to read ({wanted.parameters})"
     if renames:

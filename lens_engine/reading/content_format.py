@@ -11,17 +11,15 @@ FileFormat = Literal["csv", "jsonl", "parquet"]
 NUM_SNIFFED_BYTES = 64 * 1024
 
 _PARQUET = b"PAR1"
-_COMPRESSED = {
-    b"\x1f\x8b": "gzip",
-    b"PK\x03\x04": "zip (as .xlsx files are, too)",
-    b"PK\x05\x06": "zip",
-    b"PK\x07\x08": "zip",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ\x00": "xz",
-    b"7z\xbc\xaf\x27\x1c": "7-zip",
-    b"\x28\xb5\x2f\xfd": "zstandard",
-}
-_OTHER = {
+_REFUSED = {
+    b"\x1f\x8b": "compressed with gzip",
+    b"PK\x03\x04": "compressed with zip (as .xlsx files are, too)",
+    b"PK\x05\x06": "compressed with zip",
+    b"PK\x07\x08": "compressed with zip",
+    b"BZh": "compressed with bzip2",
+    b"\xfd7zXZ\x00": "compressed with xz",
+    b"7z\xbc\xaf\x27\x1c": "compressed with 7-zip",
+    b"\x28\xb5\x2f\xfd": "compressed with zstandard",
     b"PARE": "an encrypted Parquet file",
     b"ARROW1": "an Arrow file",
     b"ORC": "an ORC file",
@@ -51,7 +49,9 @@ def detect_format(head: bytes, field: str, *, takes_parquet: bool = True) -> Fil
         if not takes_parquet:
             raise UnsupportedDatasetFormat("the file is a Parquet file; save it as CSV or JSONL", field=field)
         return "parquet"
-    _refuse_other_formats(head, field)
+    for magic, name in _REFUSED.items():
+        if head.startswith(magic):
+            raise UnsupportedDatasetFormat(f"the file is {name}; save it as CSV or JSONL, uncompressed", field=field)
     for mark, encoding in _FOREIGN_MARKS.items():
         if head.startswith(mark):
             raise InvalidDataset(f"the file is {encoding}; save it as UTF-8", field=field)
@@ -64,14 +64,3 @@ def detect_format(head: bytes, field: str, *, takes_parquet: bool = True) -> Fil
             field=field,
         )
     return "jsonl" if content.startswith(b"{") else "csv"
-
-
-def _refuse_other_formats(head: bytes, field: str) -> None:
-    for magic, name in _COMPRESSED.items():
-        if head.startswith(magic):
-            raise UnsupportedDatasetFormat(
-                f"the file is compressed with {name}; save it as CSV or JSONL, uncompressed", field=field
-            )
-    for magic, name in _OTHER.items():
-        if head.startswith(magic):
-            raise UnsupportedDatasetFormat(f"the file is {name}; save it as CSV or JSONL", field=field)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import find_columns
 from lens_engine.reading.row_sink import RowSink
-from lens_engine.reading.text_checks import show_name
+from lens_engine.task.wording import show_label
 
 if TYPE_CHECKING:
     from pyarrow import DataType, RecordBatch
@@ -42,7 +42,7 @@ def _read_table(table: "ParquetFile", rows: RowSink) -> None:
     for name in wanted.names:
         if not _is_readable(schema.field(name).type, allows_integers=name == wanted.label):
             raise InvalidDataset(
-                f"the column `{name}` has the type {show_name(schema.field(name).type)}; write it as "
+                f"the column `{name}` has the type {show_label(str(schema.field(name).type))}; write it as "
                 f"{'string' if name == wanted.text else 'string or integer'}",
                 field=f"{rows.field}.{name}",
             )

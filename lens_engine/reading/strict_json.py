@@ -3,7 +3,7 @@
 import json
 from typing import Any, Never
 
-from lens_engine.reading.text_checks import show_name
+from lens_engine.task.wording import show_label
 
 MAX_DIGITS = 640
 """Most digits of an integer: the smallest value that Python allows for its own limit."""
@@ -41,7 +41,7 @@ def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     item: dict[str, object] = {}
     for key, value in pairs:
         if key in item:
-            raise LooseJson(f"has the key {show_name(key)} more than once; keep one of them")
+            raise LooseJson(f"has the key {show_label(key)} more than once; keep one of them")
         item[key] = value
     return item
 

@@ -1,14 +1,13 @@
-"""Checks of a single string, and the form of names in messages."""
+"""Checks of a single string, and lists of names in messages."""
 
 import re
 from collections.abc import Sequence
 
 from lens_engine.task.unicode_form import MAX_MARKS, has_long_run
+from lens_engine.task.wording import show_label
 
 MAX_SHOWN = 10
 """Largest number of names or rows in one message."""
-
-_MAX_SHOWN_CHARACTERS = 40
 
 _NUL = re.compile("\x00")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -37,18 +36,7 @@ def find_fault(value: str, max_characters: int) -> str | None:
     return None
 
 
-def show_name(name: object) -> str:
-    """A column or label name for a message: quoted, cut, and without terminal control characters."""
-    text = str(name)
-    cut = text if len(text) <= _MAX_SHOWN_CHARACTERS else f"{text[: _MAX_SHOWN_CHARACTERS - 1]}…"
-    return f"'{''.join(map(_escape, cut))}'"
-
-
-def show_names(names: Sequence[object]) -> str:
+def show_names(names: Sequence[str]) -> str:
     """The first names, and the number of further names."""
-    shown = ", ".join(show_name(name) for name in names[:MAX_SHOWN])
+    shown = ", ".join(show_label(name) for name in names[:MAX_SHOWN])
     return f"{shown} and {len(names) - MAX_SHOWN:,} more" if len(names) > MAX_SHOWN else shown
-
-
-def _escape(character: str) -> str:
-    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_profiles import ColumnProfile
 from lens_engine.reading.columns import LABEL, TEXT, WantedColumns, find_columns
-from lens_engine.reading.text_checks import show_name, show_names
+from lens_engine.reading.text_checks import show_names
+from lens_engine.task.wording import show_label
 
 _TEXT_NAMES = (TEXT, "texts", "sentence", "message", "content", "question", "review", "body")
 _LABEL_NAMES = (LABEL, "labels", "class", "category", "topic", "intent", "sentiment", "target", "kind", "type", "tag")
@@ -50,7 +51,7 @@ def choose_columns(
     for name in (text, label):
         if name is not None and name not in [profile.name for profile in profiles]:
             raise InvalidDataset(
-                f"there is no column {show_name(name)}; columns found: {_show(profiles)}", field="dataset"
+                f"there is no column {show_label(name)}; columns found: {_show(profiles)}", field="dataset"
             )
     chosen_label = _given(label) or _by_name([one for one in profiles if one.name != text], _LABEL_NAMES)
     free = [one for one in profiles if chosen_label is None or one.name != chosen_label.name]

@@ -5,7 +5,7 @@ _VERBS = {"has": "have", "is": "are", "was": "were"}
 
 
 def show_label(label: str) -> str:
-    """A label for a message; a long one is cut."""
+    """A label or the name of a column for a message: quoted, without control characters; a long one is cut."""
     return repr(label if len(label) <= _MAX_SHOWN_CHARACTERS else f"{label[:_MAX_SHOWN_CHARACTERS]}…")
 
 

@@ -51,7 +51,7 @@ def test_endless_blank_lines_are_refused(uploads: Uploads) -> None:
         (b"text,label,id,id", "dataset", "'id' is there more than once"),
         (b"text;label", "dataset.text", "semicolon-separated"),
         (b"a,b,c,d,e,f,g,h,i,j,k,l", "dataset.text", "'j' and 2 more"),
-        (b"%b,label" % (b"x" * 60), "dataset.text", f"'{'x' * 39}…'"),
+        (b"%b,label" % (b"x" * 60), "dataset.text", f"'{'x' * 40}…'"),
         (b"te\x00xt,label", "dataset.text", "'te\\x00xt'"),
         (b",".join([b"c"] * 1_001), "dataset", "more than 1,000 columns"),
     ],
