@@ -15,7 +15,6 @@ from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
 
 _TIMEOUT_SECONDS = 30.0
-_ENDED = frozenset({"succeeded", "cancelled", "failed"})
 _PROGRESS = TypeAdapter(Progress)
 
 
@@ -54,12 +53,13 @@ class SelectionClient:
             selection = _read(answer)
             if selection["progress"] is not None:
                 on_progress(_PROGRESS.validate_python(selection["progress"]))
-            if selection["status"] in _ENDED:
-                break
+            status = selection["status"]
+            if status == "succeeded":
+                return
+            if status in ("cancelled", "failed"):
+                reason = (selection["error"] or {}).get("detail", "no reason given")
+                raise Refusal(f"the selection ended as {status}: {reason}")
             time.sleep(float(answer.headers.get("Retry-After", "1")))
-        if selection["status"] != "succeeded":
-            problem = selection["error"] or {}
-            raise Refusal(f"the selection ended as {selection['status']}: {problem.get('detail', 'no reason given')}")
 
     def read_result(self, selection_id: str) -> SelectionResult:
         body = _read(self._client.get(f"/selections/{selection_id}/result"))

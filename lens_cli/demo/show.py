@@ -3,7 +3,7 @@
 import json
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from rich import box
@@ -80,20 +80,19 @@ def tell_story(
             console.print(Text(line), soft_wrap=True)
         _heading("Three new inputs, by the classifier from GET /selections/{id}/classifier", console)
         classifier = client.read_classifier(selection_id)
-        console.print(build_predictions_table(classifier, open_scorer(classifier), NEW_INPUTS))
+        console.print(_build_predictions_table(classifier, open_scorer(classifier)))
         _heading("The prompt for a new input, from POST /selections/{id}/render", console)
         console.print(Text(client.render(selection_id, NEW_INPUT)), soft_wrap=True)
     console.print("\nThe same by hand: start `lens up`; docs/api.md has the curl commands.\n")
 
 
-def build_predictions_table(classifier: Classifier, scorer: LabelScorer | None, texts: Sequence[str]) -> Table:
-    """Label and probability of each text."""
-    found = classifier.predict(texts, scorer)
+def _build_predictions_table(classifier: Classifier, scorer: LabelScorer | None) -> Table:
+    found = classifier.predict(NEW_INPUTS, scorer)
     table = Table(box=box.SIMPLE_HEAD, expand=True)
     table.add_column("text", ratio=1)
     table.add_column("label", no_wrap=True)
     table.add_column("probability", justify="right")
-    for text, label, probabilities in zip(texts, found.labels, found.probabilities, strict=True):
+    for text, label, probabilities in zip(NEW_INPUTS, found.labels, found.probabilities, strict=True):
         table.add_row(Text(text), Text(label), f"{probabilities.max():.2f}")
     return table
 

@@ -116,20 +116,13 @@ def _stop_leftover(data_dir: Path) -> None:
     pid_file = data_dir / "postmaster.pid"
     if not pid_file.exists():
         return
-    first_line = pid_file.read_text().partition("\n")[0].strip()
-    server = _find_server(int(first_line), data_dir) if first_line.isdigit() else None
-    if server is not None:
+    is_ours = False
+    with suppress(ValueError, psutil.Error):
+        server = psutil.Process(int(pid_file.read_text().partition("\n")[0]))
+        is_ours = server.name() == "postgres" and str(data_dir) in server.cmdline()
+    if is_ours:
         _end(server)
     pid_file.unlink(missing_ok=True)
-
-
-def _find_server(pid: int, data_dir: Path) -> psutil.Process | None:
-    try:
-        process = psutil.Process(pid)
-        is_ours = process.name() == "postgres" and str(data_dir) in process.cmdline()
-    except psutil.Error:
-        return None
-    return process if is_ours else None
 
 
 def _end(process: psutil.Process) -> None:
