@@ -52,9 +52,7 @@ def open_model(
     # Imported here, because this module imports torch, which a user of the types does not need.
     from lens_engine.language_model.loading.load import load_scorer
 
-    scorer: LabelScorer = load_scorer(
-        reference, dtype=dtype, device=device, threads=threads, name=name, cache_dir=cache_dir
-    )
-    if pair_cache_bytes is not None:
-        scorer = remember_pairs(scorer, pair_cache_bytes, cache_dir)
-    return LanguageModel(scorer)
+    scorer = load_scorer(reference, dtype=dtype, device=device, threads=threads, name=name, cache_dir=cache_dir)
+    if pair_cache_bytes is None:
+        return LanguageModel(scorer)
+    return LanguageModel(remember_pairs(scorer, pair_cache_bytes, cache_dir))

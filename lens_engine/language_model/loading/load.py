@@ -4,7 +4,6 @@ resolve the reference -> convert GGUF, once -> choose device and number format -
 -> try the executors, fastest first, against the plain one -> CausalLMScorer
 """
 
-import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,17 +29,16 @@ from lens_engine.language_model.loading.number_format import is_fit
 from lens_engine.language_model.loading.self_check import make_check_workload, run_check
 from lens_engine.language_model.loading.torch_choices import open_device, parse_dtype, parse_executor
 from lens_engine.scoring.base import ScorerIdentity
-from lens_engine.scoring.cache.environment import describe_surroundings
 from lens_engine.scoring.executors import ExecutorName, PlainExecutor, TokenCounters, Workload
 from lens_engine.scoring.executors.packed import ATTENTION_NAME
 from lens_engine.scoring.executors.packed_attention import packed_attention
 from lens_engine.scoring.memory import free_memory
 from lens_engine.scoring.scorer import CausalLMScorer
+from lens_engine.scoring.surroundings import describe_surroundings
 from lens_engine.types import LabelLogProbs
 
 TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768}
 """Default token budget of a forward, by device: larger forwards hardly raise the rate of matrix products."""
-
 
 _log = logging.getLogger(__name__)
 
@@ -78,10 +76,11 @@ def load_scorer(
     dtypes = parse_dtype(dtype, torch_device)
     if threads is not None:
         torch.set_num_threads(threads)
+    AttentionInterface.register(ATTENTION_NAME, packed_attention)
     with quiet_transformers():
         source, folder, tokenizer = open_files(model, cache_dir)
-        content = ["check", source.revision, dtypes, names, *describe_surroundings(str(torch_device))]
-        key = json.loads(json.dumps(content, default=str))
+        surroundings = describe_surroundings(str(torch_device))
+        key = ["check", source.revision, [str(dtype) for dtype in dtypes], names, *surroundings]
         loaded, chosen = _load_as_before(read_note(key, cache_dir), folder, dtypes, torch_device, names)
         keep_note(key, f"{loaded.dtype} {chosen.name}\n{chosen.note or ''}", cache_dir)
     return _assemble(loaded, tokenizer, name or source.name, source.revision, chosen)
@@ -99,8 +98,7 @@ def scorer_from_model(
     """
     AttentionInterface.register(ATTENTION_NAME, packed_attention)
     model.eval()
-    work = _check_workload(model)
-    chosen = choose_executor(model, parse_executor(executor), work)
+    chosen = choose_executor(model, parse_executor(executor), _check_workload(model))
     return _assemble(model, tokenizer, name, revision, chosen)
 
 
@@ -116,7 +114,6 @@ def _load_as_before(
     for dtype in dtypes:
         for name in names:
             if outcome == f"{dtype} {name}":
-                AttentionInterface.register(ATTENTION_NAME, packed_attention)
                 return load_model(folder, dtype, device), ExecutorChoice(name, why or None)
     return _load_checked(folder, dtypes, device, names)
 
@@ -129,7 +126,6 @@ def _load_checked(
     In 16 bits a wrong mask and rounding may give similar errors, so executors are first checked in float32 if the
     float32 model fits into memory.
     """
-    AttentionInterface.register(ATTENTION_NAME, packed_attention)
     if dtypes[0] == torch.float32:
         model = load_model(folder, torch.float32, device)
         return model, choose_executor(model, names, _check_workload(model))
@@ -143,7 +139,8 @@ def _load_checked(
     # On CUDA, 16-bit formats use another kernel, which the check in float32 does not cover.
     names = names[names.index(check.choice.name) :]
     choice = choose_executor(model, names, _check_workload(model), check.scores)
-    return model, choice.with_earlier(check.choice.note)
+    notes = [note for note in (check.choice.note, choice.note) if note]
+    return model, ExecutorChoice(choice.name, "; ".join(notes) or None)
 
 
 @dataclass(frozen=True, slots=True)

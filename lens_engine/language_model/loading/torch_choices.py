@@ -1,16 +1,19 @@
 """Names of number formats, devices and executors -> what torch and the executors call them."""
 
+import os
+
 import torch
 
 from lens_engine.errors import InvalidConfig
 from lens_engine.language_model.loading.choices import DTYPES, check_device, check_dtype
 from lens_engine.language_model.loading.executor_choice import EXECUTORS
 from lens_engine.language_model.loading.number_format import rank_dtypes
-from lens_engine.language_model.repeatable import fix_cublas_workspace
 from lens_engine.scoring.executors import ExecutorName
 from lens_engine.scoring.memory import naming_memory
+from lens_engine.scoring.surroundings import CUBLAS_WORKSPACE
 
 _DTYPES = {name: getattr(torch, name) for name in DTYPES}
+_FIXED_WORKSPACE = ":4096:8"  # eight buffers of 4 MiB: one of the two settings that NVIDIA calls repeatable
 
 
 def parse_dtype(name: str, device: torch.device) -> list[torch.dtype]:
@@ -29,23 +32,27 @@ def open_device(name: str) -> torch.device:
     return device
 
 
+def fix_cublas_workspace(device: torch.device) -> None:
+    """Let cuBLAS give equal bits in equal calls. A value of the environment that is set already stays.
+
+    cuBLAS reads the environment when the process first multiplies on a GPU. So call this before.
+    """
+    if device.type == "cuda":
+        os.environ.setdefault(CUBLAS_WORKSPACE, _FIXED_WORKSPACE)
+
+
 def _parse_device(name: str) -> torch.device:
     check_device(name)
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise InvalidConfig(f"device {name!r} is not a torch device; use auto, cpu or cuda", field="device") from error
+    device = torch.device(name)
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InvalidConfig(f"device {name!r}: torch sees no CUDA device here; use auto or cpu", field="device")
     return device
 
 
 def parse_executor(name: str) -> list[ExecutorName]:
-    if name == "auto":
-        return list(EXECUTORS)
-    for known in EXECUTORS:
-        if name == known:
-            return [known]
-    raise InvalidConfig(f"executor {name!r} is not one of auto, {', '.join(EXECUTORS)}", field="executor")
+    found = [known for known in EXECUTORS if name in ("auto", known)]
+    if not found:
+        raise InvalidConfig(f"executor {name!r} is not one of auto, {', '.join(EXECUTORS)}", field="executor")
+    return found

@@ -1,8 +1,7 @@
 """A scorer that looks up blocks in a pair cache and computes the blocks that it does not find.
 
-The unit is the block: one call with all its prefixes and queries. In a 16-bit format the bits of a score may depend on
-the pairs packed into the same forward. A block that is found has the same bits as a computed block, so a result never
-depends on the cache; see docs/decisions/0006-pair-cache-by-blocks.md.
+The unit is the block: one call with all its prefixes and queries. A block that is found has the same bits as a computed
+block, so a result never depends on the cache; see docs/decisions/0006-pair-cache-by-blocks.md.
 """
 
 import hashlib
@@ -15,15 +14,11 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from lens_engine.disk.cache_folder import cache_folder
 from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, Prefix, ScorerIdentity, score_blocks
-from lens_engine.scoring.cache.environment import describe_surroundings
 from lens_engine.scoring.cache.file import PairCache
 from lens_engine.types import LabelLogProbs
 
 DEFAULT_MAX_BYTES = 256 << 20
 """Default size of a pair cache (bytes): room for about 70,000 blocks of 300 pairs and two labels."""
-
-_FILE = "pairs.sqlite3"
-_UNKNOWN = "unknown"  # the revision of a model in memory; two such models may differ
 
 
 @runtime_checkable
@@ -43,17 +38,15 @@ class _LookedUp(NamedTuple):
 class RememberingScorer:
     """A `LabelScorer` that wraps another, with the same identity: it stores blocks and finds them again.
 
-    Blocks of a model whose revision is "unknown" are not stored.
-
-    Args:
-        scorer: computes the blocks that are not found.
-        cache: stores the blocks.
-        surroundings: versions, processor, threads: they decide the bits along with the scorer's identity.
+    The surroundings (versions, processor, threads) decide the bits along with the scorer's identity. Blocks of a model
+    whose revision is "unknown" are not stored.
     """
 
     def __init__(self, scorer: LabelScorer, cache: PairCache, surroundings: Sequence[str]) -> None:
         self.computing = scorer  #: the wrapped scorer; a measurement uses it
         self.pairs_found = 0  #: in the cache, since this scorer was made
+        self.max_prompt_tokens = scorer.max_prompt_tokens
+        self.num_workers = scorer.num_workers if isinstance(scorer, ParallelScorer) else 1
         self._cache = cache
         self._surroundings = list(surroundings)
 
@@ -61,19 +54,10 @@ class RememberingScorer:
     def identity(self) -> ScorerIdentity:
         return self.computing.identity
 
-    @property
-    def max_prompt_tokens(self) -> int:
-        return self.computing.max_prompt_tokens
-
-    @property
-    def num_workers(self) -> int:
-        return self.computing.num_workers if isinstance(self.computing, ParallelScorer) else 1
-
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self.computing.count_tokens(segments)
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
-        """As `LabelScorer.score`."""
         (scores,) = self.score_blocks([Block(tuple(prefixes), tuple(queries))], label_spans)
         return scores
 
@@ -86,24 +70,17 @@ class RememberingScorer:
 
     def _look_up(self, block: Block, label_spans: Sequence[str]) -> _LookedUp:
         key = self._make_key(block, label_spans)
-        found = None if key is None else self._cache.find(key)
-        return _LookedUp(block, key, found)
+        return _LookedUp(block, key, None if key is None else self._cache.find(key))
 
     def _give_found(self, stretch: Iterable[_LookedUp], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
-        """Yield the scores of blocks that were found.
-
-        A block may have been looked up while workers computed. If they halved their token budget since, its key
-        changed, and it is computed.
-        """
-        for looked in stretch:
-            if looked.found is None or looked.key != self._make_key(looked.block, label_spans):
-                yield from self._compute([looked], label_spans)
+        for block, key, found in stretch:
+            if found is None or key != self._make_key(block, label_spans):  # the token budget was halved since
+                yield from self.score_blocks([block], label_spans)
             else:
-                self.pairs_found += len(looked.block.prefixes) * len(looked.block.queries)
-                yield looked.found
+                self.pairs_found += len(block.prefixes) * len(block.queries)
+                yield found
 
     def _compute(self, stretch: Iterable[_LookedUp], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
-        """Yield computed scores, and store them, unless the token budget was halved meanwhile."""
         taken = deque[_LookedUp]()
 
         def take() -> Iterator[Block]:
@@ -114,13 +91,13 @@ class RememberingScorer:
         for scores in score_blocks(self.computing, take(), label_spans):
             block, key, _ = taken.popleft()
             if key is not None and key == self._make_key(block, label_spans):
-                self._cache.keep(key, scores)
+                self._cache.keep(key, scores)  # otherwise the token budget was halved meanwhile
             yield scores
 
     def _make_key(self, block: Block, label_spans: Sequence[str]) -> bytes | None:
         """SHA-256 of all that decides a block's bits. The revision identifies the model's files, and not its name."""
         identity = self.identity
-        if identity.revision == _UNKNOWN:
+        if identity.revision == "unknown":  # of a model in memory; two such models may differ
             return None
         decisive = {name: value for name, value in identity.decisive().items() if name != "model"}
         content = [decisive, self._surroundings, block.prefixes, block.queries, list(label_spans)]
@@ -138,10 +115,8 @@ def count_pairs_found(scorer: LabelScorer) -> int:
 
 
 def remember_pairs(
-    scorer: LabelScorer, max_bytes: int = DEFAULT_MAX_BYTES, cache_dir: Path | None = None
+    scorer: SituatedScorer, max_bytes: int = DEFAULT_MAX_BYTES, cache_dir: Path | None = None
 ) -> RememberingScorer:
     """The scorer with a pair cache of at most `max_bytes` (bytes) in the cache folder; all processes share the file."""
-    cache = PairCache(cache_folder(cache_dir) / _FILE, max_bytes)
-    if isinstance(scorer, SituatedScorer):
-        return RememberingScorer(scorer, cache, scorer.surroundings)
-    return RememberingScorer(scorer, cache, describe_surroundings(scorer.identity.device))
+    cache = PairCache(cache_folder(cache_dir) / "pairs.sqlite3", max_bytes)
+    return RememberingScorer(scorer, cache, scorer.surroundings)

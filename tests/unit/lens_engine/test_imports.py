@@ -9,6 +9,7 @@ _WITH_TORCH = (
     "scoring/activations.py",
     "scoring/memory.py",
     "scoring/scorer.py",
+    "scoring/surroundings.py",
     "scoring/executors",
     "language_model/loading/executor_choice.py",
     "language_model/loading/float32_room.py",
@@ -17,7 +18,6 @@ _WITH_TORCH = (
     "language_model/loading/number_format.py",
     "language_model/loading/self_check.py",
     "language_model/loading/torch_choices.py",
-    "language_model/repeatable.py",
 )
 """Modules and packages that need torch when they are imported."""
 

@@ -109,7 +109,6 @@ def test_pace_is_measured_and_not_remembered(
     for _ in range(2):
         measure_pace(rows, problem.task, RememberingScorer(scorer, cache, ()))
 
-    cache.close()
     assert scorer.num_calls == 2 * CALLS
 
 

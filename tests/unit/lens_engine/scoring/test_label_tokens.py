@@ -1,10 +1,12 @@
 """Tokens of label words, for a bias of each."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
-from lens_engine.scoring.cache.scorer import remember_pairs
+from lens_engine.scoring.cache.file import PairCache
+from lens_engine.scoring.cache.scorer import RememberingScorer
 from lens_engine.scoring.label_tokens import find_tokens
 from lens_engine.testing import TableScorer
 
@@ -38,6 +40,6 @@ def test_scorer_that_does_not_know_its_tokens_tells_none() -> None:
     assert find_tokens(TableScorer(), [" good", " bad"]) is None
 
 
-@pytest.mark.torch
-def test_scorer_behind_a_pair_cache_is_asked() -> None:
-    assert find_tokens(remember_pairs(Tokenising((7,), (3,))), [" good", " bad"]) == [7, 3]
+def test_scorer_behind_a_pair_cache_is_asked(tmp_path: Path) -> None:
+    remembering = RememberingScorer(Tokenising((7,), (3,)), PairCache(tmp_path / "pairs.sqlite3", 1 << 20), ())
+    assert find_tokens(remembering, [" good", " bad"]) == [7, 3]

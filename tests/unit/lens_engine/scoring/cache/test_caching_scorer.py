@@ -3,26 +3,21 @@
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from lens_engine.errors import InvalidVerbalizer, NonFiniteScore
-from lens_engine.language_model.loading.load import scorer_from_model
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, Prefix, ScorerIdentity
-from lens_engine.scoring.cache.environment import describe_surroundings
 from lens_engine.scoring.cache.file import PairCache
 from lens_engine.scoring.cache.scorer import RememberingScorer, remember_pairs
-from lens_engine.testing import TableScorer, tiny_causal_lm
+from lens_engine.testing import TableScorer
 from lens_engine.types import LabelLogProbs
-
-pytestmark = pytest.mark.torch
 
 Make = Callable[..., Any]
 SPANS = (" good", " bad")
@@ -62,29 +57,19 @@ class TwoAtOnce(Disguise):
 
     num_workers = 2
 
-    def __init__(self, scorer: LabelScorer) -> None:
-        super().__init__(scorer)
+    def __init__(self, scorer: LabelScorer, **changes: Any) -> None:
+        super().__init__(scorer, **changes)
         self.stretches = list[int]()
 
     def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
         self.stretches.append(0)
-        waiting = list[LabelLogProbs]()
-        for block in blocks:
+        source = iter(blocks)
+        waiting = list(islice(source, self.num_workers))
+        while waiting:
             self.stretches[-1] += 1
-            waiting.append(self.score(block.prefixes, block.queries, label_spans))
-            if len(waiting) == self.num_workers:
-                yield waiting.pop(0)
-        yield from waiting
-
-
-class AllAhead(Disguise):
-    """Takes every block before it computes the first."""
-
-    num_workers = 9
-
-    def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
-        for block in list(blocks):
-            yield self.score(block.prefixes, block.queries, label_spans)
+            first = waiting.pop(0)
+            yield self.score(first.prefixes, first.queries, label_spans)
+            waiting.extend(islice(source, 1))
 
 
 class Elsewhere(Disguise):
@@ -96,10 +81,8 @@ class Elsewhere(Disguise):
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> Iterator[PairCache]:
-    cache = PairCache(tmp_path / "pairs.sqlite3", 4 << 20)
-    yield cache
-    cache.close()
+def cache(tmp_path: Path) -> PairCache:
+    return PairCache(tmp_path / "pairs.sqlite3", 4 << 20)
 
 
 @pytest.fixture
@@ -209,7 +192,7 @@ def test_block_found_before_the_budget_was_halved_is_computed(remember: Make) ->
     """As with workers, which take blocks ahead of the one that runs out of memory."""
     ahead, behind = Block(((),), ("computed",)), Block(((),), ("found",))
     remember(Disguise(TableScorer(), token_budget=1024)).score(behind.prefixes, behind.queries, SPANS)
-    workers = AllAhead(TableScorer(lambda *_: -1.0), token_budget=1024)
+    workers = TwoAtOnce(TableScorer(lambda *_: -1.0), token_budget=1024)
     workers.becomes = {"token_budget": 512}
 
     remembering = remember(workers)
@@ -219,13 +202,15 @@ def test_block_found_before_the_budget_was_halved_is_computed(remember: Make) ->
     assert remembering.pairs_found == 0
 
 
-def test_surroundings_are_those_of_where_it_computes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_are_remembered_in_the_cache_folder_by_the_surroundings_of_where_they_are_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LENS_CACHE_DIR", str(tmp_path))
     scorer = TableScorer()
     for threads in ("threads 2", "threads 3", "threads 2"):
         remember_pairs(Elsewhere(scorer, threads)).score(PREFIXES, QUERIES, SPANS)
-    remember_pairs(scorer).score(PREFIXES, QUERIES, SPANS)
-    assert scorer.num_calls == 3
+    assert scorer.num_calls == 2
+    assert (tmp_path / "pairs.sqlite3").is_file()
 
 
 def test_refusals_of_the_scorer_come_through_and_are_not_kept(remember: Make) -> None:
@@ -334,99 +319,16 @@ def test_resumed_run_counts_what_its_attempts_found(
 
 def test_damage_between_runs_changes_no_result(select: Make, make_planted_scorer: Make, tmp_path: Path) -> None:
     path = tmp_path / "pairs.sqlite3"
-    cache = PairCache(path, 4 << 20)
-    first = select(RememberingScorer(make_planted_scorer(), cache, ()))
-    cache.close()
+    first = select(RememberingScorer(make_planted_scorer(), PairCache(path, 4 << 20), ()))
     data = bytearray(path.read_bytes())
     data[3 * 4096 :: 997] = bytes(len(data[3 * 4096 :: 997]))
     path.write_bytes(data)
-    cache = PairCache(path, 4 << 20)
 
-    second = select(RememberingScorer(make_planted_scorer(), cache, ()))
+    second = select(RememberingScorer(make_planted_scorer(), PairCache(path, 4 << 20), ()))
 
-    cache.close()
     assert second.digest == first.digest
 
 
-def test_second_selection_with_a_language_model_asks_it_nothing(select: Make, remember: Make) -> None:
-    tiny = tiny_causal_lm("llama")
-    options: dict[str, Any] = {
-        "num_demonstrations": 2,
-        "splits": {"validation": 8, "confirmation": 4, "test": 12},
-        "filtering": {"candidates": 16, "keep": 8, "rounds": 2, "max_score_size": 8},
-        "search": {"beam_width": 2, "children": 4, "iterations": 2},
-    }
-    loaded = scorer_from_model(tiny.model, tiny.tokenizer, revision="0" * 64)
-    scorer, results, asked = remember(loaded, *describe_surroundings("cpu")), [], [0]
-    for changes in ({}, {}, {"diversity_weight": 0.1}):
-        options["search"] |= changes
-        results.append(select(scorer, **options))
-        asked.append(loaded.counters.num_pairs)
-    first, again, swept = results
-    assert first.digest == again.digest
-    assert swept.digest == select(loaded, **options).digest
-    assert asked[1] == asked[2] == first.cost.pairs
-    assert asked[3] - asked[2] == swept.cost.pairs - swept.cost.pairs_from_cache < asked[1]
-
-
-def test_pairs_are_remembered_in_the_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LENS_CACHE_DIR", str(tmp_path / "cache"))
-    scorer = TableScorer()
-
-    for _ in range(2):
-        remember_pairs(scorer).score(PREFIXES, QUERIES, SPANS)
-
-    assert scorer.num_calls == 1
-    assert (tmp_path / "cache" / "pairs.sqlite3").is_file()
-
-
-def test_file_holds_no_text(remember: Make, cache: PairCache, tmp_path: Path) -> None:
+def test_file_holds_no_text(remember: Make, tmp_path: Path) -> None:
     remember(TableScorer()).score([("canary one",)], ["canary two"], [" canary", " three"])
-    cache.close()
     assert b"canary" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
-
-
-def test_surroundings_of_a_gpu_tell_its_libraries_and_its_slice(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = SimpleNamespace(name="NVIDIA H200", multi_processor_count=132, total_memory=150_000_000_000)
-    gpus = {"cuda": whole, "cuda:1": SimpleNamespace(**vars(whole) | {"multi_processor_count": 16})}
-    monkeypatch.setattr(torch.cuda, "get_device_properties", gpus.__getitem__)
-    monkeypatch.setattr(torch.backends.cudnn, "version", lambda: 91002)
-    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-
-    told = describe_surroundings("cuda")
-
-    assert told[5:] == (
-        f"cuda {torch.version.cuda}",
-        "cudnn 91002",
-        "cublas workspace :4096:8",
-        "16-bit sums fp16 True bf16 True",
-        "GPU NVIDIA H200",
-        "multiprocessors 132",
-        "memory 150000000000 bytes",
-    )
-    assert set(describe_surroundings("cuda:1")) ^ set(told) == {"multiprocessors 132", "multiprocessors 16"}
-
-
-def test_loaded_model_knows_its_surroundings() -> None:
-    assert tiny_causal_lm("llama").scorer("plain").surroundings == describe_surroundings("cpu")
-
-
-def test_threads_of_torch_change_the_surroundings() -> None:
-    import torch
-
-    before, threads = describe_surroundings("cpu"), torch.get_num_threads()
-    torch.set_num_threads(threads + 1)
-    try:
-        assert describe_surroundings("cpu") != before
-    finally:
-        torch.set_num_threads(threads)
-
-
-def test_surroundings_tell_how_matrices_are_multiplied() -> None:
-    products = torch.backends.cuda.matmul
-    before, was = describe_surroundings("cpu"), products.fp32_precision
-    products.fp32_precision = "tf32"
-    try:
-        assert describe_surroundings("cpu") != before
-    finally:
-        products.fp32_precision = was

@@ -6,8 +6,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -65,30 +65,14 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def make_cache(path: Path) -> Iterator[MakeCache]:
-    made = list[PairCache]()
-
-    def make(max_bytes: int = 1 << 20) -> PairCache:
-        made.append(PairCache(path, max_bytes))
-        return made[-1]
-
-    yield make
-    for cache in made:
-        cache.close()
+def make_cache(path: Path) -> MakeCache:
+    return lambda max_bytes=1 << 20: PairCache(path, max_bytes)
 
 
-@pytest.fixture
-def connect(path: Path) -> Iterator[Callable[[], sqlite3.Connection]]:
-    """A look at the file from beside the cache."""
-    made = list[sqlite3.Connection]()
-
-    def make() -> sqlite3.Connection:
-        made.append(sqlite3.connect(path, isolation_level=None))
-        return made[-1]
-
-    yield make
-    for connection in made:
-        connection.close()
+def query(path: Path, statement: str, *values: bytes) -> list[tuple[object, ...]]:
+    """Run a statement on the file, from beside the cache."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        return connection.execute(statement, values).fetchall()
 
 
 def test_block_comes_back_bit_for_bit(make_cache: MakeCache) -> None:
@@ -151,19 +135,7 @@ def test_two_processes_make_and_fill_one_file(path: Path, make_cache: MakeCache)
     assert numbers_in(cache, range(1000, 1150)) == list(range(1000, 1150))
 
 
-def test_threads_share_one_cache(make_cache: MakeCache) -> None:
-    cache = make_cache()
-    threads = [threading.Thread(target=fill, args=(cache, range(first, first + 40))) for first in (0, 100, 200)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(numbers_in(cache, range(300))) == 120
-
-
-def test_killed_writer_leaves_whole_blocks_only(
-    path: Path, make_cache: MakeCache, connect: Callable[[], sqlite3.Connection]
-) -> None:
+def test_killed_writer_leaves_whole_blocks_only(path: Path, make_cache: MakeCache) -> None:
     for start in range(0, 3000, 1000):
         writer = write_in_another_process(path, 64 << 20, start, 1_000_000)
         assert writer.stdout is not None
@@ -173,7 +145,6 @@ def test_killed_writer_leaves_whole_blocks_only(
             assert writer.poll() is None
         writer.send_signal(signal.SIGKILL)
         writer.communicate(timeout=60)
-        watching.close()
 
     cache = make_cache(64 << 20)
     for start in range(0, 3000, 1000):
@@ -182,20 +153,7 @@ def test_killed_writer_leaves_whole_blocks_only(
         assert written == list(range(start, start + len(written)))
     cache.keep(key_of(10**6), block_of(10**6))
     assert cache.find(key_of(10**6)) is not None
-    assert connect().execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-
-
-def test_child_of_a_fork_leaves_the_file_alone(make_cache: MakeCache) -> None:
-    cache = make_cache()
-    cache.keep(key_of(1), block_of(1))
-    child = os.fork()
-    if not child:
-        cache.keep(key_of(2), block_of(2))
-        is_left_alone = cache.find(key_of(1)) is None
-        cache.close()
-        os._exit(0 if is_left_alone else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    assert numbers_in(cache, range(5)) == [1]
+    assert query(path, "PRAGMA integrity_check") == [("ok",)]
 
 
 def garbage(path: Path) -> None:
@@ -208,25 +166,23 @@ def header_only(path: Path) -> None:
 
 def another_table(path: Path) -> None:
     path.unlink()
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE blocks (other TEXT)")
-    connection.close()
+    query(path, "CREATE TABLE blocks (other TEXT)")
 
 
 @pytest.mark.parametrize("damage", [garbage, header_only, another_table])
-def test_file_that_is_no_cache_is_set_aside_with_one_warning(
+def test_file_that_is_no_cache_costs_one_warning_and_is_made_anew_in_the_next_run(
     damage: Callable[[Path], None], make_cache: MakeCache, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    before = make_cache()
-    before.keep(key_of(1), block_of(1))
-    before.close()
+    make_cache().keep(key_of(1), block_of(1))
     damage(path)
 
     cache = make_cache()
+    fill(cache, range(2, 4))
+    assert numbers_in(cache, range(5)) == []
 
+    cache = make_cache()
     cache.keep(key_of(2), block_of(2))
     assert numbers_in(cache, range(5)) == [2]
-    assert path.with_name("pairs.sqlite3.damaged").exists()
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert str(path) in record.getMessage()
@@ -236,9 +192,7 @@ def test_file_that_is_no_cache_is_set_aside_with_one_warning(
 def test_truncated_file_gives_no_wrong_block_and_is_replaced(
     kept: float, make_cache: MakeCache, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    before = make_cache()
-    fill(before, range(100))
-    before.close()
+    fill(make_cache(), range(100))
     os.truncate(path, int(path.stat().st_size * kept) // PAGE_BYTES * PAGE_BYTES)
 
     cache = make_cache()
@@ -256,9 +210,7 @@ def test_truncated_file_gives_no_wrong_block_and_is_replaced(
 def test_flipped_bits_never_give_a_wrong_number(
     seed: int, make_cache: MakeCache, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    before = make_cache()
-    fill(before, range(60))
-    before.close()
+    fill(make_cache(), range(60))
     rng = np.random.default_rng(seed)
     data = np.frombuffer(path.read_bytes(), np.uint8).copy()
     data[rng.integers(0, len(data), 200)] ^= rng.integers(1, 256, 200).astype(np.uint8)
@@ -271,25 +223,12 @@ def test_flipped_bits_never_give_a_wrong_number(
     assert len(caplog.records) <= 1
 
 
-def test_block_of_another_key_is_not_given_out(
-    make_cache: MakeCache, connect: Callable[[], sqlite3.Connection]
-) -> None:
+def test_block_of_another_key_is_not_given_out(make_cache: MakeCache, path: Path) -> None:
     cache = make_cache()
     fill(cache, range(1, 3))
-    connect().execute("UPDATE blocks SET value = (SELECT value FROM blocks WHERE key = ?)", (key_of(1),))
+    query(path, "UPDATE blocks SET value = (SELECT value FROM blocks WHERE key = ?)", key_of(1))
 
     assert numbers_in(cache, range(5)) == [1]
-
-
-def test_second_process_that_meets_the_damage_spares_the_new_file(make_cache: MakeCache, path: Path) -> None:
-    late = make_cache()
-    path.replace(path.with_name("pairs.sqlite3.damaged"))  # as another process does that met the damage first
-    new = make_cache()
-    new.keep(key_of(1), block_of(1))
-
-    assert late._set_aside()
-
-    assert numbers_in(make_cache(), range(5)) == [1]
 
 
 @pytest.mark.parametrize("place", ["file/pairs.sqlite3", "folder"])
@@ -307,11 +246,12 @@ def test_place_that_cannot_hold_a_file_costs_a_warning(
     assert "is not used" in caplog.text
 
 
-def test_disk_that_takes_no_more_costs_a_warning(make_cache: MakeCache, caplog: pytest.LogCaptureFixture) -> None:
+def test_disk_that_takes_no_more_costs_a_warning_and_no_block(
+    make_cache: MakeCache, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     cache = make_cache()
     fill(cache, range(1))
-    assert cache._connection is not None
-    cache._connection.execute("PRAGMA query_only = ON")
+    query(path, "CREATE TRIGGER full BEFORE INSERT ON blocks BEGIN SELECT RAISE(FAIL, 'planted'); END")
 
     fill(cache, range(1, 4))
 
@@ -321,17 +261,15 @@ def test_disk_that_takes_no_more_costs_a_warning(make_cache: MakeCache, caplog: 
 
 
 def test_file_locked_for_long_costs_neither_run_nor_cache(
-    make_cache: MakeCache, connect: Callable[[], sqlite3.Connection], caplog: pytest.LogCaptureFixture
+    make_cache: MakeCache, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr("lens_engine.scoring.cache.file._PATIENCE_SECONDS", 0.02)
     cache = make_cache()
     cache.keep(key_of(1), block_of(1))
-    assert cache._connection is not None
-    cache._connection.execute("PRAGMA busy_timeout = 20")
-    other = connect()
-    other.execute("BEGIN IMMEDIATE")
-    cache.keep(key_of(2), block_of(2))
-    assert numbers_in(cache, range(5)) == [1]
-    other.execute("ROLLBACK")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        cache.keep(key_of(2), block_of(2))
+        assert numbers_in(cache, range(5)) == [1]
     cache.keep(key_of(3), block_of(3))
 
     assert numbers_in(cache, range(5)) == [1, 3]

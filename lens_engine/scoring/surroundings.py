@@ -6,6 +6,8 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
+import torch
+
 CUBLAS_WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 """The environment variable that sizes cuBLAS's scratch memory, and so decides between its algorithms."""
 
@@ -13,7 +15,7 @@ _CPU_INFO = Path("/proc/cpuinfo")  # Linux only; elsewhere the platform module d
 
 
 def describe_surroundings(device: str) -> tuple[str, ...]:
-    """Versions, settings of torch and the hardware, in a fixed order. Needs torch.
+    """Versions, settings of torch and the hardware, in a fixed order.
 
     The settings are read now: a number of threads that is set later is not included.
 
@@ -21,8 +23,6 @@ def describe_surroundings(device: str) -> tuple[str, ...]:
         device: the model's device, as torch names it. For "cuda:1" the GPU is included, for "cpu" processor and
             threads.
     """
-    import torch
-
     # The older `get_float32_matmul_precision()` raises once either precision has been changed.
     on_processors = torch.backends.mkldnn.matmul.fp32_precision  # type: ignore[attr-defined]  # not declared
     return (
@@ -36,8 +36,6 @@ def describe_surroundings(device: str) -> tuple[str, ...]:
 
 def _gpu(device: str) -> tuple[str, ...]:
     """What decides the bits of a product on a GPU. A slice of a GPU has fewer multiprocessors, and less memory."""
-    import torch
-
     matmul, gpu = torch.backends.cuda.matmul, torch.cuda.get_device_properties(device)
     return (
         f"cuda {torch.version.cuda}",
@@ -52,15 +50,13 @@ def _gpu(device: str) -> tuple[str, ...]:
 
 
 def _cores() -> tuple[str, ...]:
-    import torch
-
     capability = torch.backends.cpu.get_cpu_capability()
     return f"processor {platform.machine()} {_processor()} {capability}", f"threads {torch.get_num_threads()}"
 
 
 def _digest_own_sources() -> str:
     """SHA-256 of the source files of `scoring`: a changed executor may change bits within one version."""
-    here = Path(__file__).parents[1]
+    here = Path(__file__).parent
     digest = hashlib.sha256()
     for file in sorted(here.rglob("*.py")):
         digest.update(f"{file.relative_to(here).as_posix()} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
