@@ -14,9 +14,14 @@ def hearing(listener: SelectionListener | None, *, progress: bool) -> Iterator[S
 
     Without tqdm, which comes with transformers, there is no bar.
     """
-    tqdm = _find_tqdm() if listener is None and progress and _is_terminal() else None
-    if listener is not None or tqdm is None:
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    if listener is not None or not progress or not is_terminal:
         yield listener or SilentListener()
+        return
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        yield SilentListener()
         return
     with tqdm(file=sys.stderr, unit="token", unit_scale=True, dynamic_ncols=True) as bar:
         yield TerminalBar(bar)
@@ -43,15 +48,3 @@ class TerminalBar:
 
     def stop_requested(self) -> None:
         """Never asks for a stop."""
-
-
-def _find_tqdm() -> Any:
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return None
-    return tqdm
-
-
-def _is_terminal() -> bool:
-    return sys.stderr is not None and sys.stderr.isatty()

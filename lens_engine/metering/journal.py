@@ -47,14 +47,12 @@ class Journal:
         self,
         save: Callable[[], None] | None = None,
         packed: Mapping[str, NDArray[Any]] | None = None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._save = save
-        self._clock = clock
         self._entries: dict[bytes, Entry] = {}
         self._earlier = _unpack(packed or {})
         self._bytes = sum(entry.scores.nbytes for entry in self._earlier.values())
-        self._saved_at = clock()
+        self._saved_at = time.monotonic()
 
     def replay(self, block: Block) -> Entry | None:
         """What an earlier attempt scored for this block, once; None if it did not."""
@@ -72,14 +70,14 @@ class Journal:
             return
         self._entries[_digest(block)] = Entry(scores, is_found)
         self._bytes += scores.nbytes
-        if self._clock() - self._saved_at >= SECONDS:
+        if time.monotonic() - self._saved_at >= SECONDS:
             self._save()
-            self._saved_at = self._clock()
+            self._saved_at = time.monotonic()
 
     def clear(self) -> None:
         """Begin a new step, whose state was just saved."""
         self._entries, self._earlier, self._bytes = {}, {}, 0
-        self._saved_at = self._clock()
+        self._saved_at = time.monotonic()
 
     def pack(self) -> dict[str, NDArray[Any]]:
         """The journal as arrays of a checkpoint; empty for an empty journal."""

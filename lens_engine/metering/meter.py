@@ -2,14 +2,14 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
 
 import numpy as np
 
 from lens_engine.config import BudgetOptions
+from lens_engine.metering.chunks import Chunk, cut_chunks
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.journal import Journal
 from lens_engine.metering.progress import Progress, SelectionListener
@@ -18,10 +18,6 @@ from lens_engine.scoring.cache.scorer import count_pairs_found
 from lens_engine.scoring.limits import check_finite
 from lens_engine.types import LabelLogProbs, Phase, StopReason
 
-CHUNK_TOKENS = {"cpu": 8_192, "cuda": 65_536}
-"""Tokens scored between two checks of budget and cancel flag, by device: about 4 s on two CPU cores, and enough to
-fill forwards on a GPU. They are constants, because a 16-bit score may depend on the pairs scored in the same call."""
-
 
 class Stopped(Exception):
     """Raised between chunks, when the budget is used up or the listener asks for a stop."""
@@ -29,40 +25,6 @@ class Stopped(Exception):
     def __init__(self, reason: StopReason) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    """A block, the place of its scores in the whole array, and its cost."""
-
-    rows: slice
-    columns: slice
-    block: Block
-    cost: Cost
-
-
-class _Peekable:
-    """An iterator of chunks that shows the next one without taking it."""
-
-    def __init__(self, chunks: Iterator[_Chunk]) -> None:
-        self._chunks = chunks
-        self._next: _Chunk | None = None
-
-    def __iter__(self) -> "_Peekable":
-        return self
-
-    def __next__(self) -> _Chunk:
-        chunk = self.peek()
-        if chunk is None:
-            raise StopIteration
-        self._next = None
-        return chunk
-
-    def peek(self) -> _Chunk | None:
-        """The next chunk; None after the last."""
-        if self._next is None:
-            self._next = next(self._chunks, None)
-        return self._next
 
 
 @dataclass
@@ -93,7 +55,6 @@ class Meter:
     _tokens_from_cache: int = field(init=False, default=0)  #: or from the journal, in this attempt
     _pairs_found: int = field(init=False)  #: the scorer's count of pairs found, after the newest chunk
     _lengths: dict[str, int] = field(init=False, default_factory=dict)
-    _stop_reason: StopReason | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._started = self.clock()
@@ -119,12 +80,17 @@ class Meter:
             Stopped: before a chunk that the budget does not cover, or when the listener asks for a stop.
         """
         result = np.empty((len(prefixes), len(queries), len(self.label_spans)), dtype=np.float32)
-        chunks = _Peekable(self._chunks(prefixes, queries))
-        self._stop_reason = None
-        for chunk, scores in chain(self._replay(chunks), self._compute(chunks)):
+        self.learn_lengths([*queries, *(segment for prefix in prefixes for segment in prefix)])
+        chunks = deque(cut_chunks(prefixes, queries, self.count_tokens, self.scorer.identity.device))
+        while chunks and (entry := self.journal.replay(chunks[0].block)) is not None:
+            self._check(chunks[0].cost)
+            chunk = chunks.popleft()
+            self.pairs_from_cache += chunk.cost.pairs * entry.is_found
+            self._tokens_from_cache += chunk.cost.tokens
+            self._count(chunk.cost)
+            result[chunk.rows, chunk.columns] = entry.scores
+        for chunk, scores in self._compute(chunks):
             result[chunk.rows, chunk.columns] = scores
-        if self._stop_reason is not None:
-            raise Stopped(self._stop_reason)
         check_finite(result, self.label_spans)
         return result
 
@@ -139,9 +105,7 @@ class Meter:
         Raises:
             Stopped: the budget does not cover the work, or the listener asks for a stop.
         """
-        reason = self._reason_to_stop(cost)
-        if reason is not None:
-            raise Stopped(reason)
+        self._check(cost)
         self._unpaired += cost.tokens
         self._count(cost)
 
@@ -154,9 +118,12 @@ class Meter:
         finally:
             self._ignores_budget = False
 
-    def affords(self, cost: Cost) -> bool:
-        """Whether the budget covers a step of this cost and the reserve."""
-        return self._ignores_budget or (self._covers_pairs(cost) and self._covers_seconds(cost))
+    def affords(self, cost: Cost, *, is_chunk: bool = False) -> bool:
+        """Whether the budget covers a step of this cost and the reserve.
+
+        A chunk is afforded in the first half of a time limit, whatever the pace: the first chunks are slow.
+        """
+        return self._ignores_budget or (self._covers_pairs(cost) and self._covers_seconds(cost, is_chunk=is_chunk))
 
     @property
     def seconds(self) -> float:
@@ -180,83 +147,50 @@ class Meter:
         if new:
             self._lengths.update(zip(new, self.scorer.count_tokens(new), strict=True))
 
-    def _replay(self, chunks: "_Peekable") -> Iterator[tuple["_Chunk", LabelLogProbs]]:
-        """The first chunks with their scores, as long as an earlier attempt scored them."""
-        while (chunk := chunks.peek()) is not None and (entry := self.journal.replay(chunk.block)) is not None:
-            self._stop_reason = self._reason_to_stop(chunk.cost)
-            if self._stop_reason is not None:
-                return
-            next(chunks)
-            self.spent = self.spent + chunk.cost
-            self.pairs_from_cache += chunk.cost.pairs * entry.is_found
-            self._tokens_from_cache += chunk.cost.tokens
-            self._report()
-            yield chunk, entry.scores
+    def _compute(self, chunks: deque[Chunk]) -> Iterator[tuple[Chunk, LabelLogProbs]]:
+        """Yield the chunks with their scores, up to the one before which the run has to stop.
 
-    def _compute(self, chunks: "_Peekable") -> Iterator[tuple["_Chunk", LabelLogProbs]]:
-        """The other chunks with their scores, up to the one before which the run has to stop."""
-        if self._stop_reason is not None:
-            return
-        taken = deque[_Chunk]()
-        for scores in score_blocks(self.scorer, self._take(chunks, taken), self.label_spans):
+        Raises:
+            Stopped: after the chunks that the scorer took by then.
+        """
+        taken = deque[Chunk]()
+        reason: StopReason | None = None
+
+        def take() -> Iterator[Block]:
+            nonlocal reason
+            while chunks:
+                reason = self._reason_to_stop(sum((other.cost for other in taken), chunks[0].cost))
+                if reason is not None:
+                    return
+                taken.append(chunks.popleft())
+                yield taken[-1].block
+
+        for scores in score_blocks(self.scorer, take(), self.label_spans):
             chunk = taken.popleft()
-            is_found = self._count(chunk.cost)
+            is_found = self._count_found(chunk.cost)
+            self._count(chunk.cost)
             self.journal.keep(chunk.block, scores, is_found=is_found)
             yield chunk, scores
+        if reason is not None:
+            raise Stopped(reason)
 
-    def _take(self, chunks: Iterable["_Chunk"], taken: "deque[_Chunk]") -> Iterator[Block]:
-        """Yield blocks until the run has to stop. `taken` holds the chunks that were handed out and not yet counted."""
-        for chunk in chunks:
-            self._stop_reason = self._reason_to_stop(sum((other.cost for other in taken), chunk.cost))
-            if self._stop_reason is not None:
-                return
-            taken.append(chunk)
-            yield chunk.block
-
-    def _chunks(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> Iterator["_Chunk"]:
-        for rows, columns in self._cut(prefixes, queries):
-            block = Block(tuple(prefixes[rows]), tuple(queries[columns]))
-            pairs = len(block.prefixes) * len(block.queries)
-            yield _Chunk(rows, columns, block, Cost(pairs, self._tokens(block.prefixes, block.queries)))
-
-    def _cut(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> Iterator[tuple[slice, slice]]:
-        """Chunks of whole prefixes. A prefix whose queries exceed a chunk is cut along its queries."""
-        self.learn_lengths([*queries, *(segment for prefix in prefixes for segment in prefix)])
-        query_tokens = sum(map(self.count_tokens, queries))
-        chunk_tokens = CHUNK_TOKENS.get(self.scorer.identity.device, CHUNK_TOKENS["cpu"])
-        for rows in _runs([self._prefix_tokens(prefix) + query_tokens for prefix in prefixes], chunk_tokens):
-            if rows.stop - rows.start > 1:
-                yield rows, slice(0, len(queries))
-            else:
-                # Each cut feeds the prefix again. Chunks of long prefixes are longer, so at most an eighth is repeated.
-                most = max(chunk_tokens, 8 * self._prefix_tokens(prefixes[rows.start]))
-                for columns in _runs([self.count_tokens(query) for query in queries], most):
-                    yield rows, columns
-
-    def _tokens(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> int:
-        """Tokens of these pairs; each prefix and each of its queries counts once."""
-        own = sum(map(self.count_tokens, queries))
-        return sum(self._prefix_tokens(prefix) for prefix in prefixes) + own * len(prefixes)
-
-    def _prefix_tokens(self, prefix: Prefix) -> int:
-        return sum(map(self.count_tokens, prefix))
+    def _check(self, cost: Cost) -> None:
+        reason = self._reason_to_stop(cost)
+        if reason is not None:
+            raise Stopped(reason)
 
     def _reason_to_stop(self, cost: Cost) -> StopReason | None:
-        """The reason why work of this cost must not begin; None if it may begin."""
+        """The reason why a chunk of this cost must not begin; None if it may begin."""
         asked = self.listener.stop_requested()
-        if asked is None and not self._covers_chunk(cost):
+        if asked is None and not self.affords(cost, is_chunk=True):
             return StopReason.BUDGET
         return asked
-
-    def _covers_chunk(self, cost: Cost) -> bool:
-        """As `affords`, but ignores the pace in the first half of a time limit: the first chunks are slow."""
-        return self._ignores_budget or (self._covers_pairs(cost) and self._covers_seconds(cost, is_chunk=True))
 
     def _covers_pairs(self, cost: Cost) -> bool:
         limit = self.budget.max_pairs
         return limit is None or self.spent.pairs + cost.pairs + self.reserve.pairs <= limit
 
-    def _covers_seconds(self, cost: Cost, *, is_chunk: bool = False) -> bool:
+    def _covers_seconds(self, cost: Cost, *, is_chunk: bool) -> bool:
         limit, pace = self.budget.max_seconds, self.tokens_per_second
         needed = (cost.tokens + self.reserve.tokens) / pace if pace else 0.0
         if limit is not None and not _fits(self.seconds, needed, limit, is_chunk=is_chunk):
@@ -277,17 +211,18 @@ class Meter:
             limits.append(self.deadline - self.clock())
         return max(min(limits), 0.0)
 
-    def _count(self, cost: Cost) -> bool:
-        """Count work that was done; returns whether its scores were found in a cache."""
-        self.spent = self.spent + cost
-        found = count_pairs_found(self.scorer)
-        is_found = found > self._pairs_found
-        if is_found:
-            self.pairs_from_cache += found - self._pairs_found
+    def _count_found(self, cost: Cost) -> bool:
+        """Whether the newest chunk was found in a cache, at least in part; counts what was found."""
+        newly_found = count_pairs_found(self.scorer) - self._pairs_found
+        self._pairs_found += newly_found
+        self.pairs_from_cache += newly_found
+        if newly_found:
             self._tokens_from_cache += cost.tokens
-        self._pairs_found = found
+        return newly_found > 0
+
+    def _count(self, cost: Cost) -> None:
+        self.spent = self.spent + cost
         self._report()
-        return is_found
 
     def _report(self) -> None:
         pace = self.tokens_per_second
@@ -312,17 +247,4 @@ class Meter:
 
 
 def _fits(elapsed: float, needed: float, limit: float, *, is_chunk: bool) -> bool:
-    """Whether work of `needed` seconds fits a limit. A chunk in the first half of the limit always does."""
     return elapsed + needed <= limit or (is_chunk and elapsed < limit / 2)
-
-
-def _runs(costs: Sequence[int], most: int) -> Iterator[slice]:
-    """Slices of consecutive items whose costs sum to at most `most`; each slice has at least one item."""
-    start, total = 0, 0
-    for index, cost in enumerate(costs):
-        if index > start and total + cost > most:
-            yield slice(start, index)
-            start, total = index, 0
-        total += cost
-    if start < len(costs):
-        yield slice(start, len(costs))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lens_engine.metering import journal, meter
+from lens_engine.metering import chunks, journal
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
@@ -27,7 +27,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def saves_after_each_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many small chunks, and no wait between two savings."""
     monkeypatch.setattr(journal, "SECONDS", 0.0)
-    monkeypatch.setattr(meter, "CHUNK_TOKENS", {"cpu": 600})
+    monkeypatch.setattr(chunks, "CHUNK_TOKENS", {"cpu": 600})
 
 
 @pytest.fixture

@@ -1,0 +1,52 @@
+"""Chunks: the pieces in which a run scores. Between two of them, budget and cancel flag are checked."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from lens_engine.metering.cost import Cost
+from lens_engine.scoring.base import Block, Prefix
+
+CHUNK_TOKENS = {"cpu": 8_192, "cuda": 65_536}
+"""Tokens of a chunk, by device: about 4 s on two CPU cores, and enough to fill forwards on a GPU. They are constants,
+because a 16-bit score may depend on the pairs scored in the same call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A block, the place of its scores in the whole array, and its cost."""
+
+    rows: slice
+    columns: slice
+    block: Block
+    cost: Cost
+
+
+def cut_chunks(
+    prefixes: Sequence[Prefix], queries: Sequence[str], count_tokens: Callable[[str], int], device: str
+) -> Iterator[Chunk]:
+    """Chunks of whole prefixes. A prefix whose queries exceed a chunk is cut along its queries."""
+    chunk_tokens = CHUNK_TOKENS.get(device, CHUNK_TOKENS["cpu"])
+    prefix_tokens = [sum(map(count_tokens, prefix)) for prefix in prefixes]
+    query_tokens = [count_tokens(query) for query in queries]
+    all_queries = sum(query_tokens)
+    for rows in _runs([tokens + all_queries for tokens in prefix_tokens], chunk_tokens):
+        spans = [slice(0, len(queries))]
+        if rows.stop - rows.start == 1:
+            # Each cut feeds the prefix again. Chunks of long prefixes are longer, so at most an eighth is repeated.
+            spans = list(_runs(query_tokens, max(chunk_tokens, 8 * prefix_tokens[rows.start])))
+        for columns in spans:
+            block = Block(tuple(prefixes[rows]), tuple(queries[columns]))
+            tokens = sum(prefix_tokens[rows]) + len(block.prefixes) * sum(query_tokens[columns])
+            yield Chunk(rows, columns, block, Cost(len(block.prefixes) * len(block.queries), tokens))
+
+
+def _runs(costs: Sequence[int], most: int) -> Iterator[slice]:
+    """Slices of consecutive items whose costs sum to at most `most`; each slice has at least one item."""
+    start, total = 0, 0
+    for index, cost in enumerate(costs):
+        if index > start and total + cost > most:
+            yield slice(start, index)
+            start, total = index, 0
+        total += cost
+    if start < len(costs):
+        yield slice(start, len(costs))
