@@ -131,14 +131,14 @@ def opened_model(
             else:
                 from lens_engine.language_model.ray.scorer import RayScorer
 
-                starting = RayScorer.start(
+                scorer = RayScorer.start(
                     choice.reference,
                     actors=choice.actors,
                     address=choice.ray_address,
                     dtype=dtype,
                     device=choice.device,
                 )
-                scorer = exits.enter_context(starting)
+                exits.callback(scorer.close)
                 model = LanguageModel(remember_pairs(scorer) if remembers else scorer)
         yield model
 

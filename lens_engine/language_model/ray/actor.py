@@ -1,32 +1,15 @@
 """The actor of one device: a process with one loaded model, and its report."""
 
-import dataclasses
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lens_engine.scoring.base import Block, ScorerIdentity
 from lens_engine.types import LabelLogProbs
 
 if TYPE_CHECKING:
     from lens_engine.scoring.scorer import CausalLMScorer
-
-
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
-    """The arguments of `load_scorer`."""
-
-    model: str
-    dtype: str
-    device: str
-    executor: str
-    threads: int | None
-    name: str | None
-
-    def settled_by(self, report: "ActorReport") -> "ModelChoice":
-        """The choice with every "auto" replaced by the first actor's decision: others might measure differently."""
-        return dataclasses.replace(self, dtype=report.identity.dtype, executor=report.identity.executor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,38 +45,33 @@ class BlockScores:
 class ScoringActor:
     """A scorer in its own process."""
 
-    def __init__(self) -> None:
-        self._scorer: CausalLMScorer | None = None
+    _scorer: "CausalLMScorer"  #: set by `load`
 
-    def load(self, choice: ModelChoice) -> ActorReport:
-        """Load the model. This is not done in `__init__`, where an error would end the actor and lose its type.
+    def load(self, choice: dict[str, Any]) -> ActorReport:
+        """Load the model by the arguments of `load_scorer`.
+
+        This is not done in `__init__`, where an error would end the actor and lose its type.
 
         Raises:
             LensError: as `load_scorer`.
         """
         from lens_engine.language_model.loading.load import load_scorer  # here: the driver does not need torch
 
-        self._scorer = load_scorer(**dataclasses.asdict(choice))
+        self._scorer = load_scorer(**choice)
         return ActorReport(self._scorer.identity, self._scorer.max_prompt_tokens, self._scorer.surroundings)
 
     def pid(self) -> int:
         return os.getpid()
 
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
-        return self._loaded.count_tokens(segments)
+        return self._scorer.count_tokens(segments)
 
     def encode_label_spans(self, label_spans: Sequence[str]) -> list[tuple[int, ...]]:
-        return self._loaded.encode_label_spans(label_spans)
+        return self._scorer.encode_label_spans(label_spans)
 
     def score(self, block: Block, label_spans: Sequence[str], token_budget: int) -> BlockScores:
         """Score a block in forwards of `token_budget` tokens, or fewer if memory runs out."""
-        scorer = self._loaded
+        scorer = self._scorer
         scorer.token_budget = token_budget
         label_log_probs = scorer.score(block.prefixes, block.queries, label_spans)
         return BlockScores(label_log_probs, token_budget, scorer.token_budget)
-
-    @property
-    def _loaded(self) -> "CausalLMScorer":
-        if self._scorer is None:
-            raise RuntimeError("no model has been loaded")
-        return self._scorer

@@ -8,11 +8,11 @@ block. All actors are of one kind and use the same token budget. So the bits equ
 import dataclasses
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from types import TracebackType
+from contextlib import ExitStack
 from typing import Self
 
 from lens_engine.errors import InvalidConfig
-from lens_engine.language_model.ray.actor import ActorReport, BlockScores, ModelChoice
+from lens_engine.language_model.ray.actor import ActorReport, BlockScores
 from lens_engine.language_model.ray.session import RaySession
 from lens_engine.language_model.ray.team import Team
 from lens_engine.scoring.base import Block, Prefix, ScorerIdentity
@@ -22,16 +22,19 @@ _PATIENCE_SECONDS = 1800.0
 
 
 class RayScorer:
-    """Scores with actors; a context manager that ends the actors.
+    """Scores with actors; `close` ends them.
 
     If an actor runs out of memory at a block, every actor scores this block and all later blocks with the
     halved budget, as one device would have done.
     """
 
-    def __init__(self, team: Team, report: ActorReport, session: RaySession) -> None:
+    def __init__(self, team: Team, report: ActorReport, exits: ExitStack) -> None:
         self._team = team
         self._report = report
-        self._session = session
+        self._exits = exits  #: what ends with this scorer
+        self.max_prompt_tokens = report.max_prompt_tokens
+        self.surroundings = report.surroundings  #: of each actor; those of the driver do not matter
+        self.num_workers = team.size
         self._token_budget = report.identity.token_budget
 
     @classmethod
@@ -65,36 +68,29 @@ class RayScorer:
             LensError: as `load_scorer`.
             ModelError: the actors differ, so their numbers would; or actors were lost.
         """
-        _check(actors, device)
+        if actors < 1:
+            raise InvalidConfig(f"actors must be at least 1, not {actors}", field="actors")
+        if device not in {"auto", "cpu", "cuda"}:
+            raise InvalidConfig(
+                f"device {device!r} is one device; several actors take auto, cpu or cuda, and Ray gives each its own",
+                field="device",
+            )
         cores = _num_cores()
         share = threads or max(1, cores // actors)
-        session = RaySession.open(address, num_cpus=max(cores, share * actors), num_gpus=0 if device == "cpu" else None)
-        team: Team | None = None
-        try:
+        num_gpus = 0 if device == "cpu" else None
+        with ExitStack() as exits:
+            session = RaySession.open(address, num_cpus=max(cores, share * actors), num_gpus=num_gpus)
+            exits.callback(session.close)
             device, needs = _place(actors, device, share, session.resources())
-            choice = ModelChoice(model, dtype, device, executor, share if device == "cpu" else threads, name)
-            team = Team(choice, actors, resources=needs, patience_seconds=patience_seconds)
-            return cls(team, team.start(), session)
-        except BaseException:
-            _end(team, session)
-            raise
+            threads = share if device == "cpu" else threads
+            choice = {"model": model, "name": name, "dtype": dtype, "device": device, "executor": executor}
+            team = Team(choice | {"threads": threads}, actors, resources=needs, patience_seconds=patience_seconds)
+            exits.callback(team.close)
+            return cls(team, team.start(), exits.pop_all())
 
     @property
     def identity(self) -> ScorerIdentity:
         return dataclasses.replace(self._report.identity, token_budget=self._token_budget)
-
-    @property
-    def max_prompt_tokens(self) -> int:
-        return self._report.max_prompt_tokens
-
-    @property
-    def surroundings(self) -> tuple[str, ...]:
-        """The surroundings of each actor, as `describe_surroundings`; those of the driver do not matter."""
-        return self._report.surroundings
-
-    @property
-    def num_workers(self) -> int:
-        return self._team.size
 
     @property
     def pids(self) -> list[int]:
@@ -138,33 +134,7 @@ class RayScorer:
 
     def close(self) -> None:
         """End the actors, and Ray if this scorer started it."""
-        _end(self._team, self._session)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-def _end(team: Team | None, session: RaySession) -> None:
-    try:
-        if team is not None:
-            team.close()
-    finally:
-        session.close()
-
-
-def _check(actors: int, device: str) -> None:
-    if actors < 1:
-        raise InvalidConfig(f"actors must be at least 1, not {actors}", field="actors")
-    if device not in {"auto", "cpu", "cuda"}:
-        raise InvalidConfig(
-            f"device {device!r} is one device; several actors take auto, cpu or cuda, and Ray gives each its own",
-            field="device",
-        )
+        self._exits.close()
 
 
 def _place(actors: int, device: str, threads: int, has: dict[str, float]) -> tuple[str, dict[str, float]]:

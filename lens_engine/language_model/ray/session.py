@@ -14,7 +14,6 @@ from lens_engine.errors import InvalidConfig
 _OBJECT_STORE_BYTES = 256 * 2**20
 """Size of Ray's object store (bytes). Ray would reserve a third of the memory, but scores are small."""
 
-
 _KNOCK_SECONDS = 10.0
 
 
@@ -41,7 +40,7 @@ class RaySession:
             address, options = "local", here | {"object_store_memory": _OBJECT_STORE_BYTES}
         else:
             options = {}
-        with _as_invalid_address(address), _quiet(), _own_sigterm():
+        with _as_invalid_address(address), _undisturbed():
             _knock(address)
             ray.init(address=address, log_to_driver=False, configure_logging=False, **options)
         return cls(is_ours=True)
@@ -53,7 +52,7 @@ class RaySession:
 
     def close(self) -> None:
         if self._is_ours:
-            with _own_sigterm():
+            with _undisturbed():
                 import_ray().shutdown()
 
 
@@ -103,23 +102,14 @@ def _as_invalid_address(address: str) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """A context in which Ray logs only errors."""
+def _undisturbed() -> Iterator[None]:
+    """A context in which Ray logs only errors, and after which the process has its own SIGTERM handler again."""
     logger = logging.getLogger("ray")
-    before = logger.level
+    level, handler = logger.level, signal.getsignal(signal.SIGTERM)
     logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        logger.setLevel(before)
-
-
-@contextmanager
-def _own_sigterm() -> Iterator[None]:
-    """A context after which the process has its own SIGTERM handler again, because Ray replaces it."""
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        if before is not None and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)
+        logger.setLevel(level)
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from lens_engine.errors import LensError, ModelError
-from lens_engine.language_model.ray.actor import ActorReport, ModelChoice, ScoringActor
+from lens_engine.language_model.ray.actor import ActorReport, ScoringActor
 from lens_engine.language_model.ray.session import import_ray
 from lens_engine.language_model.ray.work import Answer, Item, Member, Work
 
@@ -25,18 +25,18 @@ class Team:
 
     def __init__(
         self,
-        choice: ModelChoice,
+        choice: dict[str, Any],
         size: int,
         *,
         resources: dict[str, float],
         patience_seconds: float,
         kind: type[ScoringActor] = ScoringActor,
     ) -> None:
-        """`resources` has "num_cpus" and "num_gpus" of each actor. `start` starts the actors."""
+        """`choice` has the arguments of `load_scorer`, and `resources` "num_cpus" and "num_gpus" of each actor."""
         self._ray = import_ray()
         self._kind = self._ray.remote(**resources)(kind)
         self._choice = choice
-        self._size = size
+        self.size = size
         self._patience_seconds = patience_seconds
         self._members = list[Member]()
         self._loading = dict[Any, Member]()
@@ -52,15 +52,11 @@ class Team:
         """
         self._hire()
         self._wait_for_members(1)
-        report = self._expected
-        for _ in range(self._size - 1):
+        assert self._report is not None
+        for _ in range(self.size - 1):
             self._hire()
-        self._wait_for_members(self._size)
-        return report
-
-    @property
-    def size(self) -> int:
-        return self._size
+        self._wait_for_members(self.size)
+        return self._report
 
     @property
     def pids(self) -> list[int]:
@@ -106,12 +102,6 @@ class Team:
             self._ray.kill(member.handle)
         self._members, self._loading = [], {}
 
-    @property
-    def _expected(self) -> ActorReport:
-        if self._report is None:
-            raise RuntimeError("the team has not started")
-        return self._report
-
     def _hand_out(self, work: Work[Item, Answer], source: Iterator[Item], call: Callable[[Any, Item], Any]) -> None:
         """Give calls to the actors that have room."""
         if not self._members:  # all actors are lost, so no item is taken
@@ -127,7 +117,7 @@ class Team:
 
     def _has_waiting(self, work: Work[Item, Answer], source: Iterator[Item]) -> bool:
         """Whether a call is waiting; takes one from the source if there is room."""
-        if not work.waiting and len(work.items) < AHEAD * self._size:
+        if not work.waiting and len(work.items) < AHEAD * self.size:
             for item in source:
                 work.take(item)
                 break
@@ -189,17 +179,12 @@ class Team:
         member = self._loading.pop(reference)
         try:
             report: ActorReport = self._ray.get(reference)
-        except self._ray.exceptions.RayTaskError as error:
-            # After the first has loaded, an actor may fail because a lost one has not yet freed its memory.
-            if self._report is None or self._lost_while_loading >= MAX_LOSSES:
-                raise _own_error(error) from None
-            self._lost_while_loading += 1
-            self._hire()
-            return
         except self._ray.exceptions.RayError as error:
+            has_answered = isinstance(error, self._ray.exceptions.RayTaskError)
+            # After the first has loaded, an actor may fail because a lost one has not yet freed its memory.
+            if self._lost_while_loading >= MAX_LOSSES or (has_answered and self._report is None):
+                raise (_own_error(error) if has_answered else _lost("while they loaded the model", error)) from None
             self._lost_while_loading += 1
-            if self._lost_while_loading > MAX_LOSSES:
-                raise _lost("while they loaded the model", error) from error
             self._hire()
             return
         self._lost_while_loading = 0
@@ -209,7 +194,8 @@ class Team:
     def _agree(self, report: ActorReport) -> None:
         if self._report is None:
             self._report = report
-            self._choice = self._choice.settled_by(report)
+            # The others might measure differently, so they get no "auto".
+            self._choice = self._choice | {"dtype": report.identity.dtype, "executor": report.identity.executor}
         if differences := self._report.differences(report):
             raise ModelError(
                 f"the actors would not give the same numbers; {'; '.join(differences)}: use machines of one kind "
