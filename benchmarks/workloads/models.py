@@ -8,13 +8,14 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.pytorch_utils import Conv1D
 from transformers.utils import logging as transformers_logging
 
 from benchmarks.report.records import count_processors
-from benchmarks.workloads.tokenizer import BUNDLED, find_tokenizer
-from lens_engine.language_model.loading.model_reader import prepare_model
+from benchmarks.workloads.tokenizer import find_tokenizer
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.language_model.loading.model_reader import open_files
 from lens_engine.language_model.loading.number_format import rank_dtypes
 from lens_engine.scoring.activations import fuse_activations
 from lens_engine.scoring.tokenization import SegmentTokenizer
@@ -120,8 +121,8 @@ def find_model(reference: str, device: torch.device) -> ModelFamily:
     """
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     if not reference.startswith(RANDOM):
-        folder = prepare_model(reference)
-        return ModelFamily(reference, AutoTokenizer.from_pretrained(folder), lambda dtype: _load(folder, dtype), device)
+        _, folder, tokenizer = open_files(reference, None)
+        return ModelFamily(reference, tokenizer, lambda dtype: _load(folder, dtype), device)
     shape = reference.removeprefix(RANDOM)
     if shape not in _SHAPES:
         raise ValueError(f"model {reference!r}: there is no shape {shape!r}; known are {', '.join(_SHAPES)}")
@@ -164,7 +165,9 @@ def _load(folder: Any, dtype: torch.dtype) -> Any:
 
 def add_model_options(parser: ArgumentParser) -> None:
     """The options of a command that measures a model: model, device, number format, threads."""
-    parser.add_argument("--model", default=BUNDLED, help="model reference, or random:SHAPE (default: %(default)s)")
+    parser.add_argument(
+        "--model", default=BUNDLED_MODEL, help="model reference, or random:SHAPE (default: %(default)s)"
+    )
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: %(default)s)")
     parser.add_argument("--dtype", default="auto", choices=["auto", "float32", "bfloat16", "float16"])
     parser.add_argument(

@@ -3,14 +3,12 @@
 from typing import Any
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from benchmarks.workloads.texts import CORPORA, corpus_task, generate_examples
 from lens_engine.errors import ModelError, UnknownModel
-from lens_engine.language_model.loading.model_files import list_bundled_models
-from lens_engine.language_model.loading.model_reader import prepare_model
-
-BUNDLED = list_bundled_models()[0].name
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.language_model.loading.model_reader import open_files
 
 _VOCABULARY = 1200
 """With this size a demonstration of "reviews" has 27.7 tokens in the mean (SmolLM2: 27.9), of "news" 59.9 (60.6)."""
@@ -21,7 +19,8 @@ _ROWS = 400
 def find_tokenizer() -> Any:
     """The tokenizer of the bundled model; where that is not installed, a small one trained on the synthetic texts."""
     try:
-        return AutoTokenizer.from_pretrained(prepare_model(BUNDLED))
+        _, _, tokenizer = open_files(BUNDLED_MODEL, None)
+        return tokenizer
     except (UnknownModel, ModelError, ImportError):
         return train_tokenizer()
 

@@ -28,7 +28,7 @@ def digest_files(files: Sequence[Path], cache_dir: Path | None = None) -> str:
 
     The cache folder keeps the digest of each file by path, size and modification time.
     """
-    digests = [_digest_file(file, cache_folder(cache_dir)) for file in files]
+    digests = [_digest_file(file, cache_dir) for file in files]
     if len(digests) == 1:
         return digests[0]
     lines = (f"{file.name} {digest}\n" for file, digest in zip(files, digests, strict=True))
@@ -44,8 +44,13 @@ def read_note(content: object, cache_dir: Path | None = None) -> str | None:
 
 
 def keep_note(content: object, text: str, cache_dir: Path | None = None) -> None:
-    """Keep a text for `content`. A failed write is ignored: the text is found again next time."""
-    _remember(_note(content, cache_dir), text)
+    """Keep a text for `content`, atomically. A failed write is ignored: the text is found again next time."""
+    path = _note(content, cache_dir)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, text.encode())
+    except OSError:
+        return
 
 
 def make_once(key: str, make: Callable[[Path], None], cache_dir: Path | None = None) -> Path:
@@ -76,22 +81,12 @@ def _note(content: object, cache_dir: Path | None) -> Path:
     return cache_folder(cache_dir) / "notes" / key
 
 
-def _digest_file(file: Path, folder: Path) -> str:
+def _digest_file(file: Path, cache_dir: Path | None) -> str:
     status = file.stat()
-    key = hashlib.sha256(json.dumps([str(file), status.st_size, status.st_mtime_ns]).encode()).hexdigest()
-    remembered = folder / "digests" / key
-    if remembered.is_file():
-        return remembered.read_text("ascii")
-    with file.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    _remember(remembered, digest)
+    key = ["digest", str(file), status.st_size, status.st_mtime_ns]
+    digest = read_note(key, cache_dir)
+    if digest is None:
+        with file.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        keep_note(key, digest, cache_dir)
     return digest
-
-
-def _remember(path: Path, text: str) -> None:
-    """Write the text atomically. A failed write is ignored: the text is computed again next time."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, text.encode())
-    except OSError:
-        return

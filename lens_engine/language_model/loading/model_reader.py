@@ -37,16 +37,6 @@ _MACHINE_FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM)
 _UNSTATED_CONTEXT = 2048  # for architectures without a limit (ALiBi, recurrent)
 
 
-def prepare_model(reference: str, cache_dir: Path | None = None) -> Path:
-    """Find the model and convert GGUF before the first loading; returns a folder with safetensors.
-
-    Raises:
-        UnknownModel, UnsafeModel, ModelError: as `load_scorer`.
-    """
-    with quiet_transformers():
-        return _prepare(resolve_model(reference, cache_dir), cache_dir)
-
-
 def open_files(reference: str, cache_dir: Path | None) -> tuple[ModelSource, Path, Any]:
     """The source of a model, the folder with its safetensors, and its tokenizer."""
     source = resolve_model(reference, cache_dir)

@@ -80,7 +80,7 @@ def time_on_gpu(matrix: torch.Tensor) -> float:
 
 
 def _time_products(matrix: torch.Tensor) -> float:
-    """Time of `_CARD_PRODUCTS` products (seconds)."""
+    """Time of `_GPU_PRODUCTS` products (seconds)."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
     start.record()
     for _ in range(_GPU_PRODUCTS):

@@ -98,10 +98,7 @@ def make_yardstick(plain: LabelLogProbs, dtype: torch.dtype, reference: LabelLog
     the model rounds: another executor may be off by twice as much as the plain one. If that would let a wrong mask
     pass, or without a reference, the plain executor's scores are the measure, with a tolerance for all models.
 
-    Args:
-        plain: scores of the plain executor in the model's number format.
-        dtype: that number format.
-        reference: scores of the plain executor in float32.
+    `plain` and `reference` are scores of the plain executor, in the model's number format `dtype` and in float32.
     """
     if reference is not None:
         tolerance = 2 * disagreement(plain, reference) + _SLACK * TOLERANCE[dtype]

@@ -40,7 +40,7 @@ def test_resumed_run_keeps_the_precision_of_its_checkpoint(settings: Settings) -
 def test_cache_of_the_settings_is_the_one_used(settings: Settings) -> None:
     load_model(settings, "house-model", None)
 
-    assert (settings.cache_dir / "digests").is_dir()
+    assert (settings.cache_dir / "notes").is_dir()
     assert not (settings.cache_dir.parent / "elsewhere").exists()
 
 

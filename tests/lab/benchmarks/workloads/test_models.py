@@ -1,7 +1,5 @@
 """Random models to measure with: they need no file, and are rounded as loaded models are."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -16,10 +14,10 @@ CPU = torch.device("cpu")
 
 
 def test_machine_without_the_bundled_model_trains_a_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
-    def find_nothing(reference: str) -> Path:
+    def find_nothing(reference: str, _: object) -> None:
         raise UnknownModel(f"model {reference!r} is not installed")
 
-    monkeypatch.setattr(tokenizers, "prepare_model", find_nothing)
+    monkeypatch.setattr(tokenizers, "open_files", find_nothing)
 
     assert find_tokenizer().get_vocab() == train_tokenizer().get_vocab()
 

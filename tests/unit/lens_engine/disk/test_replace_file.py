@@ -5,20 +5,14 @@ import pytest
 from lens_engine.disk.replace_file import replace_file
 
 
-def test_content_replaces_the_old_file_and_leaves_no_scratch(tmp_path: Path) -> None:
+def test_content_replaces_the_old_file_if_there_is_one_and_leaves_no_scratch(tmp_path: Path) -> None:
     path = tmp_path / "state.bin"
-    path.write_bytes(b"old")
 
-    replace_file(path, b"new")
+    for content in (b"old", b"new"):
+        replace_file(path, content)
+        assert path.read_bytes() == content
 
-    assert path.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_file_that_did_not_exist_is_made(tmp_path: Path) -> None:
-    replace_file(tmp_path / "state.bin", b"new")
-
-    assert (tmp_path / "state.bin").read_bytes() == b"new"
 
 
 def test_failed_write_keeps_the_old_file_and_leaves_no_scratch(tmp_path: Path) -> None:

@@ -16,8 +16,7 @@ from lens_engine.disk.cache_folder import make_once
 from lens_engine.errors import InvalidConfig, ModelError, UnknownModel, UnreadableModel, UnsafeModel
 from lens_engine.language_model.loading.executor_choice import choose_executor
 from lens_engine.language_model.loading.load import load_scorer
-from lens_engine.language_model.loading.model_files import list_bundled_models, resolve_model
-from lens_engine.language_model.loading.model_reader import prepare_model
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL, resolve_model
 from lens_engine.language_model.open_model import check_choice
 from lens_engine.testing import tiny_causal_lm
 
@@ -42,46 +41,41 @@ class Planted:
         return Path.touch, (self.marker,)
 
 
-def model_folder(folder: Path, *, config: dict[str, Any] | None = None, weights: bytes | None = b"weights") -> Path:
+def model_folder(folder: Path, *, weights: bytes | None = b"weights") -> Path:
     folder.mkdir()
-    (folder / "config.json").write_text(json.dumps({"model_type": "llama", **(config or {})}))
+    (folder / "config.json").write_text('{"model_type": "llama"}')
     if weights is not None:
         (folder / "model.safetensors").write_bytes(weights)
     return folder
 
 
-def test_bundled_model_is_listed_and_found_inside_its_package() -> None:
-    [model] = list_bundled_models()
-    source = resolve_model(model.name)
+def test_bundled_model_is_found_inside_its_package() -> None:
+    source = resolve_model(BUNDLED_MODEL)
 
-    assert model.name == "smollm2-135m-instruct"
-    assert (source.name, source.kind, source.is_gguf) == (model.name, "bundled", True)
+    assert (source.name, source.kind, source.is_gguf) == ("smollm2-135m-instruct", "bundled", True)
     assert source.revision == hashlib.sha256(source.path.read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize("file", ["model.safetensors", "config.json", "tokenizer.json"])
-def test_revision_of_a_folder_changes_with_weights_config_and_tokenizer(tmp_path: Path, file: str) -> None:
+@pytest.mark.parametrize(
+    ("file", "is_of_the_model"),
+    [
+        ("model.safetensors", True),
+        ("model-2.safetensors", True),
+        ("config.json", True),
+        ("tokenizer.json", True),
+        ("README.md", False),
+    ],
+)
+def test_revision_of_a_folder_changes_with_weights_config_and_tokenizer(
+    tmp_path: Path, file: str, is_of_the_model: bool
+) -> None:
     folder, same = model_folder(tmp_path / "model"), model_folder(tmp_path / "same")
     for path in (folder, same):
         (path / "tokenizer.json").write_text("{}")
     first = resolve_model(str(folder)).revision
     assert first == resolve_model(str(same)).revision
     (folder / file).write_text('{"model_type": "other"}')
-    assert resolve_model(str(folder)).revision != first
-
-
-def test_revision_of_a_folder_does_not_depend_on_its_notes(tmp_path: Path) -> None:
-    folder = model_folder(tmp_path / "model")
-    first = resolve_model(str(folder)).revision
-    (folder / "README.md").write_text("A model.")
-    assert resolve_model(str(folder)).revision == first
-
-
-def test_digest_of_sharded_weights_depends_on_every_shard(tmp_path: Path) -> None:
-    folder = model_folder(tmp_path / "model")
-    one = resolve_model(str(folder)).revision
-    (folder / "model-2.safetensors").write_bytes(b"more")
-    assert resolve_model(str(folder)).revision != one
+    assert (resolve_model(str(folder)).revision != first) == is_of_the_model
 
 
 def test_pickle_weights_are_refused_and_never_opened(tmp_path: Path) -> None:
@@ -157,9 +151,12 @@ def test_damaged_folder_is_refused_before_torch_is_imported(
 
 
 @pytest.mark.parametrize("choice", [{"dtype": "int8"}, {"device": "gpu"}, {"device": "cuda:"}])
-def test_wrong_name_is_refused_before_the_model_is_looked_for(choice: dict[str, str]) -> None:
+@pytest.mark.parametrize("refuse", [check_choice, load_scorer])
+def test_wrong_name_is_refused_before_the_model_is_looked_for(
+    choice: dict[str, str], refuse: Callable[..., object]
+) -> None:
     with pytest.raises(InvalidConfig) as refusal:
-        check_choice("../nothing", **choice)
+        refuse("../nothing", **choice)
     assert [refusal.value.field] == list(choice)
 
 
@@ -171,16 +168,14 @@ def test_other_file_is_no_gguf_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])
-def test_repository_with_code_of_its_own_is_refused(tmp_path: Path, file: str) -> None:
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("auto_map", {"AutoModelForCausalLM": "modeling.Model"}), ("_attn_implementation", "someone/kernel")],
+)
+def test_repository_with_code_of_its_own_is_refused(tmp_path: Path, file: str, field: str, value: object) -> None:
     folder = model_folder(tmp_path / "model")
-    (folder / file).write_text(json.dumps({"auto_map": {"AutoModelForCausalLM": "modeling.Model"}}))
-    with pytest.raises(UnsafeModel, match="auto_map"):
-        resolve_model(str(folder))
-
-
-def test_downloaded_attention_kernel_is_refused(tmp_path: Path) -> None:
-    folder = model_folder(tmp_path / "model", config={"_attn_implementation": "someone/kernel"})
-    with pytest.raises(UnsafeModel, match="attention kernel"):
+    (folder / file).write_text(json.dumps({field: value}))
+    with pytest.raises(UnsafeModel, match=field):
         resolve_model(str(folder))
 
 
@@ -233,14 +228,7 @@ def test_cache_that_cannot_be_written_is_a_model_error(tmp_path: Path, monkeypat
     cache.write_text("")
     monkeypatch.setenv("LENS_CACHE_DIR", str(cache))
     with pytest.raises(ModelError, match=r"'model\.gguf' cannot be loaded: .*no folder"):
-        prepare_model(str(file))
-
-
-@pytest.mark.parametrize("option", [{"dtype": "int8"}, {"device": "abacus"}, {"executor": "magic"}])
-def test_unknown_option_is_refused_naming_its_field(option: dict[str, str]) -> None:
-    with pytest.raises(InvalidConfig) as refusal:
-        load_scorer("smollm2-135m-instruct", **option)  # type: ignore[arg-type]
-    assert [refusal.value.field] == list(option)
+        load_scorer(str(file), device="cpu")
 
 
 def test_saved_model_loads_with_its_identity(tmp_path: Path) -> None:
