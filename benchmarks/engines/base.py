@@ -55,7 +55,7 @@ class EncodedWork:
     def label_positions(self) -> int:
         """Positions whose logits are needed: the query's last token, and those of label words that go on."""
         workload = self.workload
-        return len(workload.prefixes) * len(workload.queries) * workload.trie.num_nodes
+        return len(workload.prefixes) * len(workload.queries) * len(workload.trie.tokens)
 
 
 def encode(work: Work, loaded: LoadedModel) -> EncodedWork:

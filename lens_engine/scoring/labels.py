@@ -28,13 +28,9 @@ class LabelTrie:
     reads: tuple[tuple[tuple[int, int], ...], ...]
 
     @property
-    def num_nodes(self) -> int:
-        return len(self.tokens)
-
-    @property
     def num_fed(self) -> int:
         """Number of tokens fed after each query."""
-        return self.num_nodes - 1
+        return len(self.tokens) - 1
 
     @property
     def flat_reads(self) -> tuple[tuple[int, int], ...]:
@@ -56,13 +52,13 @@ class LabelTrie:
 
     def ancestry(self) -> list[list[bool]]:
         """Whether one fed node is on the path to another, or is the other  # [nodes fed, nodes fed]."""
-        fed = range(1, self.num_nodes)
+        fed = range(1, len(self.tokens))
         return [[other in path for other in fed] for path in (set(self.path(node)) for node in fed)]
 
     def chains(self) -> tuple[tuple[int, ...], ...]:
         """Paths to the nodes without children; together the paths visit every node. ((),) if no token is fed."""
         inner = set(self.parents)
-        return tuple(self.path(node) for node in range(self.num_nodes) if node not in inner)
+        return tuple(self.path(node) for node in range(len(self.tokens)) if node not in inner)
 
 
 def build_label_trie(label_spans: Sequence[str], span_tokens: Sequence[Sequence[int]]) -> LabelTrie:

@@ -43,32 +43,16 @@ class CausalLMScorer:
         self._executor = executor
         self._tokenizer = tokenizer
         self._identity = identity
-        self._max_prompt_tokens = max_prompt_tokens
-        self._token_budget = token_budget
         self._counters = counters
-        self._surroundings = surroundings
+        self.max_prompt_tokens = max_prompt_tokens
+        #: largest forward (tokens); set it only to the value that another device of the same kind was halved to
+        self.token_budget = token_budget
+        #: versions and hardware that, with the identity, decide the bits; see `describe_surroundings`
+        self.surroundings = surroundings
 
     @property
     def identity(self) -> ScorerIdentity:
-        return dataclasses.replace(self._identity, token_budget=self._token_budget)
-
-    @property
-    def surroundings(self) -> tuple[str, ...]:
-        """Versions and hardware that, with the identity, decide the bits; see `describe_surroundings`."""
-        return self._surroundings
-
-    @property
-    def max_prompt_tokens(self) -> int:
-        return self._max_prompt_tokens
-
-    @property
-    def token_budget(self) -> int:
-        """Largest forward (tokens). Set it only to the value that another device of the same kind was halved to."""
-        return self._token_budget
-
-    @token_budget.setter
-    def token_budget(self, tokens: int) -> None:
-        self._token_budget = tokens
+        return dataclasses.replace(self._identity, token_budget=self.token_budget)
 
     @property
     def counters(self) -> TokenCounters:
@@ -103,7 +87,7 @@ class CausalLMScorer:
                 queries=self._encode_queries(queries, is_first=is_first),
                 trie=trie,
             )
-            check_prompt_lengths(work.prefix_lengths, work.query_lengths, trie.longest_span, self._max_prompt_tokens)
+            check_prompt_lengths(work.prefix_lengths, work.query_lengths, trie.longest_span, self.max_prompt_tokens)
             label_log_probs[rows] = self._run(work)
         check_finite(label_log_probs, label_spans)
         return label_log_probs
@@ -145,18 +129,18 @@ class CausalLMScorer:
         """Run the executor; None if memory ran out."""
         try:
             with torch.inference_mode():
-                return self._executor.run(work, self._token_budget)
+                return self._executor.run(work, self.token_budget)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
             reason = str(error)  # not the error, which a handler of logs might keep
-            _log.warning("memory ran out with %d tokens at a time: %s", self._token_budget, reason)
+            _log.warning("memory ran out with %d tokens at a time: %s", self.token_budget, reason)
             return None
 
     def _halve_budget(self) -> None:
-        if self._token_budget // 2 < SMALLEST_BUDGET:
+        if self.token_budget // 2 < SMALLEST_BUDGET:
             raise OutOfMemory(
                 f"{self._identity.device} has too little memory for {self._identity.model} even with "
-                f"{self._token_budget} tokens at a time; use a smaller model, shorter texts or fewer demonstrations"
+                f"{self.token_budget} tokens at a time; use a smaller model, shorter texts or fewer demonstrations"
             )
-        self._token_budget //= 2
+        self.token_budget //= 2

@@ -62,14 +62,8 @@ def attend_portable(
     return torch.cat(outputs, dim=2), torch.cat(normalisers, dim=2)
 
 
-def merge(own: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> Tensor:
-    """Attention over the keys of both passes; outputs `[..., size]`, log-sum-exps `[...]`."""
-    share = torch.sigmoid(other[1] - own[1]).unsqueeze(-1).to(own[0].dtype)
-    return torch.lerp(own[0], other[0], share)
-
-
 def merge_into(own: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> None:
-    """`merge`, written into the output of `own`."""
+    """Attention over the keys of both passes, written into the output of `own`; `[..., size]` and `[...]` each."""
     own[0].lerp_(other[0], torch.sigmoid(other[1] - own[1]).unsqueeze(-1).to(own[0].dtype))
 
 

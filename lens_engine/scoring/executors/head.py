@@ -33,18 +33,13 @@ def float32_logits(model: Any) -> Iterator[None]:
 def project(head: nn.Linear, hidden: Tensor) -> Tensor:
     """`logits  # [..., vocabulary]` float32 of `hidden  # [..., size]`."""
     flat = hidden.flatten(0, -2)
-    if _accumulates_in_float32(head, flat):
+    if flat.is_cuda and flat.dtype == head.weight.dtype and len(flat) > 0:  # exact products, and many times as fast
         logits = torch.mm(flat, head.weight.T, out_dtype=torch.float32)
     else:
         logits = _multiply_in_blocks(flat.float(), head.weight)
     if head.bias is not None:
         logits += head.bias.float()
     return logits.view(*hidden.shape[:-1], head.out_features)
-
-
-def _accumulates_in_float32(head: nn.Linear, hidden: Tensor) -> bool:
-    """Whether the device multiplies 16-bit matrices into a float32 one: exact products, and many times as fast."""
-    return hidden.is_cuda and hidden.dtype == head.weight.dtype and len(hidden) > 0
 
 
 def _multiply_in_blocks(hidden: Tensor, weights: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lens_engine.scoring.executors.attention import attend, merge
+from lens_engine.scoring.executors.attention import attend, merge_into
 from lens_engine.scoring.executors.flat_row import FlatRow, join_ranges, sum_before
 from lens_engine.scoring.executors.held_prefixes import KeyValues
 from lens_engine.scoring.executors.packing import Group
@@ -104,7 +104,7 @@ def lay_out_in_turn(
     return InTurn(
         tuple(_spans(row, groups, kept, lengths)),
         row.num_prefix_tokens,
-        tuple(_bucket(lengths[segments], trie, like) for segments in buckets),
+        tuple(_make_bucket(lengths[segments], trie, like) for segments in buckets),
         torch.from_numpy(padded).to(like.device),
         torch.from_numpy(unpadding).to(like.device),
     )
@@ -138,7 +138,8 @@ def _attend_suffixes(
     if prefix is None:  # an empty prefix has no keys: its log-sum-exp would be -inf
         return own[0]
     output, normalisers = attend(query, *prefix, scaling=scaling)
-    return merge(own, (output[0].transpose(0, 1), normalisers[0].transpose(0, 1)))
+    merge_into(own, (output[0].transpose(0, 1), normalisers[0].transpose(0, 1)))
+    return own[0]
 
 
 def _sort_into_buckets(lengths: IntArray) -> Iterator[IntArray]:
@@ -163,7 +164,7 @@ def _pad(buckets: Sequence[IntArray], starts: IntArray, lengths: IntArray) -> tu
     return np.concatenate(padded), join_ranges(offsets, lengths)
 
 
-def _bucket(lengths: IntArray, trie: LabelTrie, like: Tensor) -> Bucket:
+def _make_bucket(lengths: IntArray, trie: LabelTrie, like: Tensor) -> Bucket:
     mask = _tree_mask(lengths.tolist(), trie, like.dtype).to(like.device) if trie.num_fed else None
     return Bucket(len(lengths), int(lengths[-1]), mask)
 

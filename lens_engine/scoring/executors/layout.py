@@ -1,6 +1,6 @@
 """The layout of one packed forward: its input on the device, and what the attention function has to know."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ class PackedLayout:
     """The layout of one forward, as the attention function needs it; the model passes it through."""
 
     way: EndToEnd | InTurn
-    num_calls: int = field(default=0)  #: calls of the attention function in this forward
+    num_calls: int = 0  #: calls of the attention function in this forward
 
 
 @dataclass(frozen=True, slots=True)

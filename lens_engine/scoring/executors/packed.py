@@ -18,13 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lens_engine.scoring.executors.base import (
-    ExecutorName,
-    TokenCounters,
-    Workload,
-    read_log_probs,
-    sum_label_words,
-)
+from lens_engine.scoring.executors.base import ExecutorName, TokenCounters, Workload, read_log_probs, sum_label_words
 from lens_engine.scoring.executors.head import float32_logits
 from lens_engine.scoring.executors.held_prefixes import HeldPrefixes, KeyValues
 from lens_engine.scoring.executors.layout import Layouts, PackedInputs

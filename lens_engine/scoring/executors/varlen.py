@@ -53,7 +53,8 @@ def choose_kernel(device: torch.device, dtype: torch.dtype) -> AttendSequences |
         return None
     if torch.version.hip is not None or not hasattr(torch.ops.aten, "_flash_attention_forward"):
         return None  # ROCm pads the log-sum-exp
-    if torch.cuda.is_available() and not _has_flash(device):
+    is_built = torch.backends.cuda.is_flash_attention_available()
+    if torch.cuda.is_available() and not (is_built and torch.cuda.get_device_capability(device) >= _LEAST_CAPABILITY):
         return None
     return attend_varlen
 
@@ -90,9 +91,3 @@ def attend_varlen(
 
 def _with_neighbours(heads: Tensor) -> Tensor:
     return heads if heads.stride(-1) == 1 else heads.contiguous()
-
-
-def _has_flash(device: torch.device) -> bool:
-    """Whether this build of torch has the kernel, and the GPU runs it."""
-    is_built = torch.backends.cuda.is_flash_attention_available()
-    return is_built and torch.cuda.get_device_capability(device) >= _LEAST_CAPABILITY

@@ -30,17 +30,17 @@ def test_branches_make_a_chain_each() -> None:
     assert [tuple(trie.tokens[node] for node in chain) for chain in trie.chains()] == [(1, 2), (1, 4), (6,)]
 
 
-def test_equal_tokens_are_refused_naming_both_spans() -> None:
-    with pytest.raises(InvalidVerbalizer, match="' good' and ' Good'") as refusal:
-        build_label_trie([" good", " bad", " Good"], [(1,), (2,), (1,)])
+@pytest.mark.parametrize(
+    ("spans", "tokens", "message"),
+    [
+        ([" good", " bad", " Good"], [(1,), (2,), (1,)], "' good' and ' Good'"),
+        ([" good", ""], [(1,), ()], "has no tokens"),
+        ([], [], "no label words"),
+    ],
+)
+def test_words_that_the_model_cannot_tell_apart_are_refused(
+    spans: list[str], tokens: list[tuple[int, ...]], message: str
+) -> None:
+    with pytest.raises(InvalidVerbalizer, match=message) as refusal:
+        build_label_trie(spans, tokens)
     assert refusal.value.field == "verbalizer"
-
-
-def test_span_without_tokens_is_refused() -> None:
-    with pytest.raises(InvalidVerbalizer, match="has no tokens"):
-        build_label_trie([" good", ""], [(1,), ()])
-
-
-def test_no_spans_are_refused() -> None:
-    with pytest.raises(InvalidVerbalizer, match="no label words"):
-        build_label_trie([], [])

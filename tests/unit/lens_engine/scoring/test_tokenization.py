@@ -112,24 +112,15 @@ def test_padding_and_truncation_of_the_tokenizer_do_not_apply() -> None:
     assert 2 < len(tokens) < 50
 
 
-def test_text_with_equal_tokens_everywhere_is_remembered_once() -> None:
-    segments = SegmentTokenizer(byte_level())
+@pytest.mark.parametrize("backend", [byte_level(), llama_like(legacy=False)])
+def test_text_is_remembered_twice_only_if_its_first_tokens_are_others(backend: Tokenizer) -> None:
+    segments = SegmentTokenizer(backend)
 
     [first] = segments.encode_queries(["the city"], is_first=True)
     [later] = segments.encode_queries(["the city"], is_first=False)
 
-    assert first == later
-    assert segments.num_cached_tokens == len(first)
-
-
-def test_text_with_other_first_tokens_is_remembered_twice() -> None:
-    segments = SegmentTokenizer(llama_like(legacy=False))
-
-    [first] = segments.encode_queries(["the city"], is_first=True)
-    [later] = segments.encode_queries(["the city"], is_first=False)
-
-    assert first != later
-    assert segments.num_cached_tokens == len(first) + len(later)
+    assert (first != later) == segments.distinguishes_first
+    assert segments.num_cached_tokens == len(first) + len(later) * segments.distinguishes_first
 
 
 def test_cache_is_emptied_when_it_holds_too_many_tokens() -> None:

@@ -33,7 +33,9 @@ def fed_by(scorer: CausalLMScorer, prefixes: list[tuple[str, ...]], queries: lis
 
 @pytest.mark.parametrize("architecture", ["gpt2", "llama", "qwen3"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_scores_after_held_prefixes_are_the_same_bits(architecture: TinyArchitecture, dtype: torch.dtype) -> None:
+def test_scores_after_held_prefixes_are_the_same_bits_and_near_plain_ones(
+    architecture: TinyArchitecture, dtype: torch.dtype
+) -> None:
     scorer = packed_scorer(architecture, dtype)
     scorer.score(PREFIXES, QUERIES[:2], SPANS)
 
@@ -41,14 +43,9 @@ def test_scores_after_held_prefixes_are_the_same_bits(architecture: TinyArchitec
 
     fresh = packed_scorer(architecture, dtype).score(PREFIXES, QUERIES, SPANS)
     np.testing.assert_array_equal(held, fresh)
-
-
-@pytest.mark.parametrize("architecture", ["gpt2", "llama", "qwen3"])
-def test_scores_after_held_prefixes_equal_plain_ones(architecture: TinyArchitecture) -> None:
-    scorer, plain = packed_scorer(architecture), tiny_causal_lm(architecture).scorer("plain")
-    scorer.score(PREFIXES, QUERIES[:2], SPANS)
-    expected = plain.score(PREFIXES, QUERIES, SPANS)
-    np.testing.assert_allclose(scorer.score(PREFIXES, QUERIES, SPANS), expected, rtol=0, atol=1e-4)
+    if dtype == torch.float32:
+        plain = tiny_causal_lm(architecture).scorer("plain").score(PREFIXES, QUERIES, SPANS)
+        np.testing.assert_allclose(held, plain, rtol=0, atol=1e-4)
 
 
 def test_long_prefix_is_fed_once_for_two_calls() -> None:

@@ -63,11 +63,6 @@ def test_a_prefix_fed_before_was_kept_by_the_forward_before(work: tuple[list[int
     assert not any(group.keeps_prefix for group in forwards[-1].groups)
 
 
-@given(workloads())
-def test_equal_arguments_give_equal_plans(work: tuple[list[int], list[int], int, int]) -> None:
-    assert planned(work) == planned(work)
-
-
 def test_no_queries_make_no_forwards() -> None:
     assert plan([3, 4], [], 100) == ()
 
