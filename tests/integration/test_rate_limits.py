@@ -66,6 +66,18 @@ def test_submissions_have_a_limit_of_their_own(make_limited: Callable[..., TestC
     assert client.get(f"/selections/{selection_id}", headers=ALICE).status_code == 200
 
 
+def test_submission_beyond_the_limit_of_requests_is_refused_and_counts_as_none(
+    make_limited: Callable[..., TestClient],
+) -> None:
+    client = make_limited(rate_requests="1/minute", rate_submissions="5/minute")
+    assert statuses(client, 1) == [200]
+    refused = client.post("/selections", json=make_submission(), headers=ALICE)
+
+    problem_of(refused, 429, "too-many-requests")
+    assert refused.headers["RateLimit"].startswith('"requests";r=0;')
+    assert "submissions" not in refused.headers["RateLimit"]
+
+
 def test_window_moves(make_limited: Callable[..., TestClient]) -> None:
     client = make_limited(rate_requests="2/second")
     assert 429 in statuses(client, 20)

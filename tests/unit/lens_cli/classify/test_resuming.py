@@ -62,7 +62,7 @@ def test_killed_run_resumes_with_whole_batches(bench: Workbench, texts: Path, un
     with pytest.raises(KeyboardInterrupt):
         bench.run(paths, before_call=kill)
     lines = paths.partial.read_bytes().splitlines(keepends=True)
-    paths.partial.write_bytes(b"".join(lines[:400]) + lines[400][:10])
+    paths.partial.write_bytes(b"".join(lines[:500]) + lines[500][:10])
 
     bench.run(paths)
 

@@ -77,6 +77,10 @@ def test_empty_fields_of_csv_are_a_row_and_a_blank_line_is_none(tmp_path: Path) 
     assert rows == (TextRow("Sunny"), TextRow("", "(line 4) `text` is blank; write a text"), TextRow("Rainy"))
 
 
+def test_empty_fields_before_the_header_of_csv_are_no_row(tmp_path: Path) -> None:
+    assert read(tmp_path, b",\n\nid,text\n1,Sunny\n") == (TextRow("Sunny"),)
+
+
 def test_csv_row_that_is_not_utf8_is_kept(tmp_path: Path) -> None:
     rows = read(tmp_path, b"id,text\n1,Sunny\n2,caf\xe9\n\xe9,Rainy\n")
     assert [row.text for row in rows] == ["Sunny", "", "Rainy"]

@@ -131,6 +131,17 @@ def test_dropped_label_is_out_of_rows_and_task(
     assert "the label 'b' was dropped: only 3 rows and 9 test rows" in split.warnings
 
 
+def test_label_that_suffices_without_a_rarer_one_stays(
+    make_task: MakeTask, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    problem = Problem(make_task(*"abc"), make_examples({"a": 6, "b": 4, "c": 60}))
+
+    with pytest.raises(ClassTooSmall, match=r"(?s)^2 faults; .*'a' has 6 rows; .*'b' has 4 rows; "):
+        split_examples(problem, make_config())
+
+    assert split_examples(problem, make_config(labels={"rare": "drop"})).task.labels == ("a", "c")
+
+
 def test_label_without_a_test_row_is_dropped(
     make_task: MakeTask, make_examples: MakeExamples, make_config: MakeConfig
 ) -> None:
