@@ -8,7 +8,7 @@ model.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from lens_engine.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from lens_engine.classifier.classifier import Classifier

@@ -14,8 +14,8 @@ import numpy as np
 
 from lens_engine.scoring.base import Prefix, ScorerIdentity
 from lens_engine.scoring.labels import check_distinct
-from lens_engine.scoring.limits import check_finite, check_prompt_lengths
-from lens_engine.types import LabelLogProbs
+from lens_engine.scoring.limits import check_finite, check_layers, check_prompt_lengths
+from lens_engine.types import POOLINGS, LabelLogProbs, States
 
 if TYPE_CHECKING:
     from lens_engine.scoring.scorer import CausalLMScorer
@@ -94,6 +94,22 @@ class TableScorer:
         ).reshape(len(prefixes), len(queries), len(label_spans))
         check_finite(label_log_probs, label_spans)
         return label_log_probs
+
+
+class StatesTableScorer(TableScorer):
+    """A `TableScorer` that also shows hidden states: random vectors that depend only on texts, layer and pooling."""
+
+    num_layers = 4
+
+    def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> States:
+        check_layers(layers, self.num_layers)
+        self.calls.append((1, len(queries), 0))
+
+        def draw(layer: int, pooling: str, query: str) -> list[float]:
+            return [1 + hashed_log_prob(prefix, query, f"{layer} {pooling} {place}") / 4 for place in range(8)]
+
+        found = [[[draw(layer, one, query) for query in queries] for one in POOLINGS] for layer in layers]
+        return np.array(found, dtype=np.float32).reshape(len(layers), len(POOLINGS), len(queries), 8)
 
 
 TinyArchitecture = Literal["gpt2", "gpt_neo", "llama", "qwen2", "qwen3"]

@@ -3,6 +3,7 @@
 import base64
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 import numpy as np
 from numpy import float32, float64, intp
@@ -11,6 +12,13 @@ from pydantic import BaseModel, ConfigDict
 
 LabelLogProbs = NDArray[float32]
 """`label_log_probs  # [prefixes, queries, labels]`, natural log, joint over a label word's tokens."""
+
+States = NDArray[float32]
+"""`states  # [layers, poolings, queries, size]`: outputs of decoder layers as they are, before the final norm."""
+
+Pooling = Literal["last", "mean"]
+POOLINGS: tuple[Pooling, ...] = ("last", "mean")
+"""The poolings of `States`, in their order: the state of a query's last token, and the mean over the query's tokens."""
 
 Permutation = tuple[int, ...]
 """Ordered demonstrations, as indices into a list of examples: the candidates, or the survivors of filtering."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lens_engine.config import BudgetOptions
+from lens_engine.errors import ModelError
 from lens_engine.metering.chunks import Chunk, cut_chunks
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.journal import Journal
@@ -16,7 +17,11 @@ from lens_engine.metering.progress import Progress, SelectionListener
 from lens_engine.scoring.base import Block, LabelScorer, Prefix, score_blocks
 from lens_engine.scoring.cache.scorer import count_pairs_found
 from lens_engine.scoring.limits import check_finite
-from lens_engine.types import LabelLogProbs, Phase, StopReason
+from lens_engine.scoring.states import find_states_scorer
+from lens_engine.types import LabelLogProbs, Phase, States, StopReason
+
+_STATES_QUERIES = 64
+"""Queries whose hidden states are computed between two looks at the budget and at the listener."""
 
 
 class Stopped(Exception):
@@ -93,6 +98,33 @@ class Meter:
             result[chunk.rows, chunk.columns] = scores
         check_finite(result, self.label_spans)
         return result
+
+    @property
+    def num_layers(self) -> int:
+        """Number of decoder layers whose states the scorer shows; 0 if it shows none."""
+        shown = find_states_scorer(self.scorer)
+        return 0 if shown is None else shown.num_layers
+
+    def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> States:
+        """`states  # [layers, poolings, queries, size]`, in blocks of queries; see StatesScorer.states.
+
+        Raises:
+            Stopped: before a block that the budget does not cover, or when the listener asks for a stop.
+            ModelError: the scorer shows no states.
+        """
+        scorer = find_states_scorer(self.scorer)
+        if scorer is None:
+            raise ModelError("the scorer shows no hidden states")
+        self.learn_lengths([*queries, *prefix])
+        held = sum(map(self.count_tokens, prefix))
+        found = []
+        for start in range(0, len(queries), _STATES_QUERIES):
+            block = queries[start : start + _STATES_QUERIES]
+            cost = Cost(len(block), held + sum(map(self.count_tokens, block)))
+            self._check(cost)
+            found.append(scorer.states(prefix, block, layers))
+            self._count(cost)
+        return np.concatenate(found, axis=2)
 
     def finish(self) -> None:
         """Tell the listener that nothing is left to do: what was saved on the way is taken off the total."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lens_engine.errors import NonFiniteScore, PromptTooLong
-from lens_engine.types import LabelLogProbs
+from lens_engine.types import LabelLogProbs, States
 
 
 def check_prompt_lengths(
@@ -44,4 +44,33 @@ def check_finite(label_log_probs: LabelLogProbs, label_spans: Sequence[str]) -> 
     raise NonFiniteScore(
         f"the model gave {label_log_probs[prefix, query, label]} for label word {label_spans[label]!r} "
         f"(prefix {prefix}, query {query}); try dtype bfloat16 or float32, or another model"
+    )
+
+
+def check_layers(layers: Sequence[int], num_layers: int) -> None:
+    """Refuse layers that a model does not have.
+
+    Raises:
+        ValueError: there is no layer, or a layer is not from 1 to `num_layers`; the message names it.
+    """
+    if not layers:
+        raise ValueError("there are no layers to read states of")
+    for layer in layers:
+        if not 1 <= layer <= num_layers:
+            raise ValueError(f"layer {layer} is not from 1 to {num_layers}")
+
+
+def check_finite_states(states: States, layers: Sequence[int]) -> None:
+    """Refuse NaN and infinities.
+
+    Raises:
+        NonFiniteScore: the message names layer and query of the first bad value.
+    """
+    finite = np.isfinite(states)
+    if finite.all():
+        return
+    layer, pooling, query, entry = (int(index) for index in np.argwhere(~finite)[0])
+    raise NonFiniteScore(
+        f"the model gave {states[layer, pooling, query, entry]} in layer {layers[layer]} (query {query}); try dtype "
+        "bfloat16 or float32, or another model"
     )

@@ -2,22 +2,31 @@
 
 import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from lens_engine.errors import InvalidDataset, OutOfMemory
 from lens_engine.scoring.base import Prefix, ScorerIdentity
 from lens_engine.scoring.executors import Executor, TokenCounters, Workload
+from lens_engine.scoring.executors.states import StateTap
 from lens_engine.scoring.labels import build_label_trie
-from lens_engine.scoring.limits import check_finite, check_prompt_lengths
+from lens_engine.scoring.limits import check_finite, check_finite_states, check_layers, check_prompt_lengths
 from lens_engine.scoring.memory import free_memory, is_out_of_memory
 from lens_engine.scoring.tokenization import SegmentTokenizer, Tokens
-from lens_engine.types import LabelLogProbs
+from lens_engine.types import LabelLogProbs, States
 
 SMALLEST_BUDGET = 32
 """Smallest token budget that is tried: if memory runs out at this size, the call fails (tokens)."""
+
+Numbers = TypeVar("Numbers", bound=NDArray[np.float32])
+
+_NO_LABELS = build_label_trie(("",), ((0,),))
+"""A trie that feeds no token after a query."""
 
 _log = logging.getLogger(__name__)
 
@@ -39,8 +48,10 @@ class CausalLMScorer:
         token_budget: int,
         counters: TokenCounters,
         surroundings: tuple[str, ...] = (),
+        tap: StateTap | None = None,
     ) -> None:
         self._executor = executor
+        self._tap = tap
         self._tokenizer = tokenizer
         self._identity = identity
         self._counters = counters
@@ -88,9 +99,33 @@ class CausalLMScorer:
                 trie=trie,
             )
             check_prompt_lengths(work.prefix_lengths, work.query_lengths, trie.longest_span, self.max_prompt_tokens)
-            label_log_probs[rows] = self._run(work)
+            label_log_probs[rows] = self._run(work, partial(self._executor.run, work))
         check_finite(label_log_probs, label_spans)
         return label_log_probs
+
+    @property
+    def num_layers(self) -> int:
+        return 0 if self._tap is None else self._tap.num_layers
+
+    def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> States:
+        """As `StatesScorer.states`.
+
+        Raises:
+            InvalidDataset: a query has no tokens.
+            OutOfMemory: the device has too little memory even for the smallest forward.
+        """
+        check_layers(layers, self.num_layers)
+        tap = self._tap
+        assert tap is not None
+        work = Workload(
+            prefixes=tuple(self._tokenizer.encode_prefixes([prefix])),
+            queries=self._encode_queries(queries, is_first=not prefix),
+            trie=_NO_LABELS,
+        )
+        check_prompt_lengths(work.prefix_lengths, work.query_lengths, 0, self.max_prompt_tokens)
+        states = self._run(work, lambda budget: self._executor.run_states(work, budget, tap, layers))
+        check_finite_states(states, layers)
+        return states
 
     def _split_by_beginning(self, prefixes: Sequence[Prefix]) -> list[tuple[list[int], bool]]:
         """Groups of prefixes, and whether a query after them is first in its prompt.
@@ -114,8 +149,8 @@ class CausalLMScorer:
                 )
         return tuple(encoded)
 
-    def _run(self, work: Workload) -> LabelLogProbs:
-        while (label_log_probs := self._try(work)) is None:
+    def _run(self, work: Workload, compute: Callable[[int], Numbers]) -> Numbers:
+        while (found := self._try(compute)) is None:
             # Here the error is gone, and with it the frames of the forward, which held its activations.
             released = self._executor.release()  # first free the prefixes held between calls
             if not released:
@@ -123,13 +158,13 @@ class CausalLMScorer:
             free_memory()
         self._counters.num_pairs += len(work.prefixes) * len(work.queries)
         self._counters.ideal_tokens += work.ideal_tokens
-        return label_log_probs
+        return found
 
-    def _try(self, work: Workload) -> LabelLogProbs | None:
-        """Run the executor; None if memory ran out."""
+    def _try(self, compute: Callable[[int], Numbers]) -> Numbers | None:
+        """Compute in forwards of `token_budget` tokens; None if memory ran out."""
         try:
             with torch.inference_mode():
-                return self._executor.run(work, self.token_budget)
+                return compute(self.token_budget)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise

@@ -32,6 +32,7 @@ from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.scoring.executors import ExecutorName, PlainExecutor, TokenCounters, Workload
 from lens_engine.scoring.executors.packed import ATTENTION_NAME
 from lens_engine.scoring.executors.packed_attention import packed_attention
+from lens_engine.scoring.executors.states import StateTap
 from lens_engine.scoring.memory import free_memory
 from lens_engine.scoring.scorer import CausalLMScorer
 from lens_engine.scoring.surroundings import describe_surroundings
@@ -206,6 +207,7 @@ def _assemble(model: Any, tokenizer: Any, name: str, revision: str, choice: Exec
         token_budget=TOKEN_BUDGETS.get(weights.device.type, TOKEN_BUDGETS["cpu"]),
         counters=counters,
         surroundings=describe_surroundings(str(weights.device)),
+        tap=StateTap(model),
     )
 
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lens_engine.scoring.base import Block, ScorerIdentity
-from lens_engine.types import LabelLogProbs
+from lens_engine.scoring.base import Block, Prefix, ScorerIdentity
+from lens_engine.types import LabelLogProbs, States
 
 if TYPE_CHECKING:
     from lens_engine.scoring.scorer import CausalLMScorer
@@ -19,6 +19,7 @@ class ActorReport:
     identity: ScorerIdentity
     max_prompt_tokens: int
     surroundings: tuple[str, ...]  #: as `describe_surroundings`
+    num_layers: int = 0  #: decoder layers whose states it shows
 
     def differences(self, other: "ActorReport") -> list[str]:
         """Each property that differs, as "dtype float32, and dtype bfloat16"."""
@@ -58,7 +59,9 @@ class ScoringActor:
         from lens_engine.language_model.loading.load import load_scorer  # here: the driver does not need torch
 
         self._scorer = load_scorer(**choice)
-        return ActorReport(self._scorer.identity, self._scorer.max_prompt_tokens, self._scorer.surroundings)
+        return ActorReport(
+            self._scorer.identity, self._scorer.max_prompt_tokens, self._scorer.surroundings, self._scorer.num_layers
+        )
 
     def pid(self) -> int:
         return os.getpid()
@@ -68,6 +71,9 @@ class ScoringActor:
 
     def encode_label_spans(self, label_spans: Sequence[str]) -> list[tuple[int, ...]]:
         return self._scorer.encode_label_spans(label_spans)
+
+    def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> States:
+        return self._scorer.states(prefix, queries, layers)
 
     def score(self, block: Block, label_spans: Sequence[str], token_budget: int) -> BlockScores:
         """Score a block in forwards of `token_budget` tokens, or fewer if memory runs out."""

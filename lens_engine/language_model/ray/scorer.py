@@ -16,7 +16,7 @@ from lens_engine.language_model.ray.actor import ActorReport, BlockScores
 from lens_engine.language_model.ray.session import RaySession
 from lens_engine.language_model.ray.team import Team
 from lens_engine.scoring.base import Block, Prefix, ScorerIdentity
-from lens_engine.types import LabelLogProbs
+from lens_engine.types import LabelLogProbs, States
 
 _PATIENCE_SECONDS = 1800.0
 
@@ -109,6 +109,16 @@ class RayScorer:
             self._team.run(lambda actor, asked: actor.encode_label_spans.remote(asked), [spans])
         )
         return found
+
+    @property
+    def num_layers(self) -> int:
+        return self._report.num_layers
+
+    def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> States:
+        """As `StatesScorer.states`; one actor computes all queries."""
+        asked = (tuple(prefix), tuple(queries), tuple(layers))
+        found: States = next(self._team.run(lambda actor, call: actor.states.remote(*call), [asked]))
+        return found.copy()  # Ray's arrays are read-only
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
         """As `LabelScorer.score`; one actor scores the whole block."""

@@ -1,5 +1,6 @@
 """The contract of an executor, and the reading of log-probabilities from logits."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -9,9 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lens_engine.scoring.executors.packing import ideal_tokens
+from lens_engine.scoring.executors.states import StateTap
 from lens_engine.scoring.labels import LabelTrie
 from lens_engine.scoring.tokenization import Tokens
-from lens_engine.types import LabelLogProbs
+from lens_engine.types import LabelLogProbs, States
 
 _NORMALISED_ROWS = 1024
 """Rows of logits normalised at a time: 0.6 GB in float32 with 150,000 tokens in the vocabulary."""
@@ -67,6 +69,10 @@ class Executor(Protocol):
 
     def run(self, work: Workload, budget: int) -> LabelLogProbs:
         """`label_log_probs  # [prefixes, queries, labels]`; a forward feeds at most about `budget` tokens."""
+        ...
+
+    def run_states(self, work: Workload, budget: int, tap: StateTap, layers: Sequence[int]) -> States:
+        """Hidden states of the queries after the only prefix of `work`  # [layers, poolings, queries, size]."""
         ...
 
     def release(self) -> bool:

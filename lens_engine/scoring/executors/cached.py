@@ -18,7 +18,9 @@ from torch import Tensor
 from lens_engine.scoring.executors.base import ExecutorName, TokenCounters, Workload, sum_label_words
 from lens_engine.scoring.executors.head import float32_logits
 from lens_engine.scoring.executors.rows import LabelReads, Row, batch_rows, chains_of, pad_rows
-from lens_engine.types import LabelLogProbs
+from lens_engine.scoring.executors.state_reads import StateReads, by_pair
+from lens_engine.scoring.executors.states import StateTap
+from lens_engine.types import LabelLogProbs, States
 
 
 class CachedExecutor:
@@ -42,6 +44,17 @@ class CachedExecutor:
                 for start in range(0, len(prefixes), side_by_side):
                     self._run_prefixes(work, prefixes[start : start + side_by_side], batches, reads)
         return sum_label_words(reads, work.trie)
+
+    def run_states(self, work: Workload, budget: int, tap: StateTap, layers: Sequence[int]) -> States:
+        states = tap.new_states(len(work.queries), layers)
+        ids = torch.tensor([work.prefixes[0]], dtype=torch.long, device=self._device)
+        cache = self._cache_prefixes(ids) if ids.numel() else None
+        for batch in batch_rows(_suffixes_of(work), budget, cached_tokens=ids.shape[1] // 4):
+            rows = [replace(row, pair=(0, row.pair[1])) for row in batch]
+            read = StateReads.of(tap, layers, work, rows)
+            inputs = self._make_inputs(rows, cache, num_cached=ids.shape[1], repeats=len(rows))
+            by_pair(states)[read.places] = read.run(**inputs).cpu().numpy()
+        return states
 
     def release(self) -> bool:
         return False
@@ -67,16 +80,19 @@ class CachedExecutor:
     def _run_rows(
         self, rows: Sequence[Row], labels: LabelReads, cache: Any, *, num_cached: int, repeats: int
     ) -> Tensor:
+        return labels.run(self._model, **self._make_inputs(rows, cache, num_cached=num_cached, repeats=repeats))
+
+    def _make_inputs(self, rows: Sequence[Row], cache: Any, *, num_cached: int, repeats: int) -> dict[str, Any]:
+        """The arguments of the model for these rows, after the cached prefixes."""
         ids, mask = pad_rows(rows, self._device)
+        self._counters.count_forward(ids)
         inputs: dict[str, Any] = {"use_cache": False}
         if cache is not None:
             repeated = copy.deepcopy(cache)  # the model appends the suffixes to the cache that it is given
             repeated.batch_repeat_interleave(repeats)
             inputs = {"past_key_values": repeated, "use_cache": True}
             mask = torch.cat([mask.new_ones(len(rows), num_cached), mask], dim=1)
-        values = labels.run(self._model, input_ids=ids, attention_mask=mask, **inputs)
-        self._counters.count_forward(ids)
-        return values
+        return {"input_ids": ids, "attention_mask": mask, **inputs}
 
 
 def _suffixes_of(work: Workload) -> list[Row]:

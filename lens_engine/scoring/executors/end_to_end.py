@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from lens_engine.scoring.executors.attention import attend_portable, merge_into
-from lens_engine.scoring.executors.flat_row import FlatRow, ends_of
+from lens_engine.scoring.executors.flat_row import FlatRow
 from lens_engine.scoring.executors.held_prefixes import KeyValues
 from lens_engine.scoring.executors.in_turn import Heads
 from lens_engine.scoring.executors.packing import Group
+from lens_engine.scoring.executors.ranges import ends_of
 from lens_engine.scoring.executors.transfer import upload
 from lens_engine.scoring.executors.varlen import AttendSequences, Sequences, UnsupportedHeads, takes_heads
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from lens_engine.scoring.executors.base import Workload
 from lens_engine.scoring.executors.packing import Group
+from lens_engine.scoring.executors.ranges import ends_of, join_ranges, sum_before
 from lens_engine.scoring.executors.transfer import IntArray
 from lens_engine.scoring.labels import LabelTrie
 from lens_engine.scoring.tokenization import Tokens
@@ -112,20 +113,3 @@ class FlatRow:
         """The sum of the segments' `lengths` in each group  # [groups]."""
         sums: IntArray = np.diff(ends_of(lengths)[ends_of(self.segment_counts)])
         return sums
-
-
-def ends_of(lengths: IntArray) -> IntArray:
-    """0, and where each of the lengths ends when they are laid end to end."""
-    return np.concatenate([[0], np.cumsum(lengths)])
-
-
-def sum_before(lengths: IntArray) -> IntArray:
-    """The sum of all lengths before each."""
-    sums: IntArray = np.cumsum(lengths) - lengths
-    return sums
-
-
-def join_ranges(starts: IntArray, lengths: IntArray) -> IntArray:
-    """The numbers of the ranges (start, length), one range after another."""
-    joined: IntArray = np.repeat(starts - sum_before(lengths), lengths) + np.arange(int(lengths.sum()))
-    return joined

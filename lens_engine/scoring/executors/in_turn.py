@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from lens_engine.scoring.executors.attention import attend, merge_into
-from lens_engine.scoring.executors.flat_row import FlatRow, join_ranges, sum_before
+from lens_engine.scoring.executors.flat_row import FlatRow
 from lens_engine.scoring.executors.held_prefixes import KeyValues
 from lens_engine.scoring.executors.packing import Group
+from lens_engine.scoring.executors.ranges import join_ranges, sum_before
 from lens_engine.scoring.executors.transfer import IntArray
 from lens_engine.scoring.labels import LabelTrie
 

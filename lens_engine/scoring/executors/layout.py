@@ -1,6 +1,7 @@
 """The layout of one packed forward: its input on the device, and what the attention function has to know."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,7 +34,18 @@ class PackedInputs:
     label_positions: Tensor  #: [segments * trie nodes]
     reads: Tensor  #: [2, segments * reads], index into `label_positions` and token of each read
     pairs: tuple[IntArray, IntArray]  #: prefix and query of each segment
+    query_ranges: tuple[IntArray, IntArray]  #: start and length of each segment's query, in `ids`
     layout: PackedLayout
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the model, but for where logits are needed."""
+        return {
+            "input_ids": self.ids.unsqueeze(0),  # [1, tokens]
+            "position_ids": self.positions.unsqueeze(0),
+            "use_cache": False,
+            "packed_layout": self.layout,
+        }
 
 
 class Layouts:
@@ -68,7 +80,8 @@ class Layouts:
             if self._kernel is None
             else lay_out_end_to_end(row, groups, kept, self._kernel, self._ancestry, self._like.device)
         )
-        return PackedInputs(ids, positions, label_positions, reads, row.pairs, PackedLayout(way))
+        ranges = row.query_starts, row.query_lengths
+        return PackedInputs(ids, positions, label_positions, reads, row.pairs, ranges, PackedLayout(way))
 
     def _rank(self, group: Group) -> int:
         """Groups that see a prefix come first, and those without queries last."""

@@ -10,7 +10,7 @@ other kinds of attention, and the self-check at loading finds any other mixing o
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -24,9 +24,11 @@ from lens_engine.scoring.executors.held_prefixes import HeldPrefixes, KeyValues
 from lens_engine.scoring.executors.layout import Layouts, PackedInputs
 from lens_engine.scoring.executors.packed_attention import PackedExecutionError
 from lens_engine.scoring.executors.packing import Forward, plan
+from lens_engine.scoring.executors.state_reads import by_pair
+from lens_engine.scoring.executors.states import StateTap, TokenRanges
 from lens_engine.scoring.executors.transfer import download
 from lens_engine.scoring.executors.varlen import AttendSequences, UnsupportedHeads, choose_kernel
-from lens_engine.types import LabelLogProbs
+from lens_engine.types import LabelLogProbs, States
 
 ATTENTION_NAME = "lens_packed"
 """The name under which `packed_attention` is registered with transformers and set on the model."""
@@ -59,16 +61,50 @@ class PackedExecutor:
         self._held = HeldPrefixes(_HELD_BYTES)
 
     def run(self, work: Workload, budget: int) -> LabelLogProbs:
+        reads = work.new_reads()
+        with float32_logits(self._model):
+            self._run(work, budget, lambda inputs: self._start_reading(self._forward(inputs), inputs, reads))
+        return sum_label_words(reads, work.trie)
+
+    def run_states(self, work: Workload, budget: int, tap: StateTap, layers: Sequence[int]) -> States:
+        states = tap.new_states(len(work.queries), layers)
+
+        def read(inputs: PackedInputs) -> None:
+            ranges = TokenRanges.of(*inputs.query_ranges, tap.device)
+            found = tap.run(layers, ranges, logits_to_keep=inputs.label_positions, **inputs.arguments)
+            self._count(inputs)
+            by_pair(states)[inputs.pairs] = found.cpu().numpy()
+
+        self._run(work, budget, read, holds_prefixes=False)  # the keys and values of later layers are missing
+        return states
+
+    def _run(
+        self,
+        work: Workload,
+        budget: int,
+        start: Callable[[PackedInputs], Callable[[], None] | None],
+        *,
+        holds_prefixes: bool = True,
+    ) -> None:
         try:
-            return self._run(work, budget)
+            self._run_forwards(work, budget, start, holds_prefixes)
         except UnsupportedHeads as error:
             _log.warning("packed attention runs without its kernel, which may be much slower: %s", error)
             self._kernel = None
-        return self._run(work, budget)
+            self._run_forwards(work, budget, start, holds_prefixes)
 
-    def _run(self, work: Workload, budget: int) -> LabelLogProbs:
-        """Each forward is laid out while the device computes the one before, and its reads are fetched later still."""
-        reads = work.new_reads()
+    def _run_forwards(
+        self,
+        work: Workload,
+        budget: int,
+        start: Callable[[PackedInputs], Callable[[], None] | None],
+        holds_prefixes: bool,
+    ) -> None:
+        """Each forward is laid out while the device computes the one before, and what is read is fetched later still.
+
+        Args:
+            start: runs a forward, and returns what fetches its numbers.
+        """
         kept = self._find_held(work)
         layouts = Layouts(work, self._weights, self._kernel)
         forwards = plan(
@@ -80,18 +116,15 @@ class PackedExecutor:
             held=kept.keys(),
         )
         waiting: Callable[[], None] | None = None
-        with float32_logits(self._model), self._attention.on():
+        with self._attention.on():
             for forward in forwards:
-                inputs = layouts.lay_out(forward, kept)
-                logits = self._forward(inputs)
-                started = self._start_reading(logits, inputs, reads)
+                started = start(layouts.lay_out(forward, kept))
                 if waiting is not None:
                     waiting()
                 waiting = started
-                self._hold(forward, work, kept)
+                self._hold(forward, work, kept, holds_prefixes)
         if waiting is not None:
             waiting()
-        return sum_label_words(reads, work.trie)
 
     def release(self) -> bool:
         held_any = self._held.num_bytes > 0
@@ -102,29 +135,26 @@ class PackedExecutor:
         found = {index: self._held.get(prefix) for index, prefix in enumerate(work.prefixes)}
         return {index: key_values for index, key_values in found.items() if key_values is not None}
 
-    def _hold(self, forward: Forward, work: Workload, kept: dict[int, KeyValues]) -> None:
+    def _hold(self, forward: Forward, work: Workload, kept: dict[int, KeyValues], holds_prefixes: bool) -> None:
         """Hold long prefixes for later calls, and free those that no later forward of this call needs."""
         for group in forward.groups:
             prefix = work.prefixes[group.prefix]
-            if group.feeds_prefix and self._alone_from is not None and len(prefix) >= self._alone_from:
+            is_long = self._alone_from is not None and len(prefix) >= self._alone_from
+            if holds_prefixes and group.feeds_prefix and is_long:
                 self._held.put(prefix, kept[group.prefix])
             if not group.keeps_prefix:
                 kept.pop(group.prefix, None)
 
     def _forward(self, inputs: PackedInputs) -> Tensor:
-        ids = inputs.ids.unsqueeze(0)  # [1, tokens]
-        outputs = self._model(
-            input_ids=ids,
-            position_ids=inputs.positions.unsqueeze(0),
-            use_cache=False,
-            logits_to_keep=inputs.label_positions,
-            packed_layout=inputs.layout,
-        )
-        self._counters.count_forward(ids)
-        if inputs.layout.num_calls == 0:
-            raise PackedExecutionError("the model did not call the registered attention function")
+        outputs = self._model(logits_to_keep=inputs.label_positions, **inputs.arguments)
+        self._count(inputs)
         logits: Tensor = outputs.logits[0]
         return logits
+
+    def _count(self, inputs: PackedInputs) -> None:
+        self._counters.count_forward(inputs.ids)
+        if inputs.layout.num_calls == 0:
+            raise PackedExecutionError("the model did not call the registered attention function")
 
     def _start_reading(
         self, logits: Tensor, inputs: PackedInputs, reads: NDArray[np.float32]

@@ -1,5 +1,6 @@
 """The plain executor: every prompt is a whole row; nothing is shared. The other executors are checked against it."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,7 +9,9 @@ from numpy.typing import NDArray
 from lens_engine.scoring.executors.base import ExecutorName, TokenCounters, Workload, sum_label_words
 from lens_engine.scoring.executors.head import float32_logits
 from lens_engine.scoring.executors.rows import LabelReads, Row, batch_rows, chains_of, pad_rows
-from lens_engine.types import LabelLogProbs
+from lens_engine.scoring.executors.state_reads import StateReads, by_pair
+from lens_engine.scoring.executors.states import StateTap
+from lens_engine.types import LabelLogProbs, States
 
 
 class PlainExecutor:
@@ -26,6 +29,15 @@ class PlainExecutor:
             for rows in batch_rows(_whole_prompts(work), budget):
                 self._run_batch(rows, reads)
         return sum_label_words(reads, work.trie)
+
+    def run_states(self, work: Workload, budget: int, tap: StateTap, layers: Sequence[int]) -> States:
+        states = tap.new_states(len(work.queries), layers)
+        for rows in batch_rows(_whole_prompts(work), budget):
+            read = StateReads.of(tap, layers, work, rows)
+            ids, mask = pad_rows(rows, tap.device)
+            self._counters.count_forward(ids)
+            by_pair(states)[read.places] = read.run(input_ids=ids, attention_mask=mask, use_cache=False).cpu().numpy()
+        return states
 
     def release(self) -> bool:
         return False
