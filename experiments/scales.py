@@ -9,11 +9,11 @@ from experiments.laboratory.cells import Bench, SelectionCell
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import InvalidConfig
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
-from lens_engine.presets import SINGLE_PROMPT, overlay_options, resolve_config
+from lens_engine.presets import overlay_options, resolve_config
 from lens_engine.task.paper_tasks import PAPER_TASKS
 from lens_engine.types import Record
 
-LEAN: dict[str, Any] = {**SINGLE_PROMPT, "comparisons": "none"}
+LEAN: dict[str, Any] = {"classifier": {"kind": "none"}, "comparisons": "none"}
 """A cell then costs its selection and one pass over the test rows."""
 
 
@@ -90,7 +90,7 @@ PAPER = Scale(
         {
             "filtering": {"candidates": 30_000},
             # The rows with `starts_narrow` restrict this search.
-            "search": overlay_options(resolve_config("standard").search.model_dump(), SINGLE_PROMPT["search"]),
+            "search": resolve_config("standard").search.model_dump(),
             "too_long": "skip_example",
         },
     ),

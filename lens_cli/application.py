@@ -29,7 +29,8 @@ def create_application() -> typer.Typer:
     """Build the Typer application with every command."""
     application = typer.Typer(
         name="lens",
-        help="Lens makes a text classifier from a few hundred labelled texts and a language model on your machine.",
+        help="Lens finds the labelled texts that make a language model classify best when they are examples in its "
+        "prompt, and makes a classifier of the model where its weights are on your machine.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,

@@ -9,8 +9,9 @@ from typing import Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Contribution = Literal["label", "vocabulary", "loss_ratio"]
-Objective = Literal["head", "accuracy"]
-HeadOption = Literal["auto", "argmax", "prior", "linear", "words"]
+Use = Literal["prompt", "probabilities"]
+USES: tuple[Use, ...] = get_args(Use)
+ClassifierKind = Literal["auto", "none", "bag_of_words", "states", "label_probabilities"]
 TooLongPolicy = Literal["reject", "skip_example", "trim_input"]
 ComparisonsOption = Literal["none", "usual", "all"]
 PresetName = Literal["quick", "standard", "paper"]
@@ -99,7 +100,8 @@ class SearchOptions(Options):
         ge=1,
         le=10_000,
         description="Number of permutations judged before the first iteration, which keeps the best B; half of them "
-        "are drawn at random. Null as in the paper: B of high InfoScore and diversity, and reordering by shuffling.",
+        "are drawn at random. Null as in the paper: B of high InfoScore and diversity, reordering by shuffling, and "
+        "ties decided by the margin instead of the log-loss.",
     )
     halvings: int = Field(
         0,
@@ -108,11 +110,6 @@ class SearchOptions(Options):
         description="Number of halvings: each drops the worse half of new permutations and doubles the rows. "
         "0: judge each on every validation row.",
     )
-    objective: Objective = Field(
-        "accuracy",
-        description="Measure that ranks permutations. accuracy: accuracy of the label words' probabilities as they are "
-        "(the paper). head: accuracy, then log-loss, under the head `prior`.",
-    )
     diversity_weight: float = Field(
         1.0, ge=0.0, le=100.0, description="Weight of similarity in the score of a replacement, s(e, E') (lambda)."
     )
@@ -120,6 +117,11 @@ class SearchOptions(Options):
     @property
     def num_first_permutations(self) -> int:
         return self.first_permutations or self.beam_width
+
+    @property
+    def num_finalists(self) -> int:
+        """Largest number of permutations that are judged again: the beam, and the best for the other use."""
+        return self.beam_width + max(self.beam_width // 2, 1)
 
     @property
     def num_children(self) -> int:
@@ -146,20 +148,27 @@ class SearchOptions(Options):
 
 
 class ClassifierOptions(Options):
-    """The classifier made of the permutations found: its prompts and its head."""
+    """The classifier: chosen among a few candidates by cross-validation."""
 
-    max_prompts: int = Field(5, ge=1, le=64, description="Maximum number of prompts asked for one input.")
-    head: HeadOption = Field(
+    kind: ClassifierKind = Field(
         "auto",
-        description="Head: from label log-probabilities to class probabilities. auto: the simplest within one standard "
-        "error of the best by cross-validated log-loss.",
+        description="Candidates for the classifier. auto: all that model and `max_prompts` allow. bag_of_words: the "
+        "words of a text, no language model. states: the model's hidden states. label_probabilities: the label words' "
+        "probabilities after several prompts. none: no classifier.",
+    )
+    max_prompts: int | None = Field(
+        None,
+        ge=1,
+        le=64,
+        description="Maximum number of prompts of a classifier that reads label probabilities. Null: none if the model "
+        "shows its hidden states, which cost a fifth and classify better; else 5.",
     )
     fit_rows: int = Field(
-        300,
+        800,
         ge=0,
         le=100_000,
-        description="Number of rows on which the head is fitted: all validation and confirmation rows, then other rows "
-        "that are no demonstration of a prompt.",
+        description="Number of rows on which a head is fitted: all validation and confirmation rows, then other rows "
+        "that are no demonstration of a prompt. A bag of words is fitted on all rows.",
     )
 
 
@@ -193,13 +202,17 @@ class SelectionConfig(Options):
     """All options of one selection. A letter in brackets is the symbol of the paper (Li & Qiu, 2023)."""
 
     method: MethodName = Field("lens", description="Method that chooses the demonstrations.")
+    use: Use = Field(
+        "prompt",
+        description="How production reads the prompt, which is how the search ranks. prompt: the likeliest label word "
+        "is the answer. probabilities: label biases are added to the log-probabilities first.",
+    )
     num_demonstrations: int = Field(8, ge=1, le=256, description="Number of demonstrations in the prompt (n).")
     balanced: bool = Field(True, description="Equal number of demonstrations for each label.")
     comparisons: ComparisonsOption = Field(
         "usual",
-        description="What the result is compared with. usual: zero-shot, random permutations, random-and-validation "
-        "(the best of random permutations at equal budget) and a bag of words. all: also other orders of the support "
-        "examples, an ensemble of random permutations, random prompts without a search, and one long prompt.",
+        description="What the support examples are compared with. usual: zero-shot, and random-and-validation (the "
+        "best of random permutations, for the same number of pairs). all: also other orders of the support examples.",
     )
     too_long: TooLongPolicy = Field("reject", description="Treatment of prompts longer than the model's context.")
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of every random choice.")

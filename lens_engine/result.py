@@ -9,9 +9,10 @@ from typing import Any
 
 from pydantic import Field
 
+from lens_engine.classifier.candidates import TestedClassifier
 from lens_engine.classifier.classifier import Classifier, TaskRecord
 from lens_engine.classifier.quality import Accuracy, Quality
-from lens_engine.classifier.tested import ClassifierName, FrontierPoint, TestedClassifier, Verdict
+from lens_engine.config import Use
 from lens_engine.types import Record, StopReason
 
 
@@ -41,23 +42,86 @@ class Spread(Record):
     n: int = Field(description="Number of rows on which each permutation was judged.")
 
 
-class RandomAndValidation(Record):
-    """The best of random permutations by validation accuracy, at the same budget as LENS."""
+class LabelBias(Record):
+    """A number to add to the log-probability of a label word before the likeliest one is taken."""
 
-    validation_accuracy: float = Field(description="Accuracy of the chosen permutation.")
-    permutations: int = Field(
-        description="Number of random permutations judged. Together they are charged with "
-        "as many (permutation, row) pairs as LENS, confirmation included."
+    label: str = Field(description="Label, as in the dataset.")
+    bias: float = Field(description="Bias (nats).")
+
+
+class PromptContender(Record):
+    """A single prompt that was compared, and how often it is right."""
+
+    method: str = Field(description="Method that chose the prompt.")
+    rows: tuple[int, ...] = Field(description="Rows of the demonstrations, in order.")
+    judged: Accuracy | None = Field(
+        description="Accuracy on validation and confirmation rows together, which decides. Optimistic: the maximum "
+        "over several permutations."
     )
-    rows: tuple[int, ...] = Field(description="Rows of the chosen permutation, in order.")
+    test: Quality | None = Field(description="Quality on the test rows; null if it was not tested.")
+
+
+class Comparison(Record):
+    """Paired comparison of the method with random-and-validation on the test rows: exact McNemar test."""
+
+    only_own_right: int = Field(description="Number of test rows that only the prompt of the method has right.")
+    only_rival_right: int = Field(description="Number of test rows that only random-and-validation has right.")
+    p_value: float = Field(description="p-value, two-sided.")
+    permutations: int = Field(
+        description="Number of random permutations. They take as many pairs as the method, filtering included."
+    )
+
+
+class SupportExamples(Record):
+    """The best single prompt for one use."""
+
+    use: Use = Field(
+        description="How the prompt is read. prompt: the likeliest label word is the answer. probabilities: the label "
+        "biases are added to the log-probabilities first."
+    )
+    method: str = Field(description="Method that chose the examples.")
+    examples: tuple[SupportExample, ...] = Field(description="Support examples, in the order of the prompt.")
+    prompt: str = Field(description="Beginning of the prompt, up to the input: the support examples, rendered.")
+    label_biases: tuple[LabelBias, ...] = Field(
+        description="Bias of each label; none if the prompt was judged on no rows."
+    )
+    judged: Accuracy | None = Field(
+        description="Accuracy for this use on validation and confirmation rows together. Optimistic: the maximum over "
+        "the permutations that were compared on them."
+    )
+    without_biases: Quality | None = Field(description="Quality on the test rows, without label biases.")
+    with_biases: Quality | None = Field(description="Quality on the test rows, with label biases.")
+    contenders: tuple[PromptContender, ...] = Field(
+        description="The prompt of the method first, then those it was compared with, each for this use."
+    )
+    comparison: Comparison | None = Field(
+        description="The prompt of the method against random-and-validation; null if it was not compared."
+    )
+    recommended: bool | None = Field(
+        description="False if a bag of words, which needs no language model, is more often right; null if nothing was "
+        "compared."
+    )
+    reason: str = Field(description="How often the prompt and what it was compared with are right.")
+
+    @property
+    def test(self) -> Quality | None:
+        """Quality on the test rows for this use."""
+        return self.without_biases if self.use == "prompt" else self.with_biases
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Rows of the examples, in order."""
+        return tuple(example.row for example in self.examples)
+
+
+class Verdict(Record):
+    """Which classifier to use, and why."""
+
+    sentence: str = Field(description="What to use and why; if the run ended early, after the reason.")
 
 
 class Lead(Record):
-    """Lead of the chosen permutation over the runner-up of the last beam.
-
-    The lead is counted on the rows that decided: validation and confirmation rows together, or
-    validation rows alone if no row confirmed.
-    """
+    """Lead of the method's best permutation over its runner-up, on the rows that decided."""
 
     rows: int = Field(description="Correct rows of the chosen permutation minus correct rows of the runner-up.")
     n: int = Field(description="Number of rows that ranked the two permutations.")
@@ -143,35 +207,20 @@ class SelectionResult(Record):
         "cancelled: the caller stopped the run."
     )
     task: TaskRecord | None = Field(None, description="Template, label words and separator.")
-    examples: tuple[SupportExample, ...] = Field(description="Support examples, in the order of the prompt.")
-    prompt: str | None = Field(
-        None, description="Beginning of the prompt, up to the input: the support examples, rendered."
+    support_examples: tuple[SupportExamples, ...] = Field(
+        description="The best single prompt for each use; that of the use asked for first."
     )
-    validation: Accuracy | None = Field(
-        description="Accuracy on the validation rows. Optimistic: the maximum over all permutations searched."
-    )
-    confirmation: Accuracy | None = Field(
-        description="Accuracy on the rows on which the finalists (the last beam) were compared again."
-    )
-    test: Accuracy | None = Field(description="Accuracy on the test rows, which no earlier step used.")
     classifier: Classifier | None = Field(
-        None,
-        description="The classifier to use, as the verdict says; without a verdict, the ensemble. Null if the run was "
-        "cancelled before one was made.",
+        None, description="The classifier to use; null if none was made, or the run ended before."
     )
-    tested: tuple[TestedClassifier, ...] = Field(
-        description="Every classifier that was tested on the test rows, the ensemble first. A rival is missing if it "
-        "was not asked for, or if the budget ended first."
+    tested: tuple[TestedClassifier, ...] = Field(description="Every candidate for the classifier, the cheapest first.")
+    verdict: Verdict | None = Field(description="Which classifier to use, and why; null without one.")
+    random: Spread | None = Field(
+        None, description="Accuracy on the validation rows of permutations drawn at random, for the use asked for."
     )
-    frontier: tuple[FrontierPoint, ...] = Field(description="The ensemble of every size, from one prompt on.")
-    random: Spread | None = Field(None, description="Accuracy of permutations drawn at random from the candidates.")
-    random_and_validation: RandomAndValidation | None = Field(
-        None, description="Best of random permutations by validation accuracy, at the same budget as the search."
-    )
-    verdict: Verdict | None = Field(description="What to use, and why; null if nothing was compared.")
-    order: Spread | None = Field(description="Accuracy of the same examples in other orders.")
+    order: Spread | None = Field(description="Accuracy on the test rows of the same examples in other orders.")
     lead: Lead | None = Field(
-        None, description="Lead over the runner-up; null if the last beam holds fewer than two judged permutations."
+        None, description="Lead over the runner-up; null if fewer than two permutations were judged on the same rows."
     )
     truncated_prompts: int = Field(description="Number of texts trimmed to fit the model's context, in all splits.")
     splits: Splits = Field(description="Number of rows in each split.")
@@ -185,13 +234,29 @@ class SelectionResult(Record):
     )
 
     @property
-    def rows(self) -> tuple[int, ...]:
-        """Rows of the chosen permutation, in order."""
-        return tuple(example.row for example in self.examples)
+    def answer(self) -> SupportExamples:
+        """The support examples for the use asked for."""
+        return self.support_examples[0]
 
-    def quality_of(self, name: ClassifierName) -> Quality | None:
-        """Quality of a classifier on the test rows; None if it was not tested."""
-        return next((one.test for one in self.tested if one.name == name), None)
+    @property
+    def examples(self) -> tuple[SupportExample, ...]:
+        """Support examples for the use asked for, in the order of the prompt."""
+        return self.answer.examples
+
+    @property
+    def prompt(self) -> str:
+        """Beginning of the prompt, up to the input."""
+        return self.answer.prompt
+
+    @property
+    def test(self) -> Quality | None:
+        """Quality of the support examples on the test rows."""
+        return self.answer.test
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Rows of the support examples, in order."""
+        return self.answer.rows
 
     def with_digest(self) -> "SelectionResult":
         """Return a copy with `digest`: the SHA-256 of the canonical JSON without `cost`, `digest` and two notes.

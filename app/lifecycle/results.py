@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 from app.lifecycle.states import Status
 from app.models import Event, Report, Selection, StoredCheckpoint, StoredClassifier
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.tested import Verdict
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
 
@@ -25,7 +24,7 @@ def store_result(session: Session, selection_id: str, result: SelectionResult) -
     report = result.model_dump(mode="json", exclude={"classifier"})  # it has a table of its own
     session.execute(insert(Report).values(selection_id=selection_id, result=report))
     if result.classifier is not None:
-        _store_classifier(session, selection_id, result.classifier, result.verdict)
+        _store_classifier(session, selection_id, result.classifier)
     return {
         "partial": result.partial,
         "stop_reason": result.stop_reason.value,
@@ -72,13 +71,12 @@ def _read_best(session: Session, selection_id: str) -> SelectionResult | None:
         return None
 
 
-def _store_classifier(session: Session, selection_id: str, classifier: Classifier, verdict: Verdict | None) -> None:
+def _store_classifier(session: Session, selection_id: str, classifier: Classifier) -> None:
     values = {"selection_id": selection_id, "classifier": classifier.model_dump(mode="json")}
     session.execute(insert(StoredClassifier).values(**values))
     event = {
         "size": len(classifier.prompts),
         "head": classifier.head.kind,
         "accuracy": None if classifier.test is None else classifier.test.accuracy,
-        "use": None if verdict is None else verdict.use,
     }
     session.execute(insert(Event).values(selection_id=selection_id, type="classifier", data=event))

@@ -52,7 +52,8 @@ EXAMPLE_CLASSIFIER: dict[str, Any] = {
         "dtype": "float32",
         "device": "cpu",
     },
-    "tokens_per_input": 74.5,
+    "tokens_per_input": 22.5,
+    "tokens_held": 46,
     "test": {
         "accuracy": 0.875,
         "n": 8,

@@ -3,7 +3,6 @@
 Another release may have stored a row. So the spec and the progress are shown as they are stored, and are not validated.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -14,9 +13,10 @@ from app.lifecycle.states import TERMINAL, Status
 from app.models import Report, Selection, StoredClassifier
 from app.selections.schemas import ProgressOut, QueueOut, ResultOut, SelectionOut, SpecOut, SupportExamplesOut
 from lens_engine.classifier.classifier import LabelWord, TaskRecord
-from lens_engine.config import SelectionConfig
+from lens_engine.config import SelectionConfig, Use
 
 _COPIED = SelectionOut.model_fields.keys() - {"spec", "progress", "queue"}
+_OF_ANSWER = ("use", "method", "examples", "prompt", "label_biases", "recommended", "reason")
 _DONE = {"step": "steps", "pairs_total": "pairs_done", "tokens_total": "tokens_done"}
 """What each figure of the progress is after a success."""
 
@@ -53,31 +53,28 @@ def present_result(report: Report, classifier: StoredClassifier | None) -> Resul
         return stored
 
 
-def present_support_examples(report: Report) -> SupportExamplesOut:
-    """Build the API's view of the support examples."""
-    shown = {name: report.result.get(name) for name in ("partial", "task", "examples", "prompt", "validation", "test")}
-    verdict = Advice.of(report)
+def present_support_examples(report: Report, use: Use | None) -> SupportExamplesOut:
+    """Build the API's view of the support examples for a use; None for the use that was asked for."""
+    answer = pick_answer(report, use)
+    shown = {name: answer.get(name) for name in _OF_ANSWER}
     return SupportExamplesOut(
-        **shown, selection_id=report.selection_id, recommended=verdict.favours_one_prompt, reason=verdict.reason
+        **shown,
+        selection_id=report.selection_id,
+        partial=report.result.get("partial"),
+        task=report.result.get("task"),
+        accuracy_without_biases=_accuracy(answer.get("without_biases")),
+        accuracy_with_biases=_accuracy(answer.get("with_biases")),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """What the verdict of a stored result recommends."""
+def pick_answer(report: Report, use: Use | None) -> dict[str, Any]:
+    """The stored support examples for a use; the first are those of the use that was asked for."""
+    answers: list[dict[str, Any]] = report.result.get("support_examples") or [{}]  # of another release
+    return next((one for one in answers if use in (None, one.get("use"))), answers[0])
 
-    use: str | None  #: name of the classifier to use; None if nothing was compared
-    reason: str | None
-    favours_one_prompt: bool | None  #: whether the classifier to use is the prompt of the support examples
 
-    @classmethod
-    def of(cls, report: Report) -> "Advice":
-        verdict = report.result.get("verdict")
-        if verdict is None:
-            return cls(None, None, None)
-        tested = {one["name"] for one in report.result.get("tested", ())}
-        single = "support_examples" if "support_examples" in tested else "ensemble"
-        return cls(verdict["use"], verdict["sentence"], verdict["use"] == single)
+def _accuracy(figure: dict[str, Any] | None) -> float | None:
+    return None if figure is None else figure["accuracy"]
 
 
 def present_label_words(selection: Selection) -> tuple[LabelWord, ...]:

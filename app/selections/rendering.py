@@ -7,7 +7,9 @@ from pydantic import AfterValidator, Field, StringConstraints
 from app.selections.schemas import Outgoing
 from app.web.validation import Incoming
 from lens_engine.classifier.classifier import LabelWord
+from lens_engine.config import Use
 from lens_engine.reading.text_checks import is_blank
+from lens_engine.result import LabelBias
 
 MAX_INPUTS = 100
 
@@ -33,11 +35,13 @@ class RenderBody(Incoming):
     inputs: list[Input] | None = Field(
         default=None, min_length=1, max_length=MAX_INPUTS, description="Several texts, in place of `input`."
     )
-    prompts: Literal["recommended", "support_examples"] = Field(
-        default="recommended",
-        description="Which prompts to build for each input. recommended: every prompt of the classifier to use; if "
-        "that is a bag of words, there is none, and the prompt of the support examples is built. support_examples: "
-        "the prompt of the support examples.",
+    prompts: Literal["support_examples", "classifier"] = Field(
+        default="support_examples",
+        description="Which prompts to build for each input. support_examples: the prompt of the support examples. "
+        "classifier: every prompt of a classifier that reads label probabilities.",
+    )
+    use: Use | None = Field(
+        default=None, description="Use for which the support examples are the best; default: that of the selection."
     )
 
 
@@ -60,10 +64,13 @@ class Rendered(Outgoing):
         description="Label word of each label. The label word that the model finds likeliest after a prompt stands for "
         "its label."
     )
+    label_biases: tuple[LabelBias, ...] = Field(
+        description="Bias of each label after the support examples (nats); none for the prompts of a classifier."
+    )
     prompts: list[RenderedPrompt] = Field(
         description="Prompts of the first input, then of the second, and so on; as many for each as the classifier has."
     )
     recommended: bool | None = Field(
-        description="Whether the verdict recommends these prompts; null if nothing was compared."
+        description="False if a bag of words is more often right than the prompt; null if nothing was compared."
     )
-    reason: str | None = Field(description="What the verdict recommends, and why; null if nothing was compared.")
+    reason: str = Field(description="How often the prompt and what it was compared with are right.")

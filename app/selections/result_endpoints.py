@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Query, Response
 from sqlalchemy.orm import Session
 
 from app.dependencies import OwnerDep, SelectionIdDep, ServicesDep, SessionDep
 from app.models import Report, StoredClassifier
 from app.selections import openapi, repository, service
-from app.selections.presentation import Advice, present_label_words, present_result, present_support_examples
+from app.selections.presentation import pick_answer, present_label_words, present_result, present_support_examples
 from app.selections.rendering import RenderBody, Rendered
 from app.selections.schemas import ResultOut, SupportExamplesOut
 from app.web.authentication import API_KEY
@@ -19,8 +19,13 @@ from app.web.openapi import not_modified, refusals, sends
 from app.web.parameters import KNOWN_PARAMETERS
 from app.web.request_body import json_body
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.config import Use
 
 RenderBodyDep = Annotated[RenderBody, Depends(json_body(RenderBody))]
+
+UseParameter = Annotated[
+    Use | None, Query(description="Use for which the prompt is the best; default: that of the selection.")
+]
 
 router = APIRouter(prefix="/selections", tags=["selections"], dependencies=[API_KEY, KNOWN_PARAMETERS])
 
@@ -68,9 +73,11 @@ AskedDep = Annotated[Asked, Depends()]
     response_description="The support examples. Only those of a cancelled selection may change, by a resume.",
     responses=_ANSWERS,
 )
-def get_support_examples(asked: AskedDep) -> Response:
-    """Return the support examples in order, their prompt, and how good they are."""
-    return asked.answer("support-examples", Report, lambda session: present_support_examples(asked.report(session)))
+def get_support_examples(asked: AskedDep, use: UseParameter = None) -> Response:
+    """Return the support examples in order, their prompt, label biases, and how good they are."""
+    return asked.answer(
+        f"support-examples-{use}", Report, lambda session: present_support_examples(asked.report(session), use)
+    )
 
 
 @router.get(
@@ -99,10 +106,10 @@ def get_result(asked: AskedDep) -> Response:
     },
 )
 def get_classifier(asked: AskedDep) -> Response:
-    """Return the classifier to use: prompts, and a head on the label log-probabilities that the model gives after them.
+    """Return the classifier to use: prompts, and a head on what the model says after them.
 
-    It is the classifier that the verdict recommends. Saved as `classifier.json`, the body is a file that
-    `Classifier.load` of the library reads.
+    It is the cheapest candidate within a standard error of the best. Saved as `classifier.json`, the body is a file
+    that `Classifier.load` of the library reads.
     """
 
     def show(session: Session) -> Any:
@@ -120,27 +127,26 @@ def get_classifier(asked: AskedDep) -> Response:
 def render_prompt(
     selection_id: SelectionIdDep, body: RenderBodyDep, session: SessionDep, owner: OwnerDep, services: ServicesDep
 ) -> Rendered:
-    """Build every prompt of the classifier to use, or the prompt of the support examples, for each new input.
+    """Build the prompt of the support examples for each new input, or every prompt of the classifier.
 
-    To classify: let the model score each label word after each prompt, and apply the classifier's head to the label
-    log-probabilities. The prompt of the support examples needs no head: the likeliest label word wins.
+    To classify with the support examples: let the model score each label word after the prompt, add the label biases if
+    the use is `probabilities`, and take the likeliest. The prompts of a classifier need its head too.
     """
     selection = service.get(session, owner, selection_id)
     inputs = body.inputs if body.inputs is not None else [body.input or ""]
     report = service.get_report(services, session, owner, selection_id)
-    advice = Advice.of(report)
-    is_single = body.prompts == "support_examples" or advice.favours_one_prompt is not False
-    if is_single or advice.use == "bag_of_words":
-        prompts = service.render(selection, report, inputs)
-        is_recommended = advice.favours_one_prompt
+    answer = pick_answer(report, body.use)
+    if body.prompts == "support_examples":
+        prompts = service.render(selection, answer["examples"], inputs)
     else:
         classifier = service.get_classifier(services, session, owner, selection_id)
-        prompts, is_recommended = service.render_classifier(classifier, inputs), True
+        prompts = service.render_classifier(classifier, inputs)
     return Rendered(
         selection_id=selection_id,
         partial=bool(selection.partial),
         label_words=present_label_words(selection),
+        label_biases=answer["label_biases"] if body.prompts == "support_examples" else (),
         prompts=prompts,
-        recommended=is_recommended,
-        reason=advice.reason,
+        recommended=answer["recommended"] if body.prompts == "support_examples" else True,
+        reason=answer["reason"],
     )

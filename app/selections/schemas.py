@@ -7,9 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WrapValidato
 
 from app.lifecycle.states import Status
 from lens_engine.classifier.classifier import TaskRecord
-from lens_engine.classifier.quality import Accuracy
-from lens_engine.config import PresetName, SelectionConfig
-from lens_engine.result import SelectionResult, SupportExample
+from lens_engine.config import PresetName, SelectionConfig, Use
+from lens_engine.result import LabelBias, SelectionResult, SupportExample
 from lens_engine.types import Phase, StopReason
 
 T = TypeVar("T")
@@ -140,8 +139,8 @@ class EventOut(Outgoing):
         examples=["status"],
     )
     data: dict[str, Any] = Field(
-        description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head`, "
-        "`accuracy` (on the test rows) and `use` (what the verdict recommends). checkpoint-damaged, "
+        description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head` "
+        "and `accuracy` (on the test rows). checkpoint-damaged, "
         "checkpoint-foreign, checkpoint-unwritten, spec-newer: `detail`. worker-unfit: `code` (what is wrong with the "
         "worker) and `attempt`. stalled: `seconds` (without progress) and `attempt`. "
         "retried: `error` (why it had failed) and `attempt`. resumed: `from_checkpoint` (whether the run goes on where "
@@ -168,18 +167,27 @@ class ResultOut(SelectionResult):
 
 
 class SupportExamplesOut(Outgoing):
-    """The support examples, their prompt, and how good they are."""
+    """The support examples for one use, their prompt, and how good they are."""
 
     selection_id: str = Field(description="Id of the selection.")
     partial: AsStored[bool] = Field(description="True if the run was stopped before its end.")
     task: AsStored[TaskRecord] = Field(description="Template, label words and separator.")
+    use: AsStored[Use] = Field(
+        description="How the prompt is read. prompt: the likeliest label word is the answer. probabilities: the label "
+        "biases are added to the log-probabilities first."
+    )
+    method: AsStored[str] = Field(
+        description="Method that chose the examples: random-and-validation or zero-shot where they were better."
+    )
     examples: AsStored[tuple[SupportExample, ...]] = Field(description="Support examples, in the order of the prompt.")
     prompt: AsStored[str] = Field(description="Beginning of the prompt, up to the input.")
-    validation: AsStored[Accuracy | None] = Field(
-        description="Accuracy on the validation rows. Optimistic: the maximum over all permutations searched."
+    label_biases: AsStored[tuple[LabelBias, ...]] = Field(
+        description="Number to add to the log-probability of each label word (nats), where production reads them."
     )
-    test: AsStored[Accuracy | None] = Field(description="Accuracy on the test rows.")
+    accuracy_without_biases: float | None = Field(description="Accuracy on the test rows, without label biases.")
+    accuracy_with_biases: float | None = Field(description="Accuracy on the test rows, with label biases.")
     recommended: bool | None = Field(
-        description="Whether the verdict recommends this prompt; null if nothing was compared."
+        description="False if a bag of words, which needs no language model, is more often right; null if nothing was "
+        "compared."
     )
-    reason: str | None = Field(description="What the verdict recommends, and why; null if nothing was compared.")
+    reason: AsStored[str] = Field(description="How often the prompt and what it was compared with are right.")

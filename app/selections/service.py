@@ -1,6 +1,6 @@
 """Decisions about selections. SQL is in the repositories, HTTP in the endpoints."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -97,17 +97,23 @@ def get_classifier(services: Services, session: Session, owner_id: str, selectio
     )
 
 
-def render(selection: Selection, report: Report, inputs: list[str]) -> list[RenderedPrompt]:
-    """Build the prompt for each input from the support examples of a finished selection."""
+def render(selection: Selection, stored: list[dict[str, Any]], inputs: list[str]) -> list[RenderedPrompt]:
+    """Build the prompt for each input from stored support examples."""
     task = read_task(selection.spec)
-    stored = report.result["examples"]
     demonstrations = [Example(example["row"], example["text"], example["label"]) for example in stored]
     prompts = [task.render_prompt(demonstrations, text) for text in inputs]
     return [_show_prompt(number, prompt) for number, prompt in enumerate(prompts)]
 
 
 def render_classifier(classifier: Classifier, inputs: list[str]) -> list[RenderedPrompt]:
-    """Build every prompt of the classifier for each input, in the order of the classifier's prompts."""
+    """Build every prompt of the classifier for each input, in the order of the classifier's prompts.
+
+    Raises:
+        NoClassifier: the classifier reads no label probabilities, so its prompts alone classify nothing.
+    """
+    if classifier.head.kind in ("states", "bag_of_words"):
+        what = "hidden states of the model" if classifier.head.kind == "states" else "the words of a text"
+        raise NoClassifier(f"the classifier reads {what}, which no prompt shows; download it, and run lens classify")
     queries = [classifier.task.task().render_query(text) for text in inputs]
     return [
         _show_prompt(number, prompt.text + query)

@@ -4,7 +4,7 @@ import numpy as np
 
 from benchmarks.workloads.texts import corpus_task, generate_examples
 from lens_engine.pipeline import select_support_examples
-from lens_engine.presets import SINGLE_PROMPT, overlay_options, resolve_config
+from lens_engine.presets import overlay_options, resolve_config
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import MemoryCheckpointStore
 from lens_engine.scoring.base import LabelScorer
@@ -28,10 +28,10 @@ def largest_delta(label_log_probs: LabelLogProbs, expected: LabelLogProbs) -> fl
 
 def select_among_few(scorer: LabelScorer) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Run one small selection; returns the rows of the survivors of stage 1, and of the permutation chosen."""
-    config = resolve_config("quick", overlay_options(SINGLE_PROMPT, _SMALL))
+    config = resolve_config("quick", overlay_options({"classifier": {"kind": "none"}}, _SMALL))
     checkpoints = MemoryCheckpointStore()
     problem = Problem(corpus_task("reviews"), generate_examples("reviews", 160))
     result = select_support_examples(problem, scorer, config, checkpoints=checkpoints, progress=False)
     checkpoint = checkpoints.load()
     survivors = checkpoint.arrays["survivors"] if checkpoint else np.zeros(0)
-    return tuple(survivors.tolist()), result.rows
+    return tuple(survivors.tolist()), result.answer.contenders[0].rows

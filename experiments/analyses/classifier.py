@@ -1,6 +1,6 @@
-"""Whether the classifier is better than every cheap alternative on the same test rows, and what each size costs."""
+"""Both answers of a run: single prompts for both uses, and the candidates for the classifier."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,9 +12,9 @@ from experiments.findings.spreads import mean
 from experiments.laboratory.laboratory import Laboratory
 from experiments.scales import PAPER, TINY
 from experiments.table.report import show_estimate, show_lead
-from lens_engine.classifier.heads import HEAD_KINDS
+from lens_engine.classifier.candidates import TestedClassifier
 from lens_engine.classifier.quality import Quality
-from lens_engine.classifier.tested import ClassifierName, TestedClassifier
+from lens_engine.config import USES, MethodName, Use
 from lens_engine.presets import overlay_options
 from lens_engine.result import SelectionResult
 
@@ -26,47 +26,26 @@ Results = dict[tuple[str, TestRows], list[SelectionResult]]
 
 _SHOWN_ROWS = {"file": "the dataset's own", "held_out": "like the upload"}
 
-_WHOLE: dict[str, Any] = {
-    "search": {"objective": "head"},
-    "classifier": {"max_prompts": 5, "head": "auto", "fit_rows": 800},
-    "comparisons": "all",
-}
-"""The classifier and all its rivals, over a scale whose selections are single prompts."""
+_WHOLE: dict[str, Any] = {"classifier": {"kind": "auto"}, "comparisons": "usual"}
+"""Both answers with their comparisons, over a scale whose selections are single prompts."""
 
-_AS_PUBLISHED: dict[str, Any] = {
-    "filtering": {"candidates": 128},
-    "search": {"objective": "head", "first_permutations": 40, "halvings": 2, "iterations": 1},
-    "comparisons": "all",
-}
-"""The sizes that the preset `quick` had when the published tables were measured, and every rival."""
+CONTENDERS: tuple[MethodName, ...] = ("lens", "random_and_validation", "zero_shot")
+"""The single prompts that are compared; random-and-validation takes as many pairs as LENS, filtering included."""
 
-OURS: ClassifierName = "ensemble"
-
-CLASSIFIERS: Mapping[ClassifierName, str] = {
-    OURS: "ensemble",
-    "support_examples": "support examples, argmax",
-    "random_and_validation": "random-and-validation, argmax",
-    "random_ensemble": "random ensemble",
-    "random_prompts": "random prompts",
-    "long_prompt": "long prompt",
-    "zero_shot_head": "zero-shot head",
-    "zero_shot": "zero-shot, argmax",
-    "bag_of_words": "bag of words",
-}
-"""Our classifier and its rivals, with the names that the table shows."""
+_CHOSEN = "chosen by cross-validation"
 
 
 @dataclass(frozen=True)
 class ClassifierAnalysis(Analysis[Results]):
-    """Every selection with all its rivals, on test rows of the file and on rows like the upload."""
+    """Every selection with both answers, on test rows of the file and on rows like the upload."""
 
     test_rows: tuple[TestRows, ...] = ("file", "held_out")
 
     name: ClassVar[str] = "classifier"
-    question: ClassVar[str] = "Is the classifier better than every cheap alternative?"
+    question: ClassVar[str] = "Is each answer better than what it is compared with?"
     caveat: ClassVar[str] = "Leads are paired: seed by seed, on the same test rows."
     scales: ClassVar[ByScale] = {
-        "laptop": {"seeds": (0, 1, 2, 3, 4), "options": _AS_PUBLISHED},
+        "laptop": {"seeds": (0, 1, 2, 3, 4), "options": {"comparisons": "usual"}},
         "paper": {"options": overlay_options(PAPER.options, _WHOLE)},
         "tiny": {"options": overlay_options(TINY.options, _WHOLE)},
     }
@@ -83,93 +62,95 @@ class ClassifierAnalysis(Analysis[Results]):
         return found
 
     def accuracies(self, found: Results) -> Sequence[Quality]:
-        return [one.test for results in found.values() for result in results for one in result.tested]
+        results = [result for results in found.values() for result in results]
+        return [one.test for result in results for one in result.tested if one.test is not None]
 
     def tables(self, found: Results) -> tuple[Table, ...]:
-        shown = (_classifiers(found), _frontier(found), _costs(found))
+        shown = (_prompts(found), _candidates(found), _costs(found))
         return tuple(table for table in shown if table.rows)
 
     def describe(self, _found: Results) -> str:
         return (
-            f"Classifiers of LENS and their rivals, found with {describe_cells(self.selections)}. Rivals get the same "
-            "rows, the same budget and the same choice of size and head; docs/algorithm.md says what each is."
+            f"Single prompts and classifiers, found with {describe_cells(self.selections)}. Random-and-validation has "
+            "the same rows and the same number of pairs, filtering included."
         )
 
 
-def _classifiers(found: Results) -> Table:
-    columns = (
-        *("dataset", "test rows", "classifier", "accuracy (95 % interval)", "the ensemble is ahead by"),
-        *("log-loss", "calibration error", "tokens an input"),
-    )
-    lines: list[tuple[Value, ...]] = []
-    for rows in dict.fromkeys(rows for _, rows in found):
-        by_dataset = {dataset: results for (dataset, where), results in found.items() if where == rows}
-        strata = {dataset: [results] for dataset, results in by_dataset.items()}
-        if len(strata) > 1:
-            strata["mean"] = list(by_dataset.values())
-        lines += [(dataset, _SHOWN_ROWS[rows], *line) for dataset, cells in strata.items() for line in _compare(cells)]
-    return Table(columns, tuple(lines), "classifiers")
+def _prompts(found: Results) -> Table:
+    lines = [
+        (dataset, _SHOWN_ROWS[rows], *line)
+        for (dataset, rows), results in found.items()
+        for use in USES
+        for line in _compare(results, use)
+    ]
+    columns = ("dataset", "test rows", "use", "prompt", "accuracy (95 % interval)", "Lens is ahead by", "log-loss")
+    return Table(columns, tuple(lines), "prompts", "Single prompts:")
 
 
-def _compare(strata: Sequence[Sequence[SelectionResult]]) -> Iterator[tuple[Value, ...]]:
-    """A line for each classifier that every result has; the leads of ours are paired, seed by seed."""
-    ours = [[one.test.accuracy for one in _read(OURS, results)] for results in strata]
-    for name, shown in CLASSIFIERS.items():
-        theirs = [_read(name, results) for results in strata]
-        if not all(theirs):
-            continue
-        accuracies = [[one.test.accuracy for one in seeds] for seeds in theirs]
-        yield (
-            *(shown, show_estimate(estimate_mean(accuracies))),
-            "–" if name == OURS else show_lead(estimate_lead(ours, accuracies)),
-            *_means([one for seeds in theirs for one in seeds]),
-        )
+def _compare(results: Sequence[SelectionResult], use: Use) -> Iterator[tuple[Value, ...]]:
+    """A line for each prompt that every result tested; leads are paired, seed by seed."""
+    ours = [one.accuracy for one in _read("lens", results, use)]
+    for method in CONTENDERS:
+        theirs = _read(method, results, use)
+        if len(theirs) == len(results):
+            accuracies = [one.accuracy for one in theirs]
+            lead = "–" if method == "lens" else show_lead(estimate_lead([ours], [accuracies]))
+            log_loss = mean([one.log_loss for one in theirs])
+            yield use, method, show_estimate(estimate_mean([accuracies])), lead, log_loss
 
 
-def _read(name: ClassifierName, results: Sequence[SelectionResult]) -> list[TestedClassifier]:
-    """One for each seed; empty if a seed has none."""
-    found = [one for result in results for one in result.tested if one.name == name]
-    return found if len(found) == len(results) else []
+def _read(method: MethodName, results: Sequence[SelectionResult], use: Use) -> list[Quality]:
+    answers = [one for result in results for one in result.support_examples if one.use == use]
+    contenders = [one for answer in answers for one in answer.contenders if one.method == method]
+    return [one.test for one in contenders if one.test is not None]
 
 
-def _means(found: Sequence[TestedClassifier]) -> tuple[Value, Value, Value]:
-    """Log-loss, calibration error, and tokens an input where a head was fitted."""
-    return (
-        mean([one.test.log_loss for one in found]),
-        mean([one.test.ece for one in found]),
-        f"{mean([one.tokens_per_input for one in found]):,.0f}" if all(one.fit_rows for one in found) else None,
-    )
+def name_candidate(one: TestedClassifier) -> str:
+    """A name under which candidates of several runs are compared."""
+    if one.name == "states":
+        return "hidden states, one prompt" if one.demonstrations else "hidden states, zero-shot"
+    if one.name == "label_probabilities":
+        return f"label probabilities, {one.prompts} prompt{'s' * (one.prompts > 1)}"
+    return "bag of words"
 
 
-def _frontier(found: Results) -> Table:
-    columns = ("dataset", "prompts", *HEAD_KINDS, "proposed head", "tokens an input")
-    lines: list[tuple[Value, ...]] = []
+def _candidates(found: Results) -> Table:
+    lines = list[tuple[Value, ...]]()
     for (dataset, rows), results in found.items():
-        for size in range(min((len(result.frontier) for result in results), default=0)) if rows == "file" else ():
-            points = [result.frontier[size] for result in results]
-            heads = [
-                [head.accuracy for point in points for head in point.heads if head.head == kind] for kind in HEAD_KINDS
-            ]
-            lines.append(
-                (
-                    *(dataset, size + 1),
-                    *(mean(values) if values else None for values in heads),
-                    mean([point.test.accuracy for point in points]),
-                    f"{mean([point.tokens_per_input for point in points]):,.0f}",
-                )
-            )
-    return Table(columns, tuple(lines), "frontier", "Accuracy by the number of prompts and the head:")
+        by_name = dict[str, list[TestedClassifier]]()
+        for one in (one for result in results for one in result.tested):
+            by_name.setdefault(name_candidate(one), []).append(one)
+            if one.is_chosen:
+                by_name.setdefault(_CHOSEN, []).append(one)
+        lines += [(dataset, _SHOWN_ROWS[rows], name, *_figures(tested)) for name, tested in by_name.items()]
+    columns = (
+        *("dataset", "test rows", "classifier", "accuracy (95 % interval)", "log-loss", "calibration error"),
+        *("cross-validated log-loss", "tokens an input", "tokens held"),
+    )
+    return Table(columns, tuple(lines), "classifiers", "Candidates for the classifier:")
+
+
+def _figures(tested: Sequence[TestedClassifier]) -> tuple[Value, ...]:
+    tests = [one.test for one in tested if one.test is not None]
+    return (
+        show_estimate(estimate_mean([[test.accuracy for test in tests]])),
+        mean([test.log_loss for test in tests]),
+        mean([test.ece for test in tests]),
+        mean([one.cross_validated.log_loss for one in tested]),
+        f"{mean([one.tokens_per_input for one in tested]):,.0f}",
+        f"{mean([one.tokens_held for one in tested]):,.0f}",
+    )
 
 
 def _costs(found: Results) -> Table:
     lines = tuple(
         (
             *(dataset, _SHOWN_ROWS[rows], result.provenance.seed, result.cost.pairs, result.cost.tokens),
-            *(f"{result.cost.seconds:.0f}", None if result.classifier is None else len(result.classifier.prompts)),
-            None if result.verdict is None else result.verdict.use,
+            *(f"{result.cost.seconds:.0f}", result.answer.method),
+            next((name_candidate(one) for one in result.tested if one.is_chosen), None),
         )
         for (dataset, rows), results in found.items()
         for result in results
     )
-    columns = ("dataset", "test rows", "seed", "pairs", "tokens", "seconds", "prompts", "verdict")
-    return Table(columns, lines, "costs", "Cost of each run, rivals included:")
+    columns = ("dataset", "test rows", "seed", "pairs", "tokens", "seconds", "prompt of", "classifier")
+    return Table(columns, lines, "costs", "Cost of each run, comparisons included:")

@@ -15,9 +15,13 @@ ExampleSet = tuple[Demonstration, ...]
 """Demonstrations in their order."""
 
 
-def support_set(result: SelectionResult) -> ExampleSet:
-    """The support examples of a selection, in the order that was found."""
-    return as_set(result.examples)
+def support_set(lab: Laboratory, cell: SelectionCell, result: SelectionResult) -> ExampleSet:
+    """The examples that the method itself chose, in its order, even where another prompt is more often right."""
+    own = result.answer.contenders[0]
+    if own.rows == result.rows:
+        return as_set(result.examples)
+    candidates = {one.row: one for one in lab.rows(cell).candidates}
+    return as_set([candidates[row] for row in own.rows])
 
 
 def draw_random_sets(lab: Laboratory, cell: SelectionCell, count: int) -> list[ExampleSet]:

@@ -37,7 +37,7 @@ class Labels(Comparison):
 
     def _judge(self, lab: Laboratory, dataset: str, cells: list[SelectionCell]) -> Iterator[Prompts]:
         sets = {
-            SUPPORT: [(cell, support_set(lab.select(cell))) for cell in cells],
+            SUPPORT: [(cell, support_set(lab, cell, lab.select(cell))) for cell in cells],
             RANDOM: [(cell, one) for cell in cells for one in draw_random_sets(lab, cell, self.random_sets)],
         }
         for kind, those in sets.items():

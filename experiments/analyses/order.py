@@ -52,7 +52,7 @@ class Order(Analysis[list[OrderedSet]]):
 
     def _judge(self, lab: Laboratory, cell: SelectionCell) -> list[OrderedSet]:
         found: list[OrderedSet] = []
-        support = support_set(lab.select(cell))
+        support = support_set(lab, cell, lab.select(cell))
         (drawn,) = draw_random_sets(lab, cell, 1)
         for kind, examples in ((SUPPORT, support), (RANDOM, drawn)):
             (own,) = evaluate_sets(lab, cell, [examples], kind)

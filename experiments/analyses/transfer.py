@@ -49,7 +49,10 @@ class Transfer(Comparison):
     def compute(self, lab: Laboratory) -> list[Prompts]:
         """Each model is loaded once, and the finder first."""
         sets: dict[SelectionCell, Sets] = {
-            cell: {SUPPORT: [support_set(lab.select(cell))], RANDOM: draw_random_sets(lab, cell, self.random_sets)}
+            cell: {
+                SUPPORT: [support_set(lab, cell, lab.select(cell))],
+                RANDOM: draw_random_sets(lab, cell, self.random_sets),
+            }
             for cell in self.selections
         }
         return [one for model in dict.fromkeys((self.finder, *self.models)) for one in self._judge(lab, model, sets)]

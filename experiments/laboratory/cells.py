@@ -13,7 +13,6 @@ from experiments.rivals.names import CoresetConfig
 from lens_engine import __version__
 from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import SelectionConfig
-from lens_engine.pricing.prices import count_pairs
 from lens_engine.types import Example, Record
 
 
@@ -78,15 +77,14 @@ class SelectionCell(_Cell):
     config: CoresetConfig | SelectionConfig
 
     def _decisive(self) -> dict[str, Any]:
-        config, search = self.config, self.config.search
+        config = self.config
         if config.method == "lens":
             return config.model_dump(mode="json", exclude={"random_search"})
-        options = config.model_dump(mode="json", exclude={"search", "random_search"})
+        if config.method == "random_and_validation" and not config.random_search.permutations:
+            return config.model_dump(mode="json")  # it takes as many pairs as LENS
+        unused = {"search"} if config.method == "random_and_validation" else {"search", "random_search"}
+        options = config.model_dump(mode="json", exclude=unused)
         options["filtering"] = config.filtering.model_dump(mode="json", exclude={"contribution"})
-        if config.method == "random_and_validation":
-            own = config.random_search.permutations
-            num_rows = config.splits.validation
-            options["permutations"] = own or [-(-count_pairs(search, num_rows) // num_rows), search.beam_width]
         return options
 
 

@@ -10,7 +10,7 @@ from experiments.scales import Scale
 from lens_engine.config import SearchOptions, SelectionConfig
 from lens_engine.errors import InvalidConfig
 from lens_engine.presets import overlay_options, resolve_config
-from lens_engine.pricing.prices import count_pairs
+from lens_engine.pricing.prices import plan_judging
 from lens_engine.types import Record
 
 NUM_RANDOM = 10
@@ -105,15 +105,15 @@ def make_entries(scale: Scale) -> dict[str, Entry]:
 
 def _narrow(search: SearchOptions, num_rows: int) -> dict[str, Any]:
     """The options of the paper's Algorithm 2, with the number of iterations that costs as much as `search`."""
-    evaluations = count_pairs(search, num_rows) / num_rows
+    evaluations = sum(rung.pairs for rung in plan_judging(search, num_rows)) / num_rows
     iterations = round((evaluations - search.beam_width) / max(search.num_children, 1))
     return {"first_permutations": None, "halvings": 0, "iterations": iterations}
 
 
 ENTRY_NOTES = (
     "Zero-shot has no demonstrations. Random is the mean over random label-balanced permutations. Random & validation "
-    "takes the best of many random permutations by accuracy on validation rows: as many as make the (permutation, "
-    "row) pairs of LENS, its confirmation counted (equal budget), or fewer on more rows. The thirteen coreset methods "
+    "takes the best of many random permutations by accuracy on validation rows: as many as make the pairs of "
+    "LENS, its filtering and confirmation counted (equal budget), or fewer on more rows. The thirteen coreset methods "
     "choose by the same model fine-tuned on the candidates. All are judged on the same test rows, and choose from as "
     "many candidates of the same rows; rows that validate cannot be candidates, so where their number is another, so "
     "are some candidates.",

@@ -77,7 +77,7 @@ def measure(lab: Laboratory, entry: Entry, cell: SelectionCell, result: Selectio
             f"the budget of {entry.name!r} ended before the test rows; raise it", field="options.budget"
         )
     is_random = entry.reads == "random"
-    sets = draw_random_sets(lab, cell, NUM_RANDOM) if is_random else [support_set(result)]
+    sets = draw_random_sets(lab, cell, NUM_RANDOM) if is_random else [support_set(lab, cell, result)]
     found = evaluate_sets(lab, cell, sets, entry.name)
     calibrated = mean([one.calibrated_accuracy for one in found])
     return Figure(accuracy=mean([one.accuracy for one in found]), calibrated=calibrated, n=result.test.n)

@@ -125,7 +125,7 @@ class ClassificationRun:
             return None
         bar.wait(f"Loading {self.classifier.model.model}")
         scorer = open_scorer(self.classifier.model.model)
-        self.classifier.check_model(scorer.identity)
+        self.classifier.check_model(scorer)
         return scorer
 
     def _refuse_rest(self, num_done: int) -> Refusal:

@@ -71,7 +71,7 @@ class SelectionClient:
 
     def render(self, selection_id: str, text: str) -> str:
         """The prompt to send to the model for a new input."""
-        body = {"input": text, "prompts": "support_examples"}
+        body = {"input": text}
         rendered = _read(self._client.post(f"/selections/{selection_id}/render", json=body))
         return str(rendered["prompts"][0]["prompt"])
 

@@ -122,9 +122,9 @@ def select(
         ),
     ] = False,
 ) -> None:
-    """Make a classifier from a dataset on this machine, without the service.
+    """Find support examples and make a classifier on this machine, without the service.
 
-    Lens chooses labelled texts as demonstrations in prompts, fits the classifier, and compares it with its rivals.
+    Lens searches for the support examples, compares their prompt with others, and chooses a classifier.
 
     Ctrl-C stops the run after the current batch and keeps the best support examples so far. A second Ctrl-C ends it
     without a result.

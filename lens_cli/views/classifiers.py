@@ -1,110 +1,92 @@
-"""The tested classifiers of a selection as a table, and the frontier of the ensemble's sizes."""
-
-from dataclasses import dataclass, replace
+"""The compared prompts and the candidates for the classifier of a selection, as tables."""
 
 from rich import box
 from rich.table import Table
 
-from lens_engine.classifier.tested import TestedClassifier
-from lens_engine.result import SelectionResult
+from lens_engine.classifier.candidates import TestedClassifier
+from lens_engine.classifier.quality import Accuracy
+from lens_engine.config import MethodName
+from lens_engine.result import SelectionResult, Spread
 
 _NOTHING = "–"
+_METHODS: dict[MethodName, str] = {
+    "lens": "support examples of Lens",
+    "zero_shot": "zero-shot",
+    "random": "random permutation",
+    "random_and_validation": "random-and-validation",
+}
+_USES = {"prompt": "likeliest\nlabel word", "probabilities": "with label\nbiases"}
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the table, as text."""
-
-    name: str
-    accuracy: str
-    interval: str
-    n: str
-    macro_f1: str = _NOTHING
-    log_loss: str = _NOTHING
-    ece: str = _NOTHING
-    tokens: str = _NOTHING
-
-
-def build_classifiers_table(result: SelectionResult) -> Table:
-    table = _table("Accuracy on the test rows")
-    table.caption = (
-        "interval in brackets: lowest and highest accuracy of several permutations; ECE: expected calibration error; "
-        "tokens: of all prompts for one input"
-    )
+def build_prompts_table(result: SelectionResult) -> Table:
+    """Accuracy of each single prompt on the test rows, for both uses."""
+    table = _table("Single prompts: accuracy on the test rows (95 % interval)")
+    table.caption = "means have the lowest and the highest accuracy in brackets"
     table.caption_justify = "left"
     table.add_column("")
-    # Headers of two lines and figures that never wrap keep the table readable in 80 columns.
-    for header in ("accuracy", "95 %\ninterval", "macro\nF1", "log-\nloss", "ECE", "tokens", "n"):
-        table.add_column(header, justify="right", no_wrap=True)
-    for index, row in enumerate(list_rows(result)):
-        cells = (row.name, row.accuracy, row.interval, row.macro_f1, row.log_loss, row.ece, row.tokens, row.n)
-        table.add_row(*cells, style="bold green" if index == 0 else None)
-    return table
-
-
-def build_frontier_table(result: SelectionResult) -> Table | None:
-    """The ensemble at every size; None if there is only one size."""
-    ensemble = next((one for one in result.tested if one.name == "ensemble"), None)
-    if ensemble is None or len(result.frontier) < 2:
-        return None
-    table = _table("Frontier: more prompts, more tokens")
-    for header in ("k", "head", "tokens an input", "accuracy", "log-loss"):
-        table.add_column(header, justify="left" if header == "head" else "right", no_wrap=True)
-    for point in result.frontier:
-        figures = (f"{point.tokens_per_input:,.0f}", f"{point.test.accuracy:.3f}", f"{point.test.log_loss:.3f}")
-        is_proposed = point.size == ensemble.size
-        table.add_row(str(point.size), point.head, *figures, style="bold green" if is_proposed else None)
-    return table
-
-
-def list_rows(result: SelectionResult) -> list[Row]:
-    """The ensemble first, then the support examples, then the rivals."""
-    rows = [_tested(_name(one, result), one) for one in result.tested]
-    for name, spread in (("random", result.random), ("other orders", result.order)):
-        if spread is not None:  # a range instead of an interval; n counts rows, not permutations
-            interval = f"({spread.min:.2f}–{spread.max:.2f})"
+    for answer in result.support_examples:
+        table.add_column(_USES[answer.use], justify="right", no_wrap=True)
+    table.add_column("n", justify="right", no_wrap=True)
+    for contenders in zip(*(answer.contenders for answer in result.support_examples), strict=True):
+        is_answer = contenders[0].method == result.answer.method
+        cells = [_show(one.test) for one in contenders]
+        n = next((str(one.test.n) for one in contenders if one.test is not None), _NOTHING)
+        table.add_row(_METHODS[contenders[0].method], *cells, n, style="bold green" if is_answer else None)
+    for name, spread in (("random, on validation rows", result.random), ("other orders", result.order)):
+        if spread is not None:
+            others = [_NOTHING] * (len(result.support_examples) - 1)
             title = f"{name}, mean of {spread.permutations}"
-            rows.append(Row(title, f"{spread.mean:.3f}", interval, str(spread.n)))
-    return rows
+            table.add_row(title, _show_spread(spread), *others, str(spread.n))
+    return table
+
+
+def build_classifiers_table(result: SelectionResult) -> Table | None:
+    """The candidates for the classifier, the cheapest first; None without any."""
+    if not result.tested:
+        return None
+    table = _table("Classifiers: chosen by cross-validation, then tested on the test rows")
+    table.caption = "tokens: computed for one input, demonstrations held in memory; ECE: expected calibration error"
+    table.caption_justify = "left"
+    table.add_column("")
+    for header in ("cross-val.\nlog-loss", "accuracy", "95 %\ninterval", "log-\nloss", "ECE", "tokens"):
+        table.add_column(header, justify="right", no_wrap=True)
+    for one in result.tested:
+        test = one.test
+        figures = [_NOTHING] * 4
+        if test is not None:
+            low, high = test.ci95
+            figures = [f"{test.accuracy:.3f}", f"{low:.3f}–{high:.3f}", f"{test.log_loss:.3f}", f"{test.ece:.3f}"]
+        cells = (f"{one.cross_validated.log_loss:.3f}", *figures, f"{one.tokens_per_input:,.0f}")
+        table.add_row(name_classifier(one), *cells, style="bold green" if one.is_chosen else None)
+    return table
+
+
+def name_classifier(one: TestedClassifier) -> str:
+    """What a candidate reads, in a few words."""
+    if one.name == "bag_of_words":
+        return f"bag of words, {one.fit_rows:,} rows"
+    if one.name == "states":
+        where = "after one prompt" if one.demonstrations else "no examples"
+        return f"hidden states, {where}, layer {one.layer}"
+    return f"label probabilities, {one.prompts} prompt{'s' * (one.prompts > 1)}, {one.head}"
 
 
 def name_choice(result: SelectionResult) -> str:
     """Name of the chosen demonstrations. Only those of LENS are called support examples."""
-    method = str(result.provenance.config.get("method", "lens"))
     names = {"lens": "support examples", "zero_shot": "zero-shot prompt"}
+    method = result.answer.method
     return names.get(method, f"{method.replace('_', '-')} examples")
 
 
-def _name(one: TestedClassifier, result: SelectionResult) -> str:
-    best = result.random_and_validation
-    prompts = f"{_count(one.size, 'prompt')}, {one.head}"
-    return {
-        "ensemble": f"ensemble, {prompts}",
-        "support_examples": f"{name_choice(result)}, {prompts}",
-        "zero_shot": f"zero-shot, {one.head}",
-        "zero_shot_head": f"zero-shot, {one.head}",
-        "random_and_validation": f"random-and-validation, best of {best.permutations if best else 1}",
-        "random_ensemble": f"random ensemble, {prompts}",
-        "random_prompts": f"no search, random, {prompts}",
-        "long_prompt": f"long prompt, {_count(one.demonstrations, 'example')}, {one.head}",
-        "bag_of_words": f"bag of words, {_count(one.fit_rows, 'labelled row')}",
-    }[one.name]
+def _show(figure: Accuracy | None) -> str:
+    if figure is None:
+        return _NOTHING
+    low, high = figure.ci95
+    return f"{figure.accuracy:.3f} ({low:.2f}–{high:.2f})"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def _tested(name: str, one: TestedClassifier) -> Row:
-    """Probabilities of a head that was fitted have a log-loss and a calibration error worth reading."""
-    test = one.test
-    low, high = test.ci95
-    macro_f1 = _NOTHING if test.macro_f1 is None else f"{test.macro_f1:.3f}"
-    row = Row(name, f"{test.accuracy:.3f}", f"{low:.3f}–{high:.3f}", str(test.n), macro_f1)
-    if not one.fit_rows:
-        return row
-    tokens = f"{one.tokens_per_input:,.0f}"
-    return replace(row, log_loss=f"{test.log_loss:.3f}", ece=f"{test.ece:.3f}", tokens=tokens)
+def _show_spread(spread: Spread) -> str:
+    return f"{spread.mean:.3f} ({spread.min:.2f}–{spread.max:.2f})"
 
 
 def _table(title: str) -> Table:

@@ -1,4 +1,4 @@
-"""A result as text and tables: support examples, accuracies, frontier, verdict, cost."""
+"""A result as text and tables: support examples, prompts, classifiers, what to use, cost."""
 
 from collections.abc import Collection
 
@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lens_cli.views.classifiers import build_classifiers_table, build_frontier_table, name_choice
+from lens_cli.views.classifiers import build_classifiers_table, build_prompts_table, name_choice
 from lens_cli.views.progress import describe_seconds
 from lens_engine.result import SelectionResult
 from lens_engine.run.wording import say_partial
@@ -17,14 +17,11 @@ _NOTHING = "–"
 
 def show_result(result: SelectionResult, console: Console, shown: Collection[str] = ()) -> None:
     """Print the complete result, without the warnings that were shown before."""
-    tables = (build_examples_table(result), build_classifiers_table(result), build_frontier_table(result))
-    for table in tables:
+    for table in (build_examples_table(result), build_prompts_table(result), build_classifiers_table(result)):
         if table is not None:
             console.print(table)
             console.print()
-    console.print(describe_verdict(result), style="bold")
-    if result.verdict is not None and "(p = " in result.verdict.sentence:
-        console.print("p: exact McNemar test on the test rows, against the ensemble.")
+    console.print(describe_choice(result), style="bold")
     if ranking := describe_ranking_rows(result):
         console.print(ranking)
     for warning in (one for one in result.warnings if one not in shown):
@@ -52,22 +49,23 @@ def build_examples_table(result: SelectionResult) -> Table:
     return table
 
 
-def describe_verdict(result: SelectionResult) -> str:
-    """What to use; for a run that was stopped, after the reason."""
+def describe_choice(result: SelectionResult) -> str:
+    """Which classifier to use, and how good the prompt is; for a run that was stopped, after the reason."""
+    sentences = [result.answer.reason]
     if result.verdict is not None:
-        return result.verdict.sentence
-    return say_partial(result.stop_reason) or "Not compared: no ensemble was tested."
+        return " ".join([result.verdict.sentence, *sentences])
+    return " ".join(filter(None, [say_partial(result.stop_reason), *sentences]))
 
 
 def describe_ranking_rows(result: SelectionResult) -> str:
-    """Accuracies on the rows that decided the choice. Test rows had no part in the choice."""
-    parts = []
-    if result.validation is not None:
-        optimistic = "optimistic: the maximum over all permutations searched"
-        parts.append(f"{result.validation.accuracy:.3f} on the {result.validation.n} validation rows ({optimistic})")
-    if result.confirmation is not None:
-        parts.append(f"{result.confirmation.accuracy:.3f} on {result.confirmation.n} confirmation rows")
-    return f"The {name_choice(result)} reached {' and '.join(parts)}." if parts else ""
+    """Accuracy on the rows that decided the choice. Test rows had no part in the choice."""
+    judged, comparison = result.answer.judged, result.answer.comparison
+    if judged is None:
+        return ""
+    text = f"The {name_choice(result)} reached {judged.accuracy:.3f} on the {judged.n} rows that decided (optimistic)."
+    if comparison is None or result.answer.method == "random_and_validation":
+        return text
+    return f"{text} Against random-and-validation: p = {comparison.p_value:.2g} (exact McNemar test on the test rows)."
 
 
 def describe_cost(result: SelectionResult) -> str:

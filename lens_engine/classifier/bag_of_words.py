@@ -1,6 +1,6 @@
 """A bag of words: TF-IDF of one and two words, with logistic regression. It needs no language model.
 
-It is the cheap rival of a classifier, and a part of the head `words`.
+It is the cheapest candidate for a classifier.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from pydantic import Field
 
-from lens_engine.classifier.log_probs import normalise
+from lens_engine.classifier.log_probs import round_numbers
 from lens_engine.classifier.quality import gold_losses
 from lens_engine.classifier.regression import Regression, fit_regression, hold_out
 from lens_engine.types import FloatArray, IndexArray, Record
@@ -19,14 +19,14 @@ from lens_engine.types import FloatArray, IndexArray, Record
 _INVERSE_L2 = (1.0, 10.0, 100.0)
 """Grid of the inverse strength of L2; TF-IDF rows have length 1, so it is larger than for standardised features."""
 
-MOST_TERMS, MOST_TERMS_ALONE, _MOST_WEIGHTS = 5_000, 50_000, 100_000
-"""Largest size of a bag of words beside prompts, and without prompts: some 50 bytes a term, 15 bytes a weight."""
+_MOST_TERMS, _MOST_WEIGHTS = 50_000, 400_000
+"""Largest size of a bag of words: some 50 bytes a term, 15 bytes a weight."""
+
+_MOST_GRID_ROWS = 3_000
+"""Largest number of rows on which the strength of L2 is chosen; the regression itself is fitted on all rows."""
 
 _MOST_CHARACTERS = 100
 """Longest term (characters): a text without words counts as one term, whatever its length."""
-
-_DIGITS = 6
-"""Significant digits of a number that a classifier holds."""
 
 
 class WordRegression(Record):
@@ -45,16 +45,16 @@ class WordRegression(Record):
         """The bag of words of a fitted vectorizer and a regression on its features."""
         return cls(
             terms=tuple(vectorizer.get_feature_names_out().tolist()),
-            idf=_round(vectorizer.idf_),
-            weights=tuple(map(_round, regression.weights)),
-            intercepts=_round(regression.intercepts),
+            idf=round_numbers(vectorizer.idf_),
+            weights=tuple(map(round_numbers, regression.weights)),
+            intercepts=round_numbers(regression.intercepts),
         )
 
     def class_log_probs(self, texts: Sequence[str]) -> FloatArray:
         """`[texts, labels]`, natural log."""
         if not len(texts):
             return np.empty((0, len(self.intercepts)))
-        return _predict(self._regression, self._vectorizer.transform(texts))
+        return self._regression.predict(self._vectorizer.transform(texts))
 
     def fits_shape(self, num_labels: int) -> bool:
         """Whether the numbers are for these terms and this many labels."""
@@ -81,30 +81,30 @@ class FittedWords(NamedTuple):
     held_out: FloatArray  #: class_log_probs  # [rows, labels]
 
 
-def fit_bag_of_words(
-    texts: Sequence[str], gold: IndexArray, num_labels: int, most_terms: int = MOST_TERMS
-) -> FittedWords:
+def fit_bag_of_words(texts: Sequence[str], gold: IndexArray, num_labels: int) -> FittedWords:
     """Fit TF-IDF (one and two words) with logistic regression, on the most frequent terms.
 
-    The strength of L2 is chosen by cross-validated log-loss. Terms and their document frequencies are those of all
-    texts; a held-out text has no part in its regression. Texts without words count as one word each.
+    A held-out row has no part in the terms, in their document frequencies or in the regression. The strength of L2 is
+    chosen by cross-validated log-loss. Texts without words count as one word each.
 
     Args:
         texts: labelled texts.
         gold: `[texts]`, index of each text's label.
-        most_terms: largest number of terms; 100,000 weights may lower it.
     """
-    terms = _choose_terms(texts, min(most_terms, max(_MOST_WEIGHTS // num_labels, 1)))
-    vectorizer = _make_vectorizer(vocabulary=terms)
-    features = vectorizer.fit_transform(texts)
-    regression, held_out = _fit(features, gold, num_labels)
+    most_terms = min(_MOST_TERMS, max(_MOST_WEIGHTS // num_labels, 1))
+    few = slice(0, _MOST_GRID_ROWS)
+    losses = {
+        c: gold_losses(_hold_out(texts[few], gold[few], num_labels, c, most_terms), gold[few]) for c in _INVERSE_L2
+    }
+    best = min(_INVERSE_L2, key=lambda c: float(losses[c].sum()))
+    vectorizer, regression = _fit(texts, gold, num_labels, best, most_terms)
+    held_out = _hold_out(texts, gold, num_labels, best, most_terms)
     return FittedWords(WordRegression.of(vectorizer, regression), held_out)
 
 
 def estimate_accuracy(texts: Sequence[str], gold: IndexArray, num_labels: int) -> float:
     """Cross-validated accuracy of a bag of words on labelled texts, with one strength of L2; about a second."""
-    features = _make_vectorizer().fit_transform(texts)
-    found = _hold_out(features, gold, num_labels, _INVERSE_L2[1])
+    found = _hold_out(texts, gold, num_labels, _INVERSE_L2[1], _MOST_TERMS)
     return float((found.argmax(axis=1) == gold).mean())
 
 
@@ -129,24 +129,19 @@ def _choose_terms(texts: Sequence[str], most: int) -> list[str]:
     return sorted(sorted(short, key=lambda term: (-counts[term], term))[:most])
 
 
-def _fit(features: Any, gold: IndexArray, num_labels: int) -> tuple[Regression, FloatArray]:
-    """The regression of the best strength of L2, and its held-out class log-probabilities."""
-    held_out = {c: _hold_out(features, gold, num_labels, c) for c in _INVERSE_L2}
-    best = min(_INVERSE_L2, key=lambda c: float(gold_losses(held_out[c], gold).sum()))
-    return fit_regression(features, gold, num_labels, best), held_out[best]
+def _fit(
+    texts: Sequence[str], gold: IndexArray, num_labels: int, inverse_l2: float, most_terms: int
+) -> tuple[Any, Regression]:
+    vectorizer = _make_vectorizer(vocabulary=_choose_terms(texts, most_terms))
+    return vectorizer, fit_regression(vectorizer.fit_transform(texts), gold, num_labels, inverse_l2)
 
 
-def _hold_out(features: Any, gold: IndexArray, num_labels: int, inverse_l2: float) -> FloatArray:
+def _hold_out(
+    texts: Sequence[str], gold: IndexArray, num_labels: int, inverse_l2: float, most_terms: int
+) -> FloatArray:
     def predict(rest: IndexArray, held_out: IndexArray) -> FloatArray:
-        return _predict(fit_regression(features[rest], gold[rest], num_labels, inverse_l2), features[held_out])
+        fitted_on, asked = ([texts[place] for place in places] for places in (rest, held_out))
+        vectorizer, regression = _fit(fitted_on, gold[rest], num_labels, inverse_l2, most_terms)
+        return regression.predict(vectorizer.transform(asked))
 
     return hold_out(gold, num_labels, predict)
-
-
-def _predict(regression: Regression, features: Any) -> FloatArray:
-    return normalise(features @ regression.weights.T + regression.intercepts)
-
-
-def _round(numbers: FloatArray) -> tuple[float, ...]:
-    """Fewer digits, as a file holds them; adding zero makes -0.0 a 0.0."""
-    return tuple(float(f"{number:.{_DIGITS}g}") + 0.0 for number in numbers)

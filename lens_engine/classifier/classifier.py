@@ -3,28 +3,25 @@
 `Classifier.save` writes it as JSON, and `Classifier.load` reads the same classifier again, to the bit.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Literal, Self
 
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
-from lens_engine.classifier.heads import Head, apply_head, fits_shape
+from lens_engine.classifier.heads import BagOfWordsHead, Head, StatesHead, fits_shape
 from lens_engine.classifier.quality import Quality
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.errors import ClassifierUnreadable, ModelMismatch
 from lens_engine.scoring.base import LabelScorer, Prefix, ScorerIdentity
+from lens_engine.scoring.states import find_states_scorer
 from lens_engine.task.template import Task, Template, Verbalizer
-from lens_engine.types import FloatArray, LabelLogProbs, Record
+from lens_engine.types import POOLINGS, FloatArray, Record
 
 BATCH_TEXTS = 256
 """Number of texts asked at a time."""
-
-Ask = Callable[[Sequence[Prefix], Sequence[str]], LabelLogProbs]
-"""Label log-probabilities of queries after prefixes, `[prefixes, queries, labels]`; see `LabelScorer.score`."""
 
 
 class LabelWord(Record):
@@ -98,28 +95,25 @@ class Predictions:
 
 
 class Classifier(Record):
-    """A text classifier: prompts for a language model, and a head on its label log-probabilities.
+    """A text classifier: prompts for a language model, and a head on what the model says after them.
 
-    The head `words` also looks at the words of a text. The head `bag_of_words` looks at
-    nothing else, and has no prompts.
+    The head `states` reads a hidden state of the model after one prompt. The head `bag_of_words` looks at the words of
+    a text alone, and has no prompts. Other heads read the log-probabilities of the label words.
     """
 
     schema_version: Literal[1] = Field(1, description="Version of this format.")
     task: TaskRecord = Field(description="Template, label words and separator.")
     prompts: tuple[Prompt, ...] = Field(description="Prompts that are asked for every input; none for a bag of words.")
-    head: Head = Field(description="Formula from the label log-probabilities to the probabilities of the labels.")
+    head: Head = Field(description="Formula that gives the probabilities of the labels.")
     fit_rows: int = Field(description="Number of rows on which the head was fitted.")
     model: ModelRecord | None = Field(
         description="The language model on which the head was fitted; null without prompts."
     )
-    tokens_per_input: float = Field(description="Mean number of tokens of all prompts for one input.")
-    test: Quality | None = Field(None, description="Quality on the test rows of the selection.")
-    logit_bias: dict[str, float] | None = Field(
-        None,
-        description="Bias of each label word's token, with which a plain completion endpoint that chooses among these "
-        "tokens gives the same predictions; null if more than one prompt, the head linear or words, or a label word of "
-        "several tokens rules it out.",
+    tokens_per_input: float = Field(
+        description="Mean number of tokens computed for one input, where all demonstrations are held in memory."
     )
+    tokens_held: int = Field(0, description="Number of tokens of all prompts' demonstrations, computed once.")
+    test: Quality | None = Field(None, description="Quality on the test rows of the selection.")
 
     @model_validator(mode="after")
     def has_a_head_of_its_shape(self) -> Self:
@@ -139,7 +133,7 @@ class Classifier(Record):
     @property
     def holds_words(self) -> bool:
         """Whether the head holds words of the texts on which it was fitted."""
-        return self.head.kind in ("words", "bag_of_words")
+        return self.head.kind == "bag_of_words"
 
     @property
     def prefixes(self) -> list[Prefix]:
@@ -179,39 +173,49 @@ class Classifier(Record):
             PromptTooLong: a prompt exceeds the model's context.
             InvalidDataset: a text is empty.
         """
-        self.check_model(None if scorer is None else scorer.identity)
-        spans = self.task.task().label_spans
-        ask = None if scorer is None else partial(scorer.score, label_spans=spans)
+        self.check_model(scorer)
         batches = (texts[start : start + BATCH_TEXTS] for start in range(0, len(texts), BATCH_TEXTS))
-        found = [self.class_log_probs(batch, ask) for batch in batches]
+        found = [self.class_log_probs(batch, scorer) for batch in batches]
         log_probs = np.concatenate(found) if found else np.empty((0, len(self.labels)))
         return Predictions(tuple(self.labels[index] for index in log_probs.argmax(axis=1)), np.exp(log_probs))
 
-    def class_log_probs(self, texts: Sequence[str], ask: Ask | None) -> FloatArray:
-        """`[texts, labels]`, natural log of the class probabilities.
+    def class_log_probs(self, texts: Sequence[str], scorer: LabelScorer | None) -> FloatArray:
+        """`[texts, labels]`, natural log of the class probabilities; all texts in one call of the scorer.
 
-        Args:
-            ask: scores the prompts; None for a classifier without prompts.
+        Raises:
+            ModelMismatch: the scorer is missing, or shows no hidden states, and the head needs it.
         """
-        if ask is None:
-            return apply_head(self.head, np.empty((0, len(texts), len(self.labels)), np.float32), texts)
-        task = self.task.task()
-        return apply_head(self.head, ask(self.prefixes, [task.render_query(text) for text in texts]), texts)
+        head, task = self.head, self.task.task()
+        if isinstance(head, BagOfWordsHead):
+            return head.bag_of_words.class_log_probs(texts)
+        if scorer is None:
+            raise self._mismatch("give the scorer of the model")
+        queries = [task.render_query(text) for text in texts]
+        if not isinstance(head, StatesHead):
+            return head.class_log_probs(scorer.score(self.prefixes, queries, task.label_spans))
+        computing = find_states_scorer(scorer)
+        if computing is None:
+            raise self._mismatch("the classifier reads hidden states, and this scorer shows none; load the weights")
+        states = computing.states(self.prefixes[0], queries, (head.layer,))
+        return head.class_log_probs(states[0, POOLINGS.index(head.pooling)].astype(np.float64))
 
-    def check_model(self, identity: ScorerIdentity | None) -> None:
+    def check_model(self, scorer: LabelScorer | None) -> None:
         """
         Raises:
             ModelMismatch: the model is missing, or another than the one that the head was fitted on.
         """
         if self.model is None:
             return
-        if identity is None:
-            raise ModelMismatch(
-                f"the classifier asks prompts; give the scorer of {self.model.model} (see `open_model`)", field="model"
-            )
+        if scorer is None:
+            raise self._mismatch("give the scorer of the model (see `open_model`)")
+        identity = scorer.identity
         if identity.revision != self.model.revision:
-            raise ModelMismatch(
-                f"the classifier was made for {self.model.model} (revision {self.model.revision[:12]}), and the model "
-                f"is {identity.model} (revision {identity.revision[:12]}); load the model that the classifier names",
-                field="model",
+            raise self._mismatch(
+                f"the model is {identity.model} (revision {identity.revision[:12]}); load the model that the "
+                "classifier names"
             )
+
+    def _mismatch(self, what: str) -> ModelMismatch:
+        model = self.model
+        made_for = "no model" if model is None else f"{model.model} (revision {model.revision[:12]})"
+        return ModelMismatch(f"the classifier was made for {made_for}: {what}", field="model")

@@ -1,88 +1,140 @@
 """Fits heads on labelled rows, and cross-validates them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from lens_engine.classifier.bag_of_words import FittedWords
 from lens_engine.classifier.heads import (
+    PROMPTS_HEAD_KINDS,
     ArgmaxHead,
-    Head,
-    HeadKind,
     LinearHead,
     PriorHead,
     PromptsHead,
-    WordsHead,
-    add_words,
+    PromptsHeadKind,
+    StatesHead,
+    as_rows,
     log_label_shares,
     mean_within_labels,
     prior_biases,
     side_by_side,
 )
+from lens_engine.classifier.log_probs import round_numbers
 from lens_engine.classifier.quality import gold_losses
-from lens_engine.classifier.regression import INVERSE_L2, fit_regression, hold_out
-from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
+from lens_engine.classifier.regression import (
+    INVERSE_L2,
+    STATES_INVERSE_L2,
+    fit_regression,
+    fit_standardised,
+    hold_out,
+)
+from lens_engine.types import POOLINGS, FloatArray, IndexArray, LabelLogProbs, States
 
 _LEAST_ROWS = 5
 _LOG_TEMPERATURES = (-4.0, 5.0)
 """Range of the log of a temperature. With many prompts, a label log-probability may be far too sure or too unsure."""
 _LEAST_ROWS_PER_LABEL = 2
-"""Fewest fit rows per label, on average, with which `linear` is fitted."""
+"""Fewest fit rows per label, on average, with which a regression is fitted."""
 
 
-def can_fit(kind: HeadKind, num_rows: int, num_labels: int) -> bool:
-    """Whether there are enough fit rows for this head. A regression has a weight for each pair of labels and prompt."""
-    return kind not in ("linear", "words") or num_rows >= max(_LEAST_ROWS, _LEAST_ROWS_PER_LABEL * num_labels)
+def can_fit(kind: PromptsHeadKind | Literal["states"], num_rows: int, num_labels: int) -> bool:
+    """Whether there are enough fit rows for this head."""
+    return kind in ("argmax", "prior") or num_rows >= max(_LEAST_ROWS, _LEAST_ROWS_PER_LABEL * num_labels)
 
 
 class FittedHead(NamedTuple):
-    """A head, and how well it does without the rows that it is judged on."""
+    """A head, and what it says of the rows that it was fitted on, each without its fold."""
 
-    head: Head
-    losses: FloatArray  #: `[rows]` (nats), each under a head that was fitted without the row's fold
+    head: PromptsHead | StatesHead
+    held_out: FloatArray  #: class_log_probs  # [rows, labels]
 
 
-def fit_head(
-    kind: HeadKind, label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray, words: FittedWords | None = None
-) -> FittedHead:
+def fit_prompts_head(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> FittedHead:
+    """The simplest head on these prompts within one standard error of the best cross-validated log-loss.
+
+    The folds are label-stratified and depend only on the order of the rows.
+
+    Args:
+        label_log_probs: `[prompts, rows, labels]` on the fit rows.
+        gold: `[rows]`, index of each row's label.
+    """
+    _, num_rows, num_labels = label_log_probs.shape
+    kinds = [kind for kind in PROMPTS_HEAD_KINDS if can_fit(kind, num_rows, num_labels)]
+    fitted = [fit_head(kind, label_log_probs, gold) for kind in kinds]
+    losses = [gold_losses(one.held_out, gold) for one in fitted]
+    return fitted[first_within_an_error(losses)]
+
+
+def first_within_an_error(losses: Sequence[FloatArray]) -> int:
+    """The first whose mean exceeds the lowest by at most one standard error of the difference, paired by row.
+
+    Args:
+        losses: of each candidate, `[rows]`, the cheapest first.
+    """
+    best = min(losses, key=lambda one: float(one.mean()))
+    return next(place for place, one in enumerate(losses) if one is best or _is_within_an_error(one, best))
+
+
+def _is_within_an_error(losses: FloatArray, best: FloatArray) -> bool:
+    differences = losses - best
+    error = float(differences.std(ddof=1)) / np.sqrt(len(differences)) if len(differences) > 1 else 0.0
+    return bool(differences.mean() <= error)
+
+
+def fit_head(kind: PromptsHeadKind, label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> FittedHead:
     """Fit a head on labelled rows, and cross-validate it.
 
-    The folds are label-stratified and depend only on the order of the rows. The strength of the L2 penalty of `linear`
-    is the best of a short grid by cross-validated log-loss. `words` is fitted on what the bag of words says of each row
-    without the row's fold (stacking; Wolpert, 1992).
+    The strength of the L2 penalty of `linear` is the best of a short grid by cross-validated log-loss.
 
     Args:
         label_log_probs: `[prompts, rows, labels]`.
         gold: `[rows]`, index of each row's label.
-        words: a bag of words of the same rows; needed for the head `words`.
     """
-    if kind == "words":
-        if words is None:
-            raise ValueError("the head words needs a bag of words")
-        linear = fit_head("linear", add_words(label_log_probs, words.held_out), gold)
-        assert isinstance(linear.head, LinearHead)
-        return FittedHead(WordsHead(linear=linear.head, bag_of_words=words.regression), linear.losses)
     if kind != "linear":
-        return FittedHead(_FITS[kind](label_log_probs, gold), cross_validate(kind, label_log_probs, gold))
-    losses = {c: cross_validate_linear(label_log_probs, gold, c) for c in INVERSE_L2}
-    best = min(INVERSE_L2, key=lambda c: float(losses[c].mean()))
-    return FittedHead(_fit_linear(label_log_probs, gold, best), losses[best])
+        return FittedHead(_FITS[kind](label_log_probs, gold), _hold_out(_FITS[kind], label_log_probs, gold))
+    held_out = {c: _hold_out(_make_linear_fit(c), label_log_probs, gold) for c in INVERSE_L2}
+    best = min(INVERSE_L2, key=lambda c: float(gold_losses(held_out[c], gold).mean()))
+    return FittedHead(_make_linear_fit(best)(label_log_probs, gold), held_out[best])
 
 
-def cross_validate(
-    kind: Literal["argmax", "prior"], label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray
-) -> FloatArray:
-    """`[rows]`, loss of each row (nats) under a head that was fitted without the row's fold."""
-    return _held_out_losses(_FITS[kind], label_log_probs, gold)
+def fit_states_head(states: States, layers: Sequence[int], gold: IndexArray, num_labels: int) -> FittedHead:
+    """Fit logistic regression on hidden states; layer, pooling and strength of L2 are the best by cross-validation.
 
+    Layer and pooling are compared at the middle strength, and strengths at the best of these: a fit for each
+    combination would take three times as long.
 
-def cross_validate_linear(
-    label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray, inverse_l2: float
-) -> FloatArray:
-    """As `cross_validate`, of `linear` at one strength of L2."""
-    return _held_out_losses(lambda x, y: _fit_linear(x, y, inverse_l2), label_log_probs, gold)
+    Args:
+        states: `[layers, poolings, rows, size]` on the fit rows.
+        layers: numbers of the layers.
+        gold: `[rows]`, index of each row's label.
+    """
+
+    def hold_out_at(place: tuple[int, ...], inverse_l2: float) -> FloatArray:
+        features = states[place]
+
+        def predict(rest: IndexArray, held_out: IndexArray) -> FloatArray:
+            return fit_standardised(features[rest], gold[rest], num_labels, inverse_l2).predict(features[held_out])
+
+        return hold_out(gold, num_labels, predict)
+
+    def loss(held_out: FloatArray) -> float:
+        return float(gold_losses(held_out, gold).mean())
+
+    weakest, middle, strongest = STATES_INVERSE_L2
+    at_middle = {place: hold_out_at(place, middle) for place in np.ndindex(len(layers), len(POOLINGS))}
+    place = min(at_middle, key=lambda one: loss(at_middle[one]))
+    held_out = {middle: at_middle[place], **{c: hold_out_at(place, c) for c in (weakest, strongest)}}
+    best = min(held_out, key=lambda c: loss(held_out[c]))
+    regression = fit_standardised(states[place], gold, num_labels, best)
+    head = StatesHead(
+        layer=layers[place[0]],
+        pooling=POOLINGS[place[1]],
+        weights=tuple(map(round_numbers, regression.weights)),
+        intercepts=round_numbers(regression.intercepts),
+        inverse_l2=best,
+    )
+    return FittedHead(head, held_out[best])
 
 
 def _fit_argmax(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> ArgmaxHead:
@@ -92,13 +144,12 @@ def _fit_argmax(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -
 def _fit_prior(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> PriorHead:
     biases = prior_biases(label_log_probs, log_label_shares(gold, label_log_probs.shape[2]))
     corrected = mean_within_labels(label_log_probs + biases[:, None, :])
-    return PriorHead(biases=_rows(biases), temperature=_fit_temperature(corrected, gold))
+    return PriorHead(biases=as_rows(biases), temperature=_fit_temperature(corrected, gold))
 
 
-_FITS: dict[Literal["argmax", "prior"], Callable[[LabelLogProbs | FloatArray, IndexArray], PromptsHead]] = {
-    "argmax": _fit_argmax,
-    "prior": _fit_prior,
-}
+_Fit = Callable[[LabelLogProbs | FloatArray, IndexArray], PromptsHead]
+
+_FITS: dict[Literal["argmax", "prior"], _Fit] = {"argmax": _fit_argmax, "prior": _fit_prior}
 
 
 def _fit_temperature(scores: FloatArray, gold: IndexArray) -> float:
@@ -120,32 +171,28 @@ def _fit_temperature(scores: FloatArray, gold: IndexArray) -> float:
     return float(np.exp(found.x))
 
 
-def _fit_linear(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray, inverse_l2: float) -> LinearHead:
-    features, num_labels = side_by_side(label_log_probs), label_log_probs.shape[2]
-    means, scales = features.mean(axis=0), features.std(axis=0)
-    scales = np.where(scales > 0.0, scales, 1.0)
-    weights, intercepts = fit_regression((features - means) / scales, gold, num_labels, inverse_l2)
-    return LinearHead(
-        means=tuple((means + 0.0).tolist()),
-        scales=tuple(scales.tolist()),
-        weights=_rows(weights),
-        intercepts=tuple((intercepts + 0.0).tolist()),
-        inverse_l2=inverse_l2,
-    )
+def _make_linear_fit(inverse_l2: float) -> _Fit:
+    def fit(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> LinearHead:
+        features, num_labels = side_by_side(label_log_probs), label_log_probs.shape[2]
+        means, scales = features.mean(axis=0), features.std(axis=0)
+        scales = np.where(scales > 0.0, scales, 1.0)
+        weights, intercepts = fit_regression((features - means) / scales, gold, num_labels, inverse_l2)
+        return LinearHead(
+            means=tuple((means + 0.0).tolist()),
+            scales=tuple(scales.tolist()),
+            weights=as_rows(weights),
+            intercepts=tuple((intercepts + 0.0).tolist()),
+            inverse_l2=inverse_l2,
+        )
+
+    return fit
 
 
-def _held_out_losses(
-    fit: Callable[[FloatArray, IndexArray], PromptsHead], label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray
-) -> FloatArray:
-    """`[rows]`, loss of each row (nats) under a head that was fitted without the row's fold."""
+def _hold_out(fit: _Fit, label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> FloatArray:
+    """`[rows, labels]`, class log-probabilities of each row under a head that was fitted without the row's fold."""
 
     def predict(rest: IndexArray, held_out: IndexArray) -> FloatArray:
         head = fit(np.asarray(label_log_probs[:, rest], dtype=np.float64), gold[rest])
         return head.class_log_probs(label_log_probs[:, held_out])
 
-    return gold_losses(hold_out(gold, label_log_probs.shape[2], predict), gold)
-
-
-def _rows(matrix: FloatArray) -> tuple[tuple[float, ...], ...]:
-    """Rows as JSON holds them; adding zero makes -0.0 a 0.0, because a database may not tell them apart."""
-    return tuple(tuple(row) for row in (matrix + 0.0).tolist())
+    return hold_out(gold, label_log_probs.shape[2], predict)

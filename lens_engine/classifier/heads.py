@@ -1,12 +1,12 @@
-"""Heads: from the label log-probabilities of one or several prompts to class probabilities.
+"""Heads: from what the language model says of a text, or from its words, to class probabilities.
 
-`argmax` is the paper's: the label words' probabilities as they are. `prior` takes out each prompt's bias towards some
-labels. `linear` is multinomial logistic regression on the label log-probabilities of all prompts side by side:
-stacking (Wolpert, 1992); for one prompt it is LinC (Abbas et al., 2024). `words` is `linear` with a bag of words beside
-the prompts, as if it were one more prompt: what the words of a text tell of its label costs no tokens.
+On the label log-probabilities of one prompt or several: `argmax` is the paper's, the label words' probabilities as they
+are. `prior` takes out each prompt's bias towards some labels. `linear` is multinomial logistic regression on the label
+log-probabilities of all prompts side by side: stacking (Wolpert, 1992); for one prompt it is LinC (Abbas et al., 2024).
+
+`states` is logistic regression on a hidden state of the model. `bag_of_words` looks at the words of the text alone.
 """
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -16,12 +16,11 @@ from scipy.special import log_softmax
 
 from lens_engine.classifier.bag_of_words import WordRegression
 from lens_engine.classifier.log_probs import normalise
-from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Record
+from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Pooling, Record
 
 PromptsHeadKind = Literal["argmax", "prior", "linear"]
-HeadKind = Literal[PromptsHeadKind, "words"]
-AnyHeadKind = Literal[HeadKind, "bag_of_words"]
-HEAD_KINDS: tuple[HeadKind, ...] = ("argmax", "prior", "linear", "words")
+HeadKind = Literal[PromptsHeadKind, "states", "bag_of_words"]
+PROMPTS_HEAD_KINDS: tuple[PromptsHeadKind, ...] = ("argmax", "prior", "linear")
 """From the simplest to the one with the most parameters."""
 
 
@@ -77,34 +76,41 @@ class LinearHead(Record):
         return np.array(self.means), np.array(self.scales), np.array(self.weights), np.array(self.intercepts)
 
 
-class WordsHead(Record):
-    """As `LinearHead`, with the class log-probabilities of a bag of words as those of one more prompt."""
+class StatesHead(Record):
+    """Multinomial logistic regression with L2 on a hidden state of the language model."""
 
-    kind: Literal["words"] = Field("words", description="Kind of the head.")
-    linear: LinearHead = Field(description="The regression; the bag of words is its last prompt.")
-    bag_of_words: WordRegression = Field(description="TF-IDF of one and two words with logistic regression.")
+    kind: Literal["states"] = Field("states", description="Kind of the head.")
+    layer: int = Field(ge=1, description="Number of the decoder layer whose output is read, from 1.")
+    pooling: Pooling = Field(
+        description="State that is read. last: of the query's last token. mean: the mean over the query's tokens."
+    )
+    weights: tuple[tuple[float, ...], ...] = Field(
+        description="Weights: a list for each label, a number for each dimension of the state."
+    )
+    intercepts: tuple[float, ...] = Field(description="Intercept of each label.")
+    inverse_l2: float = Field(gt=0.0, description="Inverse strength of the L2 penalty, chosen by cross-validation.")
+
+    def class_log_probs(self, states: FloatArray) -> FloatArray:
+        """`[rows, size]` -> `[rows, labels]`, natural log."""
+        weights, intercepts = self._arrays
+        return normalise(states.astype(np.float64) @ weights.T + intercepts)
+
+    @cached_property
+    def _arrays(self) -> tuple[FloatArray, FloatArray]:
+        return np.array(self.weights), np.array(self.intercepts)
 
 
 class BagOfWordsHead(Record):
-    """A bag of words alone: the head of a classifier without prompts."""
+    """A bag of words: the head of a classifier without prompts."""
 
     kind: Literal["bag_of_words"] = Field("bag_of_words", description="Kind of the head.")
     bag_of_words: WordRegression = Field(description="TF-IDF of one and two words with logistic regression.")
 
 
 PromptsHead = ArgmaxHead | PriorHead | LinearHead
-"""A head that looks at nothing but the prompts' label log-probabilities."""
+"""A head on the prompts' label log-probabilities."""
 
-Head = Annotated[PromptsHead | WordsHead | BagOfWordsHead, Field(discriminator="kind")]
-
-
-def apply_head(head: Head, label_log_probs: LabelLogProbs | FloatArray, texts: Sequence[str]) -> FloatArray:
-    """`[prompts, rows, labels]` and the texts of the rows -> class log-probabilities `[rows, labels]`, natural log."""
-    if isinstance(head, BagOfWordsHead):
-        return head.bag_of_words.class_log_probs(texts)
-    if isinstance(head, WordsHead):
-        return head.linear.class_log_probs(add_words(label_log_probs, head.bag_of_words.class_log_probs(texts)))
-    return head.class_log_probs(label_log_probs)
+Head = Annotated[PromptsHead | StatesHead | BagOfWordsHead, Field(discriminator="kind")]
 
 
 def fits_shape(head: Head, num_prompts: int, num_labels: int) -> bool:
@@ -113,25 +119,15 @@ def fits_shape(head: Head, num_prompts: int, num_labels: int) -> bool:
         return num_prompts == 0 and head.bag_of_words.fits_shape(num_labels)
     if num_prompts == 0:
         return False
+    if isinstance(head, StatesHead):
+        return num_prompts == 1 and len(head.weights) == len(head.intercepts) == num_labels
     if isinstance(head, ArgmaxHead):
         return True
     if isinstance(head, PriorHead):
         return [len(row) for row in head.biases] == [num_labels] * num_prompts
-    if isinstance(head, WordsHead):
-        return fits_shape(head.linear, num_prompts + 1, num_labels) and head.bag_of_words.fits_shape(num_labels)
     features = num_prompts * num_labels
     by_feature = [head.means, head.scales, *head.weights]
     return [len(row) for row in by_feature] == [features] * (2 + num_labels) and len(head.intercepts) == num_labels
-
-
-def add_words(label_log_probs: LabelLogProbs | FloatArray, words: FloatArray) -> FloatArray:
-    """What a bag of words says of the rows, as one more prompt: `[prompts, rows, labels]`, `[rows, labels]` ->
-    `[prompts + 1, rows, labels]`.
-
-    Raises:
-        ValueError: the bag of words was asked for other rows.
-    """
-    return np.concatenate([label_log_probs, words[None]])
 
 
 def mean_within_labels(label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:
@@ -161,14 +157,6 @@ def log_label_shares(gold: IndexArray, num_labels: int) -> FloatArray:
     return np.asarray(np.log(counts / counts.sum()))
 
 
-def logit_bias(head: Head, label_tokens: list[int] | None) -> dict[str, float] | None:
-    """Bias of each label word's token that gives the head's predictions for one prompt.
-
-    An endpoint must choose among these tokens only: a large number added to all biases does that.
-
-    None if the head is neither `argmax` nor `prior`, or if `label_tokens` is None: a label word has several tokens.
-    """
-    if label_tokens is None or not isinstance(head, ArgmaxHead | PriorHead):
-        return None
-    biases = head.biases[0] if isinstance(head, PriorHead) else [0.0] * len(label_tokens)
-    return {str(token): bias for token, bias in zip(label_tokens, biases, strict=True)}
+def as_rows(matrix: FloatArray) -> tuple[tuple[float, ...], ...]:
+    """Rows as JSON holds them; adding zero makes -0.0 a 0.0, because a database may not tell them apart."""
+    return tuple(tuple(row) for row in (matrix + 0.0).tolist())

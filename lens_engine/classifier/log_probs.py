@@ -1,4 +1,6 @@
-"""Class log-probabilities: how scores of labels become them."""
+"""Class log-probabilities: how scores of labels become them. Numbers of a classifier: how a file holds them."""
+
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import log_softmax
@@ -12,3 +14,8 @@ LEAST_LOG_PROB = float(np.log(1e-6))
 def normalise(scores: FloatArray) -> FloatArray:
     """Scores of labels -> class log-probabilities (natural log): `[rows, labels]`."""
     return np.asarray(np.maximum(log_softmax(scores, axis=1), LEAST_LOG_PROB))
+
+
+def round_numbers(numbers: FloatArray | Sequence[float], digits: int = 6) -> tuple[float, ...]:
+    """Numbers with fewer significant digits, as a file holds them; adding zero makes -0.0 a 0.0."""
+    return tuple(float(f"{number:.{digits}g}") + 0.0 for number in numbers)

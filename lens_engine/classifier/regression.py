@@ -7,10 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lens_engine.classifier.log_probs import normalise
 from lens_engine.types import FloatArray, IndexArray
 
 INVERSE_L2 = (0.01, 0.1, 1.0)
-"""Grid of the inverse strength of L2 for standardised features."""
+"""Grid of the inverse strength of L2 for standardised label log-probabilities."""
+
+STATES_INVERSE_L2 = (0.01, 0.03, 0.1)
+"""Grid for standardised hidden states, which have hundreds of dimensions."""
 
 _FOLDS = 5
 _NEVER = -1e3
@@ -22,6 +26,10 @@ class Regression(NamedTuple):
 
     weights: FloatArray  #: `[labels, features]`
     intercepts: FloatArray  #: `[labels]`
+
+    def predict(self, features: Any) -> FloatArray:
+        """`[rows, features]` -> class log-probabilities `[rows, labels]`."""
+        return normalise(features @ self.weights.T + self.intercepts)
 
 
 def fit_regression(features: Any, gold: IndexArray, num_labels: int, inverse_l2: float) -> Regression:
@@ -48,6 +56,16 @@ def fit_regression(features: Any, gold: IndexArray, num_labels: int, inverse_l2:
     else:
         weights[known], intercepts[known] = regression.coef_, regression.intercept_
     return Regression(weights, intercepts)
+
+
+def fit_standardised(features: Any, gold: IndexArray, num_labels: int, inverse_l2: float) -> Regression:
+    """As `fit_regression`, on features of mean 0 and standard deviation 1; the weights are for features as they are."""
+    features = np.asarray(features, dtype=np.float64)
+    means, scales = features.mean(axis=0), features.std(axis=0)
+    scales = np.where(scales > 0.0, scales, 1.0)
+    fitted = fit_regression((features - means) / scales, gold, num_labels, inverse_l2)
+    weights = fitted.weights / scales
+    return Regression(weights, fitted.intercepts - weights @ means)
 
 
 @cache

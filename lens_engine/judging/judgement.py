@@ -99,12 +99,17 @@ def judge(meter: Meter, prefixes: Sequence[Prefix], rows: EvaluationRows) -> lis
 
 def spread(judgements: Sequence[Judgement]) -> Spread:
     """Mean, standard deviation (of a sample) and range of the accuracies of several permutations."""
-    accuracies = np.array([judgement.correct.mean() for judgement in judgements])
+    return summarise([float(judgement.correct.mean()) for judgement in judgements], len(judgements[0].gold))
+
+
+def summarise(accuracies: Sequence[float], num_rows: int) -> Spread:
+    """As `spread`, of accuracies on this many rows."""
+    found = np.array(accuracies)
     return Spread(
-        mean=float(accuracies.mean()),
-        sd=float(accuracies.std(ddof=1)) if len(accuracies) > 1 else 0.0,
-        min=float(accuracies.min()),
-        max=float(accuracies.max()),
-        permutations=len(accuracies),
-        n=len(judgements[0].gold),
+        mean=float(found.mean()),
+        sd=float(found.std(ddof=1)) if len(found) > 1 else 0.0,
+        min=float(found.min()),
+        max=float(found.max()),
+        permutations=len(found),
+        n=num_rows,
     )

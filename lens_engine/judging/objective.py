@@ -1,9 +1,7 @@
-"""Objectives: what a permutation is ranked by.
+"""Objectives: what a permutation is ranked by. They follow the use of the prompt in production.
 
-`accuracy`, the default, is the paper's: accuracy of the label words' probabilities as they are, then the mean margin.
-The support examples are read in the same way. At eight demonstrations most of the spread of that accuracy between
-permutations is a bias towards some labels, which a head takes out. `head` looks through the head `prior`: accuracy,
-then log-loss, without that bias.
+prompt: the likeliest label word is the answer. probabilities: label biases are added first. At eight demonstrations
+most of the spread between permutations is a bias towards some labels, which label biases take out.
 """
 
 from collections.abc import Sequence
@@ -15,7 +13,8 @@ from scipy.special import log_softmax
 
 from lens_engine.classifier.heads import log_label_shares
 from lens_engine.classifier.quality import gold_losses
-from lens_engine.judging.judgement import Judgement
+from lens_engine.config import SelectionConfig, Use
+from lens_engine.judging.judgement import EvaluationRows, Judgement
 from lens_engine.judging.score import Score
 from lens_engine.types import FloatArray, IndexArray
 
@@ -36,18 +35,25 @@ class RankingObjective(Protocol):
 
 
 @dataclass(frozen=True)
-class AccuracyObjective:
-    """The paper's: by accuracy, then by the mean margin."""
+class PromptObjective:
+    """By the accuracy of the likeliest label word, then by log-loss within the labels; the paper: by the margin."""
 
     dtype: str = "float32"  #: number format of the log-probabilities
+    ties_by_margin: bool = False
 
     def scores(self, judgements: Sequence[Judgement], *, is_final: bool) -> list[Score]:  # noqa: ARG002
-        return [Score.of(judgement, self.dtype) for judgement in judgements]
+        scores = [Score.of(judgement, self.dtype) for judgement in judgements]
+        if self.ties_by_margin:
+            return scores
+        return [
+            replace(score, log_loss=float(gold_losses(_within_labels(judgement), judgement.gold).mean()))
+            for score, judgement in zip(scores, judgements, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
-class HeadObjective:
-    """By accuracy under the head `prior`, then by log-loss.
+class ProbabilitiesObjective:
+    """By accuracy after label biases, then by log-loss.
 
     On few rows the mean of a permutation's label log-probabilities is shrunk towards the mean over all permutations
     judged on these rows.
@@ -57,7 +63,7 @@ class HeadObjective:
     dtype: str = "float32"  #: number format of the log-probabilities
 
     @classmethod
-    def of(cls, gold: IndexArray, num_labels: int, dtype: str = "float32") -> "HeadObjective":
+    def of(cls, gold: IndexArray, num_labels: int, dtype: str = "float32") -> "ProbabilitiesObjective":
         return cls(log_label_shares(gold, num_labels), dtype)
 
     def scores(self, judgements: Sequence[Judgement], *, is_final: bool) -> list[Score]:
@@ -76,6 +82,22 @@ class HeadObjective:
         return replace(
             Score.of(seen_through, self.dtype), log_loss=float(gold_losses(corrected, judgement.gold).mean())
         )
+
+
+def make_objective(
+    config: SelectionConfig, rows: EvaluationRows, dtype: str, use: Use | None = None
+) -> RankingObjective:
+    """The objective of a use on these rows; of the use of the run, if none is given."""
+    if (use or config.use) == "probabilities":
+        return ProbabilitiesObjective.of(rows.gold, len(rows.task.labels), dtype)
+    return PromptObjective(dtype, ties_by_margin=config.search.starts_narrow)
+
+
+def find_label_biases(judgement: Judgement) -> FloatArray:
+    """`[labels]`, the bias of each label (nats) that gives it its share of the rows: log share - mean log p."""
+    return np.asarray(
+        log_label_shares(judgement.gold, judgement.label_log_probs.shape[1]) - _within_labels(judgement).mean(axis=0)
+    )
 
 
 def _within_labels(judgement: Judgement) -> FloatArray:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lens_engine.judging.judgement import EvaluationRows, Judgement, judge
-from lens_engine.judging.objective import AccuracyObjective, RankingObjective
+from lens_engine.judging.objective import RankingObjective
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.metering.meter import Meter
 from lens_engine.plan.rungs import plan_rungs
@@ -24,17 +24,12 @@ class Finished:
     judgement: Judgement
     score: Score
 
-    @property
-    def charged_rows(self) -> int:
-        """Number of rows that count towards the budget."""
-        return self.score.n
-
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
     """The permutation was dropped before the last row."""
 
-    charged_rows: int  #: rows that count towards the budget: the rows judged
+    num_rows: int  #: rows on which it was judged
 
 
 Outcome = Finished | Dropped
@@ -47,13 +42,12 @@ class Ranker:
     meter: Meter
     examples: Sequence[Example]
     rows: EvaluationRows
-    objective: RankingObjective | None = None  #: None for accuracy
+    objective: RankingObjective
 
     def judge(self, permutations: Sequence[Permutation], halvings: int = 0, places: int = 1) -> list[Outcome]:
         """The outcome of each permutation; at least `places` of them are judged on every row.
 
-        Without halvings, each permutation is judged on every row. A dropped permutation is charged for the rows it
-        was judged on.
+        Without halvings, each permutation is judged on every row.
 
         Raises:
             Stopped: from the meter.
@@ -73,17 +67,13 @@ class Ranker:
         self, permutations: Sequence[Permutation], left: list[int], seen: dict[int, Judgement], number: int
     ) -> list[int]:
         """The best of those that are left; all of them were judged on the same rows."""
-        scores = self._objective.scores([seen[one] for one in left], is_final=False)
+        scores = self.objective.scores([seen[one] for one in left], is_final=False)
         ranked = sorted(zip(left, scores, strict=True), key=lambda pair: rank_key(permutations[pair[0]], pair[1]))
         return sorted(one for one, _ in ranked[:number])
 
     def _outcome(self, judgement: Judgement) -> Outcome:
         num_judged = len(judgement.gold)
         if num_judged < len(self.rows):
-            return Dropped(charged_rows=num_judged)
+            return Dropped(num_judged)
         whole = judgement.take(np.argsort(self.rows.spread_order))
-        return Finished(whole, self._objective.scores([whole], is_final=True)[0])
-
-    @property
-    def _objective(self) -> RankingObjective:
-        return self.objective or AccuracyObjective(self.meter.scorer.identity.dtype)
+        return Finished(whole, self.objective.scores([whole], is_final=True)[0])

@@ -19,7 +19,7 @@ class Score:
     margin: float  #: mean over rows of the gold label's log-probability minus the highest other one (nats)
     close_hits: int = 0  #: right rows with a margin below the rounding
     close_misses: int = 0  #: wrong rows with a margin (in size) below the rounding
-    log_loss: float | None = None  #: mean over rows (nats); ranks before the margin, if the objective measures it
+    log_loss: float | None = None  #: mean over rows (nats); ranks in place of the margin, if it was measured
 
     @classmethod
     def of(cls, judgement: Judgement, dtype: str = "float32") -> "Score":
@@ -46,18 +46,6 @@ class Score:
 def rank_key(permutation: Permutation, score: Score) -> tuple[float, float, Permutation]:
     """Sort key, best first: accuracy, log-loss (or else margin), then the permutation's indices."""
     return (-score.accuracy, -score.margin if score.log_loss is None else score.log_loss, permutation)
-
-
-def pool(first: Score, second: Score) -> Score:
-    """The score on the union of two disjoint sets of rows."""
-    n = first.n + second.n
-    return Score(
-        correct=first.correct + second.correct,
-        n=n,
-        margin=(first.margin * first.n + second.margin * second.n) / n,
-        close_hits=first.close_hits + second.close_hits,
-        close_misses=first.close_misses + second.close_misses,
-    )
 
 
 def measure_lead(best: Score, runner_up: Score, rounding: float) -> Lead:

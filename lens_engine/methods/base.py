@@ -5,17 +5,15 @@ candidates and is judged on the same rows, so that results of different methods 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from numpy.typing import NDArray
 
 from lens_engine.config import SelectionConfig
-from lens_engine.judging.score import Score
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
-from lens_engine.methods.permutations import keep_apart
 from lens_engine.pricing.prices import Prices
 from lens_engine.rows.splits import SplitRows
 from lens_engine.task.template import Task
@@ -23,8 +21,9 @@ from lens_engine.types import LabelLogProbs, Permutation, Phase, StopReason
 
 S = TypeVar("S")
 
-_POOL = 24
-"""Largest number of permutations from which the members of an ensemble are chosen."""
+
+_PROMPTS = 5
+"""Prompts of a classifier that reads label probabilities, where that is all that the model gives."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,16 @@ class Run:
     rows: SplitRows
     prices: Prices
     dtype: str = "float32"  #: number format of the log-probabilities
+    shows_states: bool = False  #: whether the scorer shows hidden states
+
+    @property
+    def most_prompts(self) -> int:
+        """Largest number of prompts of a classifier that reads label probabilities; 0 for no such classifier."""
+        options = self.config.classifier
+        if options.kind in ("none", "bag_of_words") or (options.kind == "states" and self.shows_states):
+            return 0
+        is_needed = options.kind == "label_probabilities" or not self.shows_states
+        return options.max_prompts or (_PROMPTS if is_needed else 0)
 
 
 class FirstStep(NamedTuple):
@@ -57,28 +66,13 @@ class PackedState:
 class Findings:
     """What a method found besides its choice; empty for a method that judges no permutations."""
 
-    finalists: tuple[Permutation, ...] = ()  #: the best permutations, best first
-    scores: tuple[Score, ...] = ()  #: score of each finalist on the validation rows
+    finalists: tuple[Permutation, ...] = ()  #: the best permutations: of the use of the run, best first, then others
+    log_probs: LabelLogProbs | None = None  #: `[finalists, rows, labels]` on the validation rows
     info_scores: Mapping[int, float] = field(default_factory=dict)  #: by index of the candidate
-    charged_pairs: int = 0  #: (permutation, row) pairs; random-and-validation gets as many
     num_judged: int = 0  #: permutations judged on all or some validation rows
     num_dropped: int = 0  #: permutations dropped before the last validation row
+    best_accuracy: float | None = None  #: of the best finalist on the validation rows
     warnings: tuple[str, ...] = ()
-    pool: tuple[Permutation, ...] = ()  #: permutations that may become members of an ensemble, best first
-    pool_log_probs: LabelLogProbs | None = None  #: `[pool, rows, labels]` on the validation rows; None if not judged
-
-
-def pick_pool(ranked: Sequence[Permutation], config: SelectionConfig) -> list[Permutation]:
-    """The permutations from which the members of an ensemble are chosen: the best of which no two are alike.
-
-    Prompts that share demonstrations make the same mistakes: two may share a quarter of them. If too few do, those that
-    share the fewest are added, up to the number of members that the ensemble may have.
-
-    Args:
-        ranked: permutations that were judged on every validation row, the best first.
-    """
-    most_shared = max(map(len, ranked), default=0) // 4
-    return keep_apart(ranked, _POOL, most_shared, least=config.classifier.max_prompts)
 
 
 class Method(ABC, Generic[S]):
@@ -98,25 +92,17 @@ class Method(ABC, Generic[S]):
 
     @property
     def num_finalists(self) -> int:
-        """Number of permutations that are judged again on the confirmation rows; 0 if the method's choice is final."""
-        return 0
-
-    @property
-    def planned_pairs(self) -> int | None:
-        """Number of (permutation, row) pairs that a full search is charged for.
-
-        None for a method that is not compared with random-and-validation at equal budget.
-        """
-        return None
-
-    @property
-    def num_prompts(self) -> int:
-        """Largest number of prompts of the classifier; 1 if the method proposes no others than its choice."""
+        """Largest number of permutations that are judged again on the confirmation rows."""
         return 1
 
     @property
-    def judges_prompts(self) -> bool:
-        """Whether the prompts of the classifier were judged on all validation rows."""
+    def judges_finalists(self) -> bool:
+        """Whether the finalists were judged on all validation rows."""
+        return False
+
+    @property
+    def is_search(self) -> bool:
+        """Whether the method is compared with random-and-validation for the same number of pairs."""
         return False
 
     @abstractmethod

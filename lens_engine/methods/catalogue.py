@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
 from lens_engine.methods.base import Method, Run
 from lens_engine.methods.lens.method import Lens
@@ -19,13 +20,18 @@ METHODS: Methods = {
 }
 
 
+def name_method(config: SelectionConfig) -> str:
+    """The name of the method; a caller's configuration may know other names."""
+    return config.method
+
+
 def make_method(run: Run, methods: Methods = METHODS) -> Method[Any]:
     """The method that `run.config.method` names.
 
     Raises:
         InvalidConfig: `methods` has none of this name.
     """
-    name = run.config.method
+    name = name_method(run.config)
     if name not in methods:
         raise InvalidConfig(f"method {name!r} is not one of {', '.join(methods)}", field="options.method")
     return methods[name](run)

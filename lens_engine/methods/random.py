@@ -5,22 +5,22 @@ run includes it too (`RandomSearch`).
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from pydantic import Field
 
+from lens_engine.config import USES, Use
 from lens_engine.errors import NothingSelected
-from lens_engine.judging.judgement import EvaluationRows, Judgement
-from lens_engine.judging.objective import AccuracyObjective, HeadObjective, RankingObjective
-from lens_engine.judging.ranker import Finished, Outcome, Ranker
+from lens_engine.judging.judgement import EvaluationRows, Judgement, judge
+from lens_engine.judging.objective import RankingObjective, make_objective
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
-from lens_engine.methods.base import Findings, FirstStep, Method, PackedState, Run, pick_pool
+from lens_engine.methods.base import Findings, FirstStep, Method, PackedState, Run
 from lens_engine.methods.permutations import draw_permutations
-from lens_engine.pricing.prices import count_pairs
-from lens_engine.types import Permutation, Phase, Record, StopReason, StoredLogProbs
+from lens_engine.types import LabelLogProbs, Permutation, Phase, Record, StopReason, StoredLogProbs
 
 BATCH = 8
 """Number of random permutations judged between two checkpoints."""
@@ -32,75 +32,57 @@ def draw_random(run: Run, first: int, count: int) -> list[Permutation]:
 
 
 class RandomTally(Record):
-    """State of random-and-validation: the permutations drawn, and the best of them."""
+    """State of random-and-validation: the permutations drawn, and the best of them for each use."""
 
     drawn: int = 0  #: permutations drawn; each was judged on every validation row
-    best: int | None = None  #: number of the best permutation, in the order drawn
-    score: Score | None = None
-    pool: tuple[int, ...] = ()  #: numbers of the best permutations for an ensemble, best first
-    pool_log_probs: StoredLogProbs | None = None  #: `[pool, rows, labels]` on the validation rows
+    accuracies: tuple[float, ...] = ()  #: of each permutation under the use of the run
+    best: dict[Use, int] = Field(default_factory=dict)  #: number of the best permutation, in the order drawn
+    scores: dict[Use, Score] = Field(default_factory=dict)
+    log_probs: dict[Use, StoredLogProbs] = Field(default_factory=dict)  #: `[rows, labels]` on the validation rows
 
 
 @dataclass(frozen=True)
 class RandomSearch:
-    """Judges random permutations on the validation rows in batches, and keeps the best by accuracy.
-
-    With `keeps_pool` it also keeps the best few, of which an ensemble is made.
-    """
+    """Judges random permutations on the validation rows in batches, and keeps the best for each use."""
 
     run: Run
     meter: Meter
-    keeps_pool: bool = False
 
     def steps(self, tally: RandomTally, total: int) -> Iterator[RandomTally]:
         """The tally after each batch, up to `total` permutations."""
-        ranker = Ranker(self.meter, self.run.rows.candidates, self._rows)
+        rows = EvaluationRows(self.run.task, self.run.rows.validation)
+        objectives = {use: make_objective(self.run.config, rows, self.run.dtype, use) for use in USES}
         while tally.drawn < total:
             batch = draw_random(self.run, tally.drawn, min(BATCH, total - tally.drawn))
-            outcomes, first = ranker.judge(batch), tally.drawn
-            tally = _count(tally, outcomes)
-            if self.keeps_pool:
-                tally = self._with_pool(tally, first, outcomes)
+            judged = judge(self.meter, self.run.task.render_permutations(self.run.rows.candidates, batch), rows)
+            tally = _count(tally, judged, objectives, self.run.config.use)
             yield tally
 
-    def _with_pool(self, tally: RandomTally, first: int, outcomes: Sequence[Outcome]) -> RandomTally:
-        """The tally with the best of its pool and of new permutations, under the head `prior`."""
-        found = [one.judgement.label_log_probs for one in outcomes if isinstance(one, Finished)]
-        if tally.pool_log_probs is not None:
-            found = [*tally.pool_log_probs.array, *found]
-        numbers = (*tally.pool, *range(first, tally.drawn))
-        gold = self._rows.gold
-        objective: RankingObjective = AccuracyObjective(self.run.dtype)
-        if self.run.config.search.objective == "head":
-            objective = HeadObjective.of(gold, len(self.run.task.labels), self.run.dtype)
-        scores = objective.scores([Judgement(one, gold) for one in found], is_final=True)
-        ranked = sorted(range(len(numbers)), key=lambda one: rank_key((numbers[one],), scores[one]))
-        places = {draw_random(self.run, numbers[one], 1)[0]: one for one in ranked}
-        best = [places[one] for one in pick_pool(list(places), self.run.config)]
-        return tally.model_copy(
-            update={
-                "pool": tuple(numbers[one] for one in best),
-                "pool_log_probs": StoredLogProbs.of(np.array([found[one] for one in best])),
-            }
-        )
 
-    @property
-    def _rows(self) -> EvaluationRows:
-        return EvaluationRows(self.run.task, self.run.rows.validation)
-
-
-def _count(tally: RandomTally, outcomes: Sequence[Outcome]) -> RandomTally:
+def _count(
+    tally: RandomTally, judged: Sequence[Judgement], objectives: Mapping[Use, RankingObjective], use: Use
+) -> RandomTally:
     """The tally after more permutations. If scores are equal, the permutation drawn first is the best."""
-    scores = {tally.drawn + place: one.score for place, one in enumerate(outcomes) if isinstance(one, Finished)}
-    if tally.best is not None and tally.score is not None:
-        scores[tally.best] = tally.score
-    best = min(scores, key=lambda number: rank_key((number,), scores[number]))
-    return tally.model_copy(update={"drawn": tally.drawn + len(outcomes), "best": best, "score": scores[best]})
+    best, scores, log_probs = dict(tally.best), dict(tally.scores), dict(tally.log_probs)
+    accuracies = tally.accuracies
+    for name, objective in objectives.items():
+        found = objective.scores(judged, is_final=True)
+        place = min(range(len(found)), key=lambda one: rank_key((one,), found[one]))
+        number = tally.drawn + place
+        if name not in best or rank_key((number,), found[place]) < rank_key((best[name],), scores[name]):
+            best[name], scores[name] = number, found[place]
+            log_probs[name] = StoredLogProbs.of(judged[place].label_log_probs)
+        if name == use:
+            accuracies = (*accuracies, *(score.accuracy for score in found))
+    return RandomTally(
+        drawn=tally.drawn + len(judged), accuracies=accuracies, best=best, scores=scores, log_probs=log_probs
+    )
 
 
-def draw_pool(run: Run, tally: RandomTally) -> tuple[Permutation, ...]:
-    """The permutations of the tally's pool, best first."""
-    return tuple(draw_random(run, number, 1)[0] for number in tally.pool)
+def find_best(run: Run, tally: RandomTally) -> dict[Permutation, LabelLogProbs]:
+    """The best permutation of each use, that of the run first, with its log-probabilities on the validation rows."""
+    uses = sorted(tally.best, key=lambda use: use != run.config.use)
+    return {draw_random(run, tally.best[use], 1)[0]: tally.log_probs[use].array for use in uses}
 
 
 class FixedChoice(Method[None]):
@@ -140,17 +122,10 @@ class ZeroShot(FixedChoice):
 
 
 class RandomChoice(FixedChoice):
-    """One random permutation; an ensemble takes the next ones too."""
+    """One random permutation."""
 
     def choice(self, _state: None) -> Permutation:
         return draw_random(self.run, 0, 1)[0]
-
-    @property
-    def num_prompts(self) -> int:
-        return self.run.config.classifier.max_prompts
-
-    def findings(self, _state: None) -> Findings:
-        return Findings(pool=tuple(draw_random(self.run, 0, self.run.config.classifier.max_prompts)))
 
 
 class RandomAndValidation(Method[RandomTally]):
@@ -158,19 +133,18 @@ class RandomAndValidation(Method[RandomTally]):
 
     @property
     def num_permutations(self) -> int:
-        """`random_search.permutations`, or as many as take the (permutation, row) pairs of a full LENS search."""
-        config, rows = self.run.config, self.run.rows
-        return config.random_search.permutations or self.run.prices.rival_permutations(
-            count_pairs(config.search, len(rows.validation)), config.search.beam_width if rows.confirmation else 0
+        """`random_search.permutations`, or as many as take the pairs of LENS, filtering and confirmation included."""
+        return self.run.config.random_search.permutations or self.run.prices.rival_permutations(
+            self.run.prices.lens_pairs
         )
 
     @property
-    def num_prompts(self) -> int:
-        return self.run.config.classifier.max_prompts
+    def num_finalists(self) -> int:
+        return len(USES)
 
     @property
-    def judges_prompts(self) -> bool:
-        return self._keeps_pool
+    def judges_finalists(self) -> bool:
+        return True
 
     def price(self) -> dict[Phase, Cost]:
         return {Phase.SEARCH: self.run.prices.validating(self.num_permutations)}
@@ -183,10 +157,11 @@ class RandomAndValidation(Method[RandomTally]):
 
     def steps(self, state: RandomTally, meter: Meter) -> Iterator[RandomTally]:
         meter.enter(Phase.SEARCH, 1, 1)
-        return RandomSearch(self.run, meter, keeps_pool=self._keeps_pool).steps(state, self.num_permutations)
+        return RandomSearch(self.run, meter).steps(state, self.num_permutations)
 
     def choice(self, state: RandomTally) -> Permutation | None:
-        return None if state.best is None else draw_random(self.run, state.best, 1)[0]
+        number = state.best.get(self.run.config.use)
+        return None if number is None else draw_random(self.run, number, 1)[0]
 
     def fallback(self, _state: RandomTally, reason: StopReason) -> Permutation:
         """The first random permutation, if the budget ended before the first batch was judged."""
@@ -195,20 +170,16 @@ class RandomAndValidation(Method[RandomTally]):
         return draw_random(self.run, 0, 1)[0]
 
     def findings(self, state: RandomTally) -> Findings:
-        total, choice = self.num_permutations, self.choice(state)
+        total, found = self.num_permutations, find_best(self.run, state)
         is_short = (f"the search ended after {state.drawn} of {total} random permutations",)
+        best = state.scores.get(self.run.config.use)
         return Findings(
-            finalists=() if choice is None else (choice,),
-            scores=() if state.score is None else (state.score,),
+            finalists=tuple(found),
+            log_probs=np.array(list(found.values())) if found else None,
             num_judged=state.drawn,
+            best_accuracy=None if best is None else best.accuracy,
             warnings=is_short if state.drawn < total else (),
-            pool=draw_pool(self.run, state),
-            pool_log_probs=None if state.pool_log_probs is None else state.pool_log_probs.array,
         )
-
-    @property
-    def _keeps_pool(self) -> bool:
-        return self.run.config.classifier.max_prompts > 1
 
     def pack(self, state: RandomTally) -> PackedState:
         return PackedState(state.model_dump(mode="json"))

@@ -9,7 +9,6 @@ from functools import partial
 
 from lens_engine.config import SearchOptions, SelectionConfig
 from lens_engine.metering.cost import Cost
-from lens_engine.plan.comparisons import COMPARISONS
 from lens_engine.plan.rounds import FilterRound, plan_rounds
 from lens_engine.plan.rungs import Rung, plan_rungs
 from lens_engine.rows.fit_rows import count_fit_rows
@@ -39,11 +38,6 @@ class Prices:
     @property
     def rounds(self) -> list[FilterRound]:
         return plan_rounds(len(self.rows.candidates), self.config.filtering, len(self.rows.score_set))
-
-    @property
-    def comparison_rows(self) -> int:
-        """Number of test rows for random permutations and other orders."""
-        return len(self.rows.test[: COMPARISONS[self.config.comparisons].most_rows])
 
     def judging(self, permutations: int, num_rows: int, demonstrations: int | None = None) -> Cost:
         """`permutations` permutations on `num_rows` rows each.
@@ -81,40 +75,25 @@ class Prices:
         """One prompt on every test row."""
         return self.judging(1, len(self.rows.test), demonstrations)
 
-    def classifying(self, prompts: int, new_fit_rows: int, demonstrations: int | None = None) -> Cost:
-        """Each prompt on fit rows that were not scored before, and on the test rows."""
-        num_rows = new_fit_rows + len(self.rows.test)
-        return self.judging(prompts, num_rows, demonstrations=demonstrations)
+    @property
+    def lens_pairs(self) -> int:
+        """Number of pairs that LENS takes: filtering, a full search, and the confirmation of its finalists."""
+        return (self.filtering() + self.searching() + self.confirming(self.config.search.num_finalists)).pairs
 
-    def fit_rows(self, num_demonstrations: int, total: int | None = None) -> int:
+    def fit_rows(self, num_demonstrations: int) -> int:
         """Number of rows on which a head is fitted, after prompts with this many different demonstrations."""
-        return count_fit_rows(
-            self.rows, num_demonstrations, self.config.classifier.fit_rows if total is None else total
-        )
+        return count_fit_rows(self.rows, num_demonstrations, self.config.classifier.fit_rows)
 
     def comparing(self, permutations: int) -> Cost:
-        """Random permutations or other orders, on the comparison rows."""
-        return self.judging(permutations, self.comparison_rows)
+        """Other orders of the support examples on the test rows."""
+        return self.judging(permutations, len(self.rows.test))
 
-    def rivalling(self, permutations: int) -> Cost:
-        """Random-and-validation: each permutation on the validation rows, and the best on the test rows."""
-        return self.validating(permutations) + self.testing()
-
-    def rival_permutations(self, pairs: int, confirmed: int) -> int:
-        """Number of random permutations for `pairs` (permutation, row) pairs and the confirmation's, rounded up.
-
-        A permutation that halving drops counts with the rows it was judged on.
-        """
-        pairs += confirmed * len(self.rows.confirmation)
-        return -(-pairs // len(self.rows.validation))
+    def rival_permutations(self, pairs: int) -> int:
+        """Number of random permutations for this many pairs, the confirmation of the best included, rounded up."""
+        return max(-(-(pairs - len(self.rows.confirmation)) // len(self.rows.validation)), 1)
 
 
 def plan_judging(search: SearchOptions, num_rows: int) -> list[Rung]:
     """The rungs of a full search on the validation rows: the first permutations, then each iteration's children."""
     plan = partial(plan_rungs, num_rows=num_rows, halvings=search.halvings, least=search.beam_width)
     return plan(search.num_first_permutations) + search.iterations * plan(search.num_children)
-
-
-def count_pairs(search: SearchOptions, num_rows: int) -> int:
-    """Number of (permutation, row) pairs of a full search, as the budget counts them."""
-    return sum(rung.pairs for rung in plan_judging(search, num_rows))

@@ -24,9 +24,9 @@ def pick_fit_rows(rows: SplitRows, demonstrations: Collection[int], total: int) 
     return (*judged, *take_quotas(others, quotas, lambda example: example.label)[0])
 
 
-def list_labelled_rows(rows: SplitRows, num_fit_rows: int) -> tuple[Example, ...]:
-    """Every labelled row that a selection looks at, without test rows."""
-    return tuple(dict.fromkeys((*pick_fit_rows(rows, (), num_fit_rows), *rows.candidates, *rows.score_set)))
+def list_labelled_rows(rows: SplitRows) -> tuple[Example, ...]:
+    """Every labelled row but the test rows, each text once."""
+    return (*rows.validation, *rows.confirmation, *rows.spare, *rows.candidates, *rows.score_set)
 
 
 def count_fit_rows(rows: SplitRows, num_demonstrations: int, total: int) -> int:

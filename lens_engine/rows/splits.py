@@ -29,9 +29,6 @@ from lens_engine.task.template import Task
 from lens_engine.task.wording import show_count, show_label
 from lens_engine.types import Example
 
-_MOST_SPARE = 2000
-"""Largest number of spare rows that are kept for the fit of a head."""
-
 
 @dataclass(frozen=True, slots=True)
 class SplitRows:
@@ -47,7 +44,7 @@ class SplitRows:
     validation: tuple[Example, ...]
     confirmation: tuple[Example, ...]
     test: tuple[Example, ...]
-    spare: tuple[Example, ...]  #: rows beyond `filtering.candidates`, at most 2,000; a head may be fitted on them
+    spare: tuple[Example, ...]  #: rows beyond `filtering.candidates`; a head may be fitted on them
     unused: int  #: number of rows beyond `filtering.candidates`
     duplicates_dropped: int
     conflicting_texts: int
@@ -92,7 +89,7 @@ def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:
         validation=tuple(validation),
         confirmation=tuple(confirmation),
         test=tuple(test),
-        spare=tuple(beyond[:_MOST_SPARE]),
+        spare=tuple(beyond),
         unused=len(beyond),
         duplicates_dropped=sum(len(upload.duplicates) for upload in rows.uploads.values()),
         conflicting_texts=sum(len(upload.conflicts) for upload in rows.uploads.values()),

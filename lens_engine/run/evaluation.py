@@ -1,7 +1,6 @@
-"""The evaluation phase: confirm the finalists, judge the choice on the test rows, compare it with the baselines.
+"""The evaluation phase: confirm the finalists, test the support examples, make the classifier, compare with rivals.
 
-A checkpoint follows each step. Confirmation and test come first. A later step that the budget does not cover
-is left out, and a warning names it.
+A checkpoint follows each step. A later step that the budget does not cover is left out, and a warning names it.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,33 +8,26 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from lens_engine.classifier.tested import ClassifierName
-from lens_engine.judging.judgement import EvaluationRows, Judgement, judge, spread
-from lens_engine.judging.score import Score, pool, rank_key
+import numpy as np
+
+from lens_engine.config import USES
+from lens_engine.judging.judgement import EvaluationRows, judge, spread
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter, Stopped
 from lens_engine.methods.base import Findings, Method, Run
 from lens_engine.methods.permutations import shuffle
-from lens_engine.methods.random import RandomSearch, draw_random
-from lens_engine.plan.comparisons import COMPARISONS
+from lens_engine.methods.random import RandomSearch, find_best
 from lens_engine.randomness import make_generator
-from lens_engine.result import RandomAndValidation
 from lens_engine.run.classifying import Classifying
-from lens_engine.run.evaluation_price import price_ensemble, reserve_for_ensemble
-from lens_engine.run.prompt_sets import PromptSet, PromptSets
-from lens_engine.run.state import Evaluation
-from lens_engine.types import Permutation, Phase, StopReason
-
-_NEEDS_FINALISTS = frozenset({"confirmation", "random_and_validation", "random_ensemble", "random_prompts"})
+from lens_engine.run.evaluation_plan import NUM_ORDERS, TESTED, plan_evaluation
+from lens_engine.run.single_prompts import SinglePrompts
+from lens_engine.run.state import Evaluation, JudgedPrompt
+from lens_engine.types import LabelLogProbs, Permutation, Phase, StopReason, StoredLogProbs
 
 Save = Callable[[Evaluation], None]
 
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    name: str
-    cost: Cost
-    run: Callable[[Evaluation, Save], Evaluation]
+_MOST_DRAWS = 100
+"""Draws of other orders; with few demonstrations, some are equal."""
 
 
 @dataclass(frozen=True)
@@ -54,195 +46,127 @@ class Evaluator:
         Raises:
             Stopped: the run was cancelled; the evaluation saved last stays valid.
         """
-        steps = self._steps(evaluation)
-        for number, step in enumerate(steps, start=1):
-            if step.name not in evaluation.done:
+        steps = plan_evaluation(self.run, self.method, evaluation.search_pairs, evaluation.tally.drawn)
+        for number, (name, cost) in enumerate(steps.items(), start=1):
+            if name not in evaluation.done:
                 self.meter.enter(Phase.EVALUATE, number, len(steps))
-                evaluation = self._take(step, evaluation, partial(_save_within, save, number))
+                self.meter.reserve = Cost() if TESTED in evaluation.done or name == TESTED else steps[TESTED]
+                evaluation = self._take(name, cost, evaluation, partial(_save_within, save, number))
                 save(evaluation, number)
 
-    def _take(self, step: _Step, evaluation: Evaluation, save: Save) -> Evaluation:
-        """Do a step, or add it to `skipped` if the budget does not cover it.
-
-        The test step ignores the budget. So do the test rows of the classifier; its fit rows do not.
-        """
-        self.meter.reserve = self._reserve(step, evaluation)
-        if step.name == "test":
+    def _take(self, name: str, cost: Cost, evaluation: Evaluation, save: Save) -> Evaluation:
+        """Do a step, or add it to `skipped` if the budget does not cover it. The test step ignores the budget."""
+        step = self._steps[name]
+        if name == TESTED:
             with self.meter.beyond_budget():
-                return step.run(evaluation, save).after(step.name)
-        if step.name == "ensemble":
-            return step.run(evaluation, save).after(step.name)
-        if not self._can_take(step, evaluation):
-            return evaluation.after(step.name, is_skipped=True)
+                return step(evaluation, save).after(name)
+        if not self.meter.affords(cost):
+            return evaluation.after(name, is_skipped=True)
         try:
-            return step.run(evaluation, save).after(step.name)
+            return step(evaluation, save).after(name)
         except Stopped as stopped:
             if stopped.reason is not StopReason.BUDGET:
                 raise
-            return evaluation.after(step.name, is_skipped=True)
+            return evaluation.after(name, is_skipped=True)
 
-    def _can_take(self, step: _Step, evaluation: Evaluation) -> bool:
-        lacks_finalists = step.name in _NEEDS_FINALISTS and not self.findings.finalists
-        lacks_pool = step.name == "random_ensemble" and "random_and_validation" in evaluation.skipped
-        return not lacks_finalists and not lacks_pool and self.meter.affords(step.cost)
-
-    def _steps(self, evaluation: Evaluation) -> list[_Step]:
-        """The steps that the options ask for, in order of importance, each with the cost of its remaining work."""
-        prices, asked = self.run.prices, COMPARISONS[self.run.config.comparisons].names
-        num_finalists = self.method.num_finalists
-        wanted = {
-            "confirmation": bool(self.run.rows.confirmation) and num_finalists > 0,
-            "ensemble": not self._classifies_alone,
-            "zero_shot": "zero_shot" in asked,
-            "bag_of_words": "bag_of_words" in asked,
-            "random": "random" in asked,
-            "random_and_validation": "random_and_validation" in asked and self.method.planned_pairs is not None,
-            "order": "order" in asked and len(self.chosen) > 0,
-        }
-        prompt_sets = self._prompt_sets(num_finalists)
-        left = prompt_sets.num_random - evaluation.rival.drawn if self.findings.finalists else 0
-        rivals = [_Step(name, prompt_sets.price(name), partial(self._rival, name)) for name in prompt_sets.wanted]
-        steps = [
-            _Step("confirmation", prices.confirming(num_finalists), self._confirm),
-            _Step("test", prices.testing(self.method.num_demonstrations), self._test),
-            _Step("ensemble", price_ensemble(self.run, self.method), self._ensemble),
-            _Step("zero_shot", prices.testing(demonstrations=0), self._zero_shot),
-            _Step("bag_of_words", Cost(), self._bag_of_words),
-            _Step("random_and_validation", prices.rivalling(left), self._random_and_validation),
-            *rivals,
-            _Step(
-                "random", prices.comparing(COMPARISONS[self.run.config.comparisons].random_permutations), self._random
+    @cached_property
+    def _steps(self) -> dict[str, Callable[[Evaluation, Save], Evaluation]]:
+        return {
+            "confirmation": self._confirm,
+            TESTED: self._test,
+            "zero_shot": self._judge_zero_shot,
+            "bag_of_words": lambda evaluation, _: _add(evaluation, self._classifying.bag_of_words()),
+            "states_zero_shot": lambda evaluation, _: _add(evaluation, self._classifying.states(())),
+            "states_one_prompt": lambda evaluation, _: _add(
+                evaluation, self._classifying.states(self._classifying.prompts[0])
             ),
-            _Step("order", prices.comparing(COMPARISONS[self.run.config.comparisons].orders), self._order),
-        ]
-        return [step for step in steps if wanted.get(step.name, True)]
+            "label_probabilities": lambda evaluation, _: _add(evaluation, self._classifying.label_probabilities()),
+            "random_and_validation": self._search_at_random,
+            "order": self._reorder,
+        }
 
     def _confirm(self, evaluation: Evaluation, _: Save) -> Evaluation:
-        """Judge the finalists on the confirmation rows; choose the best on validation and confirmation rows."""
-        finalists, rows = self.findings.finalists, EvaluationRows(self.run.task, self.run.rows.confirmation)
-        judgements = self._judge(finalists, rows)
-        scores = tuple(
-            pool(score, Score.of(judgement, self.meter.scorer.identity.dtype))
-            for score, judgement in zip(self.findings.scores, judgements, strict=True)
-        )
-        best = min(range(len(scores)), key=lambda index: rank_key(finalists[index], scores[index]))
-        return evaluation.model_copy(
-            update={"chosen": finalists[best], "confirmation": judgements[best].figure(), "pooled_scores": scores}
-        )
+        """Judge the finalists, or the method's choice, on the confirmation rows."""
+        found = self.findings.log_probs
+        known: dict[Permutation, LabelLogProbs | None] = {self.chosen: None}
+        if found is not None:
+            known = dict(zip(self.findings.finalists, found, strict=True))
+        return evaluation.model_copy(update={"judged": self._complete(known)})
+
+    def _complete(self, known: dict[Permutation, LabelLogProbs | None]) -> tuple[JudgedPrompt, ...]:
+        """Permutations on validation and confirmation rows, of which the validation rows may be known."""
+        found = []
+        for permutation, log_probs in known.items():
+            rows = self._judging_rows if log_probs is None else self._confirmation_rows
+            parts = [] if log_probs is None else [log_probs]
+            if len(rows):
+                parts.append(self._score([permutation], rows)[0])
+            found.append(JudgedPrompt(permutation=permutation, log_probs=StoredLogProbs.of(np.concatenate(parts))))
+        return tuple(found)
 
     def _test(self, evaluation: Evaluation, _: Save) -> Evaluation:
-        chosen = self._final_choice(evaluation)
-        judgement = self._judge([chosen], self._test_rows)[0]
-        evaluation = evaluation.model_copy(update={"chosen": chosen, "test": judgement.figure()})
-        if not self._classifies_alone:
-            return self._with_single(evaluation, "support_examples", chosen, judgement)
-        classifier, correct, frontier = self._classifying.test_single(chosen, judgement)
-        return evaluation.with_classifier("ensemble", classifier, correct, frontier=frontier)
+        """Judge the best prompt for each use on the test rows."""
+        return self._with_tested(evaluation, [self._prompts(evaluation).own(use) for use in USES])
 
-    def _ensemble(self, evaluation: Evaluation, _: Save) -> Evaluation:
-        """The ensemble of the method's permutations; without a budget for fit rows, on the rows judged before."""
-        prompts = self._make("ensemble", evaluation)
-        can_afford = self.meter.affords(self._prompt_sets(evaluation.num_confirmed).price("ensemble"))
-        try:
-            tested = self._classifying.test(prompts, scores_fit_rows=can_afford)
-        except Stopped as stopped:
-            if stopped.reason is not StopReason.BUDGET:
-                raise
-            can_afford, tested = False, self._classifying.test(prompts, scores_fit_rows=False)
-        return evaluation.with_classifier(
-            "ensemble", tested.classifier, tested.correct, frontier=tested.frontier, is_fit_short=not can_afford
-        )
+    def _judge_zero_shot(self, evaluation: Evaluation, _: Save) -> Evaluation:
+        (judged,) = self._complete({(): None})
+        return self._with_tested(evaluation.model_copy(update={"zero_shot": judged}), [()])
 
-    def _rival(self, name: ClassifierName, evaluation: Evaluation, _: Save) -> Evaluation:
-        prompts = self._make(name, evaluation)
-        if name == "long_prompt":
-            prompts = self._prompt_sets(evaluation.num_confirmed).fit_to_context(prompts, self.meter)
-        tested = self._classifying.test(prompts)
-        return evaluation.with_classifier(name, tested.classifier, tested.correct)
-
-    def _make(self, name: ClassifierName, evaluation: Evaluation) -> PromptSet:
-        chosen, prompt_sets = self._final_choice(evaluation), self._prompt_sets(evaluation.num_confirmed)
-        return prompt_sets.make(name, self.findings, chosen, evaluation.rival)
-
-    def _bag_of_words(self, evaluation: Evaluation, _: Save) -> Evaluation:
-        tested = self._classifying.test_bag_of_words()
-        return evaluation.with_classifier("bag_of_words", tested.classifier, tested.correct)
-
-    def _zero_shot(self, evaluation: Evaluation, _: Save) -> Evaluation:
-        return self._with_single(evaluation, "zero_shot", ())
-
-    def _random(self, evaluation: Evaluation, _: Save) -> Evaluation:
-        permutations = draw_random(self.run, 0, COMPARISONS[self.run.config.comparisons].random_permutations)
-        return evaluation.model_copy(update={"random": spread(self._judge(permutations, self._comparison_rows))})
-
-    def _random_and_validation(self, evaluation: Evaluation, save: Save) -> Evaluation:
-        """Random-and-validation, with as many (permutation, row) pairs as the method and its confirmation."""
-        prompt_sets = self._prompt_sets(evaluation.num_confirmed)
-        search = RandomSearch(self.run, self.meter, keeps_pool="random_ensemble" in prompt_sets.wanted)
-        for tally in search.steps(evaluation.rival, prompt_sets.num_random):
-            evaluation = evaluation.model_copy(update={"rival": tally})
+    def _search_at_random(self, evaluation: Evaluation, save: Save) -> Evaluation:
+        """Random-and-validation, with as many pairs as the method and the confirmation of its finalists."""
+        pairs = evaluation.search_pairs + len(evaluation.judged) * len(self.run.rows.confirmation)
+        total = self.run.prices.rival_permutations(pairs)
+        for tally in RandomSearch(self.run, self.meter).steps(evaluation.tally, total):
+            evaluation = evaluation.model_copy(update={"tally": tally})
             save(evaluation)
-        return self._test_rival(evaluation)
+        rivals = self._complete(dict(find_best(self.run, evaluation.tally)))
+        evaluation = evaluation.model_copy(update={"rivals": rivals})
+        return self._with_tested(evaluation, [rival.permutation for rival in rivals])
 
-    def _test_rival(self, evaluation: Evaluation) -> Evaluation:
-        tally = evaluation.rival
-        if tally.best is None or tally.score is None:
-            raise RuntimeError("no random permutation was judged")
-        permutation = draw_random(self.run, tally.best, 1)[0]
-        rival = RandomAndValidation(
-            validation_accuracy=tally.score.accuracy,
-            permutations=tally.drawn,
-            rows=tuple(self.run.rows.candidates[index].row for index in permutation),
+    def _reorder(self, evaluation: Evaluation, _: Save) -> Evaluation:
+        config, members = self.run.config, self._prompts(evaluation).own(self.run.config.use)
+        drawn = (shuffle(members, make_generator(config.seed, "order", index)) for index in range(_MOST_DRAWS))
+        orders = list(dict.fromkeys(drawn))[:NUM_ORDERS]
+        judged = judge(self.meter, self.run.task.render_permutations(self.run.rows.candidates, orders), self._test_rows)
+        return evaluation.model_copy(update={"order": spread(judged)})
+
+    def _with_tested(self, evaluation: Evaluation, permutations: Sequence[Permutation]) -> Evaluation:
+        known = {one.permutation for one in evaluation.tested}
+        new = [one for one in dict.fromkeys(permutations) if one not in known]
+        scores = self._score(new, self._test_rows) if new else ()
+        tested = tuple(
+            JudgedPrompt(permutation=one, log_probs=StoredLogProbs.of(log_probs))
+            for one, log_probs in zip(new, scores, strict=True)
         )
-        evaluation = evaluation.model_copy(update={"random_and_validation": rival})
-        return self._with_single(evaluation, "random_and_validation", permutation)
+        return evaluation.model_copy(update={"tested": (*evaluation.tested, *tested)})
 
-    def _order(self, evaluation: Evaluation, _: Save) -> Evaluation:
-        config, members = self.run.config, self._final_choice(evaluation)
-        shuffles = [
-            shuffle(members, make_generator(config.seed, "order", index))
-            for index in range(COMPARISONS[self.run.config.comparisons].orders)
-        ]
-        return evaluation.model_copy(update={"order": spread(self._judge(shuffles, self._comparison_rows))})
+    def _score(self, permutations: Sequence[Permutation], rows: EvaluationRows) -> LabelLogProbs:
+        """`[permutations, rows, labels]`."""
+        prefixes = self.run.task.render_permutations(self.run.rows.candidates, permutations)
+        return self.meter.score(prefixes, rows.queries)
 
-    def _final_choice(self, evaluation: Evaluation) -> Permutation:
-        return self.chosen if evaluation.chosen is None else evaluation.chosen
+    def _prompts(self, evaluation: Evaluation) -> SinglePrompts:
+        return SinglePrompts(self.run, self.findings, evaluation, self.chosen)
 
-    def _judge(self, permutations: Sequence[Permutation], rows: EvaluationRows) -> list[Judgement]:
-        return judge(self.meter, self.run.task.render_permutations(self.run.rows.candidates, permutations), rows)
+    @cached_property
+    def _confirmation_rows(self) -> EvaluationRows:
+        return EvaluationRows(self.run.task, self.run.rows.confirmation)
+
+    @cached_property
+    def _judging_rows(self) -> EvaluationRows:
+        return EvaluationRows(self.run.task, (*self.run.rows.validation, *self.run.rows.confirmation))
 
     @cached_property
     def _test_rows(self) -> EvaluationRows:
         return EvaluationRows(self.run.task, self.run.rows.test)
 
     @cached_property
-    def _comparison_rows(self) -> EvaluationRows:
-        return EvaluationRows(self.run.task, self.run.rows.test[: self.run.prices.comparison_rows])
-
-    def _reserve(self, step: _Step, evaluation: Evaluation) -> Cost:
-        """What a step leaves for the test rows of the single prompt and of the classifier's prompts."""
-        if step.name == "ensemble" or "ensemble" in evaluation.done:
-            return Cost()
-        testing = Cost() if "test" in evaluation.done else self.run.prices.testing(self.method.num_demonstrations)
-        return testing + reserve_for_ensemble(self.run, self.method)
-
-    def _with_single(
-        self, evaluation: Evaluation, name: ClassifierName, permutation: Permutation, judged: Judgement | None = None
-    ) -> Evaluation:
-        judgement = judged or self._judge([permutation], self._test_rows)[0]
-        tested = self._classifying.test_single(permutation, judgement)
-        return evaluation.with_classifier(name, tested.classifier, tested.correct)
-
-    def _prompt_sets(self, num_confirmed: int) -> PromptSets:
-        return PromptSets(self.run, self.method, self.findings.charged_pairs, num_confirmed)
-
-    @property
-    def _classifies_alone(self) -> bool:  # the classifier is the single prompt with the paper's head
-        return self._prompt_sets(0).is_paper
-
-    @cached_property
     def _classifying(self) -> Classifying:
-        return Classifying(self.run, self.meter, self._test_rows)
+        return Classifying(self.run, self.meter)
+
+
+def _add(evaluation: Evaluation, candidates: Sequence[Any]) -> Evaluation:
+    return evaluation.model_copy(update={"candidates": (*evaluation.candidates, *candidates)})
 
 
 def _save_within(save: Callable[[Evaluation, int], None], number: int, evaluation: Evaluation) -> None:

@@ -8,7 +8,7 @@ from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.progress import SelectionListener, SilentListener
 from lens_engine.methods.base import Method, Run
-from lens_engine.methods.catalogue import METHODS, Methods, make_method
+from lens_engine.methods.catalogue import METHODS, Methods, make_method, name_method
 from lens_engine.pricing.estimate import CostEstimate, estimate_by_words, measure_lengths, measure_pace
 from lens_engine.pricing.prices import Prices
 from lens_engine.result import Splits
@@ -16,8 +16,9 @@ from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import SplitRows, split_examples
-from lens_engine.run.evaluation_price import price_evaluation, reserve_for_ensemble
+from lens_engine.run.evaluation_plan import price_evaluation, reserve_for_test
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.states import find_states_scorer
 from lens_engine.types import Phase
 
 
@@ -29,6 +30,7 @@ class PreparedRun:
     run: Run
     method: Method[Any]
     meter: Meter
+    method_name: str
 
 
 def prepare_run(
@@ -49,7 +51,7 @@ def prepare_run(
     """
     rows, prices = _fit_and_price(problem, scorer, config)
     task = rows.task
-    run = Run(task, config, rows, prices, scorer.identity.dtype)
+    run = Run(task, config, rows, prices, scorer.identity.dtype, shows_states=find_states_scorer(scorer) is not None)
     method = make_method(run, methods)
     meter = Meter(
         scorer=scorer,
@@ -57,10 +59,10 @@ def prepare_run(
         listener=listener or SilentListener(),
         budget=config.budget,
         planned=sum(price_run(run, method).values(), Cost()),
-        reserve=prices.testing(method.num_demonstrations) + reserve_for_ensemble(run, method),
+        reserve=reserve_for_test(run, method),
         deadline=deadline,
     )
-    return PreparedRun(problem, run, method, meter)
+    return PreparedRun(problem, run, method, meter, name_method(config))
 
 
 def _fit_and_price(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -> tuple[SplitRows, Prices]:
@@ -86,7 +88,7 @@ def estimate_cost(problem: Problem, scorer: LabelScorer, config: SelectionConfig
     """
     prepared = prepare_run(problem, scorer, config)
     run = prepared.run
-    words = estimate_by_words(list_labelled_rows(run.rows, config.classifier.fit_rows), run.task)
+    words = estimate_by_words(list_labelled_rows(run.rows), run.task)
     return replace(_estimate(prepared), words_accuracy=words).at_pace(measure_pace(run.rows, run.task, scorer))
 
 
@@ -109,7 +111,7 @@ def count_splits(rows: SplitRows) -> Splits:
 
 def _estimate(prepared: PreparedRun) -> CostEstimate:
     """An estimate without seconds, and without a bag of words."""
-    demonstrations = prepared.run.config.classifier.max_prompts * prepared.method.num_demonstrations
+    demonstrations = max(prepared.run.most_prompts, 1) * prepared.run.config.num_demonstrations
     return CostEstimate(
         price_run(prepared.run, prepared.method),
         splits=count_splits(prepared.run.rows),

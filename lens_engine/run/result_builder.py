@@ -2,22 +2,30 @@
 
 from dataclasses import dataclass
 
-from lens_engine import __version__
+from lens_engine.classifier.candidates import Candidate, TestedClassifier, choose_candidate
 from lens_engine.classifier.classifier import TaskRecord
-from lens_engine.classifier.quality import Accuracy, interval
-from lens_engine.classifier.tested import TestedClassifier
-from lens_engine.judging.rounding import rounding_nats
-from lens_engine.judging.score import measure_lead, rank_key
+from lens_engine.config import USES, Use
+from lens_engine.judging.judgement import summarise
 from lens_engine.methods.base import Findings
-from lens_engine.result import Lead, Provenance, SelectionResult, Spending, SupportExample
+from lens_engine.result import (
+    LabelBias,
+    Lead,
+    Provenance,
+    SelectionResult,
+    Spending,
+    SupportExample,
+    SupportExamples,
+    Verdict,
+)
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.preparation import PreparedRun, count_splits
+from lens_engine.run.single_prompts import Contender, SinglePrompts, pick_answer
 from lens_engine.run.state import RunState
-from lens_engine.run.verdict import reach_verdict
-from lens_engine.run.wording import CLASSIFIERS, name_step
+from lens_engine.run.wording import name_step, say_classifier, say_partial, say_prompt
 from lens_engine.scoring.base import LabelScorer, ScorerIdentity
 from lens_engine.scoring.cache.scorer import SituatedScorer, find_computing
 from lens_engine.types import Permutation, StopReason
+from lens_engine.version import __version__
 
 _GPU = "GPU "
 """How `describe_surroundings` begins the line that names the GPU."""
@@ -34,10 +42,10 @@ class Ending:
     reason: StopReason
 
     @property
-    def chosen(self) -> Permutation:
-        """The permutation of the result: the choice of the confirmation, or else of the method."""
-        confirmed = self.state.evaluation.chosen
-        return self.chosen_by_method if confirmed is None else confirmed
+    def prompts(self) -> SinglePrompts:
+        return SinglePrompts(
+            self.prepared.run, self.findings, self.state.evaluation, self.chosen_by_method, self.prepared.method_name
+        )
 
     @property
     def identity(self) -> ScorerIdentity:
@@ -46,46 +54,85 @@ class Ending:
 
 def build_result(ending: Ending) -> SelectionResult:
     """The result of a run, with its digest."""
-    evaluation, rows = ending.state.evaluation, ending.prepared.run.rows
-    lead, verdict = _lead(ending), reach_verdict(evaluation, ending.reason)
+    evaluation, run = ending.state.evaluation, ending.prepared.run
+    lead, chosen = ending.prompts.lead(), choose_candidate(evaluation.candidates)
+    uses = sorted(USES, key=lambda use: use != run.config.use)
+    accuracies = evaluation.tally.accuracies
     return SelectionResult(
         partial=ending.reason is not StopReason.COMPLETED,
         stop_reason=ending.reason,
-        task=TaskRecord.of(ending.prepared.run.task),
-        examples=_support_examples(ending),
-        prompt="".join(_render(ending)),
-        validation=_validation_figure(ending),
-        confirmation=evaluation.confirmation,
-        test=evaluation.test,
-        classifier=evaluation.classifiers.get("ensemble" if verdict is None else verdict.use),
+        task=TaskRecord.of(run.task),
+        support_examples=tuple(_answer(ending, use) for use in uses),
+        classifier=None if chosen is None else chosen.classifier,
         tested=tuple(
-            TestedClassifier.of(name, evaluation.classifiers[name])
-            for name in CLASSIFIERS
-            if name in evaluation.classifiers
+            TestedClassifier.of(one, is_chosen=one is chosen)
+            for one in sorted(evaluation.candidates, key=lambda one: one.price)
         ),
-        frontier=evaluation.frontier,
-        random=evaluation.random,
-        random_and_validation=evaluation.random_and_validation,
-        verdict=verdict,
+        verdict=_verdict(ending, chosen),
+        random=summarise(accuracies, len(run.rows.validation)) if accuracies else None,
         order=evaluation.order,
         lead=lead,
-        truncated_prompts=rows.trimmed_too_long,
-        splits=count_splits(rows),
+        truncated_prompts=run.rows.trimmed_too_long,
+        splits=count_splits(run.rows),
         cost=_cost_figures(ending),
         warnings=_warnings(ending, lead),
         provenance=_provenance(ending),
     ).with_digest()
 
 
-def _render(ending: Ending) -> tuple[str, ...]:
-    run = ending.prepared.run
-    return run.task.render_prefix([run.rows.candidates[index] for index in ending.chosen])
+def _answer(ending: Ending, use: Use) -> SupportExamples:
+    """The best single prompt for one use."""
+    prompts, run = ending.prompts, ending.prepared.run
+    contenders = prompts.contenders(use)
+    chosen, shown = pick_answer(contenders), {id(one): prompts.show(one, use) for one in contenders}
+    rival = next((one for one in contenders[1:] if one.method == "random_and_validation"), None)
+    figures = shown[id(chosen)]
+    biases = () if chosen.biases is None else zip(run.task.labels, chosen.biases.tolist(), strict=True)
+    return SupportExamples(
+        use=use,
+        method=chosen.method,
+        examples=_show_examples(ending, chosen),
+        prompt="".join(_render(ending, chosen.permutation)),
+        label_biases=tuple(LabelBias(label=label, bias=bias) for label, bias in biases),
+        judged=figures.judged,
+        without_biases=prompts.measure(chosen, "prompt"),
+        with_biases=prompts.measure(chosen, "probabilities"),
+        contenders=tuple(shown.values()),
+        comparison=None if rival is None else prompts.compare(contenders[0], rival, use),
+        recommended=_is_recommended(ending, chosen),
+        reason=say_prompt(list(shown.values()), figures),
+    )
 
 
-def _support_examples(ending: Ending) -> tuple[SupportExample, ...]:
+def _is_recommended(ending: Ending, chosen: Contender) -> bool | None:
+    """Whether a bag of words is not ahead by more than a standard error; None if none was fitted.
+
+    Both accuracies are of rows that are not the test rows.
+    """
+    words = next((one for one in ending.state.evaluation.candidates if one.name == "bag_of_words"), None)
+    if words is None or chosen.score is None:
+        return None
+    own, theirs = chosen.score, words.cross_validated
+    variance = own.accuracy * (1 - own.accuracy) / own.n + theirs.accuracy * (1 - theirs.accuracy) / theirs.n
+    return bool(theirs.accuracy - own.accuracy <= variance**0.5)
+
+
+def _verdict(ending: Ending, chosen: Candidate | None) -> Verdict | None:
+    if chosen is None:
+        return None
+    sentence = say_classifier(chosen, ending.state.evaluation.candidates)
+    return Verdict(sentence=f"{say_partial(ending.reason)} {sentence}".lstrip())
+
+
+def _render(ending: Ending, permutation: Permutation) -> tuple[str, ...]:
     run = ending.prepared.run
-    examples = [run.rows.candidates[index] for index in ending.chosen]
-    tokens = ending.prepared.meter.scorer.count_tokens(_render(ending))
+    return run.task.render_prefix([run.rows.candidates[index] for index in permutation])
+
+
+def _show_examples(ending: Ending, chosen: Contender) -> tuple[SupportExample, ...]:
+    run = ending.prepared.run
+    examples = [run.rows.candidates[index] for index in chosen.permutation]
+    tokens = ending.prepared.meter.scorer.count_tokens(_render(ending, chosen.permutation))
     return tuple(
         SupportExample(
             position=position,
@@ -96,27 +143,8 @@ def _support_examples(ending: Ending) -> tuple[SupportExample, ...]:
             info_score=ending.findings.info_scores.get(index),
             tokens=tokens[position],
         )
-        for position, (index, example) in enumerate(zip(ending.chosen, examples, strict=True))
+        for position, (index, example) in enumerate(zip(chosen.permutation, examples, strict=True))
     )
-
-
-def _validation_figure(ending: Ending) -> Accuracy | None:
-    scores = dict(zip(ending.findings.finalists, ending.findings.scores, strict=True))
-    score = scores.get(ending.chosen)
-    if score is None:
-        return None
-    return Accuracy(accuracy=score.accuracy, n=score.n, ci95=interval(score.correct, score.n))
-
-
-def _lead(ending: Ending) -> Lead | None:
-    """The lead of the chosen permutation over the runner-up of the finalists, on the rows that ranked them."""
-    findings, pooled = ending.findings, ending.state.evaluation.pooled_scores
-    if len(findings.finalists) < 2:
-        return None
-    scores = pooled or findings.scores
-    ranked = sorted(zip(findings.finalists, scores, strict=True), key=lambda pair: rank_key(*pair))
-    rounding = rounding_nats(ending.identity.dtype)
-    return measure_lead(ranked[0][1], ranked[1][1], rounding)
 
 
 def _cost_figures(ending: Ending) -> Spending:
@@ -146,8 +174,6 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
             "the operator's time limit for a run, not the selection's own budget, ended this run: the result is the "
             "best found until then"
         )
-    if ending.state.evaluation.is_fit_short:
-        warnings.append("the budget did not cover the ensemble's fit rows: it was fitted on rows scored before")
     if skipped:
         warnings.append("the budget did not cover: " + ", ".join(map(name_step, skipped)))
     return tuple(warnings)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from lens_engine import __version__
 from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
 from lens_engine.metering.journal import MOST_BYTES, Journal
 from lens_engine.metering.meter import Meter, Stopped
@@ -15,11 +14,12 @@ from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.checkpoint import UNREADABLE, Checkpoint, CheckpointStore
 from lens_engine.run.evaluation import Evaluator
-from lens_engine.run.evaluation_price import reserve_for_ensemble
+from lens_engine.run.evaluation_plan import reserve_for_test
 from lens_engine.run.preparation import PreparedRun
 from lens_engine.run.result_builder import Ending, build_result
 from lens_engine.run.state import Evaluation, RunState
 from lens_engine.types import Permutation, StopReason
+from lens_engine.version import __version__
 
 
 @dataclass
@@ -77,7 +77,9 @@ class Session:
         chosen = self.method.choice(self.state.method)
         if chosen is None:
             chosen = self._fall_back(reason)
-        self.state = replace(self._spent(self.state), chosen=chosen, ended=reason)
+        spent = self._spent(self.state)
+        evaluation = spent.evaluation.model_copy(update={"search_pairs": spent.spent.pairs})
+        self.state = replace(spent, chosen=chosen, ended=reason, evaluation=evaluation)
         self.meter.journal.clear()
         return reason
 
@@ -89,8 +91,7 @@ class Session:
             evaluator.evaluate(self.state.evaluation, self._save_evaluation)
         except Stopped as stopped:
             return stopped.reason
-        evaluation = self.state.evaluation
-        return StopReason.BUDGET if evaluation.skipped or evaluation.is_fit_short else reason
+        return StopReason.BUDGET if self.state.evaluation.skipped else reason
 
     def result(self, reason: StopReason) -> SelectionResult:
         """The result of a run that ended for this reason."""
@@ -141,14 +142,13 @@ class Session:
             raise CheckpointForeign("another build wrote the checkpoint, and this one cannot read it") from error
 
     def _save_evaluation(self, evaluation: Evaluation, step: int) -> None:
-        self.meter.step = step
-        self._advance(replace(self.state, evaluation=evaluation))
+        self._advance(replace(self.state, evaluation=evaluation), step)
 
-    def _advance(self, state: RunState[Any]) -> None:
+    def _advance(self, state: RunState[Any], step: int | None = None) -> None:
         self.state = self._spent(state)
         self._show_best()
         self.meter.journal.clear()
-        self.store.save(self._pack(self.state, self.meter.step))
+        self.store.save(self._pack(self.state, self.meter.step if step is None else step))
 
     def _save_within(self) -> None:
         """Save the state before the current step, and the scores of the step, unless they are large."""
@@ -168,9 +168,9 @@ class Session:
         return replace(packed, device=identity.device, result_if_cancelled=self.result_if_cancelled)
 
     def _show_best(self) -> None:
-        scores = self.method.findings(self.state.method).scores
-        if scores:
-            self.meter.best_validation_accuracy = scores[0].accuracy
+        best = self.method.findings(self.state.method).best_accuracy
+        if best is not None:
+            self.meter.best_validation_accuracy = best
 
     @cached_property
     def _fingerprint(self) -> str:
@@ -192,8 +192,7 @@ class Session:
 
 def _check_budget(run: Run, method: Method[Any]) -> None:
     limit, first = run.config.budget.max_pairs, method.first_step()
-    testing = run.prices.testing(method.num_demonstrations) + reserve_for_ensemble(run, method)
-    least = (first.cost + testing).pairs
+    least = (first.cost + reserve_for_test(run, method)).pairs
     if limit is not None and limit < least:
         raise InvalidConfig(
             f"max_pairs is {limit}, and {first.name} with the test rows takes {least}; "

@@ -3,20 +3,22 @@
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from pydantic import Field
-
-from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.quality import Accuracy
-from lens_engine.classifier.tested import ClassifierName, FrontierPoint
-from lens_engine.judging.score import Score
+from lens_engine.classifier.candidates import Candidate
 from lens_engine.metering.cost import Cost
 from lens_engine.methods.base import Method, PackedState
 from lens_engine.methods.random import RandomTally
-from lens_engine.result import RandomAndValidation, Spread
+from lens_engine.result import Spread
 from lens_engine.run.checkpoint import Checkpoint
-from lens_engine.types import Permutation, Phase, Record, StopReason
+from lens_engine.types import Permutation, Phase, Record, StopReason, StoredLogProbs
 
 S = TypeVar("S")
+
+
+class JudgedPrompt(Record):
+    """A permutation, and its label log-probabilities `[rows, labels]`."""
+
+    permutation: Permutation
+    log_probs: StoredLogProbs
 
 
 class Evaluation(Record):
@@ -24,42 +26,19 @@ class Evaluation(Record):
 
     done: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()  #: steps the budget did not cover
-    chosen: Permutation | None = None  #: choice of the confirmation; None before it, or without one
-    confirmation: Accuracy | None = None
-    pooled_scores: tuple[Score, ...] = ()  #: of each finalist, on validation and confirmation rows together
-    test: Accuracy | None = None
-    classifiers: dict[ClassifierName, Classifier] = Field(default_factory=dict)
-    """Every classifier that was tested."""
-    correct: dict[ClassifierName, tuple[bool, ...]] = Field(default_factory=dict)
-    """Which test rows each of them has right."""
-    frontier: tuple[FrontierPoint, ...] = ()  #: of the ensemble
-    is_fit_short: bool = False  #: whether the budget did not cover the ensemble's fit rows
-    random: Spread | None = None
-    random_and_validation: RandomAndValidation | None = None
-    rival: RandomTally = RandomTally()  #: random-and-validation at equal budget, so far
+    search_pairs: int = 0  #: pairs spent before the evaluation; random-and-validation gets as many
+    judged: tuple[JudgedPrompt, ...] = ()  #: the finalists on validation and confirmation rows
+    zero_shot: JudgedPrompt | None = None  #: on the same rows
+    rivals: tuple[JudgedPrompt, ...] = ()  #: the best of random-and-validation, on the same rows
+    tested: tuple[JudgedPrompt, ...] = ()  #: on the test rows
+    tally: RandomTally = RandomTally()  #: random-and-validation, so far
+    candidates: tuple[Candidate, ...] = ()  #: for the classifier
     order: Spread | None = None
-
-    def with_classifier(
-        self, name: ClassifierName, classifier: Classifier, correct: tuple[bool, ...], **more: object
-    ) -> "Evaluation":
-        """The evaluation with one more tested classifier, and other fields that change."""
-        return self.model_copy(
-            update={
-                "classifiers": {**self.classifiers, name: classifier},
-                "correct": {**self.correct, name: correct},
-                **more,
-            }
-        )
 
     def after(self, step: str, *, is_skipped: bool = False) -> "Evaluation":
         """The evaluation after a step, or without it if the budget did not cover it."""
         skipped = (*self.skipped, step) if is_skipped else self.skipped
         return self.model_copy(update={"done": (*self.done, step), "skipped": skipped})
-
-    @property
-    def num_confirmed(self) -> int:
-        """Number of permutations judged on the confirmation rows."""
-        return len(self.pooled_scores)
 
 
 @dataclass(frozen=True)

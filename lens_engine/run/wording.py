@@ -1,23 +1,32 @@
-"""Names of classifiers and of steps of the evaluation, for sentences."""
+"""Sentences on what to use, and names of the steps of the evaluation."""
 
-from lens_engine.classifier.tested import ClassifierName
+from collections.abc import Sequence
+
+from lens_engine.classifier.candidates import Candidate, CandidateName
+from lens_engine.result import PromptContender
 from lens_engine.types import StopReason
 
-CLASSIFIERS: dict[ClassifierName, str] = {
-    "ensemble": "the ensemble",
-    "support_examples": "the support examples alone",
-    "zero_shot": "the zero-shot prompt",
-    "zero_shot_head": "the zero-shot prompt with a head",
+_METHODS: dict[str, str] = {
+    "lens": "Lens",
+    "zero_shot": "zero-shot",
+    "random": "a random permutation",
     "random_and_validation": "random-and-validation",
-    "random_ensemble": "the ensemble of random permutations",
-    "random_prompts": "random prompts",
-    "long_prompt": "one long random prompt",
-    "bag_of_words": "a bag of words",
 }
 
-_OTHER_STEPS = {
+_CANDIDATES: dict[CandidateName, str] = {
+    "bag_of_words": "a bag of words",
+    "states": "the model's hidden states",
+    "label_probabilities": "label probabilities",
+}
+
+_STEPS = {
     "confirmation": "the confirmation of the finalists",
-    "random": "the accuracy of random permutations",
+    "zero_shot": "the zero-shot prompt",
+    "bag_of_words": "the bag of words",
+    "states_zero_shot": "the hidden states without demonstrations",
+    "states_one_prompt": "the hidden states after one prompt",
+    "label_probabilities": "the label probabilities of several prompts",
+    "random_and_validation": "random-and-validation",
     "order": "other orders of the examples",
 }
 
@@ -32,4 +41,50 @@ def say_partial(reason: StopReason) -> str:
 
 def name_step(step: str) -> str:
     """A step of the evaluation, for a list of what was left out."""
-    return ({**CLASSIFIERS} | _OTHER_STEPS)[step]
+    return _STEPS[step]
+
+
+def say_prompt(shown: Sequence[PromptContender], chosen: PromptContender) -> str:
+    """How often each prompt is right, the chosen one first."""
+    if chosen.test is None:
+        return "The prompt was not tested."
+    others = [
+        f"{_METHODS.get(one.method, one.method)} has {one.test.accuracy:.3f}"
+        for one in shown
+        if one is not chosen and one.test is not None
+    ]
+    name = _METHODS.get(chosen.method, chosen.method)
+    opening = f"The prompt of {name} has {chosen.test.accuracy:.3f} on {chosen.test.n} test rows"
+    return "; ".join([opening, *others]) + "."
+
+
+def say_classifier(chosen: Candidate, candidates: Sequence[Candidate]) -> str:
+    """What the classifier reads, its figures, and those of a bag of words."""
+    figures = f"{_say_accuracy(chosen)}, {_say_price(chosen)}"
+    words = next((one for one in candidates if one.name == "bag_of_words"), None)
+    more = f"; a bag of words has {_accuracy(words):.3f}" if words is not None and words is not chosen else ""
+    return f"Use the classifier of {_CANDIDATES[chosen.name]}{_say_prompts(chosen)}: {figures}{more}."
+
+
+def _say_prompts(candidate: Candidate) -> str:
+    prompts = candidate.classifier.prompts
+    if not prompts:
+        return ""
+    if len(prompts) > 1:
+        return f" after {len(prompts)} prompts"
+    return " after one prompt" if prompts[0].demonstrations else " without demonstrations"
+
+
+def _say_accuracy(candidate: Candidate) -> str:
+    test = candidate.classifier.test
+    return f"{_accuracy(candidate):.3f} on {candidate.cross_validated.n if test is None else test.n} test rows"
+
+
+def _accuracy(candidate: Candidate) -> float:
+    test = candidate.classifier.test
+    return (candidate.cross_validated if test is None else test).accuracy
+
+
+def _say_price(candidate: Candidate) -> str:
+    tokens = candidate.classifier.tokens_per_input
+    return f"for {tokens:,.0f} tokens an input" if candidate.classifier.prompts else "without a language model"

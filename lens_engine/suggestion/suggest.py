@@ -129,7 +129,7 @@ def _plan_presets(problem: Problem, labels: LabelOptions) -> tuple[tuple[PresetP
             continue
         plans.append(PresetPlan(preset, _count_rows(rows), warnings=rows.warnings))
         if preset == "quick":
-            labelled = list_labelled_rows(rows, config.classifier.fit_rows)
+            labelled = list_labelled_rows(rows)
             words_accuracy = estimate_by_words(labelled, rows.task)
     return tuple(plans), words_accuracy
 

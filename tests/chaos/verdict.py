@@ -21,7 +21,8 @@ _STATUSES = "SELECT id, status, digest, partial, attempt, crashes, error->>'type
 _TWINS = "SELECT array_agg(id ORDER BY id), owner_id, name FROM selections GROUP BY owner_id, name HAVING count(*) > 1"
 _RESULTS = """
 SELECT id, status, EXISTS (SELECT FROM reports WHERE selection_id = id) AS has_report,
-       coalesce((SELECT jsonb_array_length(result->'examples') FROM reports WHERE selection_id = id), 0) AS examples,
+       coalesce((SELECT jsonb_array_length(result #> '{support_examples,0,contenders,0,rows}')
+                 FROM reports WHERE selection_id = id), 0) AS examples,
        EXISTS (SELECT FROM checkpoints WHERE selection_id = id) AS has_checkpoint
 FROM selections
 """

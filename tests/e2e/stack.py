@@ -16,7 +16,6 @@ from app.lifecycle.states import TERMINAL, Status
 from app.lifecycle.work import load_submission
 from app.settings import Settings
 from lens_engine.pipeline import select_support_examples
-from lens_engine.presets import SINGLE_PROMPT, overlay_options
 from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.testing import TableScorer
@@ -26,22 +25,14 @@ from tests.moves import MOVES, UNUSED_DATASETS, find_false_moves
 
 _numbers = itertools.count()
 
-OPTIONS: dict[str, Any] = overlay_options(
-    SINGLE_PROMPT,
-    {
-        "num_demonstrations": 2,
-        "splits": {"validation": 8, "confirmation": 4, "test": 8},
-        "filtering": {"candidates": 16, "keep": 8, "rounds": 2, "initial_score_size": 4, "max_score_size": 8},
-        "search": {
-            "beam_width": 2,
-            "children": 3,
-            "iterations": 3,
-            "first_permutations": None,
-            "halvings": 0,
-        },
-    },
-)
-"""A selection of 15 calls of the scorer, the search being calls 5 to 7."""
+OPTIONS: dict[str, Any] = {
+    "num_demonstrations": 2,
+    "splits": {"validation": 8, "confirmation": 4, "test": 8},
+    "filtering": {"candidates": 16, "keep": 8, "rounds": 2, "initial_score_size": 4, "max_score_size": 8},
+    "search": {"beam_width": 2, "children": 3, "iterations": 3, "first_permutations": None, "halvings": 0},
+    "classifier": {"kind": "label_probabilities", "max_prompts": 1},
+}
+"""A selection of 23 calls of the scorer, the search being calls 5 to 7."""
 
 EXAMPLES = [
     {"text": f"message {row} about {'joy' if row % 2 else 'grief'}", "label": "good" if row % 2 else "bad"}
@@ -179,7 +170,8 @@ class Stack:
 _ENDINGS = """
 SELECT id, status, lease_until, error,
        EXISTS (SELECT FROM reports WHERE selection_id = id) AS has_report,
-       EXISTS (SELECT FROM reports WHERE selection_id = id AND result->'examples' <> '[]') AS has_examples,
+       EXISTS (SELECT FROM reports WHERE selection_id = id
+               AND result #> '{support_examples,0,contenders,0,rows}' <> '[]') AS has_examples,
        (SELECT count(*) FROM checkpoints WHERE selection_id = id) AS num_checkpoints
 FROM selections
 """

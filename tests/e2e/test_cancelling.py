@@ -33,7 +33,7 @@ def assert_best_is_kept(lens: Stack, selection_id: str) -> None:
     assert selection["status"] == Status.CANCELLED
     assert (selection["partial"], selection["stop_reason"]) == (True, "cancelled")
     result: dict[str, Any] = lens.client.get(f"/selections/{selection_id}/result").json()
-    assert len(result["examples"]) == 2
+    assert len(result["support_examples"][0]["examples"]) == 2
     lens.check_invariants()
 
 

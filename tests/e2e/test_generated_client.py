@@ -78,9 +78,8 @@ def test_generated_client_goes_the_whole_way(
 
     result = module("api.selections.get_result").sync(selection.id, client=generated)
     assert isinstance(result, models.ResultOut)
-    assert [example.label for example in result.examples] == [
-        EXAMPLES[example.row]["label"] for example in result.examples
-    ]
+    examples = result.support_examples[0].examples
+    assert [example.label for example in examples] == [EXAMPLES[example.row]["label"] for example in examples]
     assert result.to_dict() == lens.client.get(f"/selections/{selection.id}/result").json()
 
     classifier = module("api.selections.get_classifier").sync(selection.id, client=generated)

@@ -18,6 +18,7 @@ import pytest
 
 from lens_cli.application import main
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.quality import Quality
 from lens_engine.language_model.open_model import open_model
 from lens_engine.reading import read_examples
 from lens_engine.result import SelectionResult
@@ -97,6 +98,10 @@ def read_result(path: Path) -> SelectionResult:
     return SelectionResult.model_validate_json(path.read_text())
 
 
+def zero_shot_of(result: SelectionResult) -> Quality | None:
+    return next(one.test for one in result.answer.contenders if one.method == "zero_shot")
+
+
 @pytest.fixture(scope="module")
 def finished(reviews: Path, model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """What an undisturbed process printed, and the result it wrote."""
@@ -111,7 +116,7 @@ def finished(reviews: Path, model: Path, tmp_path_factory: pytest.TempPathFactor
 def test_selection_prints_examples_table_and_digest(finished: tuple[str, Path]) -> None:
     printed, output = finished
     result = read_result(output)
-    for part in ("Support examples, in order", "Accuracy on the test rows", "zero-shot", "random-and-validation"):
+    for part in ("xamples, in order", "Single prompts", "zero-shot", "random-and-validation", "hidden states"):
         assert part in printed
     assert f"digest {result.digest}" in printed
     assert len(result.examples) == 2
@@ -135,7 +140,7 @@ def test_another_method_chooses_among_the_same_rows(
     lens, result = read_result(finished[1]), read_result(output)
     assert title in done.stdout, done.stderr
     assert len(result.examples) == (0 if method == "zero_shot" else 2)
-    assert (result.splits, result.quality_of("zero_shot")) == (lens.splits, lens.quality_of("zero_shot"))
+    assert (result.splits, zero_shot_of(result)) == (lens.splits, zero_shot_of(lens))
     assert result.provenance.config == lens.provenance.config | {"method": method}
 
 
@@ -144,7 +149,9 @@ def test_second_run_finds_its_scores_in_the_pair_cache(
 ) -> None:
     first, output = read_result(finished[1]), tmp_path / "result.json"
     assert (cache_folder / "pairs.sqlite3").is_file()
-    for more, found in (([], first.cost.pairs), (["--no-pair-cache"], 0)):
+    asked_for_states = sum(one.fit_rows + one.test.n for one in first.tested if one.name == "states" and one.test)
+    assert asked_for_states
+    for more, found in (([], first.cost.pairs - asked_for_states), (["--no-pair-cache"], 0)):
         done = run(command(reviews, model, *more, "--output", str(output)))
         assert ("from the pair cache" in done.stdout) == bool(found), done.stderr
         assert read_result(output).cost.pairs_from_cache == found

@@ -20,7 +20,8 @@ def test_a_posted_dataset_becomes_a_prompt(lens: Stack) -> None:
     assert selection["status"] == Status.SUCCEEDED
     assert selection["attempt"] == 1
     assert selection["digest"] == result["digest"] == lens.undisturbed_digest(selection_id)
-    demonstrations = [f"{example['text']} It was {example['label_word']}." for example in result["examples"]]
+    examples = result["support_examples"][0]["examples"]
+    demonstrations = [f"{example['text']} It was {example['label_word']}." for example in examples]
     assert rendered["prompts"][0]["prompt"] == "\n".join([*demonstrations, "a new message It was"])
     lens.check_invariants()
 

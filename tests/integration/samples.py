@@ -2,12 +2,24 @@
 
 from typing import Any
 
+from lens_engine.classifier.bag_of_words import WordRegression
+from lens_engine.classifier.candidates import Candidate, CandidateName, TestedClassifier
 from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt, TaskRecord
-from lens_engine.classifier.heads import LinearHead
+from lens_engine.classifier.heads import BagOfWordsHead, LinearHead, StatesHead
 from lens_engine.classifier.quality import Accuracy, Quality
-from lens_engine.classifier.tested import Comparison, TestedClassifier, Verdict
+from lens_engine.config import MethodName, Use
 from lens_engine.metering.progress import Progress
-from lens_engine.result import Provenance, RandomAndValidation, SelectionResult, Spending, Splits, SupportExample
+from lens_engine.result import (
+    LabelBias,
+    PromptContender,
+    Provenance,
+    SelectionResult,
+    Spending,
+    Splits,
+    SupportExample,
+    SupportExamples,
+    Verdict,
+)
 from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.types import Example, Phase, StopReason
 
@@ -95,29 +107,59 @@ def make_classifier(*, size: int = 2) -> Classifier:
         fit_rows=8,
         model=ModelRecord(model="table", revision="0" * 64, dtype="float32", device="cpu"),
         tokens_per_input=37.25,
+        tokens_held=29,
         test=Quality(accuracy=0.75, n=8, ci95=(0.41, 0.93), macro_f1=0.733, log_loss=0.6931471805599453, ece=0.1),
     )
 
 
-def list_tested(classifier: Classifier) -> tuple[TestedClassifier, ...]:
-    ensemble = TestedClassifier.of("ensemble", classifier)
-    single = {"name": "support_examples", "size": 1, "head": "argmax", "fit_rows": 0}
-    return ensemble, ensemble.model_copy(update=single)
+def make_states_classifier() -> Classifier:
+    """A classifier that reads a hidden state after one prompt."""
+    weights = ((1 / 3, -1e-5), (-1 / 3, 1e-5))
+    head = StatesHead(layer=3, pooling="mean", weights=weights, intercepts=(0.0, 0.5), inverse_l2=0.01)
+    return make_classifier(size=1).model_copy(update={"head": head})
 
 
-def make_verdict() -> Verdict:
-    comparison = Comparison(
-        rival="random_and_validation",
-        only_ensemble_right=3,
-        only_rival_right=1,
-        ensemble_is_ahead=True,
-        p_value=0.625,
-        is_significant=False,
+def make_bag_of_words() -> Classifier:
+    words = WordRegression(
+        terms=("dull", "warm"), idf=(1.2, 1.2), weights=((-1.0, 1.0), (1.0, -1.0)), intercepts=(0, 0)
     )
-    return Verdict(
-        use="ensemble",
-        sentence="Use the ensemble: 0.750 on 8 test rows, for 37 tokens an input.",
-        comparisons=(comparison,),
+    changes = {"prompts": (), "model": None, "tokens_per_input": 0.0, "tokens_held": 0}
+    return make_classifier().model_copy(update={**changes, "head": BagOfWordsHead(bag_of_words=words)})
+
+
+def make_answer(use: Use, method: MethodName, *numbers: int) -> SupportExamples:
+    """Support examples for a use: these rows of `make_rows`. Label biases make it worse."""
+    rows = make_rows()
+    without, with_biases = (
+        Quality(accuracy=accuracy, n=8, ci95=(0.4, 0.98), macro_f1=0.7, log_loss=0.5, ece=0.1)
+        for accuracy in (0.875, 0.75)
+    )
+    test = without if use == "prompt" else with_biases
+    judged = Accuracy(accuracy=0.875, n=8, ci95=(0.53, 0.98), macro_f1=0.873)
+    return SupportExamples(
+        use=use,
+        method=method,
+        examples=tuple(
+            SupportExample(
+                position=position,
+                row=row,
+                text=rows[row]["text"],
+                label=rows[row]["label"],
+                label_word=TASK.verbalizer.words[rows[row]["label"]],
+                info_score=0.1 - position / 100,
+                tokens=7 + position,
+            )
+            for position, row in enumerate(numbers)
+        ),
+        prompt=make_prompt(*numbers).text,
+        label_biases=(LabelBias(label="positive", bias=0.1 + 0.2), LabelBias(label="negative", bias=-1e-5)),
+        judged=judged,
+        without_biases=without,
+        with_biases=with_biases,
+        contenders=(PromptContender(method=method, rows=numbers, judged=judged, test=test),),
+        comparison=None,
+        recommended=use == "prompt",
+        reason=f"The prompt of {method} has {test.accuracy:.3f} on 8 test rows.",
     )
 
 
@@ -126,43 +168,28 @@ def make_result(
     *,
     has_classifier: bool = True,
     classifier: Classifier | None = None,
-    verdict: Verdict | None = None,
 ) -> SelectionResult:
-    """A result as the engine would give: rows 3 and 0 of `make_rows`.
+    """A result as the engine would give: rows 3 and 0 of `make_rows` as the prompt, 4 and 1 for probabilities.
 
     Args:
         has_classifier: False for a run that was cancelled before its classifier was made.
     """
-    classifier = classifier or make_classifier()
-    rows = make_rows()
-    chosen = [(position, row, rows[row]) for position, row in enumerate((3, 0))]
-    accuracy = Accuracy(accuracy=0.875, n=8, ci95=(0.53, 0.98), macro_f1=0.873)
-    rival = RandomAndValidation(validation_accuracy=0.75, permutations=12, rows=(4, 1))
+    made = classifier or make_classifier()
+    assert made.test is not None
+    kind = made.head.kind
+    name: CandidateName = kind if kind in ("states", "bag_of_words") else "label_probabilities"
+    candidate = Candidate(name=name, classifier=made, cross_validated=made.test, losses=(0.5, 0.75))
     return SelectionResult(
         task=TaskRecord.of(TASK),
-        prompt=make_prompt(3, 0).text,
-        classifier=classifier if has_classifier else None,
-        tested=list_tested(classifier) if has_classifier else (),
-        frontier=(),
-        random_and_validation=rival if has_classifier else None,
+        support_examples=(
+            make_answer("prompt", "lens", 3, 0),
+            make_answer("probabilities", "random_and_validation", 4, 1),
+        ),
+        classifier=made if has_classifier else None,
+        tested=(TestedClassifier.of(candidate, is_chosen=True),) if has_classifier else (),
         partial=stop_reason is not StopReason.COMPLETED,
         stop_reason=stop_reason,
-        examples=tuple(
-            SupportExample(
-                position=position,
-                row=row,
-                text=content["text"],
-                label=content["label"],
-                label_word={"positive": "great", "negative": "terrible"}[content["label"]],
-                info_score=0.1 - position / 100,
-                tokens=7 + position,
-            )
-            for position, row, content in chosen
-        ),
-        validation=accuracy,
-        confirmation=None,
-        test=accuracy,
-        verdict=(verdict or make_verdict()) if has_classifier else None,
+        verdict=Verdict(sentence="Use the classifier: 0.750 on 8 test rows.") if has_classifier else None,
         order=None,
         truncated_prompts=0,
         splits=Splits(

@@ -65,7 +65,7 @@ def test_cancelled_in_the_queue_keeps_the_best_of_an_earlier_attempt(
     shown = client.get(f"/selections/{selection_id}").json()
     assert (shown["status"], shown["partial"], shown["digest"]) == ("cancelled", True, best.digest)
     result = client.get(f"/selections/{selection_id}/result").json()
-    assert [example["row"] for example in result["examples"]] == [3, 0]
+    assert [example["row"] for example in result["support_examples"][0]["examples"]] == [3, 0]
     with database.session_scope() as session:
         assert session.scalar(select(func.count()).select_from(StoredCheckpoint)) == 1  # for a resume
 

@@ -147,7 +147,7 @@ def test_events_tell_the_history_in_order(client: TestClient, selections: Select
         ("classifier", None, None),
         ("status", "running", "succeeded"),
     ]
-    assert page["items"][-2]["data"] == {"size": 2, "head": "linear", "accuracy": 0.75, "use": "ensemble"}
+    assert page["items"][-2]["data"] == {"size": 2, "head": "linear", "accuracy": 0.75}
     assert page["next"] is None
 
 
@@ -190,14 +190,28 @@ def test_unfinished_selection_says_when_to_ask_again(
     assert response.headers["retry-after"] == "7"
 
 
-def test_support_examples_are_a_part_of_the_result_with_advice(client: TestClient, selections: Selections) -> None:
+@pytest.mark.parametrize(
+    ("query", "use", "rows"),
+    [("", "prompt", [3, 0]), ("?use=prompt", "prompt", [3, 0]), ("?use=probabilities", "probabilities", [4, 1])],
+)
+def test_support_examples_are_the_part_of_the_result_for_the_use(
+    client: TestClient, selections: Selections, query: str, use: str, rows: list[int]
+) -> None:
     path = f"/selections/{selections.succeeded()}"
     result = client.get(f"{path}/result").json()
-    shown = client.get(f"{path}/support-examples").json()
-    advice = {"recommended": False, "reason": result["verdict"]["sentence"]}
-    assert {name: shown.pop(name) for name in advice} == advice
-    assert shown == {name: result[name] for name in shown}
-    assert {"examples", "prompt", "task", "test"} <= shown.keys()
+    answer = next(one for one in result["support_examples"] if one["use"] == use)
+    shown = client.get(f"{path}/support-examples{query}").json()
+    assert (shown.pop("accuracy_without_biases"), shown.pop("accuracy_with_biases")) == (0.875, 0.75)
+    assert [example["row"] for example in shown["examples"]] == rows
+    assert shown == {name: (answer if name in answer else result)[name] for name in shown}
+    assert {"task", "method", "prompt", "label_biases", "recommended", "reason"} <= shown.keys()
+
+
+def test_uses_have_etags_of_their_own(client: TestClient, selections: Selections) -> None:
+    path = f"/selections/{selections.succeeded()}/support-examples"
+    known = {"If-None-Match": client.get(path, params={"use": "prompt"}).headers["etag"]}
+    assert client.get(path, params={"use": "prompt"}, headers=known).status_code == 304
+    assert client.get(path, params={"use": "probabilities"}, headers=known).status_code == 200
 
 
 def test_result_is_the_engines(client: TestClient, selections: Selections) -> None:

@@ -7,10 +7,20 @@ from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle import claims
-from lens_engine.classifier.tested import ClassifierName
-from lens_engine.types import Example, StopReason
+from lens_engine.classifier.classifier import Classifier
+from lens_engine.result import SupportExamples
+from lens_engine.types import StopReason
 from tests.integration.conftest import Selections
-from tests.integration.samples import TASK, make_classifier, make_result, make_verdict, pointers_of, problem_of
+from tests.integration.samples import (
+    TASK,
+    make_answer,
+    make_bag_of_words,
+    make_classifier,
+    make_result,
+    make_states_classifier,
+    pointers_of,
+    problem_of,
+)
 
 AWKWARD = [
     "A fine day.",
@@ -29,73 +39,80 @@ ABOUT = {
 }
 
 
-def expected_prompt(text: str) -> str:
-    demonstrations = [Example(example.row, example.text, example.label) for example in make_result().examples]
-    return TASK.render_prompt(demonstrations, text)
+PROMPT = make_answer("prompt", "lens", 3, 0)
+BIASED = make_answer("probabilities", "random_and_validation", 4, 1)
+CLASSIFIER = {"prompts": "classifier"}
 
 
-def expected_ensemble(text: str) -> list[str]:
-    return ["".join(one.demonstrations) + TASK.render_query(text) for one in make_classifier().prompts]
+def expected_prompt(text: str, answer: SupportExamples = PROMPT) -> str:
+    return answer.prompt + TASK.render_query(text)
 
 
-def answer_of(selection_id: str, *prompts: list[str], recommended: bool) -> dict[str, Any]:
-    """The answer with these prompts of each input."""
+def expected_prompts(text: str) -> list[str]:
+    return [one.text + TASK.render_query(text) for one in make_classifier().prompts]
+
+
+def answer_of(selection_id: str, *prompts: list[str], of: SupportExamples | None = None) -> dict[str, Any]:
+    """The answer with these prompts of each input: those of the classifier, or of the support examples."""
     shown = [
         {"input": number, "prompt": prompt, "characters": len(prompt)}
         for number, of_input in enumerate(prompts)
         for prompt in of_input
     ]
-    reason = make_verdict().sentence
-    return {"selection_id": selection_id, **ABOUT, "prompts": shown, "recommended": recommended, "reason": reason}
-
-
-SINGLE = {"prompts": "support_examples"}
+    biases = [] if of is None else [one.model_dump() for one in of.label_biases]
+    advice = {"recommended": of is None or of.recommended, "reason": (of or PROMPT).reason}
+    return {"selection_id": selection_id, **ABOUT, "label_biases": biases, "prompts": shown, **advice}
 
 
 @pytest.mark.parametrize("text", AWKWARD)
 def test_prompt_is_what_was_scored(client: TestClient, selections: Selections, text: str) -> None:
     selection_id = selections.succeeded()
-    response = client.post(f"/selections/{selection_id}/render", json={"input": text, **SINGLE})
+    response = client.post(f"/selections/{selection_id}/render", json={"input": text})
     assert response.status_code == 200
-    assert response.json() == answer_of(selection_id, [expected_prompt(text)], recommended=False)
+    assert response.json() == answer_of(selection_id, [expected_prompt(text)], of=PROMPT)
 
 
-@pytest.mark.parametrize("use", ["support_examples", "bag_of_words"])
-def test_verdict_without_an_ensemble_renders_the_support_examples(
-    use: ClassifierName, client: TestClient, selections: Selections, database: Database
-) -> None:
-    claim, verdict = selections.running(), make_verdict().model_copy(update={"use": use})
-    with database.session_scope() as session:
-        assert claims.finish(session, claim, make_result(verdict=verdict))
-    rendered = client.post(f"/selections/{claim.selection_id}/render", json={"input": "b"}).json()
-    assert [one["prompt"] for one in rendered["prompts"]] == [expected_prompt("b")]
-    assert rendered["recommended"] is (use == "support_examples")
-    shown = client.get(f"/selections/{claim.selection_id}/support-examples").json()
-    assert (shown["recommended"], shown["reason"]) == (rendered["recommended"], verdict.sentence)
+def test_use_picks_the_prompt_and_its_label_biases(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.succeeded()
+    response = client.post(f"/selections/{selection_id}/render", json={"input": "b", "use": "probabilities"})
+    assert response.json() == answer_of(selection_id, [expected_prompt("b", BIASED)], of=BIASED)
 
 
 def test_first_prompt_reads_as_it_should(client: TestClient, selections: Selections) -> None:
-    response = client.post(f"/selections/{selections.succeeded()}/render", json={"input": "Fun.", **SINGLE})
+    response = client.post(f"/selections/{selections.succeeded()}/render", json={"input": "Fun."})
     assert response.json()["prompts"][0]["prompt"] == (
         "a dull film at dawn It was terrible.\na warm film at dawn It was great.\nFun. It was"
     )
 
 
 @pytest.mark.parametrize("text", AWKWARD)
-def test_recommended_prompts_are_those_of_the_classifier(client: TestClient, selections: Selections, text: str) -> None:
+def test_classifier_gives_every_prompt_of_its_own(client: TestClient, selections: Selections, text: str) -> None:
     selection_id = selections.succeeded()
-    response = client.post(f"/selections/{selection_id}/render", json={"input": text})
+    response = client.post(f"/selections/{selection_id}/render", json={"input": text, **CLASSIFIER})
     assert response.status_code == 200
-    assert response.json() == answer_of(selection_id, expected_ensemble(text), recommended=True)
+    assert response.json() == answer_of(selection_id, expected_prompts(text))
 
 
 def test_all_prompts_of_several_inputs_follow_each_other(client: TestClient, selections: Selections) -> None:
     selection_id = selections.succeeded()
-    body = {"inputs": ["b", "a", "b"]}
-    response = client.post(f"/selections/{selection_id}/render", json=body)
-    assert response.json() == answer_of(
-        selection_id, *(expected_ensemble(text) for text in ("b", "a", "b")), recommended=True
-    )
+    response = client.post(f"/selections/{selection_id}/render", json={"inputs": ["b", "a", "b"], **CLASSIFIER})
+    assert response.json() == answer_of(selection_id, *(expected_prompts(text) for text in ("b", "a", "b")))
+
+
+@pytest.mark.parametrize(
+    ("classifier", "reads"),
+    [(make_states_classifier(), "hidden states of the model"), (make_bag_of_words(), "the words of a text")],
+)
+def test_classifier_that_reads_no_label_probabilities_has_no_prompt_to_send(
+    client: TestClient, selections: Selections, database: Database, classifier: Classifier, reads: str
+) -> None:
+    claim = selections.running()
+    with database.session_scope() as session:
+        assert claims.finish(session, claim, make_result(classifier=classifier))
+    path = f"/selections/{claim.selection_id}/render"
+    refusal = problem_of(client.post(path, json={"input": "b", **CLASSIFIER}), 409, "no-classifier")
+    assert f"the classifier reads {reads}" in refusal["detail"]
+    assert client.post(path, json={"input": "b"}).json()["prompts"][0]["prompt"] == expected_prompt("b")
 
 
 def test_result_without_classifier_renders_its_best_prompt_only(
@@ -107,7 +124,7 @@ def test_result_without_classifier_renders_its_best_prompt_only(
     path = f"/selections/{claim.selection_id}/render"
     best = client.post(path, json={"input": "b"}).json()
     assert (best["prompts"][0]["prompt"], best["partial"]) == (expected_prompt("b"), True)
-    assert (best["recommended"], best["reason"]) == (None, None)
+    problem_of(client.post(path, json={"input": "b", **CLASSIFIER}), 409, "no-classifier")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +136,8 @@ def test_result_without_classifier_renders_its_best_prompt_only(
         ({"inputs": ["x"] * 101}, "/inputs"),
         ({"input": "a", "model": "b"}, "/model"),
         ({"input": "a", "prompts": "ALL"}, "/prompts"),
-        (SINGLE, ""),
+        ({"input": "a", "use": "argmax"}, "/use"),
+        (CLASSIFIER, ""),
     ],
 )
 def test_bad_body_is_refused_with_its_place(

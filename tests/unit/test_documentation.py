@@ -17,11 +17,8 @@ from app.main import create_app
 from app.settings import Settings
 from lens_cli.application import create_application
 from lens_cli.demo.sample import SAMPLE_SPEC
-from lens_engine import Classifier, Task, Template, Verbalizer
-from lens_engine.classifier.classifier import ModelRecord, Prompt, TaskRecord
-from lens_engine.classifier.fitting import fit_head
-from lens_engine.classifier.heads import HeadKind
-from lens_engine.scoring.base import LabelScorer
+from lens_engine import Task, Template, Verbalizer
+from lens_engine.classifier.classifier import TaskRecord
 from lens_engine.testing import TableScorer, tiny_causal_lm
 from lens_engine.types import Example
 from tests.unit.lens_engine.test_wings import FLOORS
@@ -67,22 +64,6 @@ def packages() -> set[str]:
 
 def subclasses(kind: type[AppError]) -> set[type[AppError]]:
     return {kind, *(found for child in kind.__subclasses__() for found in subclasses(child))}
-
-
-def one_prompt_classifier(scorer: LabelScorer, kind: HeadKind) -> Classifier:
-    """Two demonstrations, and a head fitted on their texts. "great" is one token, the other word several."""
-    task = Task(Template("{text} {{It}} was {label}."), Verbalizer({"good": "great", "bad": "not so good"}))
-    examples = [Example(0, "A joy", "good"), Example(1, "A bore", "bad")]
-    prefix = task.render_prefix(examples)
-    log_probs = scorer.score([prefix], [task.render_query(one.text) for one in examples], task.label_spans)
-    return Classifier(
-        task=TaskRecord.of(task),
-        prompts=(Prompt(rows=(0, 1), demonstrations=prefix),),
-        head=fit_head(kind, log_probs, task.index_labels(examples)).head,
-        fit_rows=0,
-        model=ModelRecord.of(scorer.identity),
-        tokens_per_input=1.0,
-    )
 
 
 def test_newest_entry_of_changelog_is_the_version() -> None:
@@ -138,24 +119,34 @@ def test_python_of_readme_runs(
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("kind", ["argmax", "prior"])
-def test_python_of_the_api_gives_the_probabilities_of_the_classifier(
-    kind: HeadKind, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("use", ["prompt", "probabilities"])
+def test_python_of_the_api_gives_the_scores_of_the_labels(
+    use: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """ "great" is one token, the other word several."""
     (source,) = (block for block in code_blocks(ROOT / "docs/api.md", "python") if "from transformers" in block)
     monkeypatch.chdir(tmp_path)
     from lens_engine import load_scorer
 
     scorer = load_scorer(str(tiny_causal_lm("llama").save(tmp_path / "models/our-llama")), dtype="float32")
-    classifier = one_prompt_classifier(scorer, kind)
-    classifier.save(tmp_path / "classifier.json")
-    expected = classifier.predict(["I was charged twice for the same order"], scorer).probabilities[0]
+    task = Task(Template("{text} {{It}} was {label}."), Verbalizer({"good": "great", "bad": "not so good"}))
+    prefix = task.render_prefix([Example(0, "A joy", "good"), Example(1, "A bore", "bad")])
+    biases = {"good": 0.5, "bad": -0.25}
+    answer = {
+        "task": TaskRecord.of(task).model_dump(),
+        "prompt": "".join(prefix),
+        "use": use,
+        "label_biases": [{"label": label, "bias": bias} for label, bias in biases.items()],
+    }
+    (tmp_path / "support-examples.json").write_text(json.dumps(answer))
+    expected = scorer.score([prefix], [task.render_query("I was charged twice for the same order")], task.label_spans)
 
     exec(compile(source, "api.md", "exec"), {})
 
     shown = literal_eval(capsys.readouterr().out.splitlines()[-1])
-    assert list(shown) == list(classifier.labels)
-    assert list(shown.values()) == pytest.approx(expected.tolist(), abs=1e-3)
+    added = [biases[label] if use == "probabilities" else 0.0 for label in task.labels]
+    assert list(shown) == list(task.labels)
+    assert list(shown.values()) == pytest.approx((expected[0, 0] + added).tolist(), abs=1e-3)
 
 
 def test_every_package_has_a_line_in_the_architecture() -> None:

@@ -45,7 +45,6 @@ class SearchState:
     beam: tuple[Permutation, ...]
     scores: dict[Permutation, Score]  #: of the permutations judged on every row
     dropped: tuple[Permutation, ...] = ()  #: judged on some rows
-    charged_pairs: int = 0  #: (permutation, row) pairs; random-and-validation gets as many
     log_probs: dict[Permutation, LabelLogProbs] = field(default_factory=dict, compare=False)
     """`[rows, labels]`, of the permutations judged on every row."""
 
@@ -174,8 +173,7 @@ def _advance(
             dropped.append(permutation)
     permutations.sort(key=lambda permutation: rank_key(permutation, scores[permutation]))
     beam = tuple(permutations[:beam_width])
-    charged = state.charged_pairs + sum(outcome.charged_rows for outcome in found.values())
-    return SearchState(iterations_done, beam, scores, tuple(dropped), charged, log_probs)
+    return SearchState(iterations_done, beam, scores, tuple(dropped), log_probs)
 
 
 def _first_new(draw: Callable[[], Permutation], seen: set[Permutation]) -> Permutation | None:

@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lens_engine.config import USES
 from lens_engine.errors import NothingSelected
 from lens_engine.judging.judgement import EvaluationRows, Judgement
-from lens_engine.judging.objective import HeadObjective
+from lens_engine.judging.objective import RankingObjective, make_objective
 from lens_engine.judging.ranker import Ranker
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
-from lens_engine.methods.base import Findings, FirstStep, Method, PackedState, pick_pool
+from lens_engine.methods.base import Findings, FirstStep, Method, PackedState
 from lens_engine.methods.lens.beam import Neighbourhood, SearchState, run_iteration, start_search
 from lens_engine.methods.lens.diversity import Affinity
 from lens_engine.methods.lens.filtering import Filter, FilterState
-from lens_engine.pricing.prices import count_pairs
 from lens_engine.randomness import make_generator
 from lens_engine.types import Permutation, Phase, StopReason
 
@@ -46,19 +46,14 @@ class Lens(Method[LensState]):
 
     @property
     def num_finalists(self) -> int:
-        return self.run.config.search.beam_width
+        return self.run.config.search.num_finalists
 
     @property
-    def planned_pairs(self) -> int:
-        """Pairs of the search; filtering is not counted."""
-        return count_pairs(self.run.config.search, len(self.run.rows.validation))
+    def judges_finalists(self) -> bool:
+        return True
 
     @property
-    def num_prompts(self) -> int:
-        return self.run.config.classifier.max_prompts
-
-    @property
-    def judges_prompts(self) -> bool:
+    def is_search(self) -> bool:
         return True
 
     def price(self) -> dict[Phase, Cost]:
@@ -80,7 +75,7 @@ class Lens(Method[LensState]):
             yield state
 
     def choice(self, state: LensState) -> Permutation | None:
-        return None if state.search is None else state.to_candidates(self._finalists(state.search)[0][0])
+        return None if state.search is None else state.to_candidates(self._finalists(state.search)[0])
 
     def fallback(self, state: LensState, reason: StopReason) -> Permutation:
         """If the budget ended before any permutation was judged: the first one that the search would have judged.
@@ -99,30 +94,27 @@ class Lens(Method[LensState]):
             message = "the run ended before the search: the permutation was chosen by InfoScore and diversity alone"
             return Findings(info_scores=known, warnings=(message,))
         finalists = self._finalists(search)
-        ranked = sorted(search.log_probs, key=lambda one: rank_key(one, search.scores[one]))
-        pool = pick_pool(ranked, self.run.config)
         done, planned = search.iterations_done, self.run.config.search.iterations
         is_short = (f"the search ended after {done} of {planned} iterations",) if done < planned else ()
         return Findings(
-            finalists=tuple(state.to_candidates(one) for one, _ in finalists),
-            scores=tuple(score for _, score in finalists),
+            finalists=tuple(state.to_candidates(one) for one in finalists),
+            log_probs=np.array([search.log_probs[one] for one in finalists]),
             info_scores=known,
-            charged_pairs=search.charged_pairs,
             num_judged=search.num_judged,
             num_dropped=len(search.dropped),
+            best_accuracy=search.scores[finalists[0]].accuracy,
             warnings=is_short,
-            pool=tuple(state.to_candidates(one) for one in pool),
-            pool_log_probs=np.array([search.log_probs[one] for one in pool]),
         )
 
-    def _finalists(self, search: SearchState) -> list[tuple[Permutation, Score]]:
-        """The best permutations as single prompts, best first: by accuracy, whatever the search ranked by."""
-        if self._objective is None:
-            return [(one, search.scores[one]) for one in search.beam]
-        gold, dtype = self._validation_rows.gold, self.run.dtype
-        scores = {one: Score.of(Judgement(log_probs, gold), dtype) for one, log_probs in search.log_probs.items()}
-        ranked = sorted(scores, key=lambda one: rank_key(one, scores[one]))
-        return [(one, scores[one]) for one in ranked[: self.num_finalists]]
+    def _finalists(self, search: SearchState) -> list[Permutation]:
+        """The beam, then the best permutations for the other use, which the same scores tell."""
+        other = next(use for use in USES if use != self.run.config.use)
+        objective = make_objective(self.run.config, self._validation_rows, self.run.dtype, other)
+        gold, judged = self._validation_rows.gold, list(search.log_probs)
+        scores = objective.scores([Judgement(search.log_probs[one], gold) for one in judged], is_final=True)
+        ranked = sorted(zip(judged, scores, strict=True), key=lambda pair: rank_key(*pair))
+        best = [one for one, _ in ranked[: self.num_finalists - len(search.beam)]]
+        return list(dict.fromkeys([*search.beam, *best]))
 
     def pack(self, state: LensState) -> PackedState:
         filtering, search = state.filtering, state.search
@@ -135,7 +127,6 @@ class Lens(Method[LensState]):
                 "beam": search.beam,
                 "scores": [(one, asdict(score)) for one, score in search.scores.items()],
                 "dropped": search.dropped,
-                "charged_pairs": search.charged_pairs,
             }
         return PackedState({"rounds_done": filtering.rounds_done, "search": record}, arrays)
 
@@ -151,7 +142,6 @@ class Lens(Method[LensState]):
             beam=tuple(map(tuple, record["beam"])),
             scores=scores,
             dropped=tuple(map(tuple, record["dropped"])),
-            charged_pairs=record["charged_pairs"],
             log_probs=dict(zip(scores, arrays["log_probs"], strict=True)),
         )
         return LensState(filtering, search)
@@ -205,8 +195,5 @@ class Lens(Method[LensState]):
         return EvaluationRows(self.run.task, self.run.rows.validation)
 
     @cached_property
-    def _objective(self) -> HeadObjective | None:
-        """None if permutations rank by accuracy."""
-        if self.run.config.search.objective == "accuracy":
-            return None
-        return HeadObjective.of(self._validation_rows.gold, len(self.run.task.labels), self.run.dtype)
+    def _objective(self) -> RankingObjective:
+        return make_objective(self.run.config, self._validation_rows, self.run.dtype)

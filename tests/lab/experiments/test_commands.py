@@ -105,13 +105,13 @@ def test_seed_that_is_not_a_number_is_refused(seeds: str, capsys: pytest.Capture
 
 
 def test_options_override_the_preset() -> None:
-    options = ("splits.test=7", "search.objective=head", "search.first_permutations=null")
+    options = ("splits.test=7", "search.beam_width=2", "search.first_permutations=null")
     words = ["--datasets", "mr, trec", "--seeds", "4,5", *(word for one in options for word in ("--option", one))]
     scale = read_scale(make_parser("table", "").parse_args(words))
 
     assert (scale.datasets, scale.seeds, scale.model) == (("mr", "trec"), (4, 5), LAPTOP.model)
     assert scale.options["splits"] == {**LAPTOP.options["splits"], "test": 7}
-    assert scale.options["search"] == {**LAPTOP.options["search"], "objective": "head", "first_permutations": None}
+    assert scale.options["search"] == {**LAPTOP.options["search"], "beam_width": 2, "first_permutations": None}
 
 
 @pytest.mark.parametrize("module", ["experiments.table", "experiments.analyses"])

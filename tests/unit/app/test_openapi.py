@@ -142,8 +142,7 @@ def test_example_of_a_classifier_loads_and_classifies(tmp_path: Path) -> None:
     assert example.model_dump(mode="json", exclude_none=True) == EXAMPLE_CLASSIFIER
     example.save(tmp_path / "classifier.json")
     loaded = Classifier.load(tmp_path / "classifier.json")
-    scorer, spans = TableScorer(), loaded.task.task().label_spans
-    log_probs = loaded.class_log_probs(["Fun."], lambda prefixes, queries: scorer.score(prefixes, queries, spans))
+    log_probs = loaded.class_log_probs(["Fun."], TableScorer())
     assert np.exp(log_probs).sum() == pytest.approx(1.0)
 
 

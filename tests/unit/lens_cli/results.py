@@ -1,30 +1,29 @@
 """A result with every part, for the tests of what is printed and written."""
 
+from lens_engine.classifier.candidates import CandidateName, TestedClassifier
 from lens_engine.classifier.classifier import Classifier, LabelWord, ModelRecord, Prompt, TaskRecord
-from lens_engine.classifier.heads import AnyHeadKind, ArgmaxHead
+from lens_engine.classifier.heads import ArgmaxHead, HeadKind
 from lens_engine.classifier.quality import Accuracy, Quality
-from lens_engine.classifier.tested import ClassifierName, FrontierPoint, HeadFigures, TestedClassifier, Verdict
+from lens_engine.config import Use
 from lens_engine.result import (
+    Comparison,
+    LabelBias,
+    PromptContender,
     Provenance,
-    RandomAndValidation,
     SelectionResult,
     Spending,
     Splits,
     Spread,
     SupportExample,
+    SupportExamples,
+    Verdict,
 )
 from lens_engine.types import StopReason
 
-ACCURACY = Accuracy(accuracy=0.88, n=200, ci95=(0.828, 0.918), macro_f1=0.879)
+JUDGED = Accuracy(accuracy=0.91, n=100, ci95=(0.838, 0.952), macro_f1=0.91)
 RIVAL = Quality(accuracy=0.8, n=200, ci95=(0.739, 0.85), macro_f1=0.79, log_loss=0.5, ece=0.1)
 SPREAD = Spread(mean=0.655, sd=0.143, min=0.5, max=0.83, permutations=10, n=60)
-
-
-VERDICT = Verdict(
-    use="ensemble",
-    sentence="Use the ensemble: 0.905 on 200 test rows, for 412 tokens an input.",
-    comparisons=(),
-)
+VERDICT = Verdict(sentence="Use the classifier of label probabilities after 2 prompts: 0.905 on 200 test rows.")
 QUALITY = Quality(accuracy=0.905, n=200, ci95=(0.856, 0.938), macro_f1=0.903, log_loss=0.287, ece=0.031)
 SMALLER = Quality(accuracy=0.86, n=200, ci95=(0.805, 0.901), macro_f1=0.855, log_loss=0.391, ece=0.047)
 
@@ -45,40 +44,26 @@ CLASSIFIER = Classifier(
 )
 
 
-HEADS = (HeadFigures(head="linear", cv_log_loss=0.3, accuracy=0.9, log_loss=0.287),)
-FRONTIER = (
-    FrontierPoint(size=1, head="prior", tokens_per_input=706.2, test=SMALLER, heads=HEADS),
-    FrontierPoint(size=2, head="linear", tokens_per_input=1412.4, test=QUALITY, heads=HEADS),
-)
-
-
-def make_tested(
-    name: ClassifierName, size: int, head: AnyHeadKind, demonstrations: int = 8, fit_rows: int = 300, **more: object
-) -> TestedClassifier:
-    usual = {"test": SMALLER, "tokens_per_input": 650.0}
-    values = {"name": name, "size": size, "head": head, "demonstrations": demonstrations, "fit_rows": fit_rows}
-    return TestedClassifier.model_validate(usual | values | more)
+def make_tested(name: CandidateName, head: HeadKind, prompts: int = 1, **more: object) -> TestedClassifier:
+    usual = {"is_chosen": False, "demonstrations": 8, "fit_rows": 300, "test": SMALLER, "cross_validated": RIVAL}
+    priced = {"tokens_per_input": 40.6 * prompts, "tokens_held": 650 * prompts}
+    return TestedClassifier.model_validate({"name": name, "head": head, "prompts": prompts} | usual | priced | more)
 
 
 TESTED = (
-    make_tested("ensemble", 2, "linear", test=QUALITY, tokens_per_input=1412.4),
-    make_tested(
-        "support_examples", 1, "argmax", fit_rows=0, test=Quality(**ACCURACY.model_dump(), log_loss=0.4, ece=0.1)
-    ),
-    make_tested("zero_shot", 1, "argmax", 0, 0, test=RIVAL),
-    make_tested("zero_shot_head", 1, "prior", 0),
-    make_tested("random_and_validation", 1, "argmax", fit_rows=0, test=RIVAL),
-    make_tested("random_ensemble", 5, "linear"),
-    make_tested("random_prompts", 5, "linear"),
-    make_tested("long_prompt", 1, "prior", 40),
-    make_tested("bag_of_words", 0, "bag_of_words", 0, 420, tokens_per_input=0.0),
+    make_tested("bag_of_words", "bag_of_words", 0, demonstrations=0, fit_rows=1420),
+    make_tested("states", "states", demonstrations=0, layer=16, pooling="mean", test=None),
+    make_tested("states", "states", layer=20, pooling="last"),
+    make_tested("label_probabilities", "prior"),
+    make_tested("label_probabilities", "linear", 2, is_chosen=True, test=QUALITY),
 )
 
 
-def make_result(**changes: object) -> SelectionResult:
+def make_answer(use: Use, **changes: object) -> SupportExamples:
+    test = QUALITY if use == "prompt" else SMALLER
     values: dict[str, object] = {
-        "partial": False,
-        "stop_reason": StopReason.COMPLETED,
+        "use": use,
+        "method": "lens",
         "examples": (
             SupportExample(
                 position=0,
@@ -90,14 +75,31 @@ def make_result(**changes: object) -> SelectionResult:
                 tokens=9,
             ),
         ),
-        "validation": Accuracy(accuracy=0.91, n=100, ci95=(0.838, 0.952), macro_f1=0.91),
-        "confirmation": None,
-        "test": ACCURACY,
+        "prompt": "[red]loved[/red] it It was great.\n",
+        "label_biases": (LabelBias(label="positive", bias=0.3), LabelBias(label="negative", bias=-0.3)),
+        "judged": JUDGED,
+        "without_biases": QUALITY,
+        "with_biases": SMALLER,
+        "contenders": (
+            PromptContender(method="lens", rows=(912,), judged=JUDGED, test=test),
+            PromptContender(method="zero_shot", rows=(), judged=JUDGED, test=None),
+            PromptContender(method="random_and_validation", rows=(4, 1), judged=JUDGED, test=RIVAL),
+        ),
+        "comparison": Comparison(only_own_right=30, only_rival_right=9, p_value=0.00116, permutations=72),
+        "recommended": True,
+        "reason": "The prompt of Lens has 0.905 on 200 test rows; random-and-validation has 0.800.",
+    }
+    return SupportExamples.model_validate(values | changes)
+
+
+def make_result(**changes: object) -> SelectionResult:
+    values: dict[str, object] = {
+        "partial": False,
+        "stop_reason": StopReason.COMPLETED,
+        "support_examples": (make_answer("prompt"), make_answer("probabilities")),
         "classifier": CLASSIFIER,
         "tested": TESTED,
-        "frontier": FRONTIER,
         "random": SPREAD,
-        "random_and_validation": RandomAndValidation(validation_accuracy=0.85, permutations=72, rows=(4, 1)),
         "verdict": VERDICT,
         "order": SPREAD,
         "truncated_prompts": 0,

@@ -13,7 +13,6 @@ from lens_engine.config import BudgetOptions, SelectionConfig
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.progress import Progress, SilentListener
-from lens_engine.presets import SINGLE_PROMPT
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.scoring.base import LabelScorer, Prefix
@@ -25,13 +24,8 @@ _SMALL: dict[str, Any] = {
     "num_demonstrations": 4,
     "splits": {"validation": 20, "confirmation": 16, "test": 60},
     "filtering": {"keep": 24, "rounds": 3, "initial_score_size": 4, "max_score_size": 16},
-    **SINGLE_PROMPT,
-    "search": {
-        **SINGLE_PROMPT["search"],
-        "beam_width": 4,
-        "children": 4,
-        "iterations": 3,
-    },
+    "search": {"beam_width": 4, "children": 4, "iterations": 3},
+    "classifier": {"kind": "none"},
     "comparisons": "all",
 }
 

@@ -8,7 +8,7 @@ from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
 from lens_engine.options.names import list_options
 from lens_engine.presets import PRESETS, resolve_config
-from lens_engine.pricing.prices import count_pairs
+from lens_engine.pricing.prices import plan_judging
 
 
 @pytest.mark.parametrize("name", ["quick", "standard", "paper"])
@@ -40,7 +40,7 @@ def test_presets_spend_what_their_halvings_leave(name: Any, permutations: int, p
     search = PRESETS[name].search
 
     assert search.num_first_permutations + search.iterations * search.num_children == permutations
-    assert count_pairs(search, 100) == pairs
+    assert sum(rung.pairs for rung in plan_judging(search, 100)) == pairs
 
 
 def test_options_are_laid_over_a_preset_group_by_group() -> None:

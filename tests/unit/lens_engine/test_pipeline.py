@@ -11,7 +11,7 @@ from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
 from lens_engine.pipeline import select_support_examples
 from lens_engine.presets import PRESETS
 from lens_engine.pricing.prices import Prices, TokenLengths
-from lens_engine.result import SelectionResult
+from lens_engine.result import PromptContender, SelectionResult
 from lens_engine.rows.problem import Problem, digest_examples
 from lens_engine.rows.splits import split_examples
 from lens_engine.run.checkpoint import Checkpoint
@@ -75,6 +75,10 @@ def saved(select: Callable[..., SelectionResult], make_store: Make) -> list[byte
     return list(store.saved)
 
 
+def find(result: SelectionResult, method: str) -> PromptContender | None:
+    return next((one for one in result.answer.contenders if one.method == method), None)
+
+
 def quality_of(text: str) -> int:
     return int(text.split("quality")[1].split()[0])
 
@@ -92,24 +96,29 @@ def test_planted_good_examples_are_found(options: dict[str, Any], select: Callab
     result = select(**options)
 
     assert result.test is not None
-    zero_shot = result.quality_of("zero_shot")
+    zero_shot = find(result, "zero_shot")
     assert result.random is not None
     assert zero_shot is not None
-    assert result.test.accuracy > max(result.random.mean + 0.2, zero_shot.accuracy)
+    assert zero_shot.test is not None
+    assert result.test.accuracy > max(result.random.mean + 0.2, zero_shot.test.accuracy)
     assert sum(quality_of(example.text) for example in result.examples) / 4 >= 80  # of random examples: 50
 
 
 def test_result_holds_every_figure_with_its_rows(whole: SelectionResult) -> None:
     assert not whole.partial
     assert whole.stop_reason is StopReason.COMPLETED
-    figures = [whole.validation, whole.confirmation, whole.test, whole.quality_of("zero_shot")]
-    assert [figure.n for figure in figures if figure] == [20, 16, 60, 60]
-    random, rival, order = whole.random, whole.random_and_validation, whole.order
+    assert [answer.use for answer in whole.support_examples] == ["prompt", "probabilities"]
+    for answer in whole.support_examples:
+        assert [one.method for one in answer.contenders] == ["lens", "zero_shot", "random_and_validation"]
+        assert {one.judged.n for one in answer.contenders if one.judged} == {20 + 16}
+        assert {one.test.n for one in answer.contenders if one.test} == {60}
+        assert [one.label for one in answer.label_biases] == ["negative", "positive"]
+        assert answer.comparison is not None
+    random, order = whole.random, whole.order
     assert random is not None
-    assert rival is not None
     assert order is not None
-    assert (random.permutations, random.n, order.permutations, order.n) == (10, 60, 8, 60)
-    assert {one.test.n for one in whole.tested} == {60}
+    assert (random.n, order.permutations, order.n) == (20, 8, 60)
+    assert random.permutations == whole.answer.comparison.permutations  # type: ignore[union-attr]
 
 
 def test_examples_are_rows_of_the_upload_in_order_and_balanced(
@@ -205,7 +214,7 @@ def test_result_names_the_gpu_also_through_the_pair_cache_and_its_digest_leaves_
 def least_pairs(problem: Problem, config: SelectionConfig) -> int:
     planner = Prices(split_examples(problem, config), config, TokenLengths(1.0, 1.0))
     first = planner.rounds[0]
-    return first.pairs + first.new_columns + planner.testing().pairs
+    return first.pairs + first.new_columns + 2 * planner.testing().pairs
 
 
 @pytest.mark.parametrize("share", [0.0, 0.08, 0.3, 0.5, 0.7, 0.8, 0.99])
@@ -246,9 +255,8 @@ def test_steps_the_budget_does_not_cover_are_named(
 ) -> None:
     result = select(budget={"max_pairs": whole.cost.pairs - 1_200})
 
-    assert result.random_and_validation is None
-    assert result.verdict is not None
-    assert result.verdict.against("random_and_validation") is None
+    assert find(result, "random_and_validation") is None
+    assert result.answer.comparison is None
     assert any("did not cover" in warning and "random-and-validation" in warning for warning in result.warnings)
 
 
@@ -259,7 +267,7 @@ def test_search_the_budget_cut_short_keeps_its_best(
 
     result = select(budget={"max_pairs": in_search + 200})
 
-    assert result.validation is not None
+    assert result.answer.judged is not None
     assert 0 < result.cost.permutations_judged < whole.cost.permutations_judged
     assert any("the search ended after" in warning and "of 3 iterations" in warning for warning in result.warnings)
 
@@ -272,7 +280,7 @@ def test_budget_in_filtering_chooses_among_the_best_kept(
 
     result = select(checkpoints=store, budget={"max_pairs": least})
 
-    assert (result.validation, result.cost.permutations_judged) == (None, 0)
+    assert (result.answer.judged, result.cost.permutations_judged) == (None, 0)
     assert result.test is not None
     assert sum(quality_of(example.text) for example in result.examples) / 4 > 40
     info_scores = Checkpoint.from_bytes(store.saved[0]).arrays["contributions"].mean(axis=1)
@@ -308,7 +316,7 @@ def test_budgeted_run_resumed_from_any_checkpoint_gives_the_same_digest(
     budget = {"max_pairs": round(least + share * (whole.cost.pairs - least)) + spare}
     store = make_store()
     result = select(checkpoints=store, budget=budget)
-    assert (result.random_and_validation is not None) or share < 1.0
+    assert (find(result, "random_and_validation") is not None) or share < 1.0
 
     for data in store.saved:
         resumed = select(checkpoints=make_store(data), budget=budget)
@@ -363,7 +371,8 @@ def test_best_validation_accuracy_is_shown_as_it_grows(
     shown = [p.best_validation_accuracy for p in listener.seen if p.best_validation_accuracy is not None]
     assert shown == sorted(shown)
     assert all(p.best_validation_accuracy is None for p in listener.seen if p.phase is Phase.FILTER)
-    assert shown[-1] >= result.validation.accuracy
+    assert shown[-1] > 0.5
+    assert result.answer.judged is not None
 
 
 @pytest.mark.parametrize("phase", list(Phase))
@@ -384,7 +393,7 @@ def test_run_cancelled_in_any_phase_gives_the_best_so_far_or_an_error(
         assert outcome.stop_reason is StopReason.CANCELLED
         assert len(outcome.examples) == 4
         assert outcome.partial
-        assert outcome.validation is not None
+        assert outcome.answer.judged is not None
         assert outcome.test is None
         assert outcome.cost.pairs <= everything.seen[-1].pairs_done
 
@@ -426,23 +435,11 @@ def test_unbalanced_selection_may_have_any_labels(select: Callable[..., Selectio
 def test_comparisons_not_asked_for_are_left_out(select: Callable[..., SelectionResult]) -> None:
     result = select(splits={"confirmation": 0}, comparisons="none")
 
-    assert (result.confirmation, result.order) == (None, None)
-    assert result.verdict is None
-    assert (result.random, result.random_and_validation) == (None, None)
-    assert {one.name for one in result.tested} <= {"ensemble", "support_examples"}
+    assert (result.order, result.verdict, result.random) == (None, None, None)
+    assert [one.method for one in result.answer.contenders] == ["lens"]
+    assert result.tested == ()
     assert not result.partial
     assert result.test is not None
-
-
-def test_usual_random_permutations_are_judged_on_at_most_100_rows(
-    select: Callable[..., SelectionResult],
-) -> None:
-    result = select(splits={"test": 105, "held_out_share": 0.5}, comparisons="usual")
-
-    assert result.random is not None
-    assert result.order is None
-    assert result.test is not None
-    assert (result.random.n, result.test.n) == (100, 105)
 
 
 def test_provenance_names_model_data_and_every_option(
@@ -474,7 +471,9 @@ def test_rare_label_that_is_dropped_is_nowhere_in_the_result(
     planted = make_planted_problem()
     rare = [Example(240 + number, f"day{number} cloudy quality99", "mixed") for number in range(3)]
     problem = Problem(make_task("negative", "mixed", "positive"), [*planted.examples, *rare])
-    config = make_config(labels={"rare": "drop"}, classifier={"max_prompts": 2, "head": "prior", "fit_rows": 40})
+    config = make_config(
+        labels={"rare": "drop"}, classifier={"kind": "label_probabilities", "max_prompts": 2, "fit_rows": 40}
+    )
     store = make_store()
 
     result = select_support_examples(problem, make_planted_scorer(), config, checkpoints=store)

@@ -1,30 +1,47 @@
 from collections import Counter
 from collections.abc import Callable
 
-from experiments.analyses.example_sets import draw_random_sets, evaluate_sets, relabel, reorder, support_set
+import pytest
+
+from experiments.analyses.example_sets import draw_random_sets, relabel, reorder, support_set
 from experiments.laboratory.cells import Bench, Demonstration
 from experiments.laboratory.laboratory import Laboratory
 from lens_engine.config import SelectionConfig
+from lens_engine.judging.judgement import EvaluationRows
+from tests.lab.experiments.analyses.analysis_tables import models_that_are
 
 Make = Callable[..., SelectionConfig]
 FOUR = tuple(Demonstration(text=f"reviews {row}", label="positive") for row in range(4))
 
 
-def test_support_set_is_the_chosen_permutation(bench: Bench, make_tiny: Make, laboratory: Laboratory) -> None:
-    result = laboratory.select(bench.selection(make_tiny()))
+@pytest.mark.parametrize("is_best", [True, False])
+def test_support_set_is_the_permutation_of_the_method(
+    bench: Bench, make_tiny: Make, make_laboratory: Callable[..., Laboratory], is_best: bool
+) -> None:
+    laboratory = make_laboratory(models_that_are(lambda prefix, _: bool(prefix) == is_best))
+    cell = bench.selection(make_tiny())
+    result = laboratory.select(cell)
+    assert result.answer.method == ("lens" if is_best else "zero_shot")
 
-    assert [(one.text, one.label) for one in support_set(result)] == [(one.text, one.label) for one in result.examples]
+    examples = laboratory.problem(cell).examples
+    expected = [examples[row] for row in result.answer.contenders[0].rows]
+    assert len(expected) == 4
+    found = support_set(laboratory, cell, result)
+    assert [(one.text, one.label) for one in found] == [(one.text, one.label) for one in expected]
 
 
 def test_random_sets_are_those_of_the_report(bench: Bench, make_tiny: Make, laboratory: Laboratory) -> None:
     cell = bench.selection(make_tiny(comparisons="usual"))
-    spread = laboratory.select(cell).random
+    spread, task = laboratory.select(cell).random, laboratory.problem(cell).task
     assert spread is not None
+    rows = EvaluationRows(task, laboratory.rows(cell).validation)
 
     sets = draw_random_sets(laboratory, cell, spread.permutations)
-    accuracies = [one.accuracy for one in evaluate_sets(laboratory, cell, sets, "random")]
+    prefixes = [task.render_prefix([one.as_example() for one in demonstrations]) for demonstrations in sets]
+    scores = laboratory.scorer(cell).score(prefixes, rows.queries, task.label_spans)
+    accuracies = (scores.argmax(axis=2) == rows.gold).mean(axis=1)
 
-    assert (min(accuracies), max(accuracies)) == (spread.min, spread.max)
+    assert (accuracies.min(), accuracies.max(), accuracies.mean()) == (spread.min, spread.max, spread.mean)
 
 
 def test_random_sets_are_label_balanced_candidates(bench: Bench, make_tiny: Make, laboratory: Laboratory) -> None:

@@ -22,8 +22,8 @@ def test_wrong_labels_hurt_a_model_that_reads_them(
 
     means = {(row[1], row[2]): row[3] for row in finding.tables[0].rows}
     assert means[SUPPORT, GOLD] == means[RANDOM, GOLD] == 1.0
-    gold = [one.label for one in support_set(laboratory.select(cell))]
-    drawn = relabel(support_set(laboratory.select(cell)), ("positive", "negative"), bench.seed, 5)
+    gold = [one.label for one in support_set(laboratory, cell, laboratory.select(cell))]
+    drawn = relabel(support_set(laboratory, cell, laboratory.select(cell)), ("positive", "negative"), bench.seed, 5)
     wrong = [sum(one.label != label for one, label in zip(labelled, gold, strict=True)) for labelled in drawn]
     assert means[SUPPORT, DRAWN] == pytest.approx(sum(count <= 1 for count in wrong) / 5)
     assert 0.0 < sum(count <= 1 for count in wrong) < 5

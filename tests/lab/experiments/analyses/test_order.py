@@ -20,7 +20,7 @@ def test_accuracy_follows_the_order_where_the_order_matters(
     finding = Order((cell,), orders=6).run(laboratory)
 
     (drawn,) = draw_random_sets(laboratory, cell, 1)
-    sets = {SUPPORT: support_set(laboratory.select(cell)), RANDOM: drawn}
+    sets = {SUPPORT: support_set(laboratory, cell, laboratory.select(cell)), RANDOM: drawn}
     rows = [dict(zip(finding.tables[1].columns, row, strict=True)) for row in finding.tables[1].rows]
     assert [row["examples"] for row in rows] == [SUPPORT, RANDOM]
     for row in rows:

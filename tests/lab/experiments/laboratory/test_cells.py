@@ -45,6 +45,9 @@ def test_kinds_of_cells_do_not_share_a_key(bench: Bench, make_tiny: Make) -> Non
     assert len({cell.key("rows") for cell in cells}) == len(cells)
 
 
+OWN_NUMBER = {"random_search": {"permutations": 3}}
+
+
 @pytest.mark.parametrize(
     ("options", "changed", "is_the_same"),
     [
@@ -53,9 +56,10 @@ def test_kinds_of_cells_do_not_share_a_key(bench: Bench, make_tiny: Make) -> Non
         ({"method": "random"}, {"filtering": {"candidates": 20}}, False),
         ({"method": "random"}, {"comparisons": "all"}, False),
         ({"method": "random"}, {"method": "zero_shot"}, False),
-        ({"method": "random_and_validation"}, {"search": {"diversity_weight": 0.0}}, True),
         ({"method": "random_and_validation"}, {"search": {"iterations": 7}}, False),
+        ({"method": "random_and_validation"}, {"filtering": {"max_score_size": 2}}, False),
         ({"method": "random_and_validation"}, {"random_search": {"permutations": 3}}, False),
+        ({"method": "random_and_validation", **OWN_NUMBER}, {"search": {"iterations": 7}}, True),
         ({"method": "lens"}, {"search": {"diversity_weight": 0.0}}, False),
         ({"method": "lens"}, {"random_search": {"permutations": 3}}, True),
         ({"method": "lens"}, {"labels": {"join_spellings": False}}, False),

@@ -5,10 +5,10 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from lens_cli.views.result import describe_verdict, show_result
+from lens_cli.views.result import describe_choice, show_result
 from lens_engine.result import SelectionResult, Spending
 from lens_engine.types import StopReason
-from tests.unit.lens_cli.results import VERDICT, make_result
+from tests.unit.lens_cli.results import VERDICT, make_answer, make_result
 
 
 def shown(result: SelectionResult) -> str:
@@ -23,11 +23,12 @@ def test_markup_in_texts_is_shown_literally() -> None:
 
 
 def test_result_shows_cost_digest_and_warnings() -> None:
-    text = shown(make_result())
+    text = " ".join(shown(make_result()).split())
     assert "25,541 pairs, 714,216 tokens and 68 permutations in 5:12, by smollm2 (float32, cpu, seed 3)" in text
     assert "digest feed" in text
     assert "note: 2 duplicates were dropped" in text
-    assert "0.910 on the 100 validation rows" in text
+    assert "The support examples reached 0.910 on the 100 rows that decided (optimistic)." in text
+    assert "Against random-and-validation: p = 0.0012 (exact McNemar test on the test rows)." in text
 
 
 def test_cached_pairs_are_shown_separately() -> None:
@@ -35,22 +36,26 @@ def test_cached_pairs_are_shown_separately() -> None:
     assert "2,000 pairs (1,234 from the pair cache), 9 tokens" in shown(make_result(cost=cost))
 
 
-def test_verdict_is_its_sentence() -> None:
-    assert describe_verdict(make_result()) == VERDICT.sentence
-    assert VERDICT.sentence in shown(make_result())
+def test_choice_is_the_classifier_to_use_and_how_good_the_prompt_is() -> None:
+    result = make_result()
+    assert describe_choice(result) == f"{VERDICT.sentence} {result.answer.reason}"
+    assert VERDICT.sentence in shown(result)
 
 
 @pytest.mark.parametrize(
     ("reason", "opening"),
     [(StopReason.BUDGET, "Partial: the budget ran out"), (StopReason.CANCELLED, "Partial: the run was stopped")],
 )
-def test_partial_result_without_a_verdict_says_why(reason: StopReason, opening: str) -> None:
-    text = describe_verdict(make_result(partial=True, stop_reason=reason, verdict=None))
-    assert text == f"{opening}; these are the best examples found until then."
+def test_partial_result_without_a_classifier_says_why(reason: StopReason, opening: str) -> None:
+    result = make_result(partial=True, stop_reason=reason, verdict=None)
+    expected = f"{opening}; these are the best examples found until then. {result.answer.reason}"
+    assert describe_choice(result) == expected
 
 
-def test_verdict_without_comparison_says_so() -> None:
-    assert describe_verdict(make_result(verdict=None)) == "Not compared: no ensemble was tested."
+def test_prompt_that_was_judged_on_no_rows_has_no_line_of_its_own() -> None:
+    answer = make_answer("prompt", judged=None, comparison=None)
+    text = shown(make_result(support_examples=(answer, make_answer("probabilities"))))
+    assert "rows that decided" not in text
 
 
 def test_warning_that_was_shown_before_is_not_repeated() -> None:

@@ -8,13 +8,13 @@ import pytest
 
 from lens_engine.classifier.bag_of_words import fit_bag_of_words
 from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt, TaskRecord
-from lens_engine.classifier.fitting import fit_head
-from lens_engine.classifier.heads import HEAD_KINDS, HeadKind, WordsHead, apply_head
+from lens_engine.classifier.fitting import fit_head, fit_states_head
+from lens_engine.classifier.heads import BagOfWordsHead, Head, HeadKind, StatesHead
 from lens_engine.classifier.quality import measure_quality
 from lens_engine.errors import ClassifierUnreadable, InvalidVerbalizer, ModelMismatch
 from lens_engine.task.template import Task, Template, Verbalizer
-from lens_engine.testing import TableScorer
-from lens_engine.types import Example
+from lens_engine.testing import StatesTableScorer, TableScorer
+from lens_engine.types import POOLINGS, Example
 
 LABELS = ("warm", "cold", "absent, or \u00e9gal")  # not in alphabetical order
 TASK = Task(Template("{text} It was {label}."), Verbalizer({label: f"word{i}" for i, label in enumerate(LABELS)}))
@@ -24,30 +24,46 @@ DEMONSTRATIONS = [
 ]
 TEXTS = [f"text {number}" for number in range(40)]
 
+KINDS: tuple[HeadKind, ...] = ("argmax", "prior", "linear", "states", "bag_of_words")
+
 Make = Callable[..., Classifier]
 
 
 @pytest.fixture(scope="module")
 def make_classifier() -> Make:
-    """A classifier of two prompts, fitted on the answers of a TableScorer."""
+    """A classifier of two prompts, fitted on the answers of a TableScorer; of states after one; or of words."""
 
     def make(kind: HeadKind = "linear", **changes: Any) -> Classifier:
-        prefixes = [TASK.render_prefix(prompt) for prompt in DEMONSTRATIONS]
+        demonstrations = DEMONSTRATIONS[: {"states": 1, "bag_of_words": 0}.get(kind, 2)]
+        prefixes = [TASK.render_prefix(prompt) for prompt in demonstrations]
         queries = [TASK.render_query(text) for text in TEXTS]
-        log_probs, gold = TableScorer().score(prefixes, queries, TASK.label_spans), np.arange(len(TEXTS)) % 3
-        words = fit_bag_of_words(TEXTS, gold, len(LABELS)) if kind == "words" else None
-        head = fit_head(kind, log_probs, gold, words).head
+        scorer, gold = StatesTableScorer(), np.arange(len(TEXTS)) % 3
+        head: Head
+        if kind == "bag_of_words":
+            head = BagOfWordsHead(bag_of_words=fit_bag_of_words(TEXTS, gold, len(LABELS)).regression)
+            found = head.bag_of_words.class_log_probs(TEXTS)
+        elif kind == "states":
+            states = scorer.states(prefixes[0], queries, (2, 3))
+            fitted = fit_states_head(states, (2, 3), gold, len(LABELS)).head
+            assert isinstance(fitted, StatesHead)
+            head = fitted
+            found = head.class_log_probs(states[head.layer - 2, POOLINGS.index(head.pooling)])
+        else:
+            log_probs = scorer.score(prefixes, queries, TASK.label_spans)
+            fitted = fit_head(kind, log_probs, gold).head
+            assert not isinstance(fitted, StatesHead)
+            head, found = fitted, fitted.class_log_probs(log_probs)
         given: dict[str, Any] = {
             "task": TaskRecord.of(TASK),
             "prompts": tuple(
                 Prompt(rows=tuple(one.row for one in prompt), demonstrations=prefix)
-                for prompt, prefix in zip(DEMONSTRATIONS, prefixes, strict=True)
+                for prompt, prefix in zip(demonstrations, prefixes, strict=True)
             ),
             "head": head,
             "fit_rows": len(TEXTS),
-            "model": ModelRecord.of(TableScorer().identity),
+            "model": ModelRecord.of(scorer.identity) if demonstrations else None,
             "tokens_per_input": 1 / 3,
-            "test": measure_quality(apply_head(head, log_probs, TEXTS), gold),
+            "test": measure_quality(found, gold),
         }
         return Classifier(**(given | changes))
 
@@ -68,21 +84,21 @@ def change_file(make_classifier: Make, tmp_path: Path) -> Callable[[Callable[[di
     return change
 
 
-@pytest.mark.parametrize("kind", HEAD_KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_saved_classifier_is_loaded_to_the_bit(kind: HeadKind, make_classifier: Make, tmp_path: Path) -> None:
-    classifier = make_classifier(kind, logit_bias={"12": 0.1, "7": -1e-17})
+    classifier = make_classifier(kind)
     path = tmp_path / "classifier.json"
 
     classifier.save(path)
 
     loaded = Classifier.load(path)
     assert loaded == classifier
-    before, after = (one.predict(TEXTS, TableScorer()) for one in (classifier, loaded))
+    before, after = (one.predict(TEXTS, StatesTableScorer()) for one in (classifier, loaded))
     assert after.labels == before.labels
     assert after.probabilities.tobytes() == before.probabilities.tobytes()
 
 
-@pytest.mark.parametrize("kind", HEAD_KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_label_order_survives_json_with_sorted_keys(kind: HeadKind, make_classifier: Make, tmp_path: Path) -> None:
     classifier = make_classifier(kind)
     path = tmp_path / "classifier.json"
@@ -91,7 +107,7 @@ def test_label_order_survives_json_with_sorted_keys(kind: HeadKind, make_classif
     loaded = Classifier.load(path)
 
     assert loaded.labels == LABELS
-    assert loaded.predict(TEXTS, TableScorer()).labels == classifier.predict(TEXTS, TableScorer()).labels
+    assert loaded.predict(TEXTS, StatesTableScorer()).labels == classifier.predict(TEXTS, StatesTableScorer()).labels
 
 
 @pytest.mark.parametrize(
@@ -149,40 +165,39 @@ def test_bag_of_words_of_another_shape_is_refused(
     edit: Callable[[dict[str, Any]], object], make_classifier: Make, tmp_path: Path
 ) -> None:
     path = tmp_path / "classifier.json"
-    content = json.loads(make_classifier("words").model_dump_json())
+    content = json.loads(make_classifier("bag_of_words").model_dump_json())
     edit(content["head"]["bag_of_words"])
     path.write_text(json.dumps(content))
-    with pytest.raises(ClassifierUnreadable, match="not for 2 prompts and 3 labels"):
+    with pytest.raises(ClassifierUnreadable, match="not for 0 prompts and 3 labels"):
         Classifier.load(path)
 
 
-def test_words_of_a_text_decide_where_the_prompts_know_nothing(make_classifier: Make) -> None:
-    texts = [f"{('sunny', 'frosty', 'empty')[row % 3]} day {row}" for row in range(60)]
-    gold = np.arange(60) % 3
-    queries = [TASK.render_query(text) for text in texts]
-    prefixes = [TASK.render_prefix(prompt) for prompt in DEMONSTRATIONS]
-    log_probs = TableScorer().score(prefixes, queries, TASK.label_spans)
-    head = fit_head("words", log_probs, gold, fit_bag_of_words(texts, gold, 3)).head
-    assert isinstance(head, WordsHead)
-
-    found = make_classifier(head=head).predict(["a frosty one", "sunny here", "quite empty"], TableScorer())
-
-    assert found.labels == (LABELS[1], LABELS[0], LABELS[2])
+def test_bag_of_words_needs_no_model(make_classifier: Make) -> None:
+    assert make_classifier("bag_of_words").predict(["text 7"]).labels == (LABELS[1],)
 
 
-@pytest.mark.parametrize("kind", HEAD_KINDS)
+@pytest.mark.parametrize(
+    ("scorer", "message"),
+    [(None, "give the scorer"), (TableScorer(), "reads hidden states, and this scorer shows none")],
+)
+def test_scorer_that_cannot_answer_is_refused(scorer: TableScorer | None, message: str, make_classifier: Make) -> None:
+    with pytest.raises(ModelMismatch, match=message):
+        make_classifier("states").predict(TEXTS, scorer)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_prediction_in_batches_equals_prediction_at_once(kind: HeadKind, make_classifier: Make) -> None:
     classifier, texts = make_classifier(kind), [f"text {number}" for number in range(300)]
 
-    whole = classifier.predict(texts, TableScorer())
-    parts = [classifier.predict(texts[start : start + 7], TableScorer()) for start in range(0, 300, 7)]
+    whole = classifier.predict(texts, StatesTableScorer())
+    parts = [classifier.predict(texts[start : start + 7], StatesTableScorer()) for start in range(0, 300, 7)]
 
     assert whole.labels == tuple(label for part in parts for label in part.labels)
     np.testing.assert_allclose(whole.probabilities, np.concatenate([part.probabilities for part in parts]), rtol=1e-12)
 
 
 def test_many_texts_are_asked_in_several_calls(make_classifier: Make) -> None:
-    scorer = TableScorer()
+    scorer = StatesTableScorer()
 
     make_classifier().predict(["the same"] * 600, scorer)
 
@@ -190,10 +205,11 @@ def test_many_texts_are_asked_in_several_calls(make_classifier: Make) -> None:
     assert scorer.num_pairs == 2 * 600
 
 
-def test_prediction_reproduces_the_tested_quality(make_classifier: Make) -> None:
-    classifier = make_classifier()
+@pytest.mark.parametrize("kind", KINDS)
+def test_prediction_reproduces_the_tested_quality(kind: HeadKind, make_classifier: Make) -> None:
+    classifier = make_classifier(kind)
 
-    found = classifier.predict(TEXTS, TableScorer())
+    found = classifier.predict(TEXTS, StatesTableScorer())
 
     right = sum(label == LABELS[row % 3] for row, label in enumerate(found.labels))
     assert classifier.test is not None
@@ -201,7 +217,7 @@ def test_prediction_reproduces_the_tested_quality(make_classifier: Make) -> None
 
 
 def test_no_texts_give_no_predictions(make_classifier: Make) -> None:
-    scorer = TableScorer()
+    scorer = StatesTableScorer()
 
     found = make_classifier().predict([], scorer)
 
@@ -212,7 +228,7 @@ def test_no_texts_give_no_predictions(make_classifier: Make) -> None:
 
 def test_another_revision_is_refused(make_classifier: Make) -> None:
     other = ModelRecord(model="table", revision="f" * 64, dtype="float32", device="cpu")
-    scorer = TableScorer()
+    scorer = StatesTableScorer()
 
     with pytest.raises(ModelMismatch, match="made for table \\(revision ffffffffffff\\)") as refusal:
         make_classifier(model=other).predict(TEXTS, scorer)
@@ -224,9 +240,9 @@ def test_another_revision_is_refused(make_classifier: Make) -> None:
 def test_same_revision_under_another_name_is_accepted(make_classifier: Make) -> None:
     classifier = make_classifier()
 
-    found = classifier.predict(TEXTS[:3], TableScorer(name="a local copy"))
+    found = classifier.predict(TEXTS[:3], StatesTableScorer(name="a local copy"))
 
-    assert found.labels == classifier.predict(TEXTS[:3], TableScorer()).labels
+    assert found.labels == classifier.predict(TEXTS[:3], StatesTableScorer()).labels
 
 
 def test_prompt_text_begins_what_the_task_renders() -> None:
@@ -250,5 +266,5 @@ def test_changed_label_word_is_refused_by_its_label(change_file: Callable[..., P
     path = change_file(lambda content: content["task"]["label_words"][1].update(word="word0"))
 
     with pytest.raises(InvalidVerbalizer) as refusal:
-        Classifier.load(path).predict(TEXTS, TableScorer())
+        Classifier.load(path).predict(TEXTS, StatesTableScorer())
     assert refusal.value.field == "verbalizer.cold"

@@ -5,18 +5,16 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from scipy.special import log_softmax, softmax
 
-from lens_engine.classifier.bag_of_words import fit_bag_of_words
 from lens_engine.classifier.fitting import fit_head
 from lens_engine.classifier.heads import (
-    HEAD_KINDS,
+    PROMPTS_HEAD_KINDS,
     ArgmaxHead,
     Head,
-    HeadKind,
     LinearHead,
     PriorHead,
-    apply_head,
+    PromptsHeadKind,
+    StatesHead,
     log_label_shares,
-    logit_bias,
     prior_biases,
 )
 
@@ -133,32 +131,21 @@ def test_hopeless_label_keeps_a_finite_log_probability() -> None:
     assert np.exp(found[0, 1]) == pytest.approx(1e-6)
 
 
-@pytest.mark.parametrize("kind", HEAD_KINDS)
-def test_fitted_head_survives_json_to_the_bit(kind: HeadKind) -> None:
+@pytest.mark.parametrize("kind", PROMPTS_HEAD_KINDS)
+def test_fitted_head_survives_json_to_the_bit(kind: PromptsHeadKind) -> None:
     log_probs = draw_log_probs(prompts=2)
-    texts = [f"text {row} on {row % 3}" for row in range(30)]
-    head = fit_head(kind, log_probs, make_gold(), fit_bag_of_words(texts, make_gold(), 3)).head
+    head = fit_head(kind, log_probs, make_gold()).head
 
     restored = HEADS.validate_json(HEADS.dump_json(head))
 
     assert restored == head
-    assert apply_head(restored, log_probs, texts).tobytes() == apply_head(head, log_probs, texts).tobytes()
+    assert restored.class_log_probs(log_probs).tobytes() == head.class_log_probs(log_probs).tobytes()
 
 
-def test_logit_bias_gives_the_predictions_of_the_head() -> None:
-    log_probs = draw_log_probs()
-    head = PriorHead(biases=((0.5, -2.0, 1.0),), temperature=3.0)
+def test_states_head_weighs_and_normalises() -> None:
+    weights = ((1.0, 0.0), (0.0, 2.0))
+    head = StatesHead(layer=3, pooling="mean", weights=weights, intercepts=(0.5, 0.0), inverse_l2=0.1)
 
-    biases = logit_bias(head, [11, 7, 23])
+    found = head.class_log_probs(np.array([[1.0, 3.0]]))
 
-    assert biases == {"11": 0.5, "7": -2.0, "23": 1.0}
-    shifted = log_probs[0] + np.array(list(biases.values()))
-    assert shifted.argmax(axis=1).tolist() == head.class_log_probs(log_probs).argmax(axis=1).tolist()
-
-
-def test_no_logit_bias_without_tokens_or_for_linear() -> None:
-    linear = fit_head("linear", draw_log_probs(), make_gold()).head
-
-    assert logit_bias(linear, [1, 2, 3]) is None
-    assert logit_bias(ArgmaxHead(), None) is None
-    assert logit_bias(ArgmaxHead(temperature=2.0), [3, 4]) == {"3": 0.0, "4": 0.0}
+    np.testing.assert_allclose(found, log_softmax([[1.5, 6.0]], axis=1))

@@ -5,19 +5,21 @@ import numpy as np
 import pytest
 
 from lens_engine.judging.judgement import EvaluationRows, Judgement, judge
+from lens_engine.judging.objective import PromptObjective
 from lens_engine.judging.ranker import Finished, Ranker
 from lens_engine.judging.score import Score, rank_key
 from lens_engine.pipeline import select_support_examples
 from lens_engine.plan.rungs import plan_rungs
-from lens_engine.pricing.prices import count_pairs
+from lens_engine.pricing.prices import plan_judging
 from lens_engine.rows.problem import Problem
 from lens_engine.run.preparation import estimate_cost
 from lens_engine.testing import TableScorer
-from lens_engine.types import Example, Permutation
+from lens_engine.types import Example, Permutation, Phase
 
 pytestmark = pytest.mark.slow
 
 Make = Callable[..., Any]
+PAPER = PromptObjective(ties_by_margin=True)
 WIDE: dict[str, Any] = {"first_permutations": 24, "halvings": 2, "iterations": 1}
 
 
@@ -47,7 +49,7 @@ def test_spread_order_has_labels_in_proportion_from_the_start(rows: EvaluationRo
 
 def test_halving_keeps_the_best_of_each_rung(rows: EvaluationRows, candidates: list[Example], make_meter: Make) -> None:
     permutations, scorer = make_permutations(16), TableScorer()
-    ranker = Ranker(make_meter(scorer), candidates, rows)
+    ranker = Ranker(make_meter(scorer), candidates, rows, PAPER)
 
     outcomes = ranker.judge(permutations, 2, 3)
 
@@ -60,7 +62,9 @@ def test_halving_keeps_the_best_of_each_rung(rows: EvaluationRows, candidates: l
         left = sorted(left, key=lambda one: rank_key(permutations[one], Score.of(seen[one])))[:keep]
     finished = {one: outcome for one, outcome in enumerate(outcomes) if isinstance(outcome, Finished)}
     assert set(finished) == set(left)
-    assert {one: outcome.charged_rows for one, outcome in enumerate(outcomes)} == charged
+    assert {
+        one: len(rows) if isinstance(outcome, Finished) else outcome.num_rows for one, outcome in enumerate(outcomes)
+    } == charged
     for one in left:
         assert finished[one].score == Score.of(whole[one])
         np.testing.assert_array_equal(finished[one].judgement.margins, whole[one].margins)
@@ -71,7 +75,7 @@ def test_halving_of_no_permutations_costs_nothing(
     rows: EvaluationRows, candidates: list[Example], make_meter: Make
 ) -> None:
     scorer = TableScorer()
-    ranker = Ranker(make_meter(scorer), candidates, rows)
+    ranker = Ranker(make_meter(scorer), candidates, rows, PAPER)
 
     assert (ranker.judge([], 2, 3), scorer.num_pairs) == ([], 0)
 
@@ -81,7 +85,7 @@ def test_without_halvings_each_is_judged_on_every_row(
 ) -> None:
     permutations, scorer = make_permutations(5), TableScorer()
 
-    outcomes = Ranker(make_meter(scorer), candidates, rows).judge(permutations)
+    outcomes = Ranker(make_meter(scorer), candidates, rows, PAPER).judge(permutations)
 
     whole = judge(make_meter(), rows.task.render_permutations(candidates, permutations), rows)
     assert scorer.num_pairs == 5 * 16
@@ -101,12 +105,13 @@ def test_wide_run_costs_the_plan_and_its_rival_gets_equal_pairs(
 
     result = select_support_examples(problem, make_planted_scorer(), config)
 
-    rival = result.random_and_validation
-    assert rival is not None
     pairs = (24 * 5 + 12 * 5 + 6 * 10) + (16 * 5 + 8 * 5 + 4 * 10)
-    confirmed = 0 if options.get("splits") else 4 * 16
-    assert count_pairs(config.search, 20) == pairs
-    assert rival.permutations == -(-(pairs + confirmed) // 20)
+    assert sum(rung.pairs for rung in plan_judging(config.search, 20)) == pairs
+    filtering = planned.phases[Phase.FILTER].pairs
+    confirmed, own = (0, 0) if options.get("splits") else (6 * 16, 16)
+    assert result.answer.comparison is not None
+    most = -(-(filtering + pairs + confirmed - own) // 20)
+    assert most - 2 <= result.answer.comparison.permutations <= most  # finalists of both uses may be the same
     assert result.cost.permutations_judged == 24 + 16
     assert result.cost.pairs <= planned.total.pairs
 

@@ -5,7 +5,7 @@ import pytest
 
 from lens_engine.judging.judgement import Judgement
 from lens_engine.judging.rounding import ROUNDING_NATS
-from lens_engine.judging.score import Score, measure_lead, pool, rank_key
+from lens_engine.judging.score import Score, measure_lead, rank_key
 
 PROBABILITIES = np.array([[0.6, 0.2], [0.1, 0.3], [0.5, 0.25], [0.4, 0.1]], dtype=np.float32)
 JUDGEMENT = Judgement(np.log(PROBABILITIES), np.array([0, 1, 1, 0]))
@@ -54,12 +54,6 @@ def test_close_rows_are_those_nearer_than_the_rounding(dtype: str, close: tuple[
 
     assert (score.correct, score.n) == (4, 8)
     assert (score.close_hits, score.close_misses) == close
-
-
-def test_pooled_score_counts_close_rows_of_both_sets() -> None:
-    pooled = pool(Score(3, 4, 0.5, 1, 1), Score(6, 12, 0.1, 2, 3))
-
-    assert pooled == Score(9, 16, pytest.approx(0.2), 3, 4)
 
 
 @pytest.mark.parametrize(

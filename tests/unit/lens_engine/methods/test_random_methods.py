@@ -8,7 +8,8 @@ import pytest
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
 from lens_engine.judging.judgement import EvaluationRows, judge
-from lens_engine.judging.score import Score, rank_key
+from lens_engine.judging.objective import PromptObjective
+from lens_engine.judging.score import rank_key
 from lens_engine.methods.permutations import draw_permutations
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
@@ -27,7 +28,8 @@ def find_best_by_hand(problem: Problem, config: SelectionConfig, meter: Any, cou
     drawn = draw_permutations(rows.candidates, problem.task, rows.quotas, config.seed, 0, count)
     prefixes = problem.task.render_permutations(rows.candidates, drawn)
     judgements = judge(meter, prefixes, EvaluationRows(problem.task, rows.validation))
-    best = min(range(count), key=lambda number: rank_key((number,), Score.of(judgements[number])))
+    scores = PromptObjective().scores(judgements, is_final=True)
+    best = min(range(count), key=lambda number: rank_key((number,), scores[number]))
     return tuple(rows.candidates[index].row for index in drawn[best])
 
 
@@ -35,10 +37,8 @@ def test_zero_shot_has_no_demonstrations(select: Callable[..., SelectionResult])
     result = select("zero_shot")
 
     assert result.examples == ()
-    zero_shot = result.quality_of("zero_shot")
     assert result.test is not None
-    assert zero_shot is not None
-    assert result.test.accuracy == zero_shot.accuracy
+    assert [one.method for one in result.answer.contenders] == ["zero_shot"]
     assert result.order is None
 
 
@@ -64,21 +64,19 @@ def test_random_and_validation_keeps_the_best_on_the_validation_rows(
     best = find_best_by_hand(problem, make_config(), make_meter(make_planted_scorer()), 21)
     assert result.rows == best
     assert result.cost.permutations_judged == 21
-    assert result.validation is not None
-    assert result.validation.n == 20
+    assert result.answer.judged is not None
+    assert result.answer.judged.n == 20 + 16
 
 
-def test_random_and_validation_has_the_budget_of_a_search_by_default(
+def test_random_and_validation_has_the_pairs_of_lens_by_default(
     select: Callable[..., SelectionResult],
 ) -> None:
-    """A beam of 4, three iterations of 16 children on 20 rows, and the beam on 16 confirmation rows."""
+    """Filtering; a beam of 4 and three iterations of 16 children on 20 rows; six finalists on 16 confirmation rows."""
     result = select("random_and_validation")
 
-    assert result.cost.permutations_judged == 4 + 3 * 16 + -(-4 * 16 // 20)
     lens = select("lens", search={"iterations": 3})
-    rival = lens.random_and_validation
-    assert rival is not None
-    assert rival.permutations <= result.cost.permutations_judged
+    assert lens.answer.comparison is not None
+    assert 0 <= result.cost.permutations_judged - lens.answer.comparison.permutations <= 3
 
 
 def test_random_and_validation_goes_on_from_any_checkpoint(
@@ -99,21 +97,21 @@ def test_budget_ends_random_and_validation_with_the_best_so_far(
     make_meter: Make,
     make_planted_scorer: Make,
 ) -> None:
-    budget = {"max_pairs": 61 + 18 * 20}
+    budget = {"max_pairs": 121 + 18 * 20}
 
     result = select("random_and_validation", budget=budget)
 
     assert result.partial
     assert result.stop_reason is StopReason.BUDGET
     assert result.rows == find_best_by_hand(problem, make_config(), make_meter(make_planted_scorer()), 16)
-    assert "the search ended after 16 of 56 random permutations" in result.warnings
+    assert "the search ended after 16 of 114 random permutations" in result.warnings
 
 
 def test_higher_budget_finishes_only_an_unevaluated_search(
     select: Callable[..., SelectionResult], make_store: Make
 ) -> None:
     store = make_store()
-    select("random_and_validation", budget={"max_pairs": 61 + 18 * 20}, checkpoints=store)
+    select("random_and_validation", budget={"max_pairs": 121 + 18 * 20}, checkpoints=store)
     in_search = [data for data in store.saved if Checkpoint.from_bytes(data).phase is Phase.SEARCH]
 
     finished = select("random_and_validation", checkpoints=make_store(in_search[-1]))
@@ -124,7 +122,7 @@ def test_higher_budget_finishes_only_an_unevaluated_search(
 
 
 def test_budget_without_room_for_one_permutation_is_refused(select: Callable[..., SelectionResult]) -> None:
-    with pytest.raises(InvalidConfig, match="a first permutation with the test rows takes 80") as caught:
-        select("random_and_validation", budget={"max_pairs": 79})
+    with pytest.raises(InvalidConfig, match="a first permutation with the test rows takes 140") as caught:
+        select("random_and_validation", budget={"max_pairs": 139})
 
     assert caught.value.field == "options.budget.max_pairs"

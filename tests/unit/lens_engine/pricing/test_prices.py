@@ -56,7 +56,7 @@ class PhaseCounter:
         {"num_demonstrations": 5},
     ],
 )
-def test_run_spends_exactly_what_was_estimated_where_no_child_repeats(
+def test_run_spends_what_was_estimated_where_no_child_repeats(
     options: dict[str, Any],
     make_planted_problem: Callable[..., Problem],
     make_planted_scorer: Any,
@@ -69,7 +69,9 @@ def test_run_spends_exactly_what_was_estimated_where_no_child_repeats(
 
     assert counter.done[Phase.FILTER] == planned.phases[Phase.FILTER].pairs
     assert counter.done[Phase.SEARCH] - counter.done[Phase.FILTER] == planned.phases[Phase.SEARCH].pairs
-    assert result.cost.pairs == scorer.num_pairs == planned.total.pairs
+    assert result.cost.pairs == scorer.num_pairs
+    # Where both uses have the same prompt, it is confirmed and tested once; and random-and-validation gets less.
+    assert 0 <= planned.total.pairs - result.cost.pairs <= 2 * 60 + 3 * 3 * 20
 
 
 def test_estimate_is_an_upper_bound_where_children_repeat(
@@ -100,9 +102,9 @@ def test_rival_gets_equal_pairs_rounded_up_to_a_permutation(
 ) -> None:
     prices = make_prices(make_planted_problem(), make_config())  # 20 validation and 16 confirmation rows
 
-    assert prices.rival_permutations(pairs=50 * 20, confirmed=4) == 54  # 1064 pairs: 53.2 times 20
-    assert prices.rival_permutations(pairs=50 * 20, confirmed=5) == 54  # 1080 pairs: just 54 times
-    assert prices.rival_permutations(pairs=50 * 20, confirmed=0) == 50
+    assert prices.rival_permutations(50 * 20 + 16) == 50  # the best is judged on the confirmation rows too
+    assert prices.rival_permutations(50 * 20 + 17) == 51
+    assert prices.rival_permutations(3) == 1
 
 
 def test_confirmation_not_asked_for_costs_nothing(

@@ -17,9 +17,9 @@ pytestmark = pytest.mark.slow
 Make = Callable[..., Any]
 OPTIONS: dict[str, dict[str, Any]] = {
     "no halving": {},
-    "halving": {"search": {"first_permutations": 8, "halvings": 2, "objective": "accuracy"}},
+    "halving": {"search": {"first_permutations": 8, "halvings": 2}},
     "budget": {"budget": {"max_pairs": 2_600}},
-    "ensemble": {"classifier": {"max_prompts": 3, "fit_rows": 60, "head": "auto"}},
+    "classifier": {"use": "probabilities", "classifier": {"kind": "auto", "max_prompts": 3, "fit_rows": 60}},
 }
 
 
@@ -56,6 +56,7 @@ def test_resumed_run_equals_the_whole_one_and_scores_no_pair_again(
         resumed = select(options, scorer, make_store(data))
         assert resumed.digest == whole.digest
         assert (resumed.cost.pairs, resumed.cost.tokens) == (whole.cost.pairs, whole.cost.tokens)
+        assert resumed.cost.pairs_from_cache == 0
         done = checkpoint.values["spent"][0] + count_journaled(checkpoint)
         assert scorer.num_pairs == first.num_pairs - done
 

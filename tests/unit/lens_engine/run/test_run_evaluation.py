@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from lens_engine.config import BudgetOptions, SelectionConfig
-from lens_engine.judging.score import Score
 from lens_engine.metering.meter import Meter
 from lens_engine.methods.base import Findings, Run
 from lens_engine.methods.catalogue import make_method
@@ -45,11 +44,17 @@ def evaluate(
 
         run = Run(task, config, rows, Prices(rows, config, TokenLengths(6.0, 5.0)))
         meter = make_meter(TableScorer(answer), budget=BudgetOptions(**budget))
-        scores = tuple(Score(hits, 20, 0.0) for hits in validation)
-        findings = Findings((FIRST, SECOND), scores, np.zeros((2, 20)))
+        known = [
+            [
+                [-1.0, -2.0] if (place < hits) == (gold == 0) else [-2.0, -1.0]
+                for place, gold in enumerate(problem.task.index_labels(rows.validation))
+            ]
+            for hits in validation
+        ]
+        findings = Findings((FIRST, SECOND), np.array(known, dtype=np.float32))
         saved = list[Evaluation]()
         evaluator = Evaluator(run, meter, make_method(run), findings, FIRST)
-        evaluator.evaluate(Evaluation(), lambda evaluation, _: saved.append(evaluation))
+        evaluator.evaluate(Evaluation(search_pairs=2_000), lambda evaluation, _: saved.append(evaluation))
         return saved
 
     return run
@@ -58,8 +63,8 @@ def evaluate(
 def test_steps_are_done_in_order_of_importance_and_saved_one_by_one(evaluate: Callable[..., list[Evaluation]]) -> None:
     saved = evaluate()
 
-    steps = ("confirmation", "test", "zero_shot", "bag_of_words", "random_and_validation", "random", "order")
-    assert list(dict.fromkeys(evaluation.done for evaluation in saved)) == [steps[: count + 1] for count in range(7)]
+    steps = ("confirmation", "test", "zero_shot", "random_and_validation", "order")
+    assert list(dict.fromkeys(evaluation.done for evaluation in saved)) == [steps[: count + 1] for count in range(5)]
     assert saved[-1].skipped == ()
 
 
@@ -68,33 +73,31 @@ def test_steps_are_done_in_order_of_importance_and_saved_one_by_one(evaluate: Ca
     [
         ((20, 15), (0, 16), SECOND),  # 20 against 31 of 36: fresh rows overrule
         ((20, 10), (10, 11), FIRST),  # 30 against 21: one fresh row more does not
-        ((15, 16), (9, 8), FIRST),  # 24 each, and the same margins: the earlier rows
+        ((15, 16), (9, 8), FIRST),  # 24 each, and the same losses: the earlier rows
     ],
 )
-def test_best_on_validation_and_confirmation_together_is_chosen(
+def test_best_on_validation_and_confirmation_together_is_tested(
     validation: tuple[int, int], confirmation: tuple[int, int], chosen: Permutation, evaluate: Any
 ) -> None:
-    first = evaluate(validation, confirmation)[0]
+    first, second, *_ = evaluate(validation, confirmation)
 
-    hits = confirmation[(FIRST, SECOND).index(chosen)]
-    assert first.chosen == chosen
-    assert (first.confirmation.accuracy, first.confirmation.n, first.num_confirmed) == (hits / 16, 16, 2)
+    assert [one.permutation for one in first.judged] == [FIRST, SECOND]
+    assert {one.log_probs.array.shape for one in first.judged} == {(36, 2)}
+    assert second.tested[0].permutation == chosen
 
 
 def test_confirmation_that_would_eat_the_test_rows_is_skipped(evaluate: Callable[..., list[Evaluation]]) -> None:
-    with_confirmation = 60 + 4 * 16  # test rows, and a beam of four on 16 rows
+    with_confirmation = 2 * 60 + 6 * 16  # test rows for two uses, and a beam of four with two others on 16 rows
 
     last = evaluate(max_pairs=with_confirmation - 1)[-1]
 
     assert "confirmation" in last.skipped
-    assert last.chosen == FIRST
-    assert last.test is not None
-    assert evaluate(max_pairs=with_confirmation)[-1].confirmation is not None
+    assert last.tested[0].permutation == FIRST
+    assert evaluate(max_pairs=with_confirmation)[-1].judged
 
 
 def test_first_step_too_dear_does_not_stop_cheaper_ones(evaluate: Callable[..., list[Evaluation]]) -> None:
-    last = evaluate(max_pairs=60 + 4 * 16 + 60 + 100 + 8 * 60)[-1]
+    last = evaluate(max_pairs=2 * 60 + 2 * 16 + 36 + 60 + 8 * 60)[-1]
 
-    # after confirmation, test rows, zero-shot and random-and-validation, 8 orders fit and 10 random permutations do not
-    assert last.skipped == ("random",)
+    assert last.skipped == ("random_and_validation",)
     assert last.order is not None

@@ -3,7 +3,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from lens_engine.classifier.quality import Accuracy
 from lens_engine.config import SelectionConfig
 from lens_engine.judging.score import Score
 from lens_engine.metering.cost import Cost
@@ -15,7 +14,7 @@ from lens_engine.result import Spread
 from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.run.preparation import prepare_run
-from lens_engine.run.state import Evaluation, RunState
+from lens_engine.run.state import Evaluation, JudgedPrompt, RunState
 from lens_engine.testing import TableScorer
 from lens_engine.types import Permutation, Phase, StopReason, StoredLogProbs
 
@@ -56,7 +55,7 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit(lens: Lens) -> N
         (1, 2): Score(8, 9, -1e-17),
         (0, 2): Score(0, 9, -800.125, close_hits=1, close_misses=2),
     }
-    accuracy = Accuracy(accuracy=2 / 3, n=9, ci95=(0.1, 0.9), macro_f1=0.1 + 0.2)
+    judged = JudgedPrompt(permutation=(4, 7), log_probs=StoredLogProbs.of(np.array([[-0.1, -1e-30]], dtype=np.float32)))
     state = RunState(
         LensState(
             FilterState(2, np.array([1, 4, 7]), np.array([[1 / 3, 0.1], [1e-300, -0.0], [0.2, 0.7]])),
@@ -65,8 +64,7 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit(lens: Lens) -> N
                 ((1, 2), (2, 1)),
                 scores,
                 ((2, 0),),
-                6,
-                log_probs={one: np.full((2, 2), -index / 3, dtype=np.float32) for index, one in enumerate(scores)},
+                log_probs={one: np.full((20, 2), -index / 3, dtype=np.float32) for index, one in enumerate(scores)},
             ),
         ),
         (4, 7),
@@ -74,18 +72,16 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit(lens: Lens) -> N
         Evaluation(
             done=("confirmation", "test"),
             skipped=("zero_shot",),
-            chosen=(4, 7),
-            confirmation=accuracy,
-            pooled_scores=(Score(8, 18, 0.1), Score(9, 18, 0.1, close_hits=3)),
-            test=accuracy,
-            correct={"support_examples": (True, False)},
-            random=Spread(mean=0.1, sd=0.2, min=0.0, max=1.0, permutations=3, n=9),
-            rival=RandomTally(
+            search_pairs=77,
+            judged=(judged,),
+            zero_shot=judged.model_copy(update={"permutation": ()}),
+            tested=(judged,),
+            tally=RandomTally(
                 drawn=8,
-                best=3,
-                score=Score(3, 9, 0.1, log_loss=1 / 3),
-                pool=(3,),
-                pool_log_probs=StoredLogProbs.of(np.array([[[-0.1, -1e-30]]], dtype=np.float32)),
+                accuracies=(0.1 + 0.2,),
+                best={"prompt": 3},
+                scores={"prompt": Score(3, 9, 0.1, log_loss=1 / 3)},
+                log_probs={"prompt": judged.log_probs},
             ),
             order=Spread(mean=0.1, sd=0.2, min=0.0, max=1.0, permutations=3, n=9),
         ),
@@ -99,4 +95,3 @@ def test_everything_found_survives_a_checkpoint_to_the_last_bit(lens: Lens) -> N
     assert again.method.search is not None
     assert list(again.method.search.scores) == list(scores)
     assert lens.choice(again.method) == (4, 7)
-    assert again.evaluation.num_confirmed == 2

@@ -1,0 +1,87 @@
+"""Candidates for the classifier, and the choice among them."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.fitting import first_within_an_error
+from lens_engine.classifier.heads import HeadKind
+from lens_engine.classifier.quality import Quality
+from lens_engine.types import FloatArray, Pooling, Record
+
+CandidateName = Literal["bag_of_words", "states", "label_probabilities"]
+
+
+class Candidate(Record):
+    """A classifier, and what it says of the common fit rows without having seen them."""
+
+    name: CandidateName
+    classifier: Classifier  #: with its quality on the test rows
+    cross_validated: Quality  #: on the fit rows
+    losses: tuple[float, ...]  #: loss of each fit row (nats), under a head that was fitted without the row's fold
+
+    @property
+    def price(self) -> tuple[float, int]:
+        """Tokens an input, then tokens held."""
+        return self.classifier.tokens_per_input, self.classifier.tokens_held
+
+    @property
+    def loss_array(self) -> FloatArray:
+        """`[fit_rows]`."""
+        return np.array(self.losses)
+
+
+class TestedClassifier(Record):
+    """A candidate for the classifier, as the result shows it."""
+
+    __test__ = False  # pytest would collect the class
+
+    name: CandidateName = Field(
+        description="What the classifier reads. bag_of_words: the words of a text. states: a hidden state of the "
+        "model. label_probabilities: the probabilities of the label words."
+    )
+    is_chosen: bool = Field(description="Whether it is the classifier to use.")
+    prompts: int = Field(description="Number of prompts asked for one input.")
+    demonstrations: int = Field(description="Number of demonstrations in a prompt.")
+    head: HeadKind = Field(description="Kind of the head.")
+    layer: int | None = Field(None, description="Decoder layer that is read, from 1; null but for states.")
+    pooling: Pooling | None = Field(None, description="State that is read; null but for states.")
+    fit_rows: int = Field(description="Number of rows on which the head was fitted.")
+    tokens_per_input: float = Field(description="Mean number of tokens computed for one input.")
+    tokens_held: int = Field(description="Number of tokens of all prompts' demonstrations, computed once.")
+    cross_validated: Quality = Field(description="Quality on the fit rows by cross-validation, which decides.")
+    test: Quality | None = Field(description="Quality on the test rows.")
+
+    @classmethod
+    def of(cls, candidate: Candidate, *, is_chosen: bool) -> "TestedClassifier":
+        classifier = candidate.classifier
+        head = classifier.head
+        return cls(
+            name=candidate.name,
+            is_chosen=is_chosen,
+            prompts=len(classifier.prompts),
+            demonstrations=len(classifier.prompts[0].demonstrations) if classifier.prompts else 0,
+            head=head.kind,
+            layer=head.layer if head.kind == "states" else None,
+            pooling=head.pooling if head.kind == "states" else None,
+            fit_rows=classifier.fit_rows,
+            tokens_per_input=classifier.tokens_per_input,
+            tokens_held=classifier.tokens_held,
+            cross_validated=candidate.cross_validated,
+            test=classifier.test,
+        )
+
+
+def choose_candidate(candidates: Sequence[Candidate]) -> Candidate | None:
+    """The cheapest within one standard error of the best cross-validated log-loss, paired by row; None without any.
+
+    Args:
+        candidates: judged on the same fit rows.
+    """
+    if not candidates:
+        return None
+    by_price = sorted(candidates, key=lambda one: one.price)
+    return by_price[first_within_an_error([one.loss_array for one in by_price])]

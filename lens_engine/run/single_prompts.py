@@ -1,0 +1,164 @@
+"""The single prompts of a run: which is the best for each use, and what it was compared with.
+
+Everything here is read from scores; nothing is scored.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from lens_engine.classifier.log_probs import normalise
+from lens_engine.classifier.quality import Accuracy, Quality, interval, measure_quality
+from lens_engine.config import Use
+from lens_engine.judging.judgement import EvaluationRows, Judgement
+from lens_engine.judging.objective import find_label_biases, make_objective
+from lens_engine.judging.rounding import rounding_nats
+from lens_engine.judging.score import Score, measure_lead, rank_key
+from lens_engine.methods.base import Findings, Run
+from lens_engine.methods.random import draw_random
+from lens_engine.result import Comparison, Lead, PromptContender
+from lens_engine.run.state import Evaluation
+from lens_engine.types import FloatArray, LabelLogProbs, Permutation
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A prompt under one use."""
+
+    method: str
+    permutation: Permutation
+    score: Score | None  #: on validation and confirmation rows; None if it was not judged
+    biases: FloatArray | None  #: `[labels]`, from the same rows
+    tested: LabelLogProbs | None  #: `[test_rows, labels]`
+
+    def class_log_probs(self, use: Use) -> FloatArray | None:
+        """`[test_rows, labels]`, as production reads them; None if it was not tested or has no biases."""
+        biases = np.zeros(1) if use == "prompt" else self.biases
+        if self.tested is None or biases is None:
+            return None
+        return normalise(self.tested.astype(np.float64) + biases)
+
+
+@dataclass(frozen=True)
+class SinglePrompts:
+    """What the scores of a run say of its single prompts."""
+
+    run: Run
+    findings: Findings
+    evaluation: Evaluation
+    chosen: Permutation  #: the method's choice, before confirmation
+    method: str = ""  #: its name
+
+    def own(self, use: Use) -> Permutation:
+        """The best of the method's finalists for this use; the method's choice if none was judged."""
+        scores = self._own_scores(use)
+        return min(scores, key=lambda one: rank_key(one, scores[one])) if scores else self.chosen
+
+    def contenders(self, use: Use) -> list[Contender]:
+        """The prompt of the method, then those that it is compared with."""
+        evaluation, found = self.evaluation, list[Contender]()
+        found.append(self._contender(self.method, self.own(use), self._own_log_probs, use))
+        if evaluation.zero_shot is not None and self.method != "zero_shot":
+            found.append(self._contender("zero_shot", (), {(): evaluation.zero_shot.log_probs.array}, use))
+        if evaluation.rivals:
+            log_probs = {one.permutation: one.log_probs.array for one in evaluation.rivals}
+            best = draw_random(self.run, evaluation.tally.best[use], 1)[0]
+            found.append(self._contender("random_and_validation", best, log_probs, use))
+        return found
+
+    def lead(self) -> Lead | None:
+        """The lead of the method's best over its runner-up, for the use of the run."""
+        scores = self._own_scores(self.run.config.use)
+        if len(scores) < 2:
+            return None
+        best, runner_up = sorted(scores, key=lambda one: rank_key(one, scores[one]))[:2]
+        return measure_lead(scores[best], scores[runner_up], rounding_nats(self.run.dtype))
+
+    def compare(self, own: Contender, rival: Contender, use: Use) -> Comparison | None:
+        """Exact two-sided McNemar test on the test rows where exactly one of the two is right."""
+        from scipy.stats import binomtest  # slow to import; a run needs it only at its end
+
+        found = [one.class_log_probs(use) for one in (own, rival)]
+        if any(one is None for one in found):
+            return None
+        hits, others = (np.asarray(one).argmax(axis=1) == self.test_rows.gold for one in found)
+        only_own, only_rival = int((hits & ~others).sum()), int((others & ~hits).sum())
+        differing = only_own + only_rival
+        return Comparison(
+            only_own_right=only_own,
+            only_rival_right=only_rival,
+            p_value=float(binomtest(only_own, differing).pvalue) if differing else 1.0,
+            permutations=self.evaluation.tally.drawn,
+        )
+
+    def measure(self, contender: Contender, use: Use) -> Quality | None:
+        """Quality on the test rows."""
+        found = contender.class_log_probs(use)
+        return None if found is None else measure_quality(found, self.test_rows.gold)
+
+    def show(self, contender: Contender, use: Use) -> PromptContender:
+        return PromptContender(
+            method=contender.method,
+            rows=tuple(self.run.rows.candidates[index].row for index in contender.permutation),
+            judged=_figure(contender.score),
+            test=self.measure(contender, use),
+        )
+
+    @cached_property
+    def test_rows(self) -> EvaluationRows:
+        return EvaluationRows(self.run.task, self.run.rows.test)
+
+    @cached_property
+    def _own_log_probs(self) -> dict[Permutation, LabelLogProbs]:
+        """The method's finalists on the rows on which they were judged."""
+        if self.evaluation.judged:
+            return {one.permutation: one.log_probs.array for one in self.evaluation.judged}
+        if self.findings.log_probs is None:
+            return {}
+        return dict(zip(self.findings.finalists, self.findings.log_probs, strict=True))
+
+    def _own_scores(self, use: Use) -> dict[Permutation, Score]:
+        return {one: self._score(log_probs, use) for one, log_probs in self._own_log_probs.items()}
+
+    def _contender(
+        self, method: str, permutation: Permutation, judged: dict[Permutation, LabelLogProbs], use: Use
+    ) -> Contender:
+        log_probs = judged.get(permutation)
+        tested = {one.permutation: one.log_probs.array for one in self.evaluation.tested}
+        return Contender(
+            method,
+            permutation,
+            None if log_probs is None else self._score(log_probs, use),
+            None if log_probs is None else find_label_biases(self._judgement(log_probs)),
+            tested.get(permutation),
+        )
+
+    def _score(self, log_probs: LabelLogProbs, use: Use) -> Score:
+        rows = EvaluationRows(self.run.task, self._rows.examples[: len(log_probs)])
+        objective = make_objective(self.run.config, rows, self.run.dtype, use)
+        return objective.scores([self._judgement(log_probs)], is_final=True)[0]
+
+    def _judgement(self, log_probs: LabelLogProbs) -> Judgement:
+        return Judgement(log_probs, self._rows.gold[: len(log_probs)])
+
+    @cached_property
+    def _rows(self) -> EvaluationRows:
+        """Validation rows, then confirmation rows."""
+        return EvaluationRows(self.run.task, (*self.run.rows.validation, *self.run.rows.confirmation))
+
+
+def _figure(score: Score | None) -> Accuracy | None:
+    if score is None:
+        return None
+    return Accuracy(accuracy=score.accuracy, n=score.n, ci95=interval(score.correct, score.n))
+
+
+def pick_answer(contenders: list[Contender]) -> Contender:
+    """The prompt of the method, unless another has more rows right on validation and confirmation rows."""
+    own, *others = contenders
+    best = own
+    for one in others:
+        if one.score is not None and best.score is not None and one.score.accuracy > best.score.accuracy:
+            best = one
+    return best
