@@ -111,8 +111,8 @@ def select(
         ComparisonsOption | None,
         typer.Option(
             metavar="NAME",
-            help="Comparisons of the result. usual: zero-shot, random permutations, random-and-validation and a bag of "
-            "words. all: every rival. none: no comparison. Default: usual.",
+            help="Comparisons of the support examples. usual: zero-shot, and random-and-validation for as many pairs. "
+            "all: other orders too. none: neither. Default: usual.",
         ),
     ] = None,
     estimate: Annotated[

@@ -1,1 +1,1 @@
-"""From the label log-probabilities of prompts to class probabilities: heads, ensembles and the classifier."""
+"""From what a model says of a text, or from its words, to class probabilities: heads, candidates, the classifier."""
