@@ -1,6 +1,6 @@
 """The methods without a search: no demonstrations, one random permutation, the best of many random permutations.
 
-Li & Qiu (2023), section 4.1. Random-and-validation for as many pairs is the strongest rival, so the evaluation of a LENS
+Li & Qiu (2023), section 4.1. Random-and-validation is the strongest rival, so the evaluation of a LENS
 run includes it too (`RandomSearch`).
 """
 

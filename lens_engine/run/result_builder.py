@@ -87,6 +87,8 @@ def _answer(ending: Ending, use: Use) -> SupportExamples:
     chosen, shown = pick_answer(contenders), {id(one): prompts.show(one, use) for one in contenders}
     rival = next((one for one in contenders[1:] if one.method == "random_and_validation"), None)
     figures = shown[id(chosen)]
+    words = next((one for one in ending.state.evaluation.candidates if one.name == "bag_of_words"), None)
+    is_behind = words is not None and _is_behind(chosen, words)
     biases = () if chosen.biases is None else zip(run.task.labels, chosen.biases.tolist(), strict=True)
     return SupportExamples(
         use=use,
@@ -99,22 +101,18 @@ def _answer(ending: Ending, use: Use) -> SupportExamples:
         with_biases=prompts.measure(chosen, "probabilities"),
         contenders=tuple(shown.values()),
         comparison=None if rival is None else prompts.compare(contenders[0], rival, use),
-        recommended=_is_recommended(ending, chosen),
-        reason=say_prompt(list(shown.values()), figures),
+        recommended=None if words is None or chosen.score is None else not is_behind,
+        reason=say_prompt(list(shown.values()), figures, words if is_behind else None),
     )
 
 
-def _is_recommended(ending: Ending, chosen: Contender) -> bool | None:
-    """Whether a bag of words is not ahead by more than a standard error; None if none was fitted.
-
-    Both accuracies are of rows that are not the test rows.
-    """
-    words = next((one for one in ending.state.evaluation.candidates if one.name == "bag_of_words"), None)
-    if words is None or chosen.score is None:
-        return None
+def _is_behind(chosen: Contender, words: Candidate) -> bool:
+    """Whether a bag of words is ahead by more than a standard error, on rows that are no test rows."""
+    if chosen.score is None:
+        return False
     own, theirs = chosen.score, words.cross_validated
     variance = own.accuracy * (1 - own.accuracy) / own.n + theirs.accuracy * (1 - theirs.accuracy) / theirs.n
-    return bool(theirs.accuracy - own.accuracy <= variance**0.5)
+    return bool(theirs.accuracy - own.accuracy > variance**0.5)
 
 
 def _verdict(ending: Ending, chosen: Candidate | None) -> Verdict | None:

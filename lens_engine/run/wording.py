@@ -44,8 +44,12 @@ def name_step(step: str) -> str:
     return _STEPS[step]
 
 
-def say_prompt(shown: Sequence[PromptContender], chosen: PromptContender) -> str:
-    """How often each prompt is right, the chosen one first."""
+def say_prompt(shown: Sequence[PromptContender], chosen: PromptContender, words: Candidate | None = None) -> str:
+    """How often each prompt is right, the chosen one first.
+
+    Args:
+        words: a bag of words that is ahead of the prompt.
+    """
     if chosen.test is None:
         return "The prompt was not tested."
     others = [
@@ -55,7 +59,10 @@ def say_prompt(shown: Sequence[PromptContender], chosen: PromptContender) -> str
     ]
     name = _METHODS.get(chosen.method, chosen.method)
     opening = f"The prompt of {name} has {chosen.test.accuracy:.3f} on {chosen.test.n} test rows"
-    return "; ".join([opening, *others]) + "."
+    sentence = "; ".join([opening, *others]) + "."
+    if words is None:
+        return sentence
+    return f"{sentence} Not recommended: a bag of words has {_accuracy(words):.3f}."
 
 
 def say_classifier(chosen: Candidate, candidates: Sequence[Candidate]) -> str:
