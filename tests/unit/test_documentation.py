@@ -1,6 +1,7 @@
 """What README and docs claim, compared with what is there."""
 
 import ast
+import csv
 import json
 import re
 import runpy
@@ -64,6 +65,22 @@ def packages() -> set[str]:
 
 def subclasses(kind: type[AppError]) -> set[type[AppError]]:
     return {kind, *(found for child in kind.__subclasses__() for found in subclasses(child))}
+
+
+def test_figures_of_the_readme_are_those_of_the_cells() -> None:
+    with (ROOT / "docs/results/classifiers.csv").open() as file:
+        cells = list(csv.DictReader(file))
+    kinds = {
+        "bag of words, no language model": lambda cell: cell["classifier"] == "bag of words",
+        "hidden states, zero-shot": lambda cell: cell["classifier"] == "hidden states, zero-shot",
+        "hidden states, one prompt": lambda cell: cell["classifier"] == "hidden states, one prompt",
+        "**chosen by cross-validation**": lambda cell: cell["chosen"] == "True",
+    }
+    for name, is_kind in kinds.items():
+        row = next(line for line in read(README).splitlines() if line.startswith(f"| {name} |"))
+        for shown, dataset in zip(row.split("|")[2:-1], ("sst2", "sst5", "trec", "clinc40"), strict=True):
+            own = [int(cell["right_of_300"]) for cell in cells if cell["dataset"] == dataset and is_kind(cell)]
+            assert shown.strip() == f"{sum(own) / len(own) / 300:.3f}", (name, dataset)
 
 
 def test_newest_entry_of_changelog_is_the_version() -> None:
