@@ -12,7 +12,7 @@ import numpy as np
 from lens_engine.classifier.bag_of_words import fit_bag_of_words
 from lens_engine.classifier.candidates import Candidate, CandidateName
 from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt, TaskRecord
-from lens_engine.classifier.fitting import fit_prompts_head, fit_states_head
+from lens_engine.classifier.fitting import can_fit, fit_prompts_head, fit_states_head
 from lens_engine.classifier.heads import BagOfWordsHead, Head
 from lens_engine.classifier.quality import gold_losses, measure_quality
 from lens_engine.judging.judgement import EvaluationRows
@@ -48,8 +48,10 @@ class Classifying:
         return [self._candidate("bag_of_words", (), head, held_out, tested, len(labelled))]
 
     def states(self, demonstrations: Sequence[Example]) -> list[Candidate]:
-        """Hidden states of the query, after the prompt with these demonstrations."""
+        """Hidden states of the query, after the prompt with these demonstrations; none with too few fit rows."""
         prefix, num_labels = self.run.task.render_prefix(demonstrations), len(self.run.task.labels)
+        if not can_fit("states", len(self._fit_rows), num_labels):
+            return []
         layers = pick_layers(self.meter.num_layers)
         fitted = fit_states_head(
             self.meter.states(prefix, self._fit_rows.queries, layers), layers, self._fit_rows.gold, num_labels
