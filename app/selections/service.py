@@ -29,6 +29,7 @@ from app.selections.rendering import RenderedPrompt
 from app.selections.schemas import QueueOut, SelectionOut
 from app.services import Services
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS
 from lens_engine.types import Example
 
 _Found = TypeVar("_Found")
@@ -111,8 +112,8 @@ def render_classifier(classifier: Classifier, inputs: list[str]) -> list[Rendere
     Raises:
         NoClassifier: the classifier reads no label probabilities, so its prompts alone classify nothing.
     """
-    if classifier.head.kind in ("states", "bag_of_words"):
-        what = "hidden states of the model" if classifier.head.kind == "states" else "the words of a text"
+    if classifier.head.kind not in PROMPTS_HEAD_KINDS:
+        what = classifier.head.kind.replace("_", " ")
         raise NoClassifier(f"the classifier reads {what}, which no prompt shows; download it, and run lens classify")
     queries = [classifier.task.task().render_query(text) for text in inputs]
     return [

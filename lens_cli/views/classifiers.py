@@ -65,9 +65,10 @@ def name_classifier(one: TestedClassifier) -> str:
     """What a candidate reads, in a few words."""
     if one.name == "bag_of_words":
         return f"bag of words, {one.fit_rows:,} rows"
-    if one.name == "states":
+    if one.layer is not None:
         where = "after one prompt" if one.demonstrations else "no examples"
-        return f"hidden states, {where}, layer {one.layer}"
+        words = " + bag of words" if one.name == "states_and_words" else ""
+        return f"hidden states, {where}, layer {one.layer}{words}"
     return f"label probabilities, {one.prompts} prompt{'s' * (one.prompts > 1)}, {one.head}"
 
 

@@ -8,11 +8,11 @@ from pydantic import Field
 
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.fitting import first_within_an_error
-from lens_engine.classifier.heads import HeadKind
+from lens_engine.classifier.heads import HeadKind, find_states_head
 from lens_engine.classifier.quality import Quality
 from lens_engine.types import FloatArray, Pooling, Record
 
-CandidateName = Literal["bag_of_words", "states", "label_probabilities"]
+CandidateName = Literal["bag_of_words", "states", "states_and_words", "label_probabilities"]
 
 
 class Candidate(Record):
@@ -41,7 +41,7 @@ class TestedClassifier(Record):
 
     name: CandidateName = Field(
         description="What the classifier reads. bag_of_words: the words of a text. states: a hidden state of the "
-        "model. label_probabilities: the probabilities of the label words."
+        "model. states_and_words: both. label_probabilities: the probabilities of the label words."
     )
     is_chosen: bool = Field(description="Whether it is the classifier to use.")
     prompts: int = Field(description="Number of prompts asked for one input.")
@@ -59,14 +59,15 @@ class TestedClassifier(Record):
     def of(cls, candidate: Candidate, *, is_chosen: bool) -> "TestedClassifier":
         classifier = candidate.classifier
         head = classifier.head
+        states = find_states_head(head)
         return cls(
             name=candidate.name,
             is_chosen=is_chosen,
             prompts=len(classifier.prompts),
             demonstrations=len(classifier.prompts[0].demonstrations) if classifier.prompts else 0,
             head=head.kind,
-            layer=head.layer if head.kind == "states" else None,
-            pooling=head.pooling if head.kind == "states" else None,
+            layer=None if states is None else states.layer,
+            pooling=None if states is None else states.pooling,
             fit_rows=classifier.fit_rows,
             tokens_per_input=classifier.tokens_per_input,
             tokens_held=classifier.tokens_held,

@@ -11,7 +11,7 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
-from lens_engine.classifier.heads import BagOfWordsHead, Head, StatesHead, fits_shape
+from lens_engine.classifier.heads import BagOfWordsHead, Head, StatesAndWordsHead, StatesHead, fits_shape
 from lens_engine.classifier.quality import Quality
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.errors import ClassifierUnreadable, ModelMismatch
@@ -98,7 +98,8 @@ class Classifier(Record):
     """A text classifier: prompts for a language model, and a head on what the model says after them.
 
     The head `states` reads a hidden state of the model after one prompt. The head `bag_of_words` looks at the words of
-    a text alone, and has no prompts. Other heads read the log-probabilities of the label words.
+    a text alone, and has no prompts. The head `states_and_words` does both. Other heads read the log-probabilities of
+    the label words.
     """
 
     schema_version: Literal[1] = Field(1, description="Version of this format.")
@@ -133,7 +134,7 @@ class Classifier(Record):
     @property
     def holds_words(self) -> bool:
         """Whether the head holds words of the texts on which it was fitted."""
-        return self.head.kind == "bag_of_words"
+        return self.head.kind in ("bag_of_words", "states_and_words")
 
     @property
     def prefixes(self) -> list[Prefix]:
@@ -191,13 +192,15 @@ class Classifier(Record):
         if scorer is None:
             raise self._mismatch("give the scorer of the model")
         queries = [task.render_query(text) for text in texts]
-        if not isinstance(head, StatesHead):
+        if not isinstance(head, StatesHead | StatesAndWordsHead):
             return head.class_log_probs(scorer.score(self.prefixes, queries, task.label_spans))
         computing = find_states_scorer(scorer)
         if computing is None:
             raise self._mismatch("the classifier reads hidden states, and this scorer shows none; load the weights")
-        states = computing.states(self.prefixes[0], queries, (head.layer,))
-        return head.class_log_probs(states[0, POOLINGS.index(head.pooling)].astype(np.float64))
+        reads = head if isinstance(head, StatesHead) else head.states
+        found = computing.states(self.prefixes[0], queries, (reads.layer,))
+        states = found[0, POOLINGS.index(reads.pooling)].astype(np.float64)
+        return head.class_log_probs(states) if isinstance(head, StatesHead) else head.class_log_probs(states, texts)
 
     def check_model(self, scorer: LabelScorer | None) -> None:
         """

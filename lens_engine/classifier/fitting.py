@@ -17,6 +17,7 @@ from lens_engine.classifier.heads import (
     as_rows,
     log_label_shares,
     mean_within_labels,
+    pool_log_probs,
     prior_biases,
     side_by_side,
 )
@@ -36,6 +37,8 @@ _LOG_TEMPERATURES = (-4.0, 5.0)
 """Range of the log of a temperature. With many prompts, a label log-probability may be far too sure or too unsure."""
 _LEAST_ROWS_PER_LABEL = 2
 """Fewest fit rows per label, on average, with which a regression is fitted."""
+_WORDS_WEIGHTS = tuple(tenth / 10 for tenth in range(1, 10))
+"""Grid of the weight of a bag of words beside states. The ends, 0 and 1, are candidates of their own."""
 
 
 def can_fit(kind: PromptsHeadKind | Literal["states"], num_rows: int, num_labels: int) -> bool:
@@ -135,6 +138,19 @@ def fit_states_head(states: States, layers: Sequence[int], gold: IndexArray, num
         inverse_l2=best,
     )
     return FittedHead(head, held_out[best])
+
+
+def fit_words_weight(by_states: FloatArray, by_words: FloatArray, gold: IndexArray) -> tuple[float, FloatArray]:
+    """The weight of a bag of words beside states that has the least log-loss, and the pool's log-probabilities.
+
+    Args:
+        by_states: `[rows, labels]`, log-probabilities of each row under a head that was fitted without the row's fold.
+        by_words: the same of the bag of words.
+        gold: `[rows]`, index of each row's label.
+    """
+    pools = {weight: pool_log_probs(by_states, by_words, weight) for weight in _WORDS_WEIGHTS}
+    best = min(pools, key=lambda weight: float(gold_losses(pools[weight], gold).mean()))
+    return best, pools[best]
 
 
 def _fit_argmax(label_log_probs: LabelLogProbs | FloatArray, gold: IndexArray) -> ArgmaxHead:

@@ -5,8 +5,10 @@ are. `prior` takes out each prompt's bias towards some labels. `linear` is multi
 log-probabilities of all prompts side by side: stacking (Wolpert, 1992); for one prompt it is LinC (Abbas et al., 2024).
 
 `states` is logistic regression on a hidden state of the model. `bag_of_words` looks at the words of the text alone.
+`states_and_words` is a logarithmic opinion pool of both (Heskes, 1998).
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -19,7 +21,7 @@ from lens_engine.classifier.log_probs import normalise
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs, Pooling, Record
 
 PromptsHeadKind = Literal["argmax", "prior", "linear"]
-HeadKind = Literal[PromptsHeadKind, "states", "bag_of_words"]
+HeadKind = Literal[PromptsHeadKind, "states", "bag_of_words", "states_and_words"]
 PROMPTS_HEAD_KINDS: tuple[PromptsHeadKind, ...] = ("argmax", "prior", "linear")
 """From the simplest to the one with the most parameters."""
 
@@ -107,10 +109,24 @@ class BagOfWordsHead(Record):
     bag_of_words: WordRegression = Field(description="TF-IDF of one and two words with logistic regression.")
 
 
+class StatesAndWordsHead(Record):
+    """A logarithmic opinion pool: the weighted mean of two log-probabilities, normalised over the labels."""
+
+    kind: Literal["states_and_words"] = Field("states_and_words", description="Kind of the head.")
+    states: StatesHead = Field(description="Logistic regression on a hidden state.")
+    bag_of_words: WordRegression = Field(description="TF-IDF of one and two words with logistic regression.")
+    words_weight: float = Field(ge=0.0, le=1.0, description="Weight of the bag of words, chosen by cross-validation.")
+
+    def class_log_probs(self, states: FloatArray, texts: Sequence[str]) -> FloatArray:
+        """`[rows, size]` and the rows' texts -> `[rows, labels]`, natural log."""
+        by_states, by_words = self.states.class_log_probs(states), self.bag_of_words.class_log_probs(texts)
+        return pool_log_probs(by_states, by_words, self.words_weight)
+
+
 PromptsHead = ArgmaxHead | PriorHead | LinearHead
 """A head on the prompts' label log-probabilities."""
 
-Head = Annotated[PromptsHead | StatesHead | BagOfWordsHead, Field(discriminator="kind")]
+Head = Annotated[PromptsHead | StatesHead | BagOfWordsHead | StatesAndWordsHead, Field(discriminator="kind")]
 
 
 def fits_shape(head: Head, num_prompts: int, num_labels: int) -> bool:
@@ -119,6 +135,8 @@ def fits_shape(head: Head, num_prompts: int, num_labels: int) -> bool:
         return num_prompts == 0 and head.bag_of_words.fits_shape(num_labels)
     if num_prompts == 0:
         return False
+    if isinstance(head, StatesAndWordsHead):
+        return fits_shape(head.states, num_prompts, num_labels) and head.bag_of_words.fits_shape(num_labels)
     if isinstance(head, StatesHead):
         return num_prompts == 1 and len(head.weights) == len(head.intercepts) == num_labels
     if isinstance(head, ArgmaxHead):
@@ -130,10 +148,22 @@ def fits_shape(head: Head, num_prompts: int, num_labels: int) -> bool:
     return [len(row) for row in by_feature] == [features] * (2 + num_labels) and len(head.intercepts) == num_labels
 
 
+def find_states_head(head: Head) -> StatesHead | None:
+    """The part of the head that reads hidden states; None if it reads none."""
+    if isinstance(head, StatesAndWordsHead):
+        return head.states
+    return head if isinstance(head, StatesHead) else None
+
+
 def mean_within_labels(label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:
     """Log-probabilities normalised over the labels, averaged over the prompts: `[prompts, rows, labels]` -> `[rows,
     labels]` float64."""
     return np.asarray(log_softmax(label_log_probs.astype(np.float64), axis=2).mean(axis=0))
+
+
+def pool_log_probs(by_states: FloatArray, by_words: FloatArray, words_weight: float) -> FloatArray:
+    """The logarithmic opinion pool of two `[rows, labels]` log-probabilities."""
+    return normalise((1.0 - words_weight) * by_states + words_weight * by_words)
 
 
 def side_by_side(label_log_probs: LabelLogProbs | FloatArray) -> FloatArray:

@@ -9,11 +9,11 @@ from functools import cached_property
 
 import numpy as np
 
-from lens_engine.classifier.bag_of_words import fit_bag_of_words
+from lens_engine.classifier.bag_of_words import FittedWords, fit_bag_of_words
 from lens_engine.classifier.candidates import Candidate, CandidateName
 from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt, TaskRecord
-from lens_engine.classifier.fitting import can_fit, fit_prompts_head, fit_states_head
-from lens_engine.classifier.heads import BagOfWordsHead, Head
+from lens_engine.classifier.fitting import can_fit, fit_prompts_head, fit_states_head, fit_words_weight
+from lens_engine.classifier.heads import BagOfWordsHead, Head, StatesAndWordsHead
 from lens_engine.classifier.quality import gold_losses, measure_quality
 from lens_engine.judging.judgement import EvaluationRows
 from lens_engine.metering.meter import Meter
@@ -39,16 +39,16 @@ class Classifying:
 
     def bag_of_words(self) -> list[Candidate]:
         """The words of every labelled row. It asks the model nothing."""
-        task, labelled = self.run.task, list_labelled_rows(self.run.rows)
-        words = fit_bag_of_words([example.text for example in labelled], task.index_labels(labelled), len(task.labels))
-        place_of = {example.row: place for place, example in enumerate(labelled)}
-        held_out = words.held_out[[place_of[example.row] for example in self._fit_rows.examples]]
+        words = self._words
         head = BagOfWordsHead(bag_of_words=words.regression)
         tested = words.regression.class_log_probs(self._test_rows.texts)
-        return [self._candidate("bag_of_words", (), head, held_out, tested, len(labelled))]
+        return [self._candidate("bag_of_words", (), head, self._held_out_of_words, tested, len(words.held_out))]
 
     def states(self, demonstrations: Sequence[Example]) -> list[Candidate]:
-        """Hidden states of the query, after the prompt with these demonstrations; none with too few fit rows."""
+        """Hidden states of the query after the prompt with these demonstrations, alone and with the bag of words.
+
+        None with too few fit rows. The bag of words joins if it is a candidate itself.
+        """
         prefix, num_labels = self.run.task.render_prefix(demonstrations), len(self.run.task.labels)
         if not can_fit("states", len(self._fit_rows), num_labels):
             return []
@@ -60,7 +60,13 @@ class Classifying:
         assert head.kind == "states"
         found = self.meter.states(prefix, self._test_rows.queries, (head.layer,))[0, POOLINGS.index(head.pooling)]
         tested = head.class_log_probs(found.astype(np.float64))
-        return [self._candidate("states", (demonstrations,), head, fitted.held_out, tested)]
+        alone = self._candidate("states", (demonstrations,), head, fitted.held_out, tested)
+        if self.run.config.classifier.kind != "auto":
+            return [alone]
+        weight, held_out = fit_words_weight(fitted.held_out, self._held_out_of_words, self._fit_rows.gold)
+        pool = StatesAndWordsHead(states=head, bag_of_words=self._words.regression, words_weight=weight)
+        tested = pool.class_log_probs(found.astype(np.float64), self._test_rows.texts)
+        return [alone, self._candidate("states_and_words", (demonstrations,), pool, held_out, tested)]
 
     def label_probabilities(self) -> list[Candidate]:
         """The label log-probabilities after the first k random prompts, for every k."""
@@ -81,6 +87,18 @@ class Classifying:
         """The random prompts: those that label probabilities are read after, or the one that states are read after."""
         drawn = draw_random(self.run, 0, max(self.run.most_prompts, 1))
         return [tuple(self.run.rows.candidates[index] for index in permutation) for permutation in drawn]
+
+    @cached_property
+    def _words(self) -> FittedWords:
+        """The bag of words of every labelled row."""
+        task, labelled = self.run.task, list_labelled_rows(self.run.rows)
+        return fit_bag_of_words([example.text for example in labelled], task.index_labels(labelled), len(task.labels))
+
+    @cached_property
+    def _held_out_of_words(self) -> FloatArray:
+        """What the bag of words says of the fit rows without having seen them  # [fit_rows, labels]."""
+        place_of = {example.row: place for place, example in enumerate(list_labelled_rows(self.run.rows))}
+        return self._words.held_out[[place_of[example.row] for example in self._fit_rows.examples]]
 
     @cached_property
     def _fit_rows(self) -> EvaluationRows:

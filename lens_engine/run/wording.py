@@ -16,6 +16,7 @@ _METHODS: dict[str, str] = {
 _CANDIDATES: dict[CandidateName, str] = {
     "bag_of_words": "a bag of words",
     "states": "the model's hidden states",
+    "states_and_words": "the model's hidden states and a bag of words",
     "label_probabilities": "label probabilities",
 }
 

@@ -101,7 +101,7 @@ def test_all_prompts_of_several_inputs_follow_each_other(client: TestClient, sel
 
 @pytest.mark.parametrize(
     ("classifier", "reads"),
-    [(make_states_classifier(), "hidden states of the model"), (make_bag_of_words(), "the words of a text")],
+    [(make_states_classifier(), "states"), (make_bag_of_words(), "bag of words")],
 )
 def test_classifier_that_reads_no_label_probabilities_has_no_prompt_to_send(
     client: TestClient, selections: Selections, database: Database, classifier: Classifier, reads: str

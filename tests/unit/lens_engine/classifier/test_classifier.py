@@ -9,7 +9,8 @@ import pytest
 from lens_engine.classifier.bag_of_words import fit_bag_of_words
 from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt, TaskRecord
 from lens_engine.classifier.fitting import fit_head, fit_states_head
-from lens_engine.classifier.heads import BagOfWordsHead, Head, HeadKind, StatesHead
+from lens_engine.classifier.heads import BagOfWordsHead, Head, HeadKind, StatesAndWordsHead, StatesHead
+from lens_engine.classifier.log_probs import normalise
 from lens_engine.classifier.quality import measure_quality
 from lens_engine.errors import ClassifierUnreadable, InvalidVerbalizer, ModelMismatch
 from lens_engine.task.template import Task, Template, Verbalizer
@@ -24,7 +25,7 @@ DEMONSTRATIONS = [
 ]
 TEXTS = [f"text {number}" for number in range(40)]
 
-KINDS: tuple[HeadKind, ...] = ("argmax", "prior", "linear", "states", "bag_of_words")
+KINDS: tuple[HeadKind, ...] = ("argmax", "prior", "linear", "states", "bag_of_words", "states_and_words")
 
 Make = Callable[..., Classifier]
 
@@ -34,7 +35,7 @@ def make_classifier() -> Make:
     """A classifier of two prompts, fitted on the answers of a TableScorer; of states after one; or of words."""
 
     def make(kind: HeadKind = "linear", **changes: Any) -> Classifier:
-        demonstrations = DEMONSTRATIONS[: {"states": 1, "bag_of_words": 0}.get(kind, 2)]
+        demonstrations = DEMONSTRATIONS[: {"states": 1, "states_and_words": 1, "bag_of_words": 0}.get(kind, 2)]
         prefixes = [TASK.render_prefix(prompt) for prompt in demonstrations]
         queries = [TASK.render_query(text) for text in TEXTS]
         scorer, gold = StatesTableScorer(), np.arange(len(TEXTS)) % 3
@@ -42,12 +43,16 @@ def make_classifier() -> Make:
         if kind == "bag_of_words":
             head = BagOfWordsHead(bag_of_words=fit_bag_of_words(TEXTS, gold, len(LABELS)).regression)
             found = head.bag_of_words.class_log_probs(TEXTS)
-        elif kind == "states":
-            states = scorer.states(prefixes[0], queries, (2, 3))
-            fitted = fit_states_head(states, (2, 3), gold, len(LABELS)).head
+        elif kind in ("states", "states_and_words"):
+            by_layer = scorer.states(prefixes[0], queries, (2, 3))
+            fitted = fit_states_head(by_layer, (2, 3), gold, len(LABELS)).head
             assert isinstance(fitted, StatesHead)
-            head = fitted
-            found = head.class_log_probs(states[head.layer - 2, POOLINGS.index(head.pooling)])
+            head, states = fitted, by_layer[fitted.layer - 2, POOLINGS.index(fitted.pooling)]
+            found = fitted.class_log_probs(states)
+            if kind == "states_and_words":
+                words = fit_bag_of_words(TEXTS, gold, len(LABELS)).regression
+                head = StatesAndWordsHead(states=fitted, bag_of_words=words, words_weight=0.5)
+                found = normalise((found + words.class_log_probs(TEXTS)) / 2)
         else:
             log_probs = scorer.score(prefixes, queries, TASK.label_spans)
             fitted = fit_head(kind, log_probs, gold).head

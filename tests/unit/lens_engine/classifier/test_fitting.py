@@ -3,7 +3,14 @@ import pytest
 from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
-from lens_engine.classifier.fitting import can_fit, first_within_an_error, fit_head, fit_prompts_head, fit_states_head
+from lens_engine.classifier.fitting import (
+    can_fit,
+    first_within_an_error,
+    fit_head,
+    fit_prompts_head,
+    fit_states_head,
+    fit_words_weight,
+)
 from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS, LinearHead, PromptsHeadKind, StatesHead
 from lens_engine.classifier.quality import gold_losses
 from lens_engine.classifier.regression import STATES_INVERSE_L2, cut_folds
@@ -153,6 +160,21 @@ def test_prior_gives_labels_their_shares_on_average() -> None:
 )
 def test_regression_is_refused_with_too_few_rows(kind: PromptsHeadKind, rows: int, labels: int, expected: bool) -> None:
     assert can_fit(kind, rows, labels) is expected
+
+
+@pytest.mark.parametrize(("of_words", "expected"), [(2.0, 0.9), (0.0, 0.1)])
+def test_pool_weighs_the_words_by_what_they_know(of_words: float, expected: float) -> None:
+    """One side knows the labels, and the other says noise that is as sure."""
+    gold, noise = make_gold(), np.random.default_rng(0).normal(size=(2, ROWS, 3))
+    noise[0, np.arange(ROWS), gold] += 2.0 - of_words
+    noise[1, np.arange(ROWS), gold] += of_words
+    by_states, by_words = log_softmax(noise * 2, axis=2)
+
+    weight, pooled = fit_words_weight(by_states, by_words, gold)
+
+    assert weight == pytest.approx(expected, abs=0.2)
+    mixed = (1 - weight) * by_states + weight * by_words
+    np.testing.assert_allclose(pooled, log_softmax(mixed, axis=1), atol=1e-12)
 
 
 def test_simplest_head_within_an_error_is_taken() -> None:

@@ -57,7 +57,9 @@ def test_every_candidate_is_tested_the_cheapest_first(whole: SelectionResult) ->
         [
             ("bag_of_words", 0, 0),
             ("states", 1, 0),
+            ("states_and_words", 1, 0),
             ("states", 1, 4),
+            ("states_and_words", 1, 4),
             *(("label_probabilities", k, 4) for k in (1, 2, 3)),
         ]
     )
@@ -122,6 +124,16 @@ def test_model_that_one_can_only_ask_has_label_probabilities(select: Callable[..
         assert {one.name for one in result.tested} - {"bag_of_words"} == {"label_probabilities"}
 
 
+@pytest.mark.parametrize(("rows", "expected"), [(4, set()), (6, {"states"})])
+def test_too_few_fit_rows_leave_hidden_states_out(
+    rows: int, expected: set[str], select: Callable[..., SelectionResult]
+) -> None:
+    splits = {"validation": rows, "confirmation": 0, "test": 60}
+    result = select(classifier={"kind": "states", "fit_rows": rows}, splits=splits)
+
+    assert {one.name for one in result.tested} == expected
+
+
 def test_resuming_from_any_checkpoint_gives_the_same_classifier(
     whole: SelectionResult, select: Callable[..., SelectionResult], make_store: Make
 ) -> None:
@@ -139,7 +151,7 @@ def test_budget_leaves_out_the_dearest_candidates_first(
     result = select(budget={"max_pairs": whole.cost.pairs - 100})
 
     assert result.partial
-    assert {one.name for one in result.tested} == {"bag_of_words", "states"}
+    assert {one.name for one in result.tested} == {"bag_of_words", "states", "states_and_words"}
     assert any("label probabilities" in warning for warning in result.warnings)
 
 
