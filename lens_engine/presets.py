@@ -19,7 +19,7 @@ from lens_engine.options.refusal import refuse_options
 PRESETS: dict[PresetName, SelectionConfig] = {
     "quick": SelectionConfig(
         splits=SplitOptions(validation=100, confirmation=100, test=300),
-        filtering=FilteringOptions(candidates=256, keep=64, rounds=2, initial_score_size=16, max_score_size=64),
+        filtering=FilteringOptions(candidates=256, keep=64, rounds=2, initial_score_size=5, max_score_size=64),
         search=SearchOptions(
             beam_width=4,
             children=4,
