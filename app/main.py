@@ -37,7 +37,7 @@ from app.web.error_handlers import install_error_handlers
 from app.web.loopback import LoopbackMiddleware
 from app.web.methods import MethodsMiddleware
 from app.web.openapi import add_schemas
-from app.web.rate_limits import RateLimitMiddleware
+from app.web.rate_limits import RateLimitHeaders, RateLimits
 from app.web.request_id import RequestIdMiddleware
 from lens_engine import __version__
 
@@ -87,6 +87,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.services = services = Services(settings, database, JobQueue(settings))
     app.state.intake = Intake(services)
     app.state.keys = KeyRing(database, settings.key_cache_seconds)
+    app.state.rate_limits = RateLimits(settings)
     app.state.admission = Admission(settings.max_submissions, settings.max_waiting_submissions)
     app.include_router(intake_router)
     app.include_router(selections_router)
@@ -109,7 +110,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     ]
     app.add_middleware(MethodsMiddleware, routes=routes)
     app.add_middleware(BodyLimitMiddleware, settings=settings)
-    app.add_middleware(RateLimitMiddleware, settings=settings)
+    app.add_middleware(RateLimitHeaders)
     app.add_middleware(AuthenticationMiddleware, settings=settings, keys=app.state.keys)
     app.add_middleware(LoopbackMiddleware, settings=settings)
     app.add_middleware(ConnectionLimitMiddleware)

@@ -5,15 +5,13 @@ from typing import Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
-from app.dependencies import ServicesDep
+from app.dependencies import OWNER_ROUTE, ServicesDep
 from app.errors import Unavailable
 from app.health.draining import DRAINING
 from app.health.readiness import find_workers, run_checks
 from app.problems import ErrorItem
-from app.web.authentication import API_KEY
 from app.web.error_handlers import problem_response
 from app.web.openapi import refusals
-from app.web.parameters import KNOWN_PARAMETERS
 from app.worker_device import WorkerDevice
 
 router = APIRouter()
@@ -99,7 +97,7 @@ def is_ready(request: Request, services: ServicesDep) -> Readiness | Response:
     tags=["models"],
     response_description="All models that the service offers.",
     responses=refusals(400, 401, 503),
-    dependencies=[API_KEY, KNOWN_PARAMETERS],
+    dependencies=OWNER_ROUTE,
 )
 async def list_models(services: ServicesDep) -> ModelList:
     """Models that a spec can name."""

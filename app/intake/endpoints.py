@@ -3,22 +3,22 @@
 from fastapi import APIRouter, Response, status
 from starlette.responses import JSONResponse
 
-from app.dependencies import IntakeDep, OwnerDep, ServicesDep
+from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, ServicesDep
 from app.intake.form import KeyDep, SubmissionDep
 from app.intake.openapi import SUBMISSION_BODY
 from app.selections.ringing import ringing
 from app.selections.schemas import SelectionOut
-from app.web.authentication import API_KEY
 from app.web.openapi import refusals, sends
-from app.web.parameters import KNOWN_PARAMETERS
+from app.web.rate_limits import SUBMISSION_LIMIT
 
-router = APIRouter(prefix="/selections", tags=["selections"], dependencies=[API_KEY, KNOWN_PARAMETERS])
+router = APIRouter(prefix="/selections", tags=["selections"], dependencies=OWNER_ROUTE)
 
 
 @router.post(
     "",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=SelectionOut,
+    dependencies=[SUBMISSION_LIMIT],
     response_description="The queued selection. `Location` is its address.",
     responses={
         202: sends("Location", "Retry-After", "Idempotent-Replayed"),

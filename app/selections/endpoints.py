@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response, status
 from starlette.responses import JSONResponse
 
-from app.dependencies import OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
+from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SelectionIdDep, ServicesDep, SessionDep
 from app.errors import InvalidCursor
 from app.ids import encode_cursor
 from app.lifecycle.states import Status
@@ -16,12 +16,11 @@ from app.selections.presentation import present
 from app.selections.ringing import ringing
 from app.selections.schemas import EventOut, EventPage, QueueOut, SelectionOut, SelectionPage
 from app.services import Services
-from app.web.authentication import API_KEY
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
 from app.web.openapi import not_modified, refusals, sends
-from app.web.parameters import KNOWN_PARAMETERS
+from app.web.rate_limits import SUBMISSION_LIMIT
 
-router = APIRouter(prefix="/selections", tags=["selections"], dependencies=[API_KEY, KNOWN_PARAMETERS])
+router = APIRouter(prefix="/selections", tags=["selections"], dependencies=OWNER_ROUTE)
 
 
 @router.get(
@@ -112,6 +111,7 @@ def cancel_selection(
     status_code=status.HTTP_202_ACCEPTED,
     response_model=SelectionOut,
     response_description="The selection, queued again.",
+    dependencies=[SUBMISSION_LIMIT],
     responses=refusals(400, 401, 404, 503, conflict="The selection has not failed."),
 )
 def retry_selection(selection_id: SelectionIdDep, services: ServicesDep, owner: OwnerDep) -> Response:
@@ -128,6 +128,7 @@ def retry_selection(selection_id: SelectionIdDep, services: ServicesDep, owner: 
     status_code=status.HTTP_202_ACCEPTED,
     response_model=SelectionOut,
     response_description="The selection, queued again.",
+    dependencies=[SUBMISSION_LIMIT],
     responses={
         200: {"model": SelectionOut, "description": "The selection was already queued or running."},
         **refusals(400, 401, 404, 503, conflict="The selection has succeeded or failed, or is still cancelling."),

@@ -7,16 +7,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Response
 from sqlalchemy.orm import Session
 
-from app.dependencies import OwnerDep, SelectionIdDep, ServicesDep, SessionDep
+from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep, SessionDep
 from app.models import Report, StoredClassifier
 from app.selections import openapi, repository, service
 from app.selections.presentation import pick_answer, present_label_words, present_result, present_support_examples
 from app.selections.rendering import RenderBody, Rendered
 from app.selections.schemas import ResultOut, SupportExamplesOut
-from app.web.authentication import API_KEY
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
 from app.web.openapi import not_modified, refusals, sends
-from app.web.parameters import KNOWN_PARAMETERS
 from app.web.request_body import json_body
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
@@ -27,7 +25,7 @@ UseParameter = Annotated[
     Use | None, Query(description="Use for which the prompt is the best; default: that of the selection.")
 ]
 
-router = APIRouter(prefix="/selections", tags=["selections"], dependencies=[API_KEY, KNOWN_PARAMETERS])
+router = APIRouter(prefix="/selections", tags=["selections"], dependencies=OWNER_ROUTE)
 
 _NO_RESULT = "The selection has no result yet, or it ended without one."
 _NO_CLASSIFIER = f"{_NO_RESULT} Or the result has no classifier; `detail` says how to get one."

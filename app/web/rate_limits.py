@@ -1,18 +1,16 @@
 """Rate limits by owner: how many requests, and how many submissions among them, in a moving window.
 
-The counts are in Redis, for all API processes. While Redis is away, each process counts for itself, so that an outage
-opens no door. No request waits for Redis longer than a quarter of a second.
+Routes name their limits as dependencies: no path is counted otherwise than it is routed. The counts are in Redis,
+for all API processes. While Redis is away, each process counts for itself, so that an outage opens no door.
 """
 
-import asyncio
 import logging
 import math
-import re
 import time
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Literal
 
+from fastapi import Depends, Request
 from limits import RateLimitItem, parse
 from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import MovingWindowRateLimiter
@@ -25,13 +23,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.errors import TooManyRequests
 from app.pause import Pause
 from app.settings import Settings
-from app.web.error_handlers import problem_response
-from app.web.paths import served_path
 
-_SUBMISSION = re.compile(r"/selections(/[^/]+/(retry|resume))?")
-_LONGEST_WAIT_SECONDS = 0.25
+PolicyName = Literal["requests", "submissions"]
+
 _REDIS_SECONDS = 0.1
-_MOST_THREADS = 8
+_STANDINGS = "rate_standings"
+"""Name of a request's standings in its state."""
 _log = logging.getLogger(__name__)
 
 
@@ -39,7 +36,7 @@ _log = logging.getLogger(__name__)
 class Policy:
     """One limit, as `RateLimit-Policy` names it."""
 
-    name: str
+    name: PolicyName
     limit: RateLimitItem
 
     def __str__(self) -> str:
@@ -59,89 +56,99 @@ class Standing:
         return f'"{self.policy.name}";r={self.remaining};t={self.reset_seconds}'
 
 
-class RequestCounter:
-    """Counts requests in Redis, and in this process while Redis is away."""
+class RateLimits:
+    """Counts requests in Redis, and in this process while Redis is away.
 
-    def __init__(self, redis_url: str) -> None:
+    Without API keys there is one owner, who has the machine, and no limit.
+    """
+
+    def __init__(self, settings: Settings) -> None:
         storage = RedisStorage(
-            redis_url,
+            settings.redis_url,
             key_prefix="lens:rate",
             socket_connect_timeout=_REDIS_SECONDS,
             socket_timeout=_REDIS_SECONDS,
             retry=Retry(NoBackoff(), 0),  # type: ignore[arg-type]
         )
+        rates: dict[PolicyName, str | None] = {
+            "requests": settings.rate_requests,
+            "submissions": settings.rate_submissions,
+        }
+        self._policies = {
+            name: Policy(name, parse(rate)) for name, rate in rates.items() if rate is not None and not settings.is_open
+        }
         self._shared = MovingWindowRateLimiter(storage)
         self._own = MovingWindowRateLimiter(MemoryStorage())
-        self._threads = ThreadPoolExecutor(_MOST_THREADS, "lens-rates")
         self._pause = Pause()
 
-    async def count(self, policies: Iterable[Policy], owner_id: str) -> list[Standing]:
-        """Count one request against each policy, up to the first that refuses it."""
-        asked = list(policies)
-        if not self._pause.is_on:
-            asking = asyncio.wrap_future(self._threads.submit(self._ask_redis, asked, owner_id))
-            done, _ = await asyncio.wait({asking}, timeout=_LONGEST_WAIT_SECONDS)
-            if done and (found := asking.result()) is not None:
-                return found
-            asking.cancel()
-            self._pause.begin()
-            _log.warning("Redis does not answer; this process counts requests for itself for some seconds")
-        return _hit(self._own, asked, owner_id)
-
-    def _ask_redis(self, policies: list[Policy], owner_id: str) -> list[Standing] | None:
-        try:
-            return _hit(self._shared, policies, owner_id)
-        except RedisError:
+    def count(self, name: PolicyName, owner_id: str) -> Standing | None:
+        """Count one request. None without such a limit."""
+        policy = self._policies.get(name)
+        if policy is None:
             return None
+        if not self._pause.is_on:
+            try:
+                return _hit(self._shared, policy, owner_id)
+            except RedisError:
+                self._pause.begin()
+                _log.warning("Redis does not answer; this process counts requests for itself for some seconds")
+        return _hit(self._own, policy, owner_id)
 
 
-def _hit(limiter: MovingWindowRateLimiter, policies: list[Policy], owner_id: str) -> list[Standing]:
-    standings: list[Standing] = []
-    for policy in policies:
-        is_kept = limiter.hit(policy.limit, policy.name, owner_id)
-        stats = limiter.get_window_stats(policy.limit, policy.name, owner_id)
-        reset_seconds = max(1, math.ceil(stats.reset_time - time.time()))
-        standings.append(Standing(policy, is_kept, max(0, stats.remaining), reset_seconds))
-        if not is_kept:
-            break
-    return standings
+def _hit(limiter: MovingWindowRateLimiter, policy: Policy, owner_id: str) -> Standing:
+    is_kept = limiter.hit(policy.limit, policy.name, owner_id)
+    stats = limiter.get_window_stats(policy.limit, policy.name, owner_id)
+    reset_seconds = max(1, math.ceil(stats.reset_time - time.time()))
+    return Standing(policy, is_kept, max(0, stats.remaining), reset_seconds)
 
 
-class RateLimitMiddleware:
-    """Answers 429 to an owner who asks too often, and tells every owner what is left (`RateLimit`).
+def count_request(request: Request) -> None:
+    """Count a request of an owner.
 
-    It stands behind the authentication. Without API keys there is one owner, who has the machine, and no limit.
+    Raises:
+        TooManyRequests: the owner asks too often.
     """
+    _count(request, "requests")
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+
+def count_submission(request: Request) -> None:
+    """Count a request that queues a run.
+
+    Raises:
+        TooManyRequests: the owner asks for too many runs.
+    """
+    _count(request, "submissions")
+
+
+RATE_LIMIT, SUBMISSION_LIMIT = Depends(count_request), Depends(count_submission)
+
+
+def _count(request: Request, name: PolicyName) -> None:
+    limits: RateLimits = request.app.state.rate_limits
+    standing = limits.count(name, request.state.owner_id)
+    if standing is None:
+        return
+    request.scope["state"].setdefault(_STANDINGS, []).append(standing)
+    if not standing.is_kept:
+        raise _refuse(standing)
+
+
+class RateLimitHeaders:
+    """Tells an owner the limits of a route, and what is left (`RateLimit`), in every answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._settings = settings
-        self._requests = None if settings.is_open else _policy("requests", settings.rate_requests)
-        self._submissions = None if settings.is_open else _policy("submissions", settings.rate_submissions)
-        self._counter = RequestCounter(settings.redis_url)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        owner_id = scope.get("state", {}).get("owner_id")
-        policies = self._find_policies(scope) if scope["type"] == "http" and owner_id is not None else []
-        if not policies:
-            await self._app(scope, receive, send)
-            return
-        standings = await self._counter.count(policies, owner_id)
-        send = _telling(send, policies, standings)
-        if standings[-1].is_kept:
-            await self._app(scope, receive, send)
-        else:
-            refusal = _refuse(standings[-1])
-            await problem_response(scope, refusal)(scope, receive, send)
+        async def send_with_limits(message: Message) -> None:
+            standings: list[Standing] = scope.get("state", {}).get(_STANDINGS, [])
+            if message["type"] == "http.response.start" and standings:
+                headers = MutableHeaders(scope=message)
+                headers["RateLimit-Policy"] = ", ".join(str(standing.policy) for standing in standings)
+                headers["RateLimit"] = ", ".join(map(str, standings))
+            await send(message)
 
-    def _find_policies(self, scope: Scope) -> list[Policy]:
-        is_submission = scope["method"] == "POST" and _SUBMISSION.fullmatch(served_path(scope)) is not None
-        found = (self._requests, self._submissions if is_submission else None)
-        return [policy for policy in found if policy is not None]
-
-
-def _policy(name: str, rate: str | None) -> Policy | None:
-    return None if rate is None else Policy(name, parse(rate))
+        await self._app(scope, receive, send_with_limits)
 
 
 def _refuse(standing: Standing) -> TooManyRequests:
@@ -151,14 +158,3 @@ def _refuse(standing: Standing) -> TooManyRequests:
         f"after {standing.reset_seconds} seconds",
         headers={"Retry-After": str(standing.reset_seconds)},
     )
-
-
-def _telling(send: Send, policies: list[Policy], standings: list[Standing]) -> Send:
-    async def send_with_limits(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            headers["RateLimit-Policy"] = ", ".join(map(str, policies))
-            headers["RateLimit"] = ", ".join(map(str, standings))
-        await send(message)
-
-    return send_with_limits

@@ -85,6 +85,13 @@ def test_window_moves(make_limited: Callable[..., TestClient]) -> None:
     assert statuses(client, 1) == [200]
 
 
+def test_path_that_reaches_a_route_is_counted_as_that_route(make_limited: Callable[..., TestClient]) -> None:
+    """A route matches before a line break at the end of a path."""
+    client = make_limited(rate_submissions="1/minute")
+    answers = [client.post("/selections%0A", json=make_submission(), headers=ALICE) for _ in range(2)]
+    assert answers[-1].status_code in {404, 429}
+
+
 @pytest.mark.parametrize(
     "changes", [{"api_keys": None, "rate_requests": "1/hour"}, {"rate_requests": None, "rate_submissions": None}]
 )
