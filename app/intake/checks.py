@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from app.errors import UnknownModelName
+from app.errors import UnknownModelName, Unprocessable
 from app.intake.ceilings import bound_budget, list_excesses
 from app.intake.refusals import as_problem, invalid_inputs
 from app.intake.schemas import SelectionSpec
@@ -20,6 +20,7 @@ from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Template, Verbalizer
 from lens_engine.types import Example
 
+_MOST_SPEC_BYTES = 64 * 1024
 _Built = TypeVar("_Built")
 
 
@@ -66,12 +67,14 @@ class CheckedSpec:
         Raises:
             RefusedInput: the labels cannot be their own words or do not match the verbalizer, or there are too few
                 rows.
+            Unprocessable: the spec is too large.
         """
         with invalid_inputs(inline=is_inline, columns=columns):
             task = self.task.complete(dataset.examples, join_spellings=self.config.labels.join_spellings)
             problem = Problem(task, dataset.examples, None if test is None else test.examples)
             split = split_examples(problem, self.config)
         stored = StoredSpec.of(self.model, task, self.preset, self.config)
+        _check_size(stored)
         defaults = (f"spec: {default}" for default in (*self.task.list_defaults(task), *self.warnings))
         return ValidSubmission(stored, self.name, dataset, test, (*defaults, *split.notes))
 
@@ -98,6 +101,20 @@ def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
     bounded, warnings = bound_budget(config, settings)
     task = TaskRequest(template, verbalizer, spec.separator)
     return CheckedSpec(model, task, spec.preset, bounded, spec.name, warnings)
+
+
+def _check_size(spec: StoredSpec) -> None:
+    """
+    Raises:
+        Unprocessable: the spec is too large: each poll of the selection sends it.
+    """
+    size = len(spec.model_dump_json().encode())
+    if size > _MOST_SPEC_BYTES:
+        detail = (
+            f"the spec has {size:,} bytes with its label words, and at most {_MOST_SPEC_BYTES:,} are allowed; shorten "
+            "the template, the labels or their words"
+        )
+        raise Unprocessable(detail, errors=[{"detail": detail, "pointer": "/spec"}])
 
 
 def _describe_models(settings: Settings) -> str:

@@ -12,7 +12,7 @@ from app.lifecycle.states import Status
 from app.queue import Doorbell
 from app.selections import repository, service
 from app.selections.polls import SelectionState, retry_after
-from app.selections.presentation import present
+from app.selections.presentation import present, present_summary
 from app.selections.ringing import ringing
 from app.selections.schemas import EventOut, EventPage, QueueOut, SelectionOut, SelectionPage
 from app.services import Services
@@ -38,8 +38,8 @@ def list_selections(
     """List your selections, newest first."""
     last_id = _selection_id(page.last_id)
     with services.database.session_scope() as session:
-        found = repository.list_selections(session, owner, status, last_id, page.limit)
-    items = [present(selection) for selection in found[: page.limit]]
+        found = repository.list_summaries(session, owner, status, last_id, page.limit)
+    items = [present_summary(selection) for selection in found[: page.limit]]
     shown = SelectionPage(items=items, next=encode_cursor(items[-1].id) if len(found) > page.limit else None)
     # FastAPI would validate every item again.
     return Response(shown.model_dump_json(), media_type="application/json")

@@ -7,11 +7,20 @@ from functools import cache
 from typing import Any
 
 from pydantic import ValidationError
+from sqlalchemy import Row
 
 from app.lifecycle.spec import read_task
 from app.lifecycle.states import TERMINAL, Status
 from app.models import Report, Selection, StoredClassifier
-from app.selections.schemas import ProgressOut, QueueOut, ResultOut, SelectionOut, SpecOut, SupportExamplesOut
+from app.selections.schemas import (
+    ProgressOut,
+    QueueOut,
+    ResultOut,
+    SelectionOut,
+    SelectionSummary,
+    SpecOut,
+    SupportExamplesOut,
+)
 from lens_engine.classifier.classifier import LabelWord, TaskRecord
 from lens_engine.config import SelectionConfig, Use
 
@@ -29,7 +38,13 @@ def present(selection: Selection, queue: QueueOut | None = None) -> SelectionOut
     )
 
 
-def present_progress(selection: Selection) -> dict[str, Any] | None:
+def present_summary(selection: Row[Any]) -> SelectionSummary:
+    """Build the API's view of a selection of which the summary's columns were read."""
+    values = {name: getattr(selection, name) for name in SelectionSummary.model_fields}
+    return SelectionSummary.model_validate({**values, "progress": present_progress(selection)})
+
+
+def present_progress(selection: Selection | Row[Any]) -> dict[str, Any] | None:
     """Build the API's view of the progress. A run seldom needs all pairs of its plan: what was scored is the total.
 
     A stopped run keeps its place, and has no time left.

@@ -1,14 +1,17 @@
 """SQL of selections: what owners read and change."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import Row, delete, func, select, update
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
 from app.lifecycle.results import end_cancelled
 from app.lifecycle.states import TERMINAL, Status
 from app.models import Event, Report, Selection, StoredClassifier
 from app.selections.polls import SelectionState
+from app.selections.schemas import SelectionSummary
 
 
 def find_selection(session: Session, owner_id: str, selection_id: str) -> Selection | None:
@@ -34,19 +37,24 @@ def find_attempt_with(
     return session.scalar(statement.where(Selection.id == selection_id, Selection.owner_id == owner_id))
 
 
-def list_selections(
+def list_summaries(
     session: Session, owner_id: str, status: Status | None, before: str | None, limit: int
-) -> Sequence[Selection]:
+) -> Sequence[Row[Any]]:
     """Return up to `limit` + 1 selections, newest first. The extra one shows that there is a next page.
 
-    `before` is the last id of the previous page.
+    Specs, warnings and single errors are not read: of two hundred selections they may have 70 MB.
+
+    Args:
+        before: the last id of the previous page.
     """
-    statement = select(Selection).where(Selection.owner_id == owner_id)
+    brief = {"error": Selection.error.op("-", return_type=JSONB)("errors").label("error")}
+    columns = [brief.get(name, getattr(Selection, name)) for name in SelectionSummary.model_fields]
+    statement = select(*columns).where(Selection.owner_id == owner_id)
     if status is not None:
         statement = statement.where(Selection.status == status)
     if before is not None:
         statement = statement.where(Selection.id < before)
-    return session.scalars(statement.order_by(Selection.id.desc()).limit(limit + 1)).all()
+    return session.execute(statement.order_by(Selection.id.desc()).limit(limit + 1)).all()
 
 
 def list_events(session: Session, selection_id: str, after: int, limit: int) -> Sequence[Event]:

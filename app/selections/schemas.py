@@ -75,32 +75,24 @@ class QueueOut(Outgoing):
     )
 
 
-class SelectionOut(Outgoing):
-    """A selection: its spec, its state, and the time of each state that it reached."""
+class SelectionSummary(Outgoing):
+    """A selection in a list: its state, and the time of each state that it reached."""
 
     id: str = Field(description="Id of the selection.")
     name: str | None = Field(description="Display name.")
     status: Status = Field(description="Status of the selection.")
-    spec: AsStored[SpecOut] = Field(description="The spec with every option resolved.")
     dataset_id: str = Field(description="Id of the dataset; a later submission can name it instead of sending rows.")
     test_dataset_id: str | None = Field(description="Id of the test rows; null if they are held out of the dataset.")
-    warnings: list[str] = Field(
-        description="Warnings about accepted but unusual content of the dataset and the test rows, about small splits, "
-        "and what was taken by default for the spec. A warning about the content of one upload begins with `dataset:` "
-        "or `test:`, one about the spec with `spec:`.",
-        examples=[["dataset: 2 blank rows were skipped and are not counted in row numbers"]],
-    )
     progress: AsStored[ProgressOut | None] = Field(description="Progress of the run; null before the first report.")
-    queue: QueueOut | None = Field(
-        None, description="Place in the queue. Only GET of one selection has it, while `status` is `queued`."
-    )
     attempt: int = Field(description="Number of times a worker started or resumed the selection.")
     partial: bool | None = Field(description="True if the run was stopped and the result is the best found until then.")
     stop_reason: StopReason | None = Field(
         description="Why the run ended; null without a result. completed: the run did all its work. budget: `budget` "
         "was spent. cancelled: the selection was cancelled."
     )
-    error: dict[str, Any] | None = Field(description="Problem (RFC 9457) of a failed selection.")
+    error: dict[str, Any] | None = Field(
+        description="Problem (RFC 9457) of a failed selection; in a list without `errors`."
+    )
     digest: str | None = Field(
         description="SHA-256 of the result without its cost, the name of the GPU and the note on the executor; equal "
         "runs have equal digests."
@@ -116,10 +108,25 @@ class SelectionOut(Outgoing):
     failed_at: datetime | None = Field(description="Time at which the selection failed; null again after a retry.")
 
 
+class SelectionOut(SelectionSummary):
+    """A selection with its spec."""
+
+    spec: AsStored[SpecOut] = Field(description="The spec with every option resolved.")
+    warnings: list[str] = Field(
+        description="Warnings about accepted but unusual content of the dataset and the test rows, about small splits, "
+        "and what was taken by default for the spec. A warning about the content of one upload begins with `dataset:` "
+        "or `test:`, one about the spec with `spec:`.",
+        examples=[["dataset: 2 blank rows were skipped and are not counted in row numbers"]],
+    )
+    queue: QueueOut | None = Field(
+        None, description="Place in the queue. Only GET of one selection has it, while `status` is `queued`."
+    )
+
+
 class SelectionPage(Outgoing):
     """One page of selections, newest first."""
 
-    items: list[SelectionOut] = Field(description="Selections, newest first.")
+    items: list[SelectionSummary] = Field(description="Selections, newest first; GET of one has its spec.")
     next: str | None = Field(description="Cursor of the next page; null on the last page.")
 
 
