@@ -8,7 +8,7 @@ from rq.job import Job
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.database import create_database
-from app.lifecycle.claims import Claim, expire_lease, fail
+from app.lifecycle.claims import Claim, expire_lease, finish_late
 from app.problems import problem
 from app.queue import Doorbell
 from app.settings import Settings
@@ -22,7 +22,7 @@ class CrashHandler:
     """RQ's `work_horse_killed_handler`. It never raises, because RQ would then end the worker.
 
     If the work-horse died, the sweep queues the selection again. If the parent killed the work-horse
-    at the time limit, the selection fails, because another attempt would hang too.
+    at the time limit, the selection ends with its best so far, because another attempt would hang too.
     """
 
     settings: Settings
@@ -50,7 +50,7 @@ class CrashHandler:
                 if hung:
                     detail = f"the run was killed at its time limit of {timeout} s"
                     instance = f"/selections/{claim.selection_id}"
-                    fail(session, claim, problem("timeout", detail, instance=instance))
+                    finish_late(session, claim, problem("timeout", detail, instance=instance))
                 else:
                     expire_lease(session, claim)
             count_ending(database, "timeout" if hung else "died")

@@ -10,7 +10,7 @@ attempt. What ends a run, and what becomes of the selection:
     a spec of a newer release       queued again for a worker of that release, not charged
     a spec that no release can run  failed (spec-refused)
     the time limit draws near       succeeded with the best so far, a partial result
-    the job's time limit            failed (timeout): a step did not end in the reserve
+    the job's time limit            succeeded with the best so far; failed (timeout) if nothing was chosen yet
     shutdown of the worker          queued again, the attempt not charged
     another attempt took over       nothing is written
     no progress for the stall time  given up and charged; queued again, or failed (stalled) at the last attempt
@@ -181,7 +181,7 @@ class Attempt:
             self._log("failed: %s", summarize(error))
             return partial(claims.fail, problem=describe_refused_spec(error, self._instance))
         except JobTimeoutException:
-            return partial(claims.fail, problem=describe_timeout(self._settings, self._instance))
+            return partial(claims.finish_late, problem=describe_timeout(self._settings, self._instance))
         except (InvalidInput, ModelError, MemoryError) as error:
             self._log("failed: %s", summarize(error))
             inline = self._transact(lambda session: has_inline_rows(session, self._claim.selection_id))

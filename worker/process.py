@@ -1,8 +1,9 @@
 """The worker process: a parent that waits for jobs, and a forked work-horse for each job.
 
 The parent never imports torch, so every work-horse starts clean and returns all its memory at exit.
-Four things differ from plain RQ: the work-horse dies with its parent, a shutdown reaches the job at
-once, the worker runs no job except selections, and a worker that is unfit stops.
+Five things differ from plain RQ: the work-horse dies with its parent, a shutdown reaches the job at
+once, the worker runs no job except selections, a worker that is unfit stops, and a Redis that refuses
+to write (out of memory, disk full, a replica) ends neither the worker nor its run.
 """
 
 import ctypes
@@ -11,18 +12,23 @@ import mmap
 import os
 import signal
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import FrameType
 from typing import Any
 
 from redis import Redis
 from redis.backoff import ExponentialWithJitterBackoff
+from redis.exceptions import ResponseError
 from redis.retry import Retry
 from rq import Queue
 from rq.exceptions import StopRequested
 from rq.executions import Execution
 from rq.job import Job
 from rq.worker import HerokuWorker
+from rq.worker_registration import register
 
 from app.logs.failures import describe
 from app.queue import RUN_SELECTION, SERIALIZER
@@ -38,6 +44,7 @@ _PR_SET_PDEATHSIG = 1
 FAULTS_TO_STOP = 2
 """Number of jobs in a row that end by a fault of the worker, after which the worker stops."""
 
+_REFUSAL_PAUSE_SECONDS = 1.0
 _FIT, _UNFIT, _UNKNOWN = range(len(JOB_RESULTS))
 _log = logging.getLogger(__name__)
 
@@ -104,7 +111,8 @@ class SelectionWorker(HerokuWorker):
         """
         self._verdict[0] = _UNKNOWN
         self.metrics.begin_job()
-        super().execute_job(job, queue)
+        with bearing_refusals():
+            super().execute_job(job, queue)
         self.metrics.end_job(JOB_RESULTS[self._verdict[0]])
         if self._verdict[0] == _FIT:
             self._faults_in_a_row = 0
@@ -132,6 +140,49 @@ class SelectionWorker(HerokuWorker):
         if (error := sys.exc_info()[1]) is not None:
             kwargs["exc_string"] = describe(error)
         super().handle_job_failure(job, queue, *args, **kwargs)
+
+    def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
+        """Renew the worker's entry, and register again in a Redis that lost everything."""
+        with bearing_refusals():
+            super().heartbeat(timeout, pipeline)
+            if pipeline is None:
+                self._register_again()
+
+    def maintain_heartbeats(self, job: Job, execution: Execution) -> None:
+        with bearing_refusals():
+            super().maintain_heartbeats(job, execution)
+            self._register_again()
+
+    def run_maintenance_tasks(self) -> None:
+        with bearing_refusals():
+            self._drop_unreadable_ids()
+            super().run_maintenance_tasks()  # type: ignore[no-untyped-call]
+
+    def dequeue_job_and_maintain_ttl(
+        self, timeout: int | None, max_idle_time: int | None = None
+    ) -> tuple[Job, Queue] | None:
+        while True:
+            try:
+                return super().dequeue_job_and_maintain_ttl(timeout, max_idle_time)
+            except ResponseError as error:
+                _warn_of_refusal(error)
+                time.sleep(_REFUSAL_PAUSE_SECONDS)
+            except UnicodeDecodeError:
+                self._drop_unreadable_ids()
+
+    def _register_again(self) -> None:
+        if not self.connection.hexists(self.key, "birth"):
+            self.connection.hset(self.key, mapping=self.serialize())  # type: ignore[arg-type]
+        register(self)
+
+    def _drop_unreadable_ids(self) -> None:
+        """Forget ids that are no text. Whoever can write to Redis can leave one, and RQ would end at each."""
+        for queue in self.queues:
+            for key in (queue.key, queue.intermediate_queue_key):
+                for id_ in self.connection.lrange(key, 0, -1):
+                    if not _is_text(id_):
+                        self.connection.lrem(key, 0, id_)  # type: ignore[arg-type]
+                        _log.warning("the queue held an id that is no text; it was dropped")
 
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         die_with_parent(self.pid)
@@ -170,6 +221,26 @@ class SelectionWorker(HerokuWorker):
     def was_asked_to_stop(self) -> bool:
         """Whether a signal ended the work loop. Otherwise an error did, which RQ only logs."""
         return self._shutdown_requested_date is not None
+
+
+@contextmanager
+def bearing_refusals() -> Iterator[None]:
+    """Log an error that Redis answers, and go on: a run needs no Redis, and the sweep enqueues what is lost."""
+    try:
+        yield
+    except ResponseError as error:
+        _warn_of_refusal(error)
+
+
+def _warn_of_refusal(error: ResponseError) -> None:
+    _log.warning("Redis refuses: %s; the worker goes on", type(error).__name__, extra={"action": "redis-refuses"})
+
+
+def _is_text(value: bytes | str) -> bool:
+    try:
+        return isinstance(value, str) or value.decode() is not None
+    except UnicodeDecodeError:
+        return False
 
 
 def create_worker(settings: Settings, device: Device | None = None) -> SelectionWorker:

@@ -1,22 +1,24 @@
 """How a worker holds a selection: claim, lease, fence. All SQL with which a worker changes a selection.
 
-A claim makes the worker the holder of one attempt. Every later write names that attempt. If another
-attempt has begun, the write changes nothing (the fence), and the holder must exit. All times come
+A claim makes the worker the holder of one attempt. Every later write names that attempt and the claim's random
+holder. If another claim was made, the write changes nothing (the fence), and the holder must exit. The number of the
+attempt alone is no fence: after a restore of the database, a later claim gets the same number again. All times come
 from the database's clock. Each function fits in one short transaction, and the caller commits.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from enum import Enum, auto
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
-from sqlalchemy import ColumnElement, Update, and_, func, insert, literal, select, update
+from sqlalchemy import ColumnElement, Update, and_, func, insert, literal, select, true, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
 from app.lifecycle.rescue import Describe, describe_fault, describe_stall, rescue
-from app.lifecycle.results import delete_checkpoint, end_cancelled, store_result
+from app.lifecycle.results import delete_checkpoint, end_cancelled, read_best, store_result
 from app.lifecycle.spec import SPEC_VERSION
 from app.lifecycle.states import LEASED, Status
 from app.models import Event, Selection, StoredCheckpoint
@@ -42,6 +44,7 @@ class Claim:
 
     selection_id: str
     attempt: int
+    holder: str | None = field(default=None, compare=False)  #: None for a parent process, which knows the attempt alone
 
 
 class Lease(Enum):
@@ -54,6 +57,7 @@ class Lease(Enum):
 
 def claim_selection(session: Session, selection_id: str, lease_seconds: float) -> Claim | None:
     """Claim a queued selection. Returns None if it is running, finished, waiting, or has a newer spec."""
+    holder = uuid4().hex
     attempt = session.scalar(
         update(Selection)
         .where(
@@ -65,12 +69,13 @@ def claim_selection(session: Session, selection_id: str, lease_seconds: float) -
         .values(
             status=Status.RUNNING,
             attempt=Selection.attempt + 1,
+            holder=holder,
             lease_until=_from_now(lease_seconds),
             started_at=func.coalesce(Selection.started_at, func.now()),
         )
         .returning(Selection.attempt)
     )
-    return None if attempt is None else Claim(selection_id, attempt)
+    return None if attempt is None else Claim(selection_id, attempt, holder)
 
 
 def postpone_newer(session: Session, selection_id: str) -> int | None:
@@ -171,6 +176,22 @@ def finish_cancelled(session: Session, claim: Claim) -> bool:
     return True
 
 
+def finish_late(session: Session, claim: Claim, problem: dict[str, Any]) -> bool:
+    """End a run at its time limit: with the best so far of its checkpoint, or with this problem if it has none.
+
+    A selection with a cancel request is cancelled. Returns False if the claim is lost.
+    """
+    lease = read_lease(session, claim)
+    if lease is Lease.CANCEL_REQUESTED:
+        return finish_cancelled(session, claim)
+    best = None if lease is Lease.LOST else read_best(session, claim.selection_id)
+    if best is None:
+        return fail(session, claim, problem)
+    warnings = (*best.warnings, f"{problem['detail']}; this is the best found until then")
+    ended = best.model_copy(update={"stop_reason": StopReason.BUDGET, "warnings": warnings}).with_digest()
+    return finish(session, claim, ended)
+
+
 def fail(session: Session, claim: Claim, problem: dict[str, Any]) -> bool:
     """End a selection with an error that another attempt would repeat. `problem` follows RFC 9457."""
     if not _touched(session, _ending(claim, Status.FAILED).values(error=problem)):
@@ -245,10 +266,11 @@ def expire_lease(session: Session, claim: Claim) -> bool:
 
 
 def _is_held(claim: Claim) -> ColumnElement[bool]:
-    """The fence: this attempt still holds the selection."""
+    """The fence: this claim still holds the selection."""
     return and_(
         Selection.id == claim.selection_id,
         Selection.attempt == claim.attempt,
+        true() if claim.holder is None else Selection.holder == claim.holder,
         Selection.status.in_([status.value for status in LEASED]),
     )
 

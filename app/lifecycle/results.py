@@ -40,7 +40,7 @@ def end_cancelled(session: Session, selection_id: str) -> None:
     The checkpoint stays, because the selection may be resumed. The row of the selection must be locked, and its status
     must not be a final one.
     """
-    best = _read_best(session, selection_id)
+    best = read_best(session, selection_id)
     described: dict[str, Any] = {"stop_reason": StopReason.CANCELLED.value, "partial": False}
     if best is not None:
         described = store_result(session, selection_id, best)
@@ -55,8 +55,11 @@ def delete_checkpoint(session: Session, selection_id: str) -> None:
     session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id == selection_id))
 
 
-def _read_best(session: Session, selection_id: str) -> SelectionResult | None:
-    """None without a checkpoint, before any examples were chosen, and for a form that this release does not know."""
+def read_best(session: Session, selection_id: str) -> SelectionResult | None:
+    """The best so far of the checkpoint.
+
+    None without a checkpoint, before any examples were chosen, and for a form that this release does not know.
+    """
     best = session.scalar(select(StoredCheckpoint.best).where(StoredCheckpoint.selection_id == selection_id))
     if best is None:
         return None

@@ -14,7 +14,7 @@ _PHASES = "'fine_tune', 'filter', 'initialise', 'search', 'evaluate'"
 
 
 class Selection(Base):
-    """A job and its outcome. `attempt` counts claims and is the fencing token. It only grows."""
+    """A job and its outcome. `attempt` counts claims; with `holder`, drawn by each claim, it is the fencing token."""
 
     __tablename__ = "selections"
     __table_args__ = (
@@ -54,6 +54,7 @@ class Selection(Base):
     digest: Mapped[str | None] = mapped_column(String(64))
 
     attempt: Mapped[int] = mapped_column(Integer, server_default="0")
+    holder: Mapped[str | None] = mapped_column(String(32))
     crashes: Mapped[int] = mapped_column(Integer, server_default="0")
     lease_until: Mapped[Stamp | None]
     not_before: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=func.now())

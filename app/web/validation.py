@@ -1,6 +1,7 @@
 """Validates bodies by models, and puts validation errors of Pydantic into the words of the fields."""
 
 import difflib
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self, TypeVar, get_args
@@ -58,10 +59,18 @@ def read_model(kind: type[_Body], value: Any, *prefix: str) -> _Body:
         Unprocessable: names every fault in words.
     """
     try:
-        return kind.model_validate(value)
+        return kind.model_validate(_leave_out_unknown(kind, value))
     except ValidationError as error:
         items = list(_describe_all(kind, value, error.errors(include_input=False, include_url=False), prefix))
         raise Unprocessable(join_details(items), errors=items) from error
+
+
+def _leave_out_unknown(kind: type[Incoming], value: Any) -> Any:
+    """The value with as many unknown fields as a refusal names: pydantic makes a fault for each of 100,000."""
+    if not isinstance(value, dict) or len(value) <= len(kind.model_fields) + _MAX_ITEMS:
+        return value
+    unknown = itertools.islice((name for name in value if name not in kind.model_fields), _MAX_ITEMS)
+    return {name: value[name] for name in (*unknown, *(name for name in kind.model_fields if name in value))}
 
 
 def error_items(found: Sequence[Any]) -> list[ErrorItem]:

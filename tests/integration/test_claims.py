@@ -31,6 +31,7 @@ WRITES: dict[str, Callable[[Session, Claim], bool]] = {
     "finish": lambda session, claim: claims.finish(session, claim, make_result()),
     "finish cancelled": claims.finish_cancelled,
     "fail": lambda session, claim: claims.fail(session, claim, {"title": "x"}),
+    "finish late": lambda session, claim: claims.finish_late(session, claim, {"title": "x", "detail": "late"}),
     "release": claims.release,
     "expire": claims.expire_lease,
 }
@@ -62,6 +63,20 @@ def test_zombie_writes_nothing(selections: Selections, database: Database, write
         claims.release(session, zombie)
     current = selections.claim(zombie.selection_id)
     assert current.attempt == zombie.attempt + 1
+    before = snapshot(database)
+    with database.session_scope() as session:
+        assert not write(session, zombie)
+    assert snapshot(database) == before
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_holder_writes_nothing_after_a_restore_gave_its_number_to_another(
+    selections: Selections, database: Database, write: Callable[..., bool]
+) -> None:
+    zombie = selections.running()
+    with database.session_scope() as session:
+        session.execute(text("UPDATE selections SET status = 'queued', lease_until = NULL, attempt = 0"))
+    assert selections.claim(zombie.selection_id) == zombie
     before = snapshot(database)
     with database.session_scope() as session:
         assert not write(session, zombie)

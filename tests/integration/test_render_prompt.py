@@ -174,3 +174,9 @@ def test_body_that_json_should_not_be_is_refused(client: TestClient, selections:
     response = client.post(path, content=content, headers={"Content-Type": "application/json"})
     assert response.status_code in {400, 422}
     assert response.headers["content-type"] == "application/problem+json"
+
+
+def test_body_of_many_lists_is_refused_before_it_is_built(client: TestClient, selections: Selections) -> None:
+    body = {"input": "a", "inputs": [[]] * 20}
+    response = client.post(f"/selections/{selections.succeeded()}/render", json=body)
+    assert "more than 20 objects and lists" in problem_of(response, 422, "invalid-request")["detail"]

@@ -8,10 +8,14 @@ from rq.job import Job
 from sqlalchemy import text
 
 from app.database import Database
-from app.lifecycle.claims import Claim
+from app.lifecycle import claims
+from app.lifecycle.claims import Claim, PackedCheckpoint
 from app.queue import RUN_SELECTION, Doorbell
 from app.settings import Settings
+from lens_engine.run.checkpoint import Checkpoint
+from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections
+from tests.integration.samples import make_result
 from worker.crash import CrashHandler
 
 KILLED = 9
@@ -65,6 +69,25 @@ def test_run_killed_at_its_time_limit_fails(selections: Selections, settings: Se
     assert selection["status"] == "failed"
     assert selection["error"]["code"] == "timeout"
     assert selection["error"]["instance"] == f"/selections/{claim.selection_id}"
+
+
+def test_run_killed_at_its_time_limit_keeps_the_best_so_far(
+    selections: Selections, settings: Settings, database: Database, redis: Redis
+) -> None:
+    claim = selections.running()
+    best = make_result(stop_reason=StopReason.CANCELLED)
+    with database.session_scope() as session:
+        checkpoint = PackedCheckpoint.of(Checkpoint("f", Phase.SEARCH, 1, "float32"), best)
+        claims.save_checkpoint(session, claim, checkpoint)
+
+    CrashHandler(settings)(job_of(claim, redis), None, None, None)
+
+    path = f"/selections/{claim.selection_id}"
+    selection = selections.client.get(path).json()
+    assert (selection["status"], selection["partial"], selection["stop_reason"]) == ("succeeded", True, "budget")
+    result = selections.client.get(f"{path}/result").json()
+    assert result["warnings"][-1].startswith("the run was killed at its time limit of 5 s")
+    assert result["digest"] == selection["digest"] != best.digest
 
 
 def test_outage_of_postgres_does_not_end_the_worker(

@@ -92,7 +92,6 @@ def test_an_unknown_selection_is_passed_over(selections: Selections, settings: S
         ("narrow", "prompt-too-long", ["/spec/options/too_long", "/examples/"]),
         ("unsteady", "non-finite", []),
         ("hungry", "out-of-memory", []),
-        ("late", "timeout", []),
     ],
 )
 def test_an_error_that_would_come_again_fails_the_selection_at_once(
@@ -107,6 +106,17 @@ def test_an_error_that_would_come_again_fails_the_selection_at_once(
     assert selection["error"]["code"] == code
     pointers = [error["pointer"] for error in selection["error"]["errors"]]
     assert [found.startswith(place) for found, place in zip(pointers, places, strict=True)] == [True] * len(places)
+
+
+def test_a_run_that_the_time_limit_cuts_off_keeps_its_best(selections: Selections, settings: Settings) -> None:
+    selection_id = selections.queued()
+
+    run_with(settings, "late", selection_id)
+
+    selection = selections.client.get(f"/selections/{selection_id}").json()
+    assert (selection["status"], selection["partial"], selection["stop_reason"]) == ("succeeded", True, "budget")
+    result = selections.client.get(f"/selections/{selection_id}/result").json()
+    assert "the run did not end within the service's time limit" in result["warnings"][-1]
 
 
 def test_a_run_without_a_budget_ends_before_the_time_limit_with_the_best_so_far(

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar, Literal
 
 import pytest
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from app.errors import Unprocessable
 from app.web.validation import Incoming, read_model
@@ -106,3 +106,12 @@ def test_only_the_first_faults_are_named() -> None:
 
 def test_good_body_is_read() -> None:
     assert read_model(Outer, GOOD) == Outer(inner=Inner(), file="x")
+
+
+def test_unknown_fields_are_counted_only_as_far_as_they_are_named() -> None:
+    with pytest.raises(Unprocessable) as caught:
+        read_model(Outer, {**GOOD, **{f"field{number}": 1 for number in range(1000)}})
+
+    cause = caught.value.__cause__
+    assert isinstance(cause, ValidationError)
+    assert cause.error_count() == len(caught.value.errors) == 10
