@@ -31,11 +31,9 @@ from app.settings import Settings
 from app.web.access_log import AccessLogMiddleware
 from app.web.authentication import AuthenticationMiddleware
 from app.web.body_limit import BodyLimitMiddleware
-from app.web.connection_limit import ConnectionLimitMiddleware
 from app.web.documentation import install_documentation
 from app.web.error_handlers import install_error_handlers
 from app.web.loopback import LoopbackMiddleware
-from app.web.methods import MethodsMiddleware
 from app.web.openapi import add_schemas
 from app.web.rate_limits import RateLimitHeaders, RateLimits
 from app.web.request_id import RequestIdMiddleware
@@ -88,7 +86,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.intake = Intake(services)
     app.state.keys = KeyRing(database, settings.key_cache_seconds)
     app.state.rate_limits = RateLimits(settings)
-    app.state.admission = Admission(settings.max_submissions, settings.max_waiting_submissions)
+    app.state.admission = Admission(
+        settings.max_submissions, settings.max_waiting_submissions, is_shared=not settings.is_open
+    )
     app.include_router(intake_router)
     app.include_router(selections_router)
     app.include_router(results_router)
@@ -100,20 +100,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     install_error_handlers(app)
     # The middleware added last sees a request first.
-    routes = [
-        *intake_router.routes,
-        *selections_router.routes,
-        *results_router.routes,
-        *health_router.routes,
-        *metrics_router.routes,
-        *app.routes,
-    ]
-    app.add_middleware(MethodsMiddleware, routes=routes)
     app.add_middleware(BodyLimitMiddleware, settings=settings)
     app.add_middleware(RateLimitHeaders)
     app.add_middleware(AuthenticationMiddleware, settings=settings, keys=app.state.keys)
     app.add_middleware(LoopbackMiddleware, settings=settings)
-    app.add_middleware(ConnectionLimitMiddleware)
     app.add_middleware(AccessLogMiddleware, metrics=request_metrics)
     app.add_middleware(RequestIdMiddleware)
     return app

@@ -1,17 +1,14 @@
-"""A server that says so before it stops, and tells requests how many connections are open.
+"""A server that says so before it stops.
 
 uvicorn closes its socket at SIGTERM at once. A balancer that has not yet looked at /readyz sends further requests, and
 their clients see refused connections.
 """
 
 import signal
-import socket
 import time
 from types import FrameType
 
 import uvicorn
-
-from app.web.connection_limit import CONNECTIONS, Connections
 
 DRAINING = "draining"
 """Name of the flag in the state of each request (the lifespan state of ASGI)."""
@@ -23,16 +20,10 @@ class DrainingServer(uvicorn.Server):
     A second SIGTERM, or SIGINT, stops the server without the wait.
     """
 
-    def __init__(self, config: uvicorn.Config, drain_seconds: float, max_connections: int) -> None:
+    def __init__(self, config: uvicorn.Config, drain_seconds: float) -> None:
         super().__init__(config)
-        self._max_connections = max_connections
         self._drain_seconds = drain_seconds
         self._stop_at: float | None = None
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let each request see the open connections."""
-        self.lifespan.state[CONNECTIONS] = Connections(self.server_state.connections, self._max_connections)
-        await super().startup(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to drain, or stop."""

@@ -5,6 +5,7 @@ could take the memory of the whole machine.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
@@ -14,30 +15,33 @@ from app.errors import Busy
 class Admission:
     """Admits submissions to one process. All calls must come from its event loop."""
 
-    def __init__(self, num_places: int, num_waiting: int) -> None:
+    def __init__(self, num_places: int, num_waiting: int, *, is_shared: bool = False) -> None:
+        """`is_shared`: several owners ask, and each has half of the places at most."""
         self._places = asyncio.Semaphore(num_places)
         self._large_place = asyncio.Semaphore(1)
         self._most_large = max(1, num_waiting)
         self._num_large = 0
         self._most = num_places + num_waiting
-        self._num_admitted = 0
+        self._most_of_one = -(-self._most // 2) if is_shared else self._most
+        self._admitted = Counter[str]()
 
     @contextmanager
-    def admit(self) -> Iterator[None]:
+    def admit(self, owner_id: str) -> Iterator[None]:
         """Admit one submission until the block ends. Enter the block before the body is read.
 
         Raises:
-            Busy: as many submissions as allowed are admitted already.
+            Busy: as many submissions as allowed are admitted already, of all owners or of this one.
         """
-        if self._num_admitted >= self._most:
+        if self._admitted.total() >= self._most or self._admitted[owner_id] >= self._most_of_one:
             raise Busy(
                 "too many submissions arrive at once, and nothing of this one was read; repeat the request later"
             )
-        self._num_admitted += 1
+        self._admitted[owner_id] += 1
         try:
             yield
         finally:
-            self._num_admitted -= 1
+            self._admitted[owner_id] -= 1
+            self._admitted += Counter()  # forgets owners without a submission
 
     @asynccontextmanager
     async def take_place(self, *, is_large: bool) -> AsyncIterator[None]:

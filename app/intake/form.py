@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from tempfile import SpooledTemporaryFile
 from typing import Annotated
 
@@ -22,6 +22,8 @@ from app.web.request_body import JSON, check_media_type
 
 _FORM = "multipart/form-data"
 _MAX_SPEC_BYTES = 2**20
+_BODY_SECONDS = 60
+"""Time in which a body must arrive. A client that sends a byte now and then would hold its place for ever."""
 _COLUMNS = ("text_column", "label_column")
 _PARTS = frozenset({"dataset", "test", "spec", *_COLUMNS})
 _CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
@@ -34,7 +36,7 @@ async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
         Busy: too many submissions are read or wait.
         Unavailable: the service stops. The submission may be stored.
         UnsupportedMediaType: the body is neither JSON nor a form, or it is compressed.
-        BadRequest: the form is malformed or incomplete.
+        BadRequest: the form is malformed or incomplete, or the body arrives too slowly.
         Unprocessable: a part of the form is missing, repeated or unknown.
     """
     media_type = check_media_type(
@@ -42,12 +44,25 @@ async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
     )
     admission: Admission = request.app.state.admission
     try:
-        with admission.admit():
-            reading = _read_json(request) if media_type == JSON else _read_files(request)
-            async with reading as submission, admission.take_place(is_large=submission.is_large):
+        with admission.admit(request.state.owner_id):
+            async with AsyncExitStack() as stack:
+                reading = _read_json(request) if media_type == JSON else _read_files(request)
+                submission = await _enter_in_time(stack, reading)
+                await stack.enter_async_context(admission.take_place(is_large=submission.is_large))
                 yield submission
     except asyncio.CancelledError as error:  # by uvicorn, when it stops and has waited long enough
         raise Unavailable(STOPPING) from error
+
+
+async def _enter_in_time(stack: AsyncExitStack, reading: AbstractAsyncContextManager[RawSubmission]) -> RawSubmission:
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            return await stack.enter_async_context(reading)
+    except TimeoutError as error:
+        raise BadRequest(
+            f"the body did not arrive within {_BODY_SECONDS} seconds, and nothing of it was stored; send it faster",
+            headers={"Connection": "close"},
+        ) from error
 
 
 @asynccontextmanager

@@ -59,8 +59,9 @@ def serve(
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,
         server_header=False,
+        limit_concurrency=max_connections,
     )
-    server = DrainingServer(config, drain_seconds, max_connections)
+    server = DrainingServer(config, drain_seconds)
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises the signal again after it has stopped
         server.run()
     if not server.started:

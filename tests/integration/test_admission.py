@@ -106,6 +106,20 @@ def test_client_that_sends_slowly_holds_no_place(settings: Settings) -> None:
     asyncio.run(submit())
 
 
+def test_body_that_does_not_arrive_in_time_is_refused(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.intake.form._BODY_SECONDS", 0.3)
+
+    async def submit() -> None:
+        small = settings.model_copy(update={"max_submissions": 1, "max_waiting_submissions": 0})
+        async with Service(small) as client:
+            (slow,) = await begin_slow_bodies(client, 1)
+            await asyncio.sleep(0.5)
+            assert "did not arrive within" in problem_of(await slow.end(), 400, "bad-request")["detail"]
+            assert (await client.post("/selections", content=BODY, headers=HEADERS)).status_code == 202
+
+    asyncio.run(submit())
+
+
 def test_submission_that_a_stop_cuts_off_is_to_be_repeated(settings: Settings) -> None:
     async def submit() -> None:
         small = settings.model_copy(update={"max_submissions": 1, "max_waiting_submissions": 0})

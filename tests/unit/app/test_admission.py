@@ -13,7 +13,7 @@ def test_as_many_as_there_are_places_work_at_once() -> None:
 
     async def submit() -> None:
         nonlocal working, most
-        with admission.admit():
+        with admission.admit("alice"):
             async with admission.take_place(is_large=False):
                 working += 1
                 most = max(most, working)
@@ -29,10 +29,10 @@ def test_as_many_as_there_are_places_work_at_once() -> None:
 
 def test_one_more_than_may_wait_is_refused() -> None:
     admission = Admission(1, 1)
-    with admission.admit():
-        with admission.admit(), pytest.raises(Busy, match="repeat the request later"), admission.admit():
+    with admission.admit("alice"):
+        with admission.admit("alice"), pytest.raises(Busy, match="repeat the request later"), admission.admit("alice"):
             pass
-        with admission.admit():
+        with admission.admit("alice"):
             pass
 
 
@@ -40,7 +40,7 @@ def test_submission_given_up_while_it_waits_leaves_its_place_to_the_next() -> No
     admission = Admission(1, 2)
 
     async def submit(end: asyncio.Event) -> None:
-        with admission.admit():
+        with admission.admit("alice"):
             async with admission.take_place(is_large=False):
                 await end.wait()
 
@@ -51,7 +51,7 @@ def test_submission_given_up_while_it_waits_leaves_its_place_to_the_next() -> No
         second.cancel()
         end.set()
         await asyncio.wait_for(asyncio.gather(first, third), 5)
-        with admission.admit(), admission.admit(), admission.admit():
+        with admission.admit("alice"), admission.admit("alice"), admission.admit("alice"):
             pass
 
     asyncio.run(give_one_up())
@@ -60,7 +60,7 @@ def test_submission_given_up_while_it_waits_leaves_its_place_to_the_next() -> No
 def test_large_ones_have_one_place_and_small_ones_others() -> None:
     async def submit() -> None:
         admission = Admission(1, 4)
-        with admission.admit(), admission.admit(), admission.admit():
+        with admission.admit("alice"), admission.admit("alice"), admission.admit("alice"):
             async with admission.take_place(is_large=True), admission.take_place(is_large=False):
                 second = asyncio.create_task(_hold_large_place(admission))
                 await asyncio.sleep(0.01)
@@ -86,4 +86,15 @@ def test_large_ones_leave_room_for_small_ones() -> None:
 
 async def _hold_large_place(admission: Admission) -> None:
     async with admission.take_place(is_large=True):
+        pass
+
+
+def test_one_of_several_owners_has_half_of_the_places() -> None:
+    admission = Admission(1, 3, is_shared=True)
+    with admission.admit("alice"), admission.admit("alice"):
+        with pytest.raises(Busy), admission.admit("alice"):
+            pass
+        with admission.admit("bob"), admission.admit("bob"):
+            pass
+    with admission.admit("alice"):
         pass
