@@ -79,6 +79,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,  # short names of methods in generated clients
         docs_url=None,
+        openapi_url=None,
         redoc_url=None,
     )
     database = create_database(settings)

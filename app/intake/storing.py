@@ -74,8 +74,14 @@ def _check_dataset(session: Session, owner_id: str, dataset_id: str, field: str)
 
 
 def _store(services: Services, session: Session, owner_id: str, valid: ValidSubmission) -> Selection:
-    dataset_id = _store_source(session, owner_id, valid.dataset, "dataset_id")
-    test_id = None if valid.test is None else _store_source(session, owner_id, valid.test, "test_dataset_id")
+    sources = {"dataset_id": valid.dataset, "test_dataset_id": valid.test}
+    known = {source.id: field for field, source in sources.items() if isinstance(source, KnownDataset)}
+    for id_ in sorted(
+        known
+    ):  # in the order in which a deletion locks; a dataset may have been deleted since it was read
+        _check_dataset(session, owner_id, id_, known[id_])
+    dataset_id = _store_source(session, owner_id, valid.dataset)
+    test_id = None if valid.test is None else _store_source(session, owner_id, valid.test)
     warnings = tuple(
         f"{field}: {warning}"
         for field, source in (("dataset", valid.dataset), ("test", valid.test))
@@ -96,8 +102,5 @@ def _store(services: Services, session: Session, owner_id: str, valid: ValidSubm
     return session.execute(statement.returning(Selection)).scalar_one()
 
 
-def _store_source(session: Session, owner_id: str, source: Source, field: str) -> str:
-    if isinstance(source, KnownDataset):
-        _check_dataset(session, owner_id, source.id, field)  # the dataset may have been deleted since it was read
-        return source.id
-    return store_dataset(session, owner_id, source)
+def _store_source(session: Session, owner_id: str, source: Source) -> str:
+    return source.id if isinstance(source, KnownDataset) else store_dataset(session, owner_id, source)

@@ -17,6 +17,7 @@ NO_ROUTE = "(none)"
 _COUNT = "count_refusal"
 """Key of the counting function in the state of a request: an error that nobody foresaw is answered outside of here."""
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+_PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 _log = logging.getLogger(__name__)
 
 
@@ -64,4 +65,5 @@ class AccessLogMiddleware:
             fields["owner"] = owner
         if code := scope.get("state", {}).get("problem"):
             fields["problem"] = code
-        _log.info("%s %s %d", method, route, status, extra={"action": "request", **fields})
+        level = logging.DEBUG if route in _PROBES else logging.INFO
+        _log.log(level, "%s %s %d", method, route, status, extra={"action": "request", **fields})

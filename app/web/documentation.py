@@ -3,8 +3,11 @@
 A GPU machine often has no way to the internet, so no page refers to another host.
 """
 
+import hashlib
+import json
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,8 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.staticfiles import StaticFiles
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import Scope
+
+from app.web.etag import answer_unchanged, is_known, make_etag
 
 PUBLIC_PATHS = frozenset({"/", "/docs", "/openapi.json"})
 ASSETS = "/docs/assets/"
@@ -45,6 +50,20 @@ def install_documentation(app: FastAPI, complete: Callable[[dict[str, Any]], Non
         return generate()
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+    @cache
+    def document(root: str) -> tuple[bytes, str]:
+        """The OpenAPI document as bytes, and its ETag: made once, because it takes milliseconds of the event loop."""
+        servers = {"servers": [{"url": root}]} if root else {}
+        content = json.dumps({**app.openapi(), **servers}).encode()
+        return content, make_etag(hashlib.sha256(content).hexdigest())
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def show_openapi(request: Request) -> Response:
+        content, etag = document(_root(request))
+        if is_known(request.headers.get("If-None-Match"), etag):
+            return answer_unchanged(etag, {})
+        return Response(content, media_type="application/json", headers={"ETag": etag})
 
     @app.get("/", include_in_schema=False)
     async def describe_service(request: Request) -> Response:

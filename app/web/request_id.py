@@ -1,4 +1,7 @@
-"""Gives every request an id and returns the id in the response. A harmless id of the client is kept."""
+"""Gives every request an id and returns the id in the response. A harmless id of the client is kept.
+
+Every response also forbids a browser to guess its media type.
+"""
 
 import re
 import secrets
@@ -29,7 +32,8 @@ class RequestIdMiddleware:
 
         async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)[HEADER] = request_id
+                headers = MutableHeaders(scope=message)
+                headers[HEADER], headers["X-Content-Type-Options"] = request_id, "nosniff"
             await send(message)
 
         await self._app(scope, receive, send_with_id)

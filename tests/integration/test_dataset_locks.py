@@ -72,3 +72,21 @@ def test_dataset_that_nobody_uses_is_deleted(database: Database, dataset_id: str
         pass
     assert errors == []
     assert run_sql(database, f"SELECT count(*) FROM datasets WHERE id = '{dataset_id}'") == 0
+
+
+def test_submission_locks_its_datasets_in_the_order_of_a_deletion(
+    selections: Selections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise two of them could wait for each other."""
+    rows = make_rows()
+    ids = [
+        selections.client.post("/selections", json={**make_submission(), "examples": part}).json()["dataset_id"]
+        for part in (rows[:30], rows[30:])
+    ]
+    monkeypatch.setattr("app.intake.submissions.JsonSubmission.is_large", False)  # stored in this process
+    locked = list[str]()
+    monkeypatch.setattr("app.intake.storing._check_dataset", lambda _session, _owner, id_, _field: locked.append(id_))
+    reuse = {"spec": make_submission()["spec"], "dataset_id": max(ids), "test_dataset_id": min(ids)}
+    answer = selections.client.post("/selections", json=reuse)
+    assert answer.status_code == 202, answer.text
+    assert locked[-2:] == sorted(ids)

@@ -208,6 +208,15 @@ def test_health_and_readiness_are_ok(client: TestClient) -> None:
     }
 
 
+def test_probes_write_no_line_of_the_log(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    for path in ("/healthz", "/readyz", "/metrics"):
+        client.get(path)
+    assert [record for record in caplog.records if record.name.partition(".")[0] in {"app", "alembic"}] == []
+    client.get("/models")
+    assert [record.message for record in caplog.records if record.name == "app.web.access_log"] == ["GET /models 200"]
+
+
 def test_ready_without_redis_and_says_so(make_client: Callable[..., TestClient], tmp_path: Path) -> None:
     response = make_client(redis_url=f"unix://{tmp_path}/nothing.sock").get("/readyz")
     assert (response.status_code, response.json()["status"]) == (200, "degraded")

@@ -33,6 +33,14 @@ def test_docs_refer_to_no_other_host_and_all_assets_are_there(client: TestClient
     assert {path: client.get(path).status_code for path in paths} == dict.fromkeys(paths, 200)
 
 
+def test_openapi_is_made_once_and_sent_to_those_who_lack_it(client: TestClient) -> None:
+    first = client.get("/openapi.json")
+    assert first.json()["openapi"].startswith("3.1")
+    again = client.get("/openapi.json", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert first.headers["x-content-type-options"] == "nosniff"
+
+
 def test_docs_do_not_ask_the_validator_of_another_host(client: TestClient) -> None:
     assert '"validatorUrl": null' in client.get("/docs").text
 
