@@ -10,6 +10,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, Timeout
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.settings import Settings
+from app.stuck_connections import StuckConnections
 
 POSTGRES_AWAY = (OperationalError, InterfaceError, TimeoutError)
 """Errors after which a retry can succeed: Postgres is away (`is_away`), or has refused or cut off a statement."""
@@ -17,6 +18,9 @@ POSTGRES_AWAY = (OperationalError, InterfaceError, TimeoutError)
 _OUTAGES = {"25006", "25P03"}
 """SQLSTATE: a server that has become a standby and only reads; a session that was idle in its transaction for too long.
 psycopg does not count them among the operational errors."""
+
+_MARGIN_SECONDS = 3.0
+"""Time after the limit of a statement in which a living server says that it was cut off."""
 
 _AWAY = ("08", "57P01", "57P02", "57P03", "53300", *_OUTAGES)
 """Beginnings of SQLSTATE: the connection failed; the server stops, crashed, starts, or has no connection left."""
@@ -28,6 +32,7 @@ class Database:
 
     engine: Engine
     sessions: sessionmaker[Session]
+    stuck: StuckConnections
 
     @contextmanager
     def session_scope(self) -> Iterator[Session]:
@@ -39,6 +44,7 @@ class Database:
             yield session
 
     def dispose(self) -> None:
+        self.stuck.close()
         self.engine.dispose()
 
 
@@ -73,7 +79,8 @@ def create_database(settings: Settings, *, pool_size: int | None = None) -> Data
         connect_args=_connect_args(settings),
     )
     event.listen(engine, "handle_error", _report_outage)
-    return Database(engine, sessionmaker(engine, expire_on_commit=False))
+    stuck = StuckConnections(engine, settings.statement_timeout_seconds + _MARGIN_SECONDS)
+    return Database(engine, sessionmaker(engine, expire_on_commit=False), stuck)
 
 
 def _report_outage(context: ExceptionContext) -> OperationalError | None:
@@ -85,7 +92,7 @@ def _report_outage(context: ExceptionContext) -> OperationalError | None:
 
 
 def _connect_args(settings: Settings) -> dict[str, str | int]:
-    """Time limits that turn a dead or hung server into an error within seconds."""
+    """Time limits that turn a dead server into an error within seconds; `StuckConnections` does so for a frozen one."""
     statement_ms = int(settings.statement_timeout_seconds * 1000)
     return {
         "connect_timeout": 3,

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -34,6 +35,28 @@ def hung_redis(servers: EmbeddedServers) -> Iterator[None]:
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def frozen_backends(settings: Settings) -> Iterator[None]:
+    """A Postgres whose processes for this database stand still, while its kernel acknowledges what it is sent."""
+    engine = create_engine(make_url(settings.database_url).set(database="postgres"), poolclass=pool.NullPool)
+    query = text("SELECT pid FROM pg_stat_activity WHERE datname = :name")
+    with engine.connect() as connection:
+        pids = connection.scalars(query, {"name": make_url(settings.database_url).database}).all()
+
+    def send(number: signal.Signals) -> None:
+        for pid in pids:
+            os.kill(pid, number)
+
+    send(signal.SIGSTOP)
+    last_resort = threading.Timer(30, send, [signal.SIGCONT])  # so that a test fails and does not hang, too
+    last_resort.start()
+    try:
+        yield
+    finally:
+        last_resort.cancel()
+        send(signal.SIGCONT)
 
 
 def _altered(settings: Settings, change: str, way_back: str) -> Iterator[None]:

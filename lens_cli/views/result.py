@@ -13,10 +13,14 @@ from lens_engine.result import SelectionResult
 from lens_engine.run.wording import say_partial
 
 _NOTHING = "–"
+_WHY_NOT = "a bag of words, which needs no language model, is more often right."
 
 
 def show_result(result: SelectionResult, console: Console, shown: Collection[str] = ()) -> None:
     """Print the complete result, without the warnings that were shown before."""
+    if result.answer.recommended is False:
+        console.print(f"The {name_choice(result)} below are not recommended: {_WHY_NOT}", style="yellow")
+        console.print()
     for table in (build_examples_table(result), build_prompts_table(result), build_classifiers_table(result)):
         if table is not None:
             console.print(table)

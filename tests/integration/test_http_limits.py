@@ -19,6 +19,7 @@ from app.settings import Settings
 from tests.integration.asgi import call
 from tests.integration.conftest import run_sql
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
+from tests.outages import frozen_backends
 
 
 def in_chunks(content: bytes) -> Iterator[bytes]:
@@ -206,6 +207,16 @@ def test_health_and_readiness_are_ok(client: TestClient) -> None:
         "redis": "ok",
         "workers": "0: no worker is registered; submissions wait until one is started",
     }
+
+
+def test_frozen_postgres_holds_no_request(make_client: Callable[..., TestClient], settings: Settings) -> None:
+    """A connection that does not answer is cut, and the request goes on with a new one."""
+    client = make_client(statement_timeout_seconds=1)
+    assert client.get("/selections").status_code == 200
+    started = time.monotonic()
+    with frozen_backends(settings):
+        assert client.get("/selections").status_code == 200
+        assert time.monotonic() - started < 15
 
 
 def test_probes_write_no_line_of_the_log(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:

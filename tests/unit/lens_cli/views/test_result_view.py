@@ -31,6 +31,13 @@ def test_result_shows_cost_digest_and_warnings() -> None:
     assert "Against random-and-validation: p = 0.0012 (exact McNemar test on the test rows)." in text
 
 
+def test_examples_that_are_not_recommended_begin_with_why() -> None:
+    answers = (make_answer("prompt", recommended=False), make_answer("probabilities"))
+    text = shown(make_result(support_examples=answers))
+    assert text.startswith("The support examples below are not recommended: a bag of words")
+    assert "not recommended" not in shown(make_result())
+
+
 def test_cached_pairs_are_shown_separately() -> None:
     cost = Spending(pairs=2000, tokens=9, seconds=1.0, permutations_judged=1, pairs_from_cache=1234)
     assert "2,000 pairs (1,234 from the pair cache), 9 tokens" in shown(make_result(cost=cost))
