@@ -7,7 +7,7 @@ from pathlib import Path
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, NullPool, create_engine, text
 
 import migrations
 from app.settings import Settings
@@ -16,6 +16,23 @@ from app.settings import Settings
 def upgrade_schema(settings: Settings) -> None:
     """Run the missing migrations. Several processes can call this at the same time."""
     command.upgrade(alembic_config(settings), "head")
+
+
+def move_schema(settings: Settings, revision: str) -> None:
+    """Bring the schema to a revision of this release. An older one drops what the newer ones added, with its data.
+
+    Raises:
+        ValueError: this release does not know the revision, or that of the database.
+    """
+    oldest_first = [script.revision for script in ScriptDirectory.from_config(_bare_config()).walk_revisions()][::-1]
+    engine = create_engine(settings.database_url, poolclass=NullPool)
+    with engine.connect() as connection:
+        found = current_revision(connection)
+    for one in (revision, found):
+        if one is not None and one not in oldest_first:
+            raise ValueError(f"this release does not know revision {one}; it knows {', '.join(oldest_first)}")
+    is_older = found is not None and oldest_first.index(revision) < oldest_first.index(found)
+    (command.downgrade if is_older else command.upgrade)(alembic_config(settings), revision)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,17 +95,31 @@ def work() -> None:
     os.execv(sys.executable, [sys.executable, "-m", "worker"])
 
 
-def migrate() -> None:
+def migrate(
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REVISION",
+            help="Revision to bring the schema to, such as 0001, before a return to an older release; an older one "
+            "drops what newer ones added. Default: the newest.",
+        ),
+    ] = None,
+) -> None:
     """Update the database schema. Repeated and simultaneous runs are safe."""
     from sqlalchemy.exc import OperationalError
 
     from app.logs.setup import configure_logging
-    from app.schema import upgrade_schema
+    from app.schema import move_schema, upgrade_schema
 
     settings = read_settings()
     configure_logging(settings.log_level, settings.log_format)
     try:
-        upgrade_schema(settings)
+        if to is None:
+            upgrade_schema(settings)
+        else:
+            move_schema(settings, to)
     except OperationalError as error:
         raise Refusal(f"the database does not answer: {error.orig}", details=("where: LENS_DATABASE_URL",)) from error
-    Console().print("The schema is up to date.")
+    except ValueError as error:
+        raise RefusedInput(str(error)) from error
+    Console().print("The schema is up to date." if to is None else f"The schema is at revision {to}.")

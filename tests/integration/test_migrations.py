@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from alembic import command
-from sqlalchemy import text
+from sqlalchemy import inspect, text
 from sqlalchemy.exc import IntegrityError
 
 from app.database import Database, create_database
-from app.schema import alembic_config, current_revision, own_revisions, upgrade_schema
+from app.schema import alembic_config, current_revision, move_schema, own_revisions, upgrade_schema
 from app.settings import Settings
 from lens_engine.types import Phase
 from tests.integration.conftest import Selections, run_sql
@@ -33,6 +33,17 @@ def test_models_and_migrations_agree(empty_database: Settings) -> None:
     upgrade_schema(empty_database)
     assert revision_of(empty_database) == own_revisions().head
     command.check(alembic_config(empty_database))
+
+
+def test_schema_goes_back_to_an_older_revision_and_forward_again(empty_database: Settings) -> None:
+    upgrade_schema(empty_database)
+    for revision, expected in (("0001", False), ("0002", True)):
+        move_schema(empty_database, revision)
+        database = create_database(empty_database, pool_size=1)
+        assert ("holder" in {one["name"] for one in inspect(database.engine).get_columns("selections")}) is expected
+        database.dispose()
+    with pytest.raises(ValueError, match="does not know revision 9999; it knows 0001, 0002"):
+        move_schema(empty_database, "9999")
 
 
 def test_several_upgrades_at_once_all_succeed(empty_database: Settings) -> None:
