@@ -150,7 +150,7 @@ class Settings(BaseSettings):
     max_selections: int | None = Field(
         None, ge=1, description="Number of selections of one owner that may be queued or running; null for no maximum."
     )
-    max_body_bytes: int = Field(2 * 2**20, ge=1024, description="Maximum size of any other body (bytes).")
+    max_body_bytes: int = Field(2**19, ge=1024, description="Maximum size of any other body (bytes).")
     max_rows: int = Field(100_000, ge=1, description="Maximum number of rows of a dataset.")
     max_labels: int = Field(200, ge=2, description="Maximum number of labels of a dataset.")
     max_text_characters: int = Field(20_000, ge=1, le=131_072, description="Maximum length of a text (characters).")

@@ -11,6 +11,7 @@ from sqlalchemy import text
 
 from benchmarks.load.bodies import large_form, large_json, small_submission
 from benchmarks.load.client import Connection
+from benchmarks.load.floods import FLOODS, probe
 from benchmarks.load.measures import Peak, Times, ratios
 from benchmarks.load.scenarios import Submitted, poll, submit_at_rate, upload_at_once, uploading
 from benchmarks.load.servers import Server, Servers, running_servers
@@ -18,6 +19,9 @@ from benchmarks.load.servers import Server, Servers, running_servers
 _MIB = 2**20
 _POLLED = 50
 _GOALS = "goals: polls p99 at most 50 ms, nothing lost, memory at most 400 MiB, p99 of polls at most x2 beside uploads"
+
+
+_FLOOD_GOALS = "goals: p99 at most 100 ms, memory at most 400 MiB"
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,19 @@ async def measure(servers: Servers, options: Options) -> None:
     for name, request in (("CSV", large_form(options.upload_bytes)), ("JSON", large_json(json_bytes))):
         await _measure_uploads(servers, ids, options, name, request)
     _say(_GOALS)
+
+
+async def measure_floods(servers: Servers, seconds: float) -> None:
+    """Whether a server lives while a hostile client floods it, and how much memory it takes."""
+    for name, flood in FLOODS.items():
+        for server in (servers.bare, servers.lens):
+            times, peak = Times(), Peak(server)
+            async with peak.watched():
+                flooding = asyncio.create_task(flood(server, seconds))
+                await probe(server, seconds, times)
+                await flooding
+            _say(f"{name}, {server.name}: {times.describe()}, memory at most {peak.most / _MIB:.0f} MiB")
+    _say(_FLOOD_GOALS)
 
 
 async def _measure_polls(servers: Servers, ids: list[str], options: Options) -> None:
@@ -101,12 +118,13 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=100.0, help="submissions a second")
     parser.add_argument("--uploads", type=int, default=20, help="uploads at the same moment")
     parser.add_argument("--upload-mb", type=float, default=10.0, help="size of an upload (MB)")
+    parser.add_argument("--floods", action="store_true", help="only what a hostile client sends")
     given = parser.parse_args()
     options = Options(given.pollers, given.seconds, given.rate, given.uploads, int(given.upload_mb * 1e6))
     with tempfile.TemporaryDirectory(prefix="load-") as folder:
         Path(folder).chmod(0o711)  # Postgres runs as another account under root
         with running_servers(Path(folder)) as servers:
-            asyncio.run(measure(servers, options))
+            asyncio.run(measure_floods(servers, given.seconds) if given.floods else measure(servers, options))
 
 
 def _say(line: str) -> None:

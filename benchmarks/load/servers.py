@@ -27,6 +27,7 @@ class Server:
     name: str
     port: int
     pid: int
+    probe: str  #: path that answers without a store
 
     def rss_bytes(self) -> int:
         """Memory of the process and its children (bytes)."""
@@ -68,7 +69,7 @@ def running_servers(folder: Path) -> Iterator[Servers]:
             child = Child(spec)
             stack.callback(child.stop)
             _wait_until_it_answers(child, f"http://127.0.0.1:{port}{path}")
-            return Server(name, port, child.pid)
+            return Server(name, port, child.pid, "/healthz" if name == "lens" else path)
 
         serve = ("lens_cli", "serve", "--port", "{port}", "--drain-seconds", "0", "--max-connections", "4096")
         lens = start("lens", "/readyz", *serve)

@@ -180,3 +180,11 @@ def test_body_of_many_lists_is_refused_before_it_is_built(client: TestClient, se
     body = {"input": "a", "inputs": [[]] * 20}
     response = client.post(f"/selections/{selections.succeeded()}/render", json=body)
     assert "more than 20 objects and lists" in problem_of(response, 422, "invalid-request")["detail"]
+
+
+def test_body_of_many_items_is_refused_before_it_is_built(client: TestClient, selections: Selections) -> None:
+    body = {"inputs": ["a, b"] * 90, **{f"field{number}": 1 for number in range(1000)}}
+    response = client.post(f"/selections/{selections.succeeded()}/render", json=body)
+    assert "more than 1000 fields and items" in problem_of(response, 422, "invalid-request")["detail"]
+    long = {"inputs": ["so, it goes, " * 100] * 90}
+    assert client.post(f"/selections/{selections.succeeded()}/render", json=long).status_code == 200
