@@ -146,7 +146,7 @@ class Attempt:
         Raises:
             WorkerFault: the fault is this worker's; the selection is queued again, unless it was its last attempt.
         """
-        context.begin(selection_id=self._claim.selection_id, attempt=self._claim.attempt)
+        context.begin(**self._claim.log_fields)
         self._log("attempt %d begins", self._claim.attempt)
         ended = False
         try:

@@ -86,7 +86,7 @@ class Heartbeat:
             self._thread.join(_JOIN_SECONDS)
 
     def _run(self) -> None:
-        context.begin(selection_id=self._claim.selection_id, attempt=self._claim.attempt)
+        context.begin(**self._claim.log_fields)
         try:
             while not self._stopping.is_set() and not self._monitor.is_lost:
                 self._monitor.wait_for_news(self._pause)

@@ -14,6 +14,7 @@ from app.intake.checks import KnownDataset, Source, ValidSubmission
 from app.intake.submissions import RawSubmission
 from app.lifecycle.quota import check_quota, hold_quota
 from app.lifecycle.spec import SPEC_VERSION
+from app.logs import context
 from app.models import Selection
 from app.queue import Doorbell
 from app.selections.presentation import present
@@ -97,6 +98,7 @@ def _store(services: Services, session: Session, owner_id: str, valid: ValidSubm
         test_dataset_id=test_id,
         spec=valid.spec.model_dump(mode="json"),
         spec_version=SPEC_VERSION,
+        request_id=context.get("request_id"),
         warnings=[*warnings, *valid.warnings],
     )
     return session.execute(statement.returning(Selection)).scalar_one()

@@ -45,6 +45,12 @@ class Claim:
     selection_id: str
     attempt: int
     holder: str | None = field(default=None, compare=False)  #: None for a parent process, which knows the attempt alone
+    request_id: str | None = field(default=None, compare=False)  #: of the submission
+
+    @property
+    def log_fields(self) -> dict[str, object]:
+        """What every line of the attempt's log has."""
+        return {"selection_id": self.selection_id, "attempt": self.attempt, "request_id": self.request_id}
 
 
 class Lease(Enum):
@@ -58,7 +64,7 @@ class Lease(Enum):
 def claim_selection(session: Session, selection_id: str, lease_seconds: float) -> Claim | None:
     """Claim a queued selection. Returns None if it is running, finished, waiting, or has a newer spec."""
     holder = uuid4().hex
-    attempt = session.scalar(
+    row = session.execute(
         update(Selection)
         .where(
             Selection.id == selection_id,
@@ -73,9 +79,9 @@ def claim_selection(session: Session, selection_id: str, lease_seconds: float) -
             lease_until=_from_now(lease_seconds),
             started_at=func.coalesce(Selection.started_at, func.now()),
         )
-        .returning(Selection.attempt)
-    )
-    return None if attempt is None else Claim(selection_id, attempt, holder)
+        .returning(Selection.attempt, Selection.request_id)
+    ).one_or_none()
+    return None if row is None else Claim(selection_id, row.attempt, holder, row.request_id)
 
 
 def postpone_newer(session: Session, selection_id: str) -> int | None:

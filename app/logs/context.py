@@ -1,6 +1,8 @@
 """Fields of every log line of a request or an attempt: `request_id`, `owner`, `selection_id`, `attempt`."""
 
-from structlog.contextvars import bind_contextvars, clear_contextvars
+from typing import Any
+
+from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
 
 
 def begin(**fields: object) -> None:
@@ -16,3 +18,8 @@ def begin(**fields: object) -> None:
 def add(**fields: object) -> None:
     """Add fields to the following lines of this context."""
     bind_contextvars(**fields)
+
+
+def get(name: str) -> Any:
+    """A field of this context; None without it."""
+    return get_contextvars().get(name)

@@ -41,6 +41,7 @@ class Selection(Base):
     test_dataset_id: Mapped[str | None] = mapped_column(IdText, ForeignKey("datasets.id"))
     spec: Mapped[dict[str, Any]] = mapped_column(JSONB)
     spec_version: Mapped[int] = mapped_column(SmallInteger)
+    request_id: Mapped[str | None] = mapped_column(String(64))  #: of the submission, for the worker's log
     warnings: Mapped[list[Any]] = mapped_column(JSONB, server_default=text("'[]'::jsonb"))
 
     status: Mapped[str] = mapped_column(String(20), server_default="queued")

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session
+from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle import claims
@@ -18,7 +19,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections
-from tests.integration.samples import PROGRESS, make_result, make_rows
+from tests.integration.samples import PROGRESS, make_result, make_rows, make_submission
 
 CHECKPOINT = Checkpoint("fingerprint", Phase.FILTER, 1, "float32", {"rows": [1, 2]})
 
@@ -113,6 +114,14 @@ def test_many_claims_at_once_have_one_winner(selections: Selections, database: D
     with ThreadPoolExecutor(4) as pool:
         won = [claim for claim in pool.map(claim, range(20)) if claim is not None]
     assert won == [Claim(selection_id, 1)]
+
+
+def test_claim_carries_the_id_of_the_request_into_the_log_of_the_worker(
+    client: TestClient, selections: Selections
+) -> None:
+    answer = client.post("/selections", json=make_submission(), headers={"X-Request-ID": "trace-7"})
+    claim = selections.claim(answer.json()["id"])
+    assert claim.log_fields == {"selection_id": claim.selection_id, "attempt": 1, "request_id": "trace-7"}
 
 
 def test_claim_waits_for_the_backoff(selections: Selections, database: Database) -> None:

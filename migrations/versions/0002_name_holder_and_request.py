@@ -1,4 +1,4 @@
-"""Name the holder of a claim: the number of an attempt comes again after a restore.
+"""Name the holder of a claim, because the number of an attempt comes again after a restore; and the request.
 
 Revision: 0002, after 0001
 """
@@ -14,7 +14,9 @@ depends_on = None
 
 def upgrade() -> None:
     op.add_column("selections", sa.Column("holder", sa.String(32)))
+    op.add_column("selections", sa.Column("request_id", sa.String(64)))
 
 
 def downgrade() -> None:
+    op.drop_column("selections", "request_id")
     op.drop_column("selections", "holder")
