@@ -22,8 +22,8 @@ from app.errors import Unavailable
 from app.keys import repository
 from app.keys.secret import has_form, hash_key
 
-_PATIENCE_SECONDS = 1.0
-"""How long a request waits for Postgres before it is decided by the keys of a moment ago."""
+_PATIENCE_SECONDS = 5.0
+"""How long a request waits for Postgres before the keys of a moment ago decide. A loaded machine takes seconds."""
 _GRACE_SECONDS = 60.0
 """How long keys are believed that could not be read again. After it, revoking a key works even while Postgres hangs."""
 _USE_SECONDS = 60.0

@@ -10,8 +10,11 @@ from lens_engine.rows.quotas import Quotas, share_equally, share_proportionally
 _VALIDATION_SHARE, _CONFIRMATION_SHARE, _SCORE_SHARE = 0.25, 0.20, 0.20
 """Largest share of the rows left after the test rows that a split may take, so that small uploads work."""
 
-_FEW_ROWS = 16
-"""Rows of a split from which on it may lack labels, if there are more labels than rows."""
+_FEW_ROWS = {"test": 16, "validation": 16, "score": 10}
+"""Rows of a split from which on it may lack labels, if there are more labels than rows.
+
+A score set compares candidates of one label with each other, so it needs the fewest.
+"""
 
 LabelCounts = dict[str, int]
 """Number of rows of each label, in the order of the labels."""
@@ -36,11 +39,11 @@ class SplitSizes:
     def find_lacks(self) -> dict[str, str]:
         """The first split in which a label has too few rows, for each such label.
 
-        A split of `_FEW_ROWS` rows or more that has fewer rows than labels cannot hold every label; a warning says so.
+        A split of `_FEW_ROWS` or more that has fewer rows than labels cannot hold every label; a warning says so.
         """
         lacks: dict[str, str] = {}
         for name, counts in self.with_every_label.items():
-            if _FEW_ROWS <= sum(counts.values()) < len(counts):
+            if _FEW_ROWS[name] <= sum(counts.values()) < len(counts):
                 continue
             for label, count in counts.items():
                 if not count:

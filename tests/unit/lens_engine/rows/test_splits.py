@@ -288,7 +288,7 @@ def test_splits_with_fewer_rows_than_labels_are_warned_of(make_task: Callable[..
     split = split_examples(Problem(make_task(*labels), examples), resolve_config("quick"))
 
     assert "50 of 150 labels have none of the 100 validation rows" in split.warnings
-    assert "118 of 150 labels have none of the 32 score rows" in split.warnings
+    assert "140 of 150 labels have none of the 10 score rows" in split.warnings
     assert len({example.label for example in split.test}) == 150
 
 
