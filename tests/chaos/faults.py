@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import psutil
+from redis.exceptions import RedisError
 
 from tests.chaos.proxy import CALM, Weather
 from tests.chaos.service import Member
@@ -80,6 +81,17 @@ def _restart_redis(stores: Stores) -> Mend:
 
 def _freeze_redis(stores: Stores) -> Mend:
     return _suspend([psutil.Process(stores.redis.child.pid)])
+
+
+def _refuse_writes(stores: Stores) -> Mend:
+    """Redis answers every write with an error: it has no memory left, and may evict nothing."""
+
+    def limit(num_bytes: int) -> None:
+        with suppress(RedisError), stores.connect_redis() as redis:  # a restart mends it too
+            redis.config_set("maxmemory", num_bytes)
+
+    limit(1)
+    return partial(limit, 0)
 
 
 def _crash_backend(stores: Stores) -> None:
@@ -172,6 +184,7 @@ FAULTS: Mapping[str, Fault] = {
     "flush-redis": Fault(1, "redis", _flush_redis),
     "restart-redis": Fault(1, "redis", _restart_redis),
     "freeze-redis": Fault(1, "redis", _freeze_redis),
+    "refuse-writes-redis": Fault(2, "redis", _refuse_writes),
     "crash-postgres-backend": Fault(1, "postgres", _crash_backend),
     "restart-postgres": Fault(1, "postgres", _restart_postgres),
     "freeze-postgres": Fault(1, "postgres", _freeze_postgres),
