@@ -74,7 +74,7 @@ def select(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Option that overrides the preset, e.g. search.beam_width=8; repeatable. docs/algorithm.md lists "
+            help="Option that overrides the preset, e.g. search.beam_width=8; repeatable. docs/reference.md lists "
             "the names.",
         ),
     ] = None,
