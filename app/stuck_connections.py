@@ -29,8 +29,9 @@ class StuckConnections:
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        event.listen(engine, "connect", self._watch)
+        event.listen(engine, "connect", self._watch, insert=True)  # before the dialect asks its first questions
         event.listen(engine, "before_cursor_execute", self._begin)
+        event.listen(engine, "commit", self._begin)
 
     def close(self) -> None:
         self._stopping.set()
@@ -48,8 +49,16 @@ class StuckConnections:
 
     def _look_until_stopped(self) -> None:
         while not self._stopping.wait(_LOOK_SECONDS):
-            for connection in list(self._active_since):
-                self._look(connection)
+            try:
+                self._look_at_all()
+            except Exception as error:  # noqa: BLE001 - a thread that ends would never come again
+                _log.warning("the look at the connections failed (%s)", type(error).__name__)
+
+    def _look_at_all(self) -> None:
+        with self._lock:
+            found = list(self._active_since)
+        for connection in found:
+            self._look(connection)
 
     def _look(self, connection: Any) -> None:
         if connection.closed or connection.pgconn.transaction_status != TransactionStatus.ACTIVE:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from rq.job import Job
-from sqlalchemy.exc import SQLAlchemyError
 
 from app.database import create_database
 from app.lifecycle.claims import Claim, expire_lease, finish_late
@@ -35,7 +34,7 @@ class CrashHandler:
         claim = Claim(doorbell.selection_id, doorbell.attempt)
         try:
             self._give_up(claim, hung=wait_status is None, timeout=job.timeout)
-        except SQLAlchemyError as error:
+        except Exception as error:  # noqa: BLE001 - RQ would end the worker
             _log.warning(
                 "could not expire the lease of %s after its work-horse was killed; the lease will run out (%s)",
                 claim.selection_id,

@@ -153,10 +153,23 @@ class SelectionWorker(HerokuWorker):
             super().maintain_heartbeats(job, execution)
             self._register_again()
 
+    def set_shutdown_requested_date(self) -> None:
+        """Called by a signal handler: an error would come out of the wait for the work-horse, and leave it alone."""
+        with bearing_refusals():
+            super().set_shutdown_requested_date()  # type: ignore[no-untyped-call]
+
+    def check_for_suspension(self, burst: bool) -> None:
+        with bearing_refusals():
+            super().check_for_suspension(burst)
+
     def run_maintenance_tasks(self) -> None:
         with bearing_refusals():
             self._drop_unreadable_ids()
-            super().run_maintenance_tasks()  # type: ignore[no-untyped-call]
+            try:
+                super().run_maintenance_tasks()  # type: ignore[no-untyped-call]
+            except ValueError:  # an entry that RQ cannot read; a foreign program writes to this Redis
+                _log.warning("an entry of the queue is unreadable; its upkeep waits", extra={"action": "foreign-entry"})
+                self.last_cleaned_at = datetime.now(UTC)  # type: ignore[assignment]
 
     def dequeue_job_and_maintain_ttl(
         self, timeout: int | None, max_idle_time: int | None = None
@@ -167,8 +180,9 @@ class SelectionWorker(HerokuWorker):
             except ResponseError as error:
                 _warn_of_refusal(error)
                 time.sleep(_REFUSAL_PAUSE_SECONDS)
-            except UnicodeDecodeError:
+            except ValueError:  # an id that is no text, or a job that RQ cannot read
                 self._drop_unreadable_ids()
+                time.sleep(_REFUSAL_PAUSE_SECONDS)
 
     def _register_again(self) -> None:
         if not self.connection.hexists(self.key, "birth"):
@@ -233,7 +247,8 @@ def bearing_refusals() -> Iterator[None]:
 
 
 def _warn_of_refusal(error: ResponseError) -> None:
-    _log.warning("Redis refuses: %s; the worker goes on", type(error).__name__, extra={"action": "redis-refuses"})
+    reason = str(error).partition(" ")[0]  # OOM, MISCONF, READONLY
+    _log.warning("Redis refuses (%s); the worker goes on", reason, extra={"action": "redis-refuses"})
 
 
 def _is_text(value: bytes | str) -> bool:

@@ -76,7 +76,7 @@ def _check_dataset(session: Session, owner_id: str, dataset_id: str, field: str)
 
 def _store(services: Services, session: Session, owner_id: str, valid: ValidSubmission) -> Selection:
     sources = {"dataset_id": valid.dataset, "test_dataset_id": valid.test}
-    known = {source.id: field for field, source in sources.items() if isinstance(source, KnownDataset)}
+    known = {source.id: field for field, source in reversed(sources.items()) if isinstance(source, KnownDataset)}
     for id_ in sorted(
         known
     ):  # in the order in which a deletion locks; a dataset may have been deleted since it was read

@@ -187,10 +187,11 @@ def finish_late(session: Session, claim: Claim, problem: dict[str, Any]) -> bool
 
     A selection with a cancel request is cancelled. Returns False if the claim is lost.
     """
-    lease = read_lease(session, claim)
-    if lease is Lease.CANCEL_REQUESTED:
+    if not _lock(session, claim):
+        return False
+    if read_lease(session, claim) is Lease.CANCEL_REQUESTED:
         return finish_cancelled(session, claim)
-    best = None if lease is Lease.LOST else read_best(session, claim.selection_id)
+    best = read_best(session, claim.selection_id)
     if best is None:
         return fail(session, claim, problem)
     warnings = (*best.warnings, f"{problem['detail']}; this is the best found until then")

@@ -65,5 +65,5 @@ class AccessLogMiddleware:
             fields["owner"] = owner
         if code := scope.get("state", {}).get("problem"):
             fields["problem"] = code
-        level = logging.DEBUG if route in _PROBES else logging.INFO
+        level = logging.DEBUG if route in _PROBES and status < 400 else logging.INFO
         _log.log(level, "%s %s %d", method, route, status, extra={"action": "request", **fields})

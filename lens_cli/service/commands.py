@@ -59,7 +59,7 @@ def serve(
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,
         server_header=False,
-        limit_concurrency=max_connections,
+        limit_concurrency=max_connections + 1,  # uvicorn counts the connection that asks
     )
     server = DrainingServer(config, drain_seconds)
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises the signal again after it has stopped
