@@ -77,9 +77,8 @@ def _check_dataset(session: Session, owner_id: str, dataset_id: str, field: str)
 def _store(services: Services, session: Session, owner_id: str, valid: ValidSubmission) -> Selection:
     sources = {"dataset_id": valid.dataset, "test_dataset_id": valid.test}
     known = {source.id: field for field, source in reversed(sources.items()) if isinstance(source, KnownDataset)}
-    for id_ in sorted(
-        known
-    ):  # in the order in which a deletion locks; a dataset may have been deleted since it was read
+    # In the order in which a deletion locks. A dataset may have been deleted since it was read.
+    for id_ in sorted(known):
         _check_dataset(session, owner_id, id_, known[id_])
     dataset_id = _store_source(session, owner_id, valid.dataset)
     test_id = None if valid.test is None else _store_source(session, owner_id, valid.test)
