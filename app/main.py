@@ -17,7 +17,7 @@ from app.intake.admission import Admission
 from app.intake.endpoints import router as intake_router
 from app.intake.intake import Intake
 from app.keys.ring import KeyRing
-from app.lifecycle.sweep import OutageMemory, sweep
+from app.lifecycle.sweep import Settling, sweep
 from app.logs.failures import summarize
 from app.metrics.endpoint import router as metrics_router
 from app.metrics.requests import RequestMetrics, SweepMetrics
@@ -130,7 +130,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         stopping.set()
         await sweeping  # a running sweep holds a connection
         app.state.intake.close()
-        services.ringers.shutdown(cancel_futures=True)
+        services.enqueuers.shutdown(cancel_futures=True)
         services.queue.close()
         app.state.keys.close()
         services.database.dispose()
@@ -138,12 +138,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 async def sweep_until(stopping: asyncio.Event, services: Services, metrics: SweepMetrics | None = None) -> None:
     """Sweep at every interval. Never raises, because only the sweep retries crashed selections."""
-    outages = OutageMemory()
+    settling = Settling(services.settings)
     metrics = metrics or SweepMetrics(CollectorRegistry())
 
     def act() -> None:
         try:
-            metrics.note_sweep(sweep(services.database, services.queue, services.settings, outages))
+            metrics.note_sweep(sweep(services.database, services.queue, services.settings, settling))
         except Exception:
             metrics.note_failure()
             raise

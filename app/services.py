@@ -15,4 +15,4 @@ class Services:
     settings: Settings
     database: Database
     queue: JobQueue
-    ringers: Executor = field(default_factory=lambda: ThreadPoolExecutor(2, "lens-ring"))  #: they ring after answers
+    enqueuers: Executor = field(default_factory=lambda: ThreadPoolExecutor(2, "lens-enqueue"))  #: after the answers

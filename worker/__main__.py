@@ -10,7 +10,7 @@ from worker.device import Device, UnfitWorker
 from worker.inspection import inspect
 from worker.metrics import serve_metrics
 from worker.process import create_worker
-from worker.startup import sweep_once
+from worker.startup import check_schema
 
 EXIT_FAILED = 1
 EXIT_UNFIT = 2
@@ -37,7 +37,7 @@ def main(look: Callable[[Settings], Device] = inspect) -> int:
 def _work(settings: Settings, device: Device) -> int:
     # Work-horses read the settings anew. With "auto" one that cannot see the GPU would compute on the processor.
     os.environ["LENS_DEVICE"] = device.torch_name
-    sweep_once(settings)
+    check_schema(settings)
     worker = create_worker(settings, device)
     serve_metrics(worker.metrics, settings)
     worker.work(with_scheduler=False)

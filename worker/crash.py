@@ -1,4 +1,4 @@
-"""What the parent process does after a work-horse was killed: it expires the lease, so that the next sweep acts."""
+"""What the parent process does for a work-horse that did not end by itself."""
 
 import logging
 from dataclasses import dataclass
@@ -7,10 +7,11 @@ from typing import Any
 from rq.job import Job
 
 from app.database import create_database
-from app.lifecycle.claims import Claim, expire_lease, finish_late
+from app.lifecycle.claims import Claim
+from app.lifecycle.endings import Charge, finish_late, requeue
 from app.problems import problem
-from app.queue import Doorbell
 from app.settings import Settings
+from worker.horse_report import REPORT
 from worker.tally import count_ending
 
 _log = logging.getLogger(__name__)
@@ -20,26 +21,24 @@ _log = logging.getLogger(__name__)
 class CrashHandler:
     """RQ's `work_horse_killed_handler`. It never raises, because RQ would then end the worker.
 
-    If the work-horse died, the sweep queues the selection again. If the parent killed the work-horse
-    at the time limit, the selection ends with its best so far, because another attempt would hang too.
+    If the work-horse died, the selection is queued again. If the parent killed the work-horse at the time limit, the
+    selection ends with its best so far, because another attempt would hang too.
     """
 
     settings: Settings
 
     def __call__(self, job: Job, _pid: int | None, wait_status: int | None, _usage: Any) -> None:
-        try:
-            doorbell = Doorbell.from_job_id(job.id)
-        except ValueError:
-            return  # a foreign job, which holds no lease
-        claim = Claim(doorbell.selection_id, doorbell.attempt)
+        claim = REPORT.claim
+        if claim is None:
+            return  # it died before it held a selection
         try:
             self._give_up(claim, hung=wait_status is None, timeout=job.timeout)
         except Exception as error:  # noqa: BLE001 - RQ would end the worker
             _log.warning(
-                "could not expire the lease of %s after its work-horse was killed; the lease will run out (%s)",
+                "could not give %s back after its work-horse was killed; its lease will run out (%s)",
                 claim.selection_id,
                 type(error).__name__,
-                extra={"action": "expire-lease-failed", "selection_id": claim.selection_id},
+                extra={"action": "requeue-failed", "selection_id": claim.selection_id},
             )
 
     def _give_up(self, claim: Claim, *, hung: bool, timeout: object) -> None:
@@ -49,9 +48,10 @@ class CrashHandler:
                 if hung:
                     detail = f"the run was killed at its time limit of {timeout} s"
                     instance = f"/selections/{claim.selection_id}"
-                    finish_late(session, claim, problem("timeout", detail, instance=instance))
+                    was_held = finish_late(session, claim, problem("timeout", detail, instance=instance))
                 else:
-                    expire_lease(session, claim)
-            count_ending(database, "timeout" if hung else "died")
+                    was_held = requeue(session, claim, charge=Charge.died(self.settings))
+            if was_held:  # otherwise somebody else ended the attempt, and counted it
+                count_ending(database, "timeout" if hung else "died")
         finally:
             database.dispose()  # the next fork must not inherit an open connection

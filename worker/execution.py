@@ -14,8 +14,8 @@ attempt. What ends a run, and what becomes of the selection:
     shutdown of the worker          queued again, the attempt not charged
     another attempt took over       nothing is written
     no progress for the stall time  given up and charged; queued again, or failed (stalled) at the last attempt
-    the heartbeat ended by an error nothing is written, and the lease is given up
-    anything else                   the lease is given up; the sweep decides about another attempt
+    the heartbeat ended by an error given up and charged
+    anything else                   given up and charged; queued again, or failed (worker-crashed) at the last attempt
 """
 
 import gc
@@ -30,10 +30,10 @@ from rq.timeouts import JobTimeoutException
 from sqlalchemy.orm import Session
 
 from app.database import POSTGRES_AWAY, Database, create_database
-from app.lifecycle import claims
+from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
-from app.lifecycle.rescue import backoff_seconds
-from app.lifecycle.spec import SPEC_VERSION, SpecOfNewerRelease, SpecRefused
+from app.lifecycle.endings import Charge, backoff_seconds
+from app.lifecycle.spec import SpecOfNewerRelease, SpecRefused
 from app.lifecycle.work import Submission, has_inline_rows, load_submission
 from app.logs import context
 from app.logs.failures import summarize
@@ -55,6 +55,7 @@ from worker.checkpoints import PostgresCheckpointStore
 from worker.failures import describe_failure, describe_refused_spec, describe_timeout
 from worker.faults import WorkerFault, blaming_worker, blaming_worker_for_everything
 from worker.heartbeat import Heartbeat
+from worker.horse_report import REPORT
 from worker.model_loading import find_reference, load_model
 from worker.persistence import commit_with_patience
 from worker.progress import RunMonitor
@@ -87,8 +88,9 @@ def execute_selection(selection_id: str, settings: Settings) -> bool:
             _PATIENCE_SECONDS,
         )
         if claim is None:
-            _report_unclaimed(database, selection_id)
+            _log.info("%s was not claimed: already running or finished", selection_id)
             return False
+        REPORT.claim = claim
         Attempt(database, claim, settings, started).run()
         return True
     except ShutDownImminentException:  # an attempt that has begun deals with it itself
@@ -96,24 +98,6 @@ def execute_selection(selection_id: str, settings: Settings) -> bool:
         return False
     finally:
         database.dispose()
-
-
-def _report_unclaimed(database: Database, selection_id: str) -> None:
-    """Log why a selection was not claimed. One with a newer spec is left to a worker of that release."""
-    version = commit_with_patience(
-        database, lambda session: claims.postpone_newer(session, selection_id), _PATIENCE_SECONDS
-    )
-    if version is None:
-        _log.info("%s was not claimed: already running or finished", selection_id)
-        return
-    _log.warning(
-        "%s was left to a worker of a newer release: its spec has version %d, and this release runs specs up to "
-        "version %d",
-        selection_id,
-        version,
-        SPEC_VERSION,
-        extra={"action": "spec-newer", "selection_id": selection_id},
-    )
 
 
 def _seconds_to_compute(settings: Settings) -> float:
@@ -137,11 +121,13 @@ class Attempt:
             claim,
             self._monitor,
             Rhythm.of(settings),
-            give_up=partial(claims.give_up_stalled, settings=settings),
+            give_up=lambda session, claim, seconds: endings.requeue(
+                session, claim, charge=Charge.stalled(settings, seconds)
+            ),
         )
 
     def run(self) -> None:
-        """Compute and persist. On any error, give the lease up at once, so that another worker can take over.
+        """Compute and persist. On any error, give the selection back at once, so that another worker can take over.
 
         Raises:
             WorkerFault: the fault is this worker's; the selection is queued again, unless it was its last attempt.
@@ -154,19 +140,19 @@ class Attempt:
             ended = self._persist(self._conclude())
         except ShutDownImminentException:
             self._heartbeat.stop()
-            ended = self._hurry(claims.release)
+            ended = self._hurry(endings.requeue)
             self._monitor.tally.outcome = "released"
             self._log("released for a shutdown" if ended else "not released: the lease will run out")
         except WorkerFault as fault:
             self._monitor.tally.outcome = "unfit"
             self._log("given up, because this worker is unfit: %s", fault, level=logging.ERROR)
             self._heartbeat.stop()
-            ended = self._hurry(partial(claims.give_up, code=fault.code, settings=self._settings))
+            ended = self._hurry(partial(endings.requeue, charge=Charge.unfit(self._settings, fault.code)))
             raise
         finally:
             self._heartbeat.stop()
             if not ended:
-                self._hurry(claims.expire_lease)
+                self._hurry(partial(endings.requeue, charge=Charge.died(self._settings)))
             self._monitor.tally.write(self._database)
 
     def _conclude(self) -> Ending:
@@ -179,20 +165,20 @@ class Attempt:
             return self._pass_on(error)
         except SpecRefused as error:
             self._log("failed: %s", summarize(error))
-            return partial(claims.fail, problem=describe_refused_spec(error, self._instance))
+            return partial(endings.fail, problem=describe_refused_spec(error, self._instance))
         except JobTimeoutException:
-            return partial(claims.finish_late, problem=describe_timeout(self._settings, self._instance))
+            return partial(endings.finish_late, problem=describe_timeout(self._settings, self._instance))
         except (InvalidInput, ModelError, MemoryError) as error:
             self._log("failed: %s", summarize(error))
             inline = self._transact(lambda session: has_inline_rows(session, self._claim.selection_id))
             described = describe_failure(error, self._instance, inline=inline)
-            return partial(claims.fail, problem=described)
-        return partial(claims.finish, result=result)
+            return partial(endings.fail, problem=described)
+        return partial(endings.finish, result=result)
 
     def _nothing_selected(self, error: NothingSelected) -> Ending:
         if error.stop_reason == StopReason.CANCELLED:
-            return claims.finish_cancelled
-        return partial(claims.fail, problem=describe_failure(error, self._instance))
+            return endings.finish_cancelled
+        return partial(endings.fail, problem=describe_failure(error, self._instance))
 
     def _select(self) -> SelectionResult:
         submission = self._transact(lambda session: load_submission(session, self._claim.selection_id))
@@ -259,7 +245,7 @@ class Attempt:
         """Leave the selection to a worker that knows its options."""
         self._log("left to another worker: %s", summarize(error))
         seconds = backoff_seconds(self._claim.attempt, self._settings)
-        return partial(claims.pass_on, code=error.code, detail=str(error), wait_seconds=seconds)
+        return partial(endings.requeue, event=(error.code, {"detail": str(error)}), wait_seconds=seconds)
 
     def _start_afresh(self, error: CheckpointError) -> None:
         """Forget the checkpoint, and report that."""

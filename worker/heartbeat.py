@@ -2,8 +2,6 @@
 
 import logging
 import math
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable
@@ -39,9 +37,8 @@ class Heartbeat:
     Postgres delays no computation. A failed write is repeated with the newest values until it
     succeeds. A checkpoint that cannot be stored costs neither the lease nor the progress.
 
-    A run that does not heed a cancel request within `Rhythm.stop_grace` is ended with the best so far of its
-    checkpoint, and its process is killed. While the model loads it happens now. Start the heartbeat after the
-    fork.
+    When the run is lost, the heartbeat ends and asks the run to stop. The parent process kills one that does not.
+    Start the heartbeat after the fork.
     """
 
     def __init__(
@@ -52,26 +49,19 @@ class Heartbeat:
         rhythm: Rhythm,
         *,
         give_up: GiveUp | None = None,
-        kill: Callable[[], None] | None = None,
     ) -> None:
-        """
-        Args:
-            give_up: the last write for a run that stalls; None leaves the run to the sweep.
-            kill: ends this process; None for SIGKILL.
-        """
+        """`give_up`: the last write for a run that stalls; None leaves the run to the sweep."""
         self._database = database
         self._claim = claim
         self._monitor = monitor
         self._rhythm = rhythm
         self._give_up = give_up
-        self._kill = kill or _kill_this_process
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._renewed_at = time.monotonic()
         self._looked_at = -math.inf
         self._save_at = -math.inf  # a checkpoint is due from then on
         self._save_pause = rhythm.checkpoint
-        self._cancelled_at: float | None = None
         self._has_reported = False
         self._pause = rhythm.look
 
@@ -91,8 +81,8 @@ class Heartbeat:
             while not self._stopping.is_set() and not self._monitor.is_lost:
                 self._monitor.wait_for_news(self._pause)
                 self._check_stall()
-                self._beat()
-                self._end_if_cancelled()
+                if not self._monitor.is_lost:
+                    self._beat()
         finally:
             self._see_off()
 
@@ -100,18 +90,17 @@ class Heartbeat:
         """Stop the run when its heartbeat ends for any reason: without a heartbeat the lease runs out."""
         if self._stopping.is_set():
             self._beat(is_last=True)
-            return
-        self._monitor.lose()
-        if not self._stopping.wait(self._rhythm.stop_grace):
-            self._die("the run did not stop after its lease was lost")
+        else:
+            self._monitor.lose()
 
     def _check_stall(self) -> None:
-        """Give up and kill a run that makes no progress. The sweep starts another attempt."""
+        """Give up a run that makes no progress."""
         limit = self._rhythm.load if self._monitor.is_loading else self._rhythm.stall
         if self._monitor.idle_seconds > limit:
+            _log.critical("%s, attempt %d: no progress in %.0f s", self._claim.selection_id, self._claim.attempt, limit)
             self._try_to_give_up(limit)
             count_ending(self._database, "stalled")
-            self._die(f"no progress in {limit:.0f} s")
+            self._monitor.lose()
 
     def _try_to_give_up(self, limit: float) -> None:
         if self._give_up is None:
@@ -121,20 +110,6 @@ class Heartbeat:
                 self._give_up(session, self._claim, limit)
         except SQLAlchemyError as error:
             _log.warning("the stall of %s was not written (%s)", self._claim.selection_id, type(error).__name__)
-
-    def _end_if_cancelled(self) -> None:
-        """End a run that does not heed its cancel request, before anybody loses patience."""
-        grace = self._rhythm.stop_grace if self._monitor.has_begun else 0.0
-        if self._cancelled_at is None or time.monotonic() - self._cancelled_at < grace or self._stopping.is_set():
-            return
-        self._beat(is_last=True)
-        try:
-            with self._database.session_scope() as session:
-                claims.finish_cancelled(session, self._claim)
-        except POSTGRES_AWAY as error:
-            self._postpone(error)
-            return
-        self._die("the run was cancelled and did not stop by itself; it ended with the best of its checkpoint")
 
     def _beat(self, *, is_last: bool = False) -> None:
         """Write what is due. The lease comes first, in a transaction of its own: nothing else may cost it."""
@@ -233,15 +208,5 @@ class Heartbeat:
                 },
             )
             self._monitor.lose()
-        elif lease is Lease.CANCEL_REQUESTED and self._cancelled_at is None:
-            self._cancelled_at = time.monotonic()
+        elif lease is Lease.CANCEL_REQUESTED:
             self._monitor.cancel()
-
-    def _die(self, reason: str) -> None:
-        """Kill this work-horse as a crash would, because its computing thread may never stop."""
-        _log.critical("killing %s, attempt %d: %s", self._claim.selection_id, self._claim.attempt, reason)
-        self._kill()
-
-
-def _kill_this_process() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,9 +1,9 @@
 """The worker process: a parent that waits for jobs, and a forked work-horse for each job.
 
 The parent never imports torch, so every work-horse starts clean and returns all its memory at exit.
-Five things differ from plain RQ: the work-horse dies with its parent, a shutdown reaches the job at
-once, the worker runs no job except selections, a worker that is unfit stops, and a Redis that refuses
-to write (out of memory, disk full, a replica) ends neither the worker nor its run.
+Six things differ from plain RQ: the work-horse dies with its parent, the parent kills it when its attempt is over, a
+shutdown reaches the job at once, the worker runs no job except selections, a worker that is unfit stops, and a Redis
+that refuses to write (out of memory, disk full, a replica) ends neither the worker nor its run.
 """
 
 import ctypes
@@ -37,7 +37,9 @@ from app.worker_device import REDIS_FIELD
 from worker.crash import CrashHandler
 from worker.device import Device
 from worker.faults import WorkerFault
+from worker.horse_report import REPORT
 from worker.metrics import JOB_RESULTS, WorkerMetrics
+from worker.watch import AttemptWatch
 
 _PR_SET_PDEATHSIG = 1
 
@@ -91,8 +93,10 @@ class SelectionWorker(HerokuWorker):
     imminent_shutdown_delay = 0
     job_class = SelectionJob
 
-    def __init__(self, *args: Any, device: Device | None = None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, settings: Settings, device: Device | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._settings = settings
+        self._watch = AttemptWatch(settings)
         self._device = device
         self.metrics = WorkerMetrics(device)
         self._verdict = mmap.mmap(-1, 1)  # memory that a forked work-horse shares with its parent
@@ -110,9 +114,14 @@ class SelectionWorker(HerokuWorker):
                 that fails within seconds would take every selection before a sound one can.
         """
         self._verdict[0] = _UNKNOWN
+        REPORT.claim = None
+        self._watch = AttemptWatch(self._settings)
         self.metrics.begin_job()
-        with bearing_refusals():
-            super().execute_job(job, queue)
+        try:
+            with bearing_refusals():
+                super().execute_job(job, queue)
+        finally:
+            self._watch.close()
         self.metrics.end_job(JOB_RESULTS[self._verdict[0]])
         if self._verdict[0] == _FIT:
             self._faults_in_a_row = 0
@@ -149,6 +158,10 @@ class SelectionWorker(HerokuWorker):
                 self._register_again()
 
     def maintain_heartbeats(self, job: Job, execution: Execution) -> None:
+        """Called every `job_monitoring_interval` while the work-horse lives."""
+        if (reason := self._watch.find_reason_to_kill()) is not None:
+            _log.critical("the work-horse of job %s is killed: %s", job.id, reason, extra={"action": "kill-horse"})
+            self.kill_horse()
         with bearing_refusals():
             super().maintain_heartbeats(job, execution)
             self._register_again()
@@ -272,10 +285,11 @@ def create_worker(settings: Settings, device: Device | None = None) -> Selection
         serializer=SERIALIZER,
         worker_ttl=60,
         maintenance_interval=60,
-        job_monitoring_interval=15,
+        job_monitoring_interval=max(1, min(5, int(settings.stop_grace_seconds / 2))),  # RQ wants whole seconds
         log_job_description=False,
         work_horse_killed_handler=CrashHandler(settings),
         device=device,
+        settings=settings,
     )
 
 

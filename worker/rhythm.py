@@ -12,7 +12,6 @@ class Rhythm:
     lease: float
     renew: float
     stall: float
-    stop_grace: float
     load: float = 3600.0  #: takes the place of `stall` while the model is loaded
     look: float = 1.0  #: between two looks for a cancel request
     progress: float = 3.0  #: between two writes of progress
@@ -27,7 +26,6 @@ class Rhythm:
             lease=settings.lease_seconds,
             renew=renew,
             stall=settings.stall_seconds,
-            stop_grace=settings.stop_grace_seconds,
             load=settings.load_seconds,
             look=min(1.0, renew),
             progress=min(3.0, renew),

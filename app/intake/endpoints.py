@@ -6,7 +6,7 @@ from starlette.responses import JSONResponse
 from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, ServicesDep
 from app.intake.form import KeyDep, SubmissionDep
 from app.intake.openapi import SUBMISSION_BODY
-from app.selections.ringing import ringing
+from app.selections.enqueueing import enqueueing
 from app.selections.schemas import SelectionOut
 from app.web.openapi import refusals, sends
 from app.web.rate_limits import SUBMISSION_LIMIT
@@ -42,5 +42,5 @@ def submit_selection(
     if accepted.is_replayed:
         headers["Idempotent-Replayed"] = "true"
     return JSONResponse(
-        accepted.answer, status.HTTP_202_ACCEPTED, headers, background=ringing(services, accepted.doorbell)
+        accepted.answer, status.HTTP_202_ACCEPTED, headers, background=enqueueing(services, accepted.job_id)
     )

@@ -16,7 +16,7 @@ from app.lifecycle.quota import check_quota, hold_quota
 from app.lifecycle.spec import SPEC_VERSION
 from app.logs import context
 from app.models import Selection
-from app.queue import Doorbell
+from app.queue import JobId
 from app.selections.presentation import present
 from app.services import Services
 
@@ -29,15 +29,15 @@ class Accepted:
     is_replayed: bool = False
 
     @property
-    def doorbell(self) -> Doorbell | None:
-        """What to ring when the answer was sent."""
-        return None if self.is_replayed else Doorbell(self.answer["id"], 1)
+    def job_id(self) -> JobId | None:
+        """What to enqueue when the answer was sent."""
+        return None if self.is_replayed else JobId(self.answer["id"], 1)
 
 
 def submit(services: Services, owner_id: str, submission: RawSubmission, key: str | None) -> Accepted:
     """Validate a submission, and store it with its datasets and its key in one transaction.
 
-    The caller rings for it. If the caller dies before that, the sweep does.
+    The caller enqueues it. If the caller dies before that, the sweep does.
     """
     request = None if key is None else idempotency.RequestKey(owner_id, key, submission.digest())
     if request is not None and (answer := _find_answer(services, request)) is not None:

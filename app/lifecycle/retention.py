@@ -48,7 +48,7 @@ def _find_old(session: Session, settings: Settings) -> list[str]:
 
 
 def _forget(session: Session, selection_id: str) -> bool:
-    """Delete one selection. Returns False if it was revived or deleted meanwhile."""
+    """Delete one selection. Returns False if it was queued again or deleted meanwhile."""
     statement = delete(Selection).where(
         Selection.id == selection_id, Selection.status.in_([status.value for status in TERMINAL])
     )

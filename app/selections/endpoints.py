@@ -9,11 +9,11 @@ from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, SelectionIdDep, Ser
 from app.errors import InvalidCursor
 from app.ids import encode_cursor
 from app.lifecycle.states import Status
-from app.queue import Doorbell
+from app.queue import JobId
 from app.selections import repository, service
+from app.selections.enqueueing import enqueueing
 from app.selections.polls import SelectionState, retry_after
 from app.selections.presentation import present, present_summary
-from app.selections.ringing import ringing
 from app.selections.schemas import EventOut, EventPage, QueueOut, SelectionOut, SelectionPage
 from app.services import Services
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
@@ -164,7 +164,7 @@ def _answer_queued(services: Services, selection: SelectionOut) -> Response:
         selection.model_dump(mode="json"),
         status.HTTP_202_ACCEPTED,
         {"Retry-After": str(services.settings.retry_after_seconds)},
-        background=ringing(services, Doorbell(selection.id, selection.attempt + 1)),
+        background=enqueueing(services, JobId(selection.id, selection.attempt + 1)),
     )
 
 

@@ -16,11 +16,10 @@ from app.errors import (
     StillRunning,
 )
 from app.lifecycle.quota import hold_quota
-from app.lifecycle.revival import resume_cancelled, retry_failed
+from app.lifecycle.retry import resume_cancelled, retry_failed
 from app.lifecycle.spec import read_task
 from app.lifecycle.states import TERMINAL, Status
 from app.models import Report, Selection
-from app.queue import Doorbell
 from app.selections import repository
 from app.selections.polls import SelectionState, retry_after
 from app.selections.presentation import present
@@ -139,13 +138,11 @@ def cancel(services: Services, owner_id: str, selection_id: str) -> tuple[Select
         shown = present(selection)
     if shown.status in {Status.SUCCEEDED, Status.FAILED}:
         raise AlreadyFinished(f"the selection has {shown.status.value}; there is nothing to cancel")
-    if has_changed and shown.status is Status.CANCELLED:
-        services.queue.withdraw(Doorbell(selection_id, shown.attempt + 1))
     return shown, has_changed
 
 
 def retry(services: Services, owner_id: str, selection_id: str) -> SelectionOut:
-    """Queue a failed selection again. The caller rings for it.
+    """Queue a failed selection again. The caller enqueues it.
 
     Raises:
         NotFailed: the selection has not failed.
@@ -153,14 +150,14 @@ def retry(services: Services, owner_id: str, selection_id: str) -> SelectionOut:
     """
     with services.database.session_scope() as session:
         hold_quota(session, owner_id, services.settings)
-        revived = _found(retry_failed(session, owner_id, selection_id))
-        if not revived.has_changed:
-            raise NotFailed(f"the selection is {revived.selection.status}; only a failed selection can be retried")
-        return present(revived.selection)
+        retried = _found(retry_failed(session, owner_id, selection_id))
+        if not retried.has_changed:
+            raise NotFailed(f"the selection is {retried.selection.status}; only a failed selection can be retried")
+        return present(retried.selection)
 
 
 def resume(services: Services, owner_id: str, selection_id: str) -> tuple[SelectionOut, bool]:
-    """Queue a cancelled selection again. The flag is True if this call did so; the caller then rings for it.
+    """Queue a cancelled selection again. The flag is True if this call did so; the caller then enqueues it.
 
     Raises:
         NotCancelled: the selection is neither cancelled nor under way.
@@ -168,11 +165,11 @@ def resume(services: Services, owner_id: str, selection_id: str) -> tuple[Select
     """
     with services.database.session_scope() as session:
         hold_quota(session, owner_id, services.settings)
-        revived = _found(resume_cancelled(session, owner_id, selection_id))
-        shown = present(revived.selection)
-    if not revived.has_changed and shown.status not in {Status.QUEUED, Status.RUNNING}:
+        retried = _found(resume_cancelled(session, owner_id, selection_id))
+        shown = present(retried.selection)
+    if not retried.has_changed and shown.status not in {Status.QUEUED, Status.RUNNING}:
         raise NotCancelled(f"the selection is {shown.status}; only a cancelled selection can be resumed")
-    return shown, revived.has_changed
+    return shown, retried.has_changed
 
 
 def delete(session: Session, owner_id: str, selection_id: str) -> None:

@@ -9,7 +9,6 @@ import pytest
 from rq import Worker as RqWorker
 
 from app.lifecycle.states import Status
-from app.queue import Doorbell, JobQueue
 from tests.e2e.processes import Process, is_gone, status_at
 from tests.e2e.stack import Stack, make_submission
 from tests.e2e.test_crashes import IN_THE_SEARCH
@@ -71,15 +70,9 @@ def test_an_idle_worker_ends_on_request(lens: Stack, request_: signal.Signals) -
 def test_a_run_over_its_time_limit_ends_with_its_best(lens: Stack) -> None:
     lens.hold_from(IN_THE_SEARCH)
     selection_id = lens.submit()
-    queue = JobQueue(lens.settings.model_copy(update={"job_timeout_seconds": 2}))
-
-    def replace_job() -> bool:
-        """False if the API enqueues its own, with the usual limit, in between."""
-        queue.withdraw(Doorbell(selection_id, 1))
-        return queue.enqueue(Doorbell(selection_id, 1))
-
-    until(replace_job, "the job with the short limit is in the queue")
-    queue.close()
+    job = f"rq:job:{selection_id}-1"
+    until(lambda: lens.redis.exists(job), "the job is in the queue")
+    lens.redis.hset(job, "timeout", 2)
 
     lens.start_worker()
     selection = lens.wait_until_done(selection_id)

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from app.database import Database, create_database
-from app.lifecycle import claims
+from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
 from app.main import create_app
 from app.queue import JobQueue
@@ -104,13 +104,13 @@ class Selections:
     def succeeded(self) -> str:
         claim = self.running()
         with self.database.session_scope() as session:
-            assert claims.finish(session, claim, make_result())
+            assert endings.finish(session, claim, make_result())
         return claim.selection_id
 
     def failed(self) -> str:
         claim = self.running()
         with self.database.session_scope() as session:
-            assert claims.fail(session, claim, {"code": "non-finite"})
+            assert endings.fail(session, claim, {"code": "non-finite"})
         return claim.selection_id
 
     def cancelled(self) -> str:

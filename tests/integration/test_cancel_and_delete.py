@@ -6,7 +6,7 @@ from sqlalchemy import func, select, update
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.lifecycle import claims
+from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
 from app.models import Dataset, Event, Selection, StoredCheckpoint, StoredClassifier
 from app.settings import Settings
@@ -89,14 +89,14 @@ def queue_again(selections: Selections, database: Database, best: SelectionResul
     claim = selections.running()
     with database.session_scope() as session:
         claims.save_checkpoint(session, claim, PackedCheckpoint.of(Checkpoint("f", Phase.SEARCH, 1, "float32"), best))
-        claims.release(session, claim)
+        endings.requeue(session, claim)
     return claim.selection_id
 
 
 def test_run_that_ends_before_it_sees_the_request_has_succeeded(selections: Selections, database: Database) -> None:
     claim = selections.cancelling()
     with database.session_scope() as session:
-        assert claims.finish(session, claim, make_result(StopReason.COMPLETED))
+        assert endings.finish(session, claim, make_result(StopReason.COMPLETED))
     assert selections.status_of(claim.selection_id) == "succeeded"
 
 

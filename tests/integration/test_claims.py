@@ -9,18 +9,20 @@ from sqlalchemy.orm import Session
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.lifecycle import claims
+from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
-from app.lifecycle.spec import SPEC_VERSION
+from app.lifecycle.endings import Charge
 from app.lifecycle.work import load_submission
 from app.models import Report, Selection, StoredCheckpoint, StoredClassifier
+from app.settings import Settings
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
-from tests.integration.conftest import Selections
+from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import PROGRESS, make_result, make_rows, make_submission
 
+DIED = Charge.died(Settings())
 CHECKPOINT = Checkpoint("fingerprint", Phase.FILTER, 1, "float32", {"rows": [1, 2]})
 
 WRITES: dict[str, Callable[[Session, Claim], bool]] = {
@@ -29,12 +31,12 @@ WRITES: dict[str, Callable[[Session, Claim], bool]] = {
     "checkpoint": lambda session, claim: claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT)),
     "drop": claims.drop_checkpoint,
     "event": lambda session, claim: claims.record_event(session, claim, "note", {}),
-    "finish": lambda session, claim: claims.finish(session, claim, make_result()),
-    "finish cancelled": claims.finish_cancelled,
-    "fail": lambda session, claim: claims.fail(session, claim, {"title": "x"}),
-    "finish late": lambda session, claim: claims.finish_late(session, claim, {"title": "x", "detail": "late"}),
-    "release": claims.release,
-    "expire": claims.expire_lease,
+    "finish": lambda session, claim: endings.finish(session, claim, make_result()),
+    "finish cancelled": endings.finish_cancelled,
+    "fail": lambda session, claim: endings.fail(session, claim, {"title": "x"}),
+    "finish late": lambda session, claim: endings.finish_late(session, claim, {"title": "x", "detail": "late"}),
+    "release": endings.requeue,
+    "requeue charged": lambda session, claim: endings.requeue(session, claim, charge=DIED),
 }
 
 
@@ -61,7 +63,7 @@ def test_holder_may_write(selections: Selections, database: Database, write: Cal
 def test_zombie_writes_nothing(selections: Selections, database: Database, write: Callable[..., bool]) -> None:
     zombie = selections.running()
     with database.session_scope() as session:
-        claims.release(session, zombie)
+        endings.requeue(session, zombie)
     current = selections.claim(zombie.selection_id)
     assert current.attempt == zombie.attempt + 1
     before = snapshot(database)
@@ -133,11 +135,25 @@ def test_claim_waits_for_the_backoff(selections: Selections, database: Database)
         assert claims.claim_selection(session, selection_id, 60) is not None
 
 
-def test_spec_of_a_later_release_is_left_alone(selections: Selections, database: Database) -> None:
-    selection_id = selections.queued()
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("lease_until = now() + interval '1 minute'", Lease.HELD),
+        ("lease_until = now() - interval '1 second'", Lease.LOST),
+        ("attempt = 2", Lease.LOST),
+        ("holder = 'another'", Lease.LOST),
+        ("status = 'cancelling', cancel_requested_at = now() - interval '1 second'", Lease.HELD),
+        ("status = 'cancelling', cancel_requested_at = now() - interval '9 seconds'", Lease.CANCEL_REQUESTED),
+        ("status = 'queued', lease_until = NULL", Lease.LOST),
+    ],
+)
+def test_parent_sees_when_an_attempt_is_over(
+    selections: Selections, database: Database, change: str, expected: Lease
+) -> None:
+    claim = selections.running()
+    run_sql(database, f"UPDATE selections SET {change}")
     with database.session_scope() as session:
-        session.execute(update(Selection).values(spec_version=SPEC_VERSION + 1))
-        assert claims.claim_selection(session, selection_id, 60) is None
+        assert claims.read_lease_for_parent(session, claim, stop_grace_seconds=5) is expected
 
 
 def test_renewal_moves_the_lease_by_the_databases_clock(selections: Selections, database: Database) -> None:
@@ -172,7 +188,7 @@ def test_next_attempt_finds_the_checkpoint_of_the_last(selections: Selections, d
     claim = selections.running()
     with database.session_scope() as session:
         claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT))
-        claims.release(session, claim)
+        endings.requeue(session, claim)
     successor = selections.claim(claim.selection_id)
     with database.session_scope() as session:
         assert claims.load_checkpoint(session, successor) == CHECKPOINT.to_bytes()
@@ -200,7 +216,7 @@ def test_result_is_stored_whole_and_ends_the_selection(
 ) -> None:
     claim, result = selections.running(), make_result(stop_reason)
     with database.session_scope() as session:
-        assert claims.finish(session, claim, result)
+        assert endings.finish(session, claim, result)
     stored = read(database, claim)
     assert (stored.status, stored.partial, stored.stop_reason) == (status, partial, stop_reason.value)
     assert (stored.digest, stored.dtype, stored.lease_until) == (result.digest, "float32", None)
@@ -215,7 +231,7 @@ def test_result_is_stored_whole_and_ends_the_selection(
 def test_release_queues_again_and_charges_no_crash(selections: Selections, database: Database) -> None:
     claim = selections.running()
     with database.session_scope() as session:
-        assert claims.release(session, claim)
+        assert endings.requeue(session, claim)
     stored = read(database, claim)
     assert (stored.status, stored.attempt, stored.crashes, stored.lease_until) == ("queued", 1, 0, None)
 
@@ -224,14 +240,14 @@ def test_release_of_one_that_was_cancelled_cancels_it(selections: Selections, da
     claim = selections.cancelling()
     with database.session_scope() as session:
         claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT))
-        assert claims.release(session, claim)
+        assert endings.requeue(session, claim)
         assert claims.load_checkpoint(session, claim) is not None  # for a resume
     stored = read(database, claim)
     assert (stored.status, stored.stop_reason) == ("cancelled", "cancelled")
     assert stored.cancelled_at is not None
 
 
-@pytest.mark.parametrize("end", [claims.release, claims.finish_cancelled], ids=["release", "finish"])
+@pytest.mark.parametrize("end", [endings.requeue, endings.finish_cancelled], ids=["release", "finish"])
 def test_cancelled_selection_keeps_the_best_of_its_checkpoint(
     selections: Selections, database: Database, end: Callable[[Session, Claim], bool]
 ) -> None:

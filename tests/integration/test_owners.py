@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.lifecycle import claims
+from app.lifecycle import claims, endings
 from app.main import create_app
 from app.settings import Settings
 from tests.integration.samples import make_result, make_spec, make_submission, problem_of
@@ -33,7 +33,7 @@ def alices(guarded: TestClient, database: Database) -> dict[str, Any]:
     with database.session_scope() as session:
         claim = claims.claim_selection(session, made["id"], 60)
         assert claim is not None
-        claims.finish(session, claim, make_result())
+        endings.finish(session, claim, make_result())
     return made
 
 

@@ -14,7 +14,7 @@ from app.settings import Settings
 from lens_cli.service.embedded import EmbeddedServers
 from tests.conftest import make_settings
 from tests.integration.samples import make_submission
-from worker.startup import sweep_once
+from worker.startup import check_schema
 
 ROLE = "lens_plain"
 PASSWORD = "0123456789abcdef"
@@ -37,7 +37,7 @@ def test_role_of_the_compose_file_migrates_and_serves(plain: Settings, servers: 
     upgrade_schema(plain)
     with TestClient(create_app(plain), base_url="http://localhost") as client:
         assert client.post("/selections", json=make_submission()).status_code == 202
-    sweep_once(plain)
+    check_schema(plain)
     query = f"SELECT rolsuper OR rolcreaterole OR rolcreatedb FROM pg_roles WHERE rolname = '{ROLE}'"
     assert _run(servers, query) == [False]
 

@@ -10,7 +10,7 @@ from sqlalchemy import event
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.lifecycle import claims
+from app.lifecycle import claims, endings
 from app.problems import problem
 from tests.integration.conftest import Selections
 from tests.integration.samples import PROGRESS, make_result
@@ -81,14 +81,14 @@ def test_etag_changes_with_everything_that_a_client_sees(
             claims.renew_lease(session, claim, 60, replace(PROGRESS, pairs_done=pairs))
         look()
     with database.session_scope() as session:
-        claims.release(session, claim)
+        endings.requeue(session, claim)
     look()
     claim = selections.claim(selection_id)
     look()
     client.post(f"/selections/{selection_id}/cancel")
     look()
     with database.session_scope() as session:
-        claims.finish(session, claim, make_result())
+        endings.finish(session, claim, make_result())
     look()
     assert len(seen) == len(set(seen.values())) == 8
 
@@ -114,7 +114,7 @@ def test_items_of_a_list_are_selections_without_what_may_be_large(
 ) -> None:
     claim = selections.running()
     with database.session_scope() as session:
-        assert claims.fail(session, claim, problem("timeout", "late", errors=[{"detail": "long", "pointer": "/x"}]))
+        assert endings.fail(session, claim, problem("timeout", "late", errors=[{"detail": "long", "pointer": "/x"}]))
     ids = [claim.selection_id, selections.queued(), selections.succeeded()]
     items = client.get("/selections").json()["items"]
     whole = [client.get(f"/selections/{id_}").json() for id_ in reversed(ids)]

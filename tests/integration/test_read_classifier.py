@@ -8,7 +8,7 @@ from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.lifecycle import claims
+from app.lifecycle import endings
 from app.lifecycle.claims import Claim
 from app.models import Report
 from lens_engine.classifier.classifier import Classifier
@@ -22,7 +22,7 @@ from tests.integration.samples import make_classifier, make_result, problem_of
 def finish(database: Database) -> Callable[[Claim, SelectionResult], str]:
     def end(claim: Claim, result: SelectionResult) -> str:
         with database.session_scope() as session:
-            assert claims.finish(session, claim, result)
+            assert endings.finish(session, claim, result)
         return claim.selection_id
 
     return end

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.lifecycle import claims
+from app.lifecycle import claims, endings
 from app.lifecycle.claims import Lease
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
@@ -85,7 +85,7 @@ def test_ended_selection_asks_nobody_to_come_back(client: TestClient, selections
 
 
 def end_with_progress(selections: Selections, database: Database, end: Callable[..., bool], *values: object) -> Any:
-    claim = selections.cancelling() if end is claims.finish_cancelled else selections.running()
+    claim = selections.cancelling() if end is endings.finish_cancelled else selections.running()
     with database.session_scope() as session:
         assert claims.renew_lease(session, claim, 60, PROGRESS) is not Lease.LOST
         assert end(session, claim, *values)
@@ -93,7 +93,7 @@ def end_with_progress(selections: Selections, database: Database, end: Callable[
 
 
 def test_progress_of_a_succeeded_selection_is_complete(selections: Selections, database: Database) -> None:
-    progress = end_with_progress(selections, database, claims.finish, make_result())
+    progress = end_with_progress(selections, database, endings.finish, make_result())
     assert (progress["pairs_done"], progress["pairs_total"]) == (120_000, 120_000)
     assert (progress["tokens_done"], progress["tokens_total"]) == (9_000_000, 9_000_000)
     assert (progress["step"], progress["steps"], progress["eta_seconds"]) == (4, 4, 0)
@@ -102,9 +102,9 @@ def test_progress_of_a_succeeded_selection_is_complete(selections: Selections, d
 @pytest.mark.parametrize(
     ("end", "values"),
     [
-        (claims.finish_cancelled, ()),
-        (claims.finish, (make_result(StopReason.CANCELLED),)),
-        (claims.fail, ({"code": "timeout"},)),
+        (endings.finish_cancelled, ()),
+        (endings.finish, (make_result(StopReason.CANCELLED),)),
+        (endings.fail, ({"code": "timeout"},)),
     ],
 )
 def test_progress_of_a_stopped_selection_keeps_its_place(
@@ -137,7 +137,7 @@ def test_events_tell_the_history_in_order(client: TestClient, selections: Select
         claims.renew_lease(session, claim, 60, PROGRESS)
         claims.record_event(session, claim, "checkpoint-damaged", {"detail": "x"})
     with database.session_scope() as session:
-        claims.finish(session, claim, make_result())
+        endings.finish(session, claim, make_result())
     page = client.get(f"/selections/{claim.selection_id}/events").json()
     assert [(item["type"], item["data"].get("from"), item["data"].get("to")) for item in page["items"]] == [
         ("status", None, "queued"),
@@ -250,7 +250,7 @@ def test_cancelled_run_keeps_its_best_permutation(
 ) -> None:
     claim = selections.cancelling()
     with database.session_scope() as session:
-        assert claims.finish(session, claim, make_result(StopReason.CANCELLED))
+        assert endings.finish(session, claim, make_result(StopReason.CANCELLED))
     body = client.get(f"/selections/{claim.selection_id}").json()
     assert (body["status"], body["partial"], body["stop_reason"]) == ("cancelled", True, "cancelled")
     result = client.get(f"/selections/{claim.selection_id}/support-examples").json()

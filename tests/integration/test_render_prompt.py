@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.lifecycle import claims
+from app.lifecycle import endings
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SupportExamples
 from lens_engine.types import StopReason
@@ -108,7 +108,7 @@ def test_classifier_that_reads_no_label_probabilities_has_no_prompt_to_send(
 ) -> None:
     claim = selections.running()
     with database.session_scope() as session:
-        assert claims.finish(session, claim, make_result(classifier=classifier))
+        assert endings.finish(session, claim, make_result(classifier=classifier))
     path = f"/selections/{claim.selection_id}/render"
     refusal = problem_of(client.post(path, json={"input": "b", **CLASSIFIER}), 409, "no-classifier")
     assert f"the classifier reads {reads}" in refusal["detail"]
@@ -120,7 +120,7 @@ def test_result_without_classifier_renders_its_best_prompt_only(
 ) -> None:
     claim = selections.cancelling()
     with database.session_scope() as session:
-        assert claims.finish(session, claim, make_result(StopReason.CANCELLED, has_classifier=False))
+        assert endings.finish(session, claim, make_result(StopReason.CANCELLED, has_classifier=False))
     path = f"/selections/{claim.selection_id}/render"
     best = client.post(path, json={"input": "b"}).json()
     assert (best["prompts"][0]["prompt"], best["partial"]) == (expected_prompt("b"), True)

@@ -12,7 +12,7 @@ from app.lifecycle.sweep import sweep
 from app.queue import JobQueue
 from app.settings import Settings
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.test_revival import put_checkpoint
+from tests.integration.test_retry import put_checkpoint
 
 
 def make_old(database: Database, selection_id: str, created: int, ended: int) -> str:

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -13,8 +14,9 @@ from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.lifecycle import claims
+from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
+from app.lifecycle.endings import Charge
 from app.lifecycle.states import TERMINAL, Status
 from app.lifecycle.sweep import sweep
 from app.models import Event, Report
@@ -25,12 +27,6 @@ from tests.integration.samples import make_result, make_submission
 from tests.moves import can_move
 
 NUM_RACES = 100
-
-
-@pytest.fixture
-def settings(settings: Settings) -> Settings:
-    """A lease shorter than the time for which Postgres has run. Otherwise the sweep waits for living workers."""
-    return settings.model_copy(update={"lease_seconds": 0.01, "lease_renew_seconds": 0.005})
 
 
 def history(database: Database, selection_id: str) -> list[Status]:
@@ -71,13 +67,13 @@ def test_any_order_of_events_is_a_path_to_an_end(
 
     acts: list[tuple[int, Callable[[], object]]] = [
         (6, claim),
-        (4, lambda: write(claims.release)),
-        (4, lambda: write(claims.expire_lease)),
+        (4, lambda: write(endings.requeue)),
+        (4, lambda: write(partial(endings.requeue, charge=Charge.died(settings)))),
         (4, lambda: write(claims.renew_lease, 60)),
         (6, lambda: sweep(database, queue, settings)),
-        (1, lambda: write(claims.finish, make_result())),
-        (1, lambda: write(claims.finish_cancelled)),
-        (1, lambda: write(claims.fail, {"title": "x"})),
+        (1, lambda: write(endings.finish, make_result())),
+        (1, lambda: write(endings.finish_cancelled)),
+        (1, lambda: write(endings.fail, {"title": "x"})),
         (1, lambda: selections.client.post(f"/selections/{selection_id}/cancel")),
     ]
     for _ in range(40):
@@ -102,7 +98,7 @@ def test_cancels_racing_claims_and_ends_leave_one_end(
         if claim is None:
             return False
         with database.session_scope() as session:
-            assert claims.finish(session, claim, make_result())
+            assert endings.finish(session, claim, make_result())
         return True
 
     def cancel(selection_id: str) -> bool:
@@ -123,7 +119,9 @@ def test_cancels_racing_claims_and_ends_leave_one_end(
 
 
 def test_running_application_sweeps_by_itself(make_client: Callable[..., TestClient], database: Database) -> None:
-    with make_client(sweep_interval_seconds=0.05, retry_backoff_seconds=0) as client:
+    with make_client(
+        sweep_interval_seconds=0.05, retry_backoff_seconds=0, lease_seconds=0.1, lease_renew_seconds=0.05
+    ) as client:
         selection_id = client.post("/selections", json=make_submission()).json()["id"]
         with database.session_scope() as session:
             assert claims.claim_selection(session, selection_id, -1) is not None

@@ -3,23 +3,21 @@
 import json
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
-from itertools import chain, repeat
+from collections.abc import Callable, Iterator
 
 import pytest
 from redis import Redis
-from rq.intermediate_queue import IntermediateQueue
 from sqlalchemy import func, select, text, update
 from sqlalchemy.exc import OperationalError
 
-from app.database import Database, create_database
-from app.lifecycle import claims
-from app.lifecycle.claims import Claim, PackedCheckpoint
-from app.lifecycle.sweep import OutageMemory, SweepReport
+from app.database import Database
+from app.lifecycle import claims, endings
+from app.lifecycle.claims import PackedCheckpoint
+from app.lifecycle.endings import Charge
+from app.lifecycle.sweep import Settling, SweepReport
 from app.lifecycle.sweep import sweep as sweep_once
 from app.models import IdempotencyKey, Selection
-from app.queue import Doorbell, JobQueue
+from app.queue import JobId, JobQueue
 from app.settings import Settings
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
@@ -30,20 +28,6 @@ from tests.outages import absent
 QUEUE = "rq:queue:lens"
 STAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
 Sweep = Callable[..., SweepReport]
-
-
-@pytest.fixture
-def queue(settings: Settings) -> Iterator[JobQueue]:
-    """A queue that allows a job sixty seconds to claim."""
-    made = JobQueue(settings.model_copy(update={"lease_seconds": 60.0}))
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def settings(settings: Settings) -> Settings:
-    """A lease shorter than the time for which Postgres has run. Otherwise the sweep waits for living workers."""
-    return settings.model_copy(update={"lease_seconds": 0.01, "lease_renew_seconds": 0.005})
 
 
 def age(database: Database, column: str, seconds: float) -> None:
@@ -66,8 +50,8 @@ def redis(settings: Settings) -> Iterator[Redis]:
 def sweep(database: Database, queue: JobQueue, settings: Settings) -> Sweep:
     """Sweep once; a queue, settings and a memory of outages may take the place of the usual ones."""
 
-    def run(queue: JobQueue = queue, settings: Settings = settings, outages: OutageMemory | None = None) -> SweepReport:
-        return sweep_once(database, queue, settings, outages)
+    def run(queue: JobQueue = queue, settings: Settings = settings, settling: Settling | None = None) -> SweepReport:
+        return sweep_once(database, queue, settings, settling)
 
     return run
 
@@ -127,15 +111,15 @@ def test_further_attempt_goes_before_selections_that_have_not_begun(
     claim = selections.running()
     new = selections.in_state("queued")
     with database.session_scope() as session:
-        assert claims.release(session, claim)
+        assert endings.requeue(session, claim)
     age(database, "queued_at", 3600)
     age(database, "not_before", 1)
     sweep()
 
     waiting = [job.decode() for job in redis.lrange(QUEUE, 0, -1)]
 
-    assert waiting[0] == Doorbell(claim.selection_id, 2).job_id
-    assert Doorbell(new, 1).job_id in waiting
+    assert waiting[0] == str(JobId(claim.selection_id, 2))
+    assert str(JobId(new, 1)) in waiting
 
 
 @pytest.mark.parametrize(("crashes", "status"), [(0, "queued"), (2, "failed")])
@@ -146,9 +130,9 @@ def test_stall_is_charged_once_and_has_its_own_code(
     with database.session_scope() as session:
         session.execute(update(Selection).values(crashes=crashes))
     with database.session_scope() as session:
-        assert claims.give_up_stalled(session, claim, 600.0, settings)
+        assert endings.requeue(session, claim, charge=Charge.stalled(settings, 600.0))
     with database.session_scope() as session:
-        assert not claims.expire_lease(session, claim), "the parent reports the killed work-horse"
+        assert not endings.requeue(session, claim, charge=Charge.died(settings)), "the parent reports its death"
     sweep()
 
     stored = read(database, claim.selection_id)
@@ -169,7 +153,7 @@ def test_selection_fails_after_its_last_attempt_and_says_why(
     assert sweep().failed == 1
     body = selections.client.get(f"/selections/{claim.selection_id}").json()
     assert body["error"]["code"] == "worker-crashed"
-    assert "3 times" in body["error"]["detail"]
+    assert "3 attempts" in body["error"]["detail"]
     assert body["failed_at"] is not None
     with database.session_scope() as session:
         assert claims.load_checkpoint(session, claim) is None
@@ -179,7 +163,7 @@ def test_rescue_keeps_the_checkpoint(selections: Selections, sweep: Sweep, datab
     claim = selections.running()
     with database.session_scope() as session:
         claims.save_checkpoint(session, claim, PackedCheckpoint.of(Checkpoint("f", Phase.FILTER, 1, "float32")))
-        claims.expire_lease(session, claim)
+    age(database, "lease_until", 61)
     assert sweep().rescued == 1
     with database.session_scope() as session:
         assert claims.load_checkpoint(session, claim) is not None
@@ -192,7 +176,7 @@ def test_cancelled_selection_of_a_dead_worker_keeps_its_best(
     with database.session_scope() as session:
         checkpoint = Checkpoint("f", Phase.SEARCH, 1, "float32")
         claims.save_checkpoint(session, claim, PackedCheckpoint.of(checkpoint, best))
-        claims.expire_lease(session, claim)
+    age(database, "lease_until", 61)
     assert sweep() == SweepReport(cancelled=1)
     stored = read(database, claim.selection_id)
     assert (stored.status, stored.partial, stored.digest, stored.crashes) == ("cancelled", True, best.digest, 1)
@@ -224,54 +208,26 @@ def test_any_number_of_dead_leases_is_rescued_and_enqueued(
     assert sweep().enqueued == 451
 
 
-def test_leases_are_spared_until_a_lease_after_an_outage(
+def test_leases_are_spared_for_a_lease_after_an_outage(
     selections: Selections, sweep: Sweep, settings: Settings
 ) -> None:
-    claim = selections.running(lease_seconds=-1)
     seconds = 0.0
-    outages = OutageMemory(lambda: seconds)
+    settling = Settling(settings, lambda: seconds)
+    claim = selections.running(lease_seconds=-1)
+
+    def sweep_for(duration: int) -> bool:
+        nonlocal seconds
+        for _ in range(0, duration, 15):
+            assert sweep(settling=settling) == SweepReport()
+            seconds += 15
+        return selections.status_of(claim.selection_id) == "running"
+
+    assert sweep_for(60), "nobody knows what was before the start"
+    seconds += 120
     with absent(settings), pytest.raises(OperationalError):
-        sweep(outages=outages)
-    assert sweep(outages=outages) == SweepReport()
-    assert selections.status_of(claim.selection_id) == "running"
-    seconds += settings.lease_seconds
-    assert sweep(outages=outages).rescued == 1
-
-
-def test_leases_are_spared_until_a_lease_after_a_hang_of_postgres(
-    selections: Selections, sweep: Sweep, settings: Settings
-) -> None:
-    claim = selections.running(lease_seconds=-1)
-    hang_seconds = settings.lease_seconds + 1
-    readings = chain([0.0], repeat(hang_seconds))  # the lock took as long
-    assert sweep(outages=OutageMemory(lambda: next(readings))) == SweepReport()
-    assert selections.status_of(claim.selection_id) == "running"
-    assert sweep().rescued == 1
-
-
-def test_leases_are_spared_until_a_lease_after_a_start_of_postgres(
-    selections: Selections, sweep: Sweep, settings: Settings
-) -> None:
-    claim = selections.running(lease_seconds=-1)
-    longer_than_postgres_runs = settings.model_copy(update={"lease_seconds": 1e6})
-    assert sweep(settings=longer_than_postgres_runs) == SweepReport()
-    assert selections.status_of(claim.selection_id) == "running"
-    assert sweep().rescued == 1
-
-
-def test_slow_statement_is_no_outage_and_delays_no_rescue(
-    selections: Selections, database: Database, queue: JobQueue, settings: Settings
-) -> None:
-    outages = OutageMemory(lambda: 0.0)
-    hurried = create_database(settings.model_copy(update={"statement_timeout_seconds": 0.5}), pool_size=1)
-    with database.session_scope() as session:
-        for _ in range(2):
-            claim = selections.running(lease_seconds=-1)
-            session.execute(text("LOCK TABLE idempotency_keys"))
-            with pytest.raises(OperationalError, match="statement timeout"):
-                sweep_once(hurried, queue, settings, outages)
-            assert selections.status_of(claim.selection_id) == "queued"
-    hurried.dispose()
+        sweep(settling=settling)
+    assert sweep_for(60)
+    assert sweep(settling=settling).rescued == 1
 
 
 def test_selections_that_redis_lost_are_enqueued_again(
@@ -317,15 +273,14 @@ def test_released_selection_is_enqueued_at_once_as_its_next_attempt(
 ) -> None:
     claim = selections.running()
     with database.session_scope() as session:
-        claims.release(session, claim)
+        endings.requeue(session, claim)
     assert sweep() == SweepReport(enqueued=1)
     assert f"{claim.selection_id}-2".encode() in redis.lrange(QUEUE, 0, -1)
 
 
 def test_selection_in_backoff_is_not_enqueued(selections: Selections, sweep: Sweep, database: Database) -> None:
-    claim = selections.running()
-    with database.session_scope() as session:
-        claims.expire_lease(session, claim)
+    selections.running()
+    age(database, "lease_until", 61)
     assert sweep() == SweepReport(rescued=1)
     assert sweep() == SweepReport()
     age(database, "not_before", 0)
@@ -333,38 +288,26 @@ def test_selection_in_backoff_is_not_enqueued(selections: Selections, sweep: Swe
 
 
 @pytest.mark.parametrize(
-    ("status", "missed_for", "enqueued"),
-    [("started", 0, 0), ("started", 300, 1), ("queued", 0, 0), ("queued", 300, 1), ("failed", 0, 1), ("stopped", 0, 1)],
+    ("status", "is_taken", "enqueued"),
+    [
+        ("started", False, 0),
+        ("queued", True, 0),
+        ("queued", False, 1),
+        ("failed", False, 1),
+        ("stopped", True, 1),
+    ],
 )
-def test_job_that_left_the_queue_has_as_long_as_a_lease_to_claim(
-    selections: Selections, sweep: Sweep, database: Database, status: str, missed_for: int, enqueued: int, redis: Redis
+def test_job_that_left_the_queue_is_enqueued_again_once_it_is_dead(
+    selections: Selections, sweep: Sweep, database: Database, status: str, is_taken: bool, enqueued: int, redis: Redis
 ) -> None:
     job_id = f"{selections.queued()}-1"
     age(database, "queued_at", 3600)
     redis.delete(QUEUE)
-    long_ago, parent_is_alive = (
-        (datetime.now(UTC) - timedelta(seconds=seconds)).strftime(STAMP) for seconds in (3600, 0)
-    )
-    stamps = {"enqueued_at": long_ago, "last_heartbeat": parent_is_alive}
-    redis.hset(f"rq:job:{job_id}", mapping={"status": status, **stamps})
-    if missed_for:
-        assert sweep().enqueued == 0
-        _let_pass(redis, job_id, missed_for)
+    redis.hset(f"rq:job:{job_id}", "status", status)
+    if is_taken:
+        redis.lpush(f"{QUEUE}:intermediate", job_id)
     assert sweep().enqueued == enqueued
     assert redis.llen(QUEUE) == enqueued
-
-
-def test_job_that_is_enqueued_again_has_a_lease_again(
-    selections: Selections, sweep: Sweep, database: Database, redis: Redis
-) -> None:
-    job_id = f"{selections.queued()}-1"
-    age(database, "queued_at", 3600)
-    redis.delete(QUEUE)
-    assert sweep().enqueued == 0
-    _let_pass(redis, job_id, 300)
-    assert sweep().enqueued == 1
-    redis.delete(QUEUE)
-    assert sweep().enqueued == 0
 
 
 def test_job_whose_execution_has_expired_keeps_no_other_from_the_queue(
@@ -381,38 +324,17 @@ def test_job_whose_execution_has_expired_keeps_no_other_from_the_queue(
     assert sorted(id_.decode() for id_ in redis.lrange(QUEUE, 0, -1)) == sorted(job_ids)
 
 
-def test_job_whose_execution_has_expired_can_be_withdrawn(
-    selections: Selections, queue: JobQueue, redis: Redis
-) -> None:
-    doorbell = Doorbell(selections.queued(), 1)
-    _list_lost_execution(redis, doorbell.job_id)
-
-    queue.withdraw(doorbell)
-
-    assert not redis.exists(f"rq:job:{doorbell.job_id}")
-    assert redis.llen(QUEUE) == 0
-
-
 def _list_lost_execution(redis: Redis, job_id: str) -> None:
     """What RQ keeps for a minute of an execution whose worker died."""
     redis.zadd(f"rq:executions:{job_id}", {"e": time.time() + 60})
 
 
-def _let_pass(redis: Redis, job_id: str, seconds: float) -> None:
-    """Move the first sweep that missed the job into the past."""
-    key = IntermediateQueue(QUEUE, redis).get_first_seen_key(job_id)
-    assert redis.exists(key)
-    redis.set(key, time.time() - seconds)
-
-
 def test_sweep_while_redis_is_away_still_rescues(
     selections: Selections, sweep: Sweep, database: Database, settings: Settings
 ) -> None:
-    claim = selections.running()
+    selections.running(lease_seconds=-1)
     selections.queued()
     age(database, "queued_at", 16)
-    with database.session_scope() as session:
-        claims.expire_lease(session, claim)
     away = JobQueue(settings.model_copy(update={"redis_url": "unix:///nowhere.sock"}))
     assert sweep(away) == SweepReport(rescued=1)
 
@@ -450,45 +372,14 @@ def test_keys_are_kept_for_a_day(selections: Selections, sweep: Sweep, database:
         assert list(session.scalars(select(IdempotencyKey.key))) == ["young"]
 
 
-def test_second_ring_of_one_attempt_is_swallowed(queue: JobQueue, redis: Redis) -> None:
-    assert [queue.enqueue(Doorbell("sel_1", 1)) for _ in range(50)] == [True] + [False] * 49
+def test_job_of_one_attempt_is_enqueued_once(queue: JobQueue, redis: Redis) -> None:
+    for _ in range(50):
+        queue.enqueue(JobId("sel_1", 1))
     assert redis.llen(QUEUE) == 1
 
 
 def test_payload_is_the_id_in_json(queue: JobQueue, redis: Redis) -> None:
-    queue.enqueue(Doorbell("sel_1", 1))
+    queue.enqueue(JobId("sel_1", 1))
     data = redis.hget("rq:job:sel_1-1", "data")
     assert isinstance(data, bytes)
     assert json.loads(zlib.decompress(data)) == ["worker.jobs.run_selection", None, ["sel_1"], {}]
-
-
-def test_sweep_stops_attempts_of_selections_that_ended_or_are_gone(
-    selections: Selections, sweep: Sweep, database: Database, settings: Settings, redis: Redis
-) -> None:
-    ended, fresh, held = selections.cancelling(), selections.cancelling(), selections.running()
-    with database.session_scope() as session:
-        for claim in (ended, fresh):
-            claims.finish_cancelled(session, claim)
-        old = "UPDATE selections SET cancelled_at = now() - interval '6 seconds' WHERE id = :id"
-        session.execute(text(old), {"id": ended.selection_id})
-    gone = Claim("sel_gone", 1)
-    for claim in (ended, fresh, held, gone):
-        redis.zadd("rq:wip:lens", {f"{claim.selection_id}-{claim.attempt}:execution": 2e10})
-    queue = RecordingQueue(settings)
-
-    sweep(queue)
-
-    assert queue.stopped == {Doorbell(claim.selection_id, 1) for claim in (ended, gone)}
-    queue.close()
-
-
-class RecordingQueue(JobQueue):
-    """A queue without workers, which notes what it is told to stop."""
-
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(settings)
-        self.stopped: set[Doorbell] = set()
-
-    def stop(self, doorbells: Iterable[Doorbell]) -> set[Doorbell]:
-        self.stopped |= set(doorbells)
-        return set()

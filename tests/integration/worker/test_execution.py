@@ -9,7 +9,7 @@ from rq.timeouts import JobTimeoutException, UnixSignalDeathPenalty
 from sqlalchemy.orm import Session
 
 from app.database import Database
-from app.lifecycle import claims
+from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, PackedCheckpoint
 from app.models import StoredCheckpoint
 from app.settings import Settings
@@ -218,7 +218,7 @@ def test_a_selection_that_only_meets_unfit_workers_fails_after_its_last_attempt(
     assert run_sql(database, "SELECT count(*) FROM checkpoints WHERE selection_id = :id", id=selection_id) == 0
 
 
-def test_a_fault_of_ours_gives_the_lease_up_and_is_not_hidden(
+def test_a_fault_of_ours_is_charged_and_not_hidden(
     selections: Selections, settings: Settings, database: Database
 ) -> None:
     selection_id = selections.queued()
@@ -226,11 +226,11 @@ def test_a_fault_of_ours_gives_the_lease_up_and_is_not_hidden(
     with pytest.raises(RuntimeError, match="a fault of ours"):
         run_with(settings, "faulty", selection_id)
 
-    assert selections.status_of(selection_id) == "running"
-    assert run_sql(database, "SELECT lease_until <= now() FROM selections WHERE id = :id", id=selection_id)
+    assert selections.status_of(selection_id) == "queued"
+    assert run_sql(database, "SELECT crashes FROM selections") == 1
 
 
-def test_a_run_without_a_heartbeat_writes_nothing_and_gives_the_lease_up(
+def test_a_run_without_a_heartbeat_writes_no_result_and_is_queued_again(
     selections: Selections, settings: Settings, database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     claim = selections.running()
@@ -241,8 +241,7 @@ def test_a_run_without_a_heartbeat_writes_nothing_and_gives_the_lease_up(
         attempt.run()
 
     assert "writes nothing: the claim is lost" in caplog.text
-    assert selections.status_of(claim.selection_id) == "running"
-    assert run_sql(database, "SELECT lease_until <= now() FROM selections WHERE id = :id", id=claim.selection_id)
+    assert selections.status_of(claim.selection_id) == "queued"
 
 
 def test_a_time_limit_that_ends_during_the_last_write_costs_no_result(
@@ -257,7 +256,7 @@ def test_a_time_limit_that_ends_during_the_last_write_costs_no_result(
         calls += 1
         if calls == 1:
             raise JobTimeoutException("too long")
-        return claims.finish(session, claim, make_result())
+        return endings.finish(session, claim, make_result())
 
     assert attempt._persist(end)
 
@@ -340,5 +339,5 @@ def _released_with_checkpoint(selections: Selections, database: Database) -> str
     foreign = Checkpoint(fingerprint="of another run", phase=Phase.FILTER, step=1, dtype="float32", device="cpu")
     with database.session_scope() as session:
         assert claims.save_checkpoint(session, claim, PackedCheckpoint.of(foreign))
-        assert claims.release(session, claim)
+        assert endings.requeue(session, claim)
     return claim.selection_id

@@ -1,6 +1,5 @@
 """The heartbeat with a real Postgres and during its outages."""
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -12,22 +11,20 @@ import pytest
 from sqlalchemy import text
 
 from app.database import Database
-from app.lifecycle import claims
-from app.lifecycle.claims import Claim, PackedCheckpoint
+from app.lifecycle import claims, endings
+from app.lifecycle.claims import Claim
 from app.settings import Settings
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.e2e.waiting import until
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.samples import PROGRESS, make_result
+from tests.integration.samples import PROGRESS
 from tests.outages import absent, read_only
-from worker.heartbeat import Heartbeat
+from worker.heartbeat import GiveUp, Heartbeat
 from worker.progress import RunMonitor
 from worker.rhythm import Rhythm
 
-QUICK = Rhythm(
-    lease=60, renew=0.05, stall=60, stop_grace=60, look=0.02, progress=0.02, checkpoint=0.02, longest_pause=0.1
-)
+QUICK = Rhythm(lease=60, renew=0.05, stall=60, look=0.02, progress=0.02, checkpoint=0.02, longest_pause=0.1)
 CHECKPOINT = Checkpoint(fingerprint="run", phase=Phase.SEARCH, step=3, dtype="float32")
 
 
@@ -35,15 +32,12 @@ CHECKPOINT = Checkpoint(fingerprint="run", phase=Phase.SEARCH, step=3, dtype="fl
 def beating(
     database: Database,
     claim: Claim,
-    kill: Callable[[], None] | None = None,
-    *,
-    has_begun: bool = True,
+    give_up: GiveUp | None = None,
     **changes: float,
 ) -> Iterator[RunMonitor]:
     monitor = RunMonitor()
-    if has_begun:
-        monitor.begin()
-    heartbeat = Heartbeat(database, claim, monitor, replace(QUICK, **changes), kill=kill)
+    monitor.begin()
+    heartbeat = Heartbeat(database, claim, monitor, replace(QUICK, **changes), give_up=give_up)
     heartbeat.start()
     try:
         yield monitor
@@ -94,7 +88,7 @@ def test_cancelled_selection_stops_its_run(selections: Selections, database: Dat
 def test_run_taken_over_stops_and_writes_nothing(selections: Selections, database: Database) -> None:
     stale = selections.running()
     with database.session_scope() as session:
-        assert claims.release(session, stale)
+        assert endings.requeue(session, stale)
     selections.claim(stale.selection_id)
 
     with beating(database, stale) as monitor:
@@ -107,29 +101,14 @@ def test_run_taken_over_stops_and_writes_nothing(selections: Selections, databas
     assert selections.client.get(f"/selections/{stale.selection_id}").json()["progress"] is None
 
 
-@pytest.mark.parametrize(("has_begun", "seconds"), [(True, 0.5), (False, 60.0)])
-def test_run_that_does_not_heed_its_cancel_ends_with_its_best(
-    selections: Selections, database: Database, has_begun: bool, seconds: float
-) -> None:
-    """A model that loads is not waited for, whatever the grace."""
-    claim, killed = selections.running(), threading.Event()
-    best = make_result(StopReason.CANCELLED)
-    if not has_begun:
-        with database.session_scope() as session:
-            claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT, best))
+def test_run_without_progress_is_given_up_and_stops(selections: Selections, database: Database) -> None:
+    claim, given_up = selections.running(), list[float]()
 
-    with beating(database, claim, killed.set, has_begun=has_begun, stop_grace=seconds) as monitor:
-        if has_begun:
-            monitor.on_checkpoint(CHECKPOINT, best)
-        assert selections.client.post(f"/selections/{claim.selection_id}/cancel").status_code == 202
-        asked = time.monotonic()
-        assert killed.wait(20)
+    with beating(database, claim, lambda _session, _claim, seconds: not given_up.append(seconds), stall=0.2) as monitor:
+        until(lambda: monitor.is_lost, "the run is given up")
+        assert monitor.stop_requested() is StopReason.CANCELLED
 
-    assert (time.monotonic() - asked >= 0.4) == has_begun
-    ended = selections.client.get(f"/selections/{claim.selection_id}").json()
-    assert (ended["status"], ended["partial"], ended["stop_reason"]) == ("cancelled", True, "cancelled")
-    assert ended["digest"] == best.digest
-    assert checkpoints(database, claim) == 1  # for a resume
+    assert given_up == [0.2]
 
 
 def test_run_writes_seldom_however_often_it_reports(selections: Selections, database: Database) -> None:

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.ids import decode_cursor, encode_cursor, is_id, new_id
-from app.queue import Doorbell
 
 
 def test_new_ids_are_valid_and_unique() -> None:
@@ -32,14 +31,3 @@ def test_any_text_as_cursor_decodes_or_is_refused(cursor: str) -> None:
     except ValueError:
         return
     assert is_id(decoded) or decoded.isdigit()
-
-
-def test_job_id_decodes_to_its_doorbell() -> None:
-    doorbell = Doorbell(new_id("sel"), 12)
-    assert Doorbell.from_job_id(doorbell.job_id) == doorbell
-
-
-@pytest.mark.parametrize("job_id", ["", "1", "-1", "sel_1", "sel_1-x", "b6f5d7a0-0d6c-4a57-9f0e-aaaaaaaaaaaa"])
-def test_foreign_job_id_is_refused(job_id: str) -> None:
-    with pytest.raises(ValueError, match=r".*"):
-        Doorbell.from_job_id(job_id)

@@ -9,8 +9,8 @@ import numpy as np
 import openapi_spec_validator
 import pytest
 
-from app.lifecycle.claims import WORKER_UNFIT
-from app.lifecycle.revival import RESUMED, RETRIED
+from app.lifecycle.endings import WORKER_UNFIT
+from app.lifecycle.retry import RESUMED, RETRIED
 from app.lifecycle.spec import SpecOfNewerRelease
 from app.main import create_app
 from app.selections.openapi import EXAMPLE_CLASSIFIER

@@ -107,9 +107,11 @@ def test_work_horse_of_a_dead_parent_exits() -> None:
 KILLER = """
 import os, signal, subprocess, sys
 from redis import Redis
+from app.settings import Settings
 from worker.process import SelectionWorker
 
-worker = SelectionWorker(["lens"], connection=Redis(unix_socket_path="/nonexistent"), prepare_for_work=False)
+connection = Redis(unix_socket_path="/nonexistent")
+worker = SelectionWorker(["lens"], connection=connection, settings=Settings(), prepare_for_work=False)
 worker.kill_horse()  # there is none
 horse = subprocess.Popen(["sleep", "600"], start_new_session={new_group})
 worker._horse_pid = horse.pid

@@ -6,7 +6,7 @@ from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.lifecycle import claims
+from app.lifecycle import endings
 from app.lifecycle.claims import Claim
 from app.models import Report, Selection, StoredCheckpoint, StoredClassifier
 from app.settings import Settings
@@ -71,8 +71,8 @@ def test_retry_is_not_undone_by_the_attempt_that_failed(
     post(client, selection_id, "retry")
     late = Claim(selection_id, 1)
     with database.session_scope() as session:
-        assert not claims.finish(session, late, make_result())
-        assert not claims.expire_lease(session, late)
+        assert not endings.finish(session, late, make_result())
+        assert not endings.requeue(session, late)
     assert selections.status_of(selection_id) == "queued"
 
 
@@ -96,7 +96,7 @@ def test_resumed_selection_has_its_checkpoint_and_no_result(
     claim = selections.cancelling()
     put_checkpoint(database, claim.selection_id)
     with database.session_scope() as session:
-        assert claims.finish(session, claim, make_result(StopReason.CANCELLED))
+        assert endings.finish(session, claim, make_result(StopReason.CANCELLED))
     result = client.get(f"/selections/{claim.selection_id}/support-examples")
     assert result.headers["Cache-Control"] == "private, no-cache"
     classifier = client.get(f"/selections/{claim.selection_id}/classifier")

@@ -1,4 +1,4 @@
-"""Revival of an ended selection by its owner: retry of a failed one, resume of a cancelled one.
+"""An ended selection begins again, as its owner asks: retry of a failed one, resume of a cancelled one.
 
 Both queue the selection again under its id. Its history stays in its events.
 """
@@ -17,38 +17,38 @@ RESUMED = "resumed"
 
 
 @dataclass(frozen=True, slots=True)
-class Revived:
+class Retried:
     """A selection after the request. `has_changed`: this request queued it again."""
 
     selection: Selection
     has_changed: bool
 
 
-def retry_failed(session: Session, owner_id: str, selection_id: str) -> Revived | None:
+def retry_failed(session: Session, owner_id: str, selection_id: str) -> Retried | None:
     """Queue a failed selection again, from the start and with no crash charged. None if the owner has no such one."""
     selection = _lock(session, owner_id, selection_id)
     if selection is None or selection.status != Status.FAILED:
-        return None if selection is None else Revived(selection, has_changed=False)
+        return None if selection is None else Retried(selection, has_changed=False)
     _record(session, selection, RETRIED, {"error": selection.error})
     _queue_again(session, selection, keeps_progress=False)
-    return Revived(selection, has_changed=True)
+    return Retried(selection, has_changed=True)
 
 
-def resume_cancelled(session: Session, owner_id: str, selection_id: str) -> Revived | None:
+def resume_cancelled(session: Session, owner_id: str, selection_id: str) -> Retried | None:
     """Queue a cancelled selection again, to go on from its checkpoint, or from the start if it has none.
 
     Its partial result is deleted. None if the owner has no such selection.
     """
     selection = _lock(session, owner_id, selection_id)
     if selection is None or selection.status != Status.CANCELLED:
-        return None if selection is None else Revived(selection, has_changed=False)
+        return None if selection is None else Retried(selection, has_changed=False)
     has_checkpoint = _has(session, StoredCheckpoint, selection_id)
     had_result = _has(session, Report, selection_id)
     _record(session, selection, RESUMED, {"from_checkpoint": has_checkpoint, "result_deleted": had_result})
     for table in (Report, StoredClassifier):
         session.execute(delete(table).where(table.selection_id == selection_id))
     _queue_again(session, selection, keeps_progress=has_checkpoint)
-    return Revived(selection, has_changed=True)
+    return Retried(selection, has_changed=True)
 
 
 def _lock(session: Session, owner_id: str, selection_id: str) -> Selection | None:

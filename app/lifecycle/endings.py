@@ -1,0 +1,178 @@
+"""How an attempt ends. No other module takes a selection from its holder, and only four callers do:
+
+    the run        with its result, a fault of its input or its worker, or a shutdown    worker/execution.py
+    its heartbeat  with a run that makes no progress                                     worker/heartbeat.py
+    its parent     with a work-horse that died, or that it killed                        worker/crash.py
+    the sweep      with a lease that ran out: the worker or its machine is gone          app/lifecycle/sweep.py
+
+Only the parent kills (worker/watch.py). The first three name their claim, and change nothing if it is lost. Each
+function fits in one short transaction, and the caller commits.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Update, func, select
+from sqlalchemy.orm import Session
+
+from app.lifecycle.claims import Claim, Lease, fenced, is_held, lock, read_lease, record_event
+from app.lifecycle.results import delete_checkpoint, end_cancelled, read_best, store_result
+from app.lifecycle.states import Status
+from app.models import Selection
+from app.problems import problem
+from app.settings import Settings
+from lens_engine.result import SelectionResult
+from lens_engine.types import StopReason
+
+WORKER_UNFIT = "worker-unfit"
+"""The event of an attempt that ended by a fault of its worker."""
+
+STALLED = "stalled"
+"""The event of an attempt that made no progress."""
+
+_LONGEST_BACKOFF_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A crash that is charged to a selection. After the last that the settings allow, the selection fails."""
+
+    settings: Settings
+    code: str  #: of the problem (RFC 9457) of a selection that gets no further attempt
+    reason: str  #: what the last attempt met
+    event: Mapping[str, Any] | None = field(default=None)  #: data of an event of the type `code`; None for no event
+
+    @classmethod
+    def died(cls, settings: Settings) -> "Charge":
+        return cls(settings, "worker-crashed", "its worker died")
+
+    @classmethod
+    def stalled(cls, settings: Settings, seconds: float) -> "Charge":
+        reason = f"it was ended because it made no progress for {seconds:.0f} s"
+        return cls(settings, STALLED, reason, {"seconds": seconds})
+
+    @classmethod
+    def unfit(cls, settings: Settings, code: str) -> "Charge":
+        """`code`: what is wrong with the worker; clients see it."""
+        reason = (
+            f"it ended because its worker is unfit ({code}), not because of this selection; retry it when the operator "
+            "has mended the workers"
+        )
+        return cls(settings, WORKER_UNFIT, reason, {"code": code})
+
+
+def finish(session: Session, claim: Claim, result: SelectionResult) -> bool:
+    """Store a result with its classifier, and end the selection.
+
+    Writes nothing and returns False if the claim is lost. The event of the classifier comes before that of the end.
+    """
+    if not lock(session, claim):
+        return False
+    described = store_result(session, claim.selection_id, result)
+    status = Status.CANCELLED if result.stop_reason is StopReason.CANCELLED else Status.SUCCEEDED
+    session.execute(_ending(claim, status).values(described))
+    if status is Status.SUCCEEDED:  # a cancelled selection may be resumed
+        delete_checkpoint(session, claim.selection_id)
+    return True
+
+
+def finish_cancelled(session: Session, claim: Claim) -> bool:
+    """End a cancelled selection with the best so far of its checkpoint. Returns False if the claim is lost."""
+    if not lock(session, claim):
+        return False
+    end_cancelled(session, claim.selection_id)
+    return True
+
+
+def finish_late(session: Session, claim: Claim, problem: dict[str, Any]) -> bool:
+    """End a run at its time limit: with the best so far of its checkpoint, or with this problem if it has none.
+
+    A selection with a cancel request is cancelled. Returns False if the claim is lost.
+    """
+    if not lock(session, claim):
+        return False
+    if read_lease(session, claim) is Lease.CANCEL_REQUESTED:
+        return finish_cancelled(session, claim)
+    best = read_best(session, claim.selection_id)
+    if best is None:
+        return fail(session, claim, problem)
+    warnings = (*best.warnings, f"{problem['detail']}; this is the best found until then")
+    ended = best.model_copy(update={"stop_reason": StopReason.BUDGET, "warnings": warnings}).with_digest()
+    return finish(session, claim, ended)
+
+
+def fail(session: Session, claim: Claim, problem: dict[str, Any]) -> bool:
+    """End a selection with an error that another attempt would repeat. `problem` follows RFC 9457."""
+    failing = _ending(claim, Status.FAILED).values(error=problem)
+    if session.scalar(failing.returning(Selection.id)) is None:
+        return False
+    delete_checkpoint(session, claim.selection_id)
+    return True
+
+
+def requeue(
+    session: Session,
+    claim: Claim,
+    *,
+    event: tuple[str, Mapping[str, Any]] | None = None,
+    charge: Charge | None = None,
+    wait_seconds: float = 0.0,
+) -> bool:
+    """Give the selection back to the queue, with its checkpoint. Returns False if the claim is lost.
+
+    A selection with a cancel request is cancelled instead, with the best so far of its checkpoint.
+
+    Args:
+        event: type and data of an event.
+        charge: the crash to count; None if the attempt did nothing wrong, as at a shutdown.
+        wait_seconds: until the next attempt, without a charge; a charge decides its own.
+    """
+    selection = session.scalar(select(Selection).where(is_held(claim)).with_for_update())
+    if selection is None:
+        return False
+    if event is not None:
+        record_event(session, claim, *event)
+    requeue_dead(session, selection, charge, wait_seconds)
+    return True
+
+
+def requeue_dead(session: Session, selection: Selection, charge: Charge | None, wait_seconds: float = 0.0) -> Status:
+    """As `requeue`, of a locked row whose holder is gone. Returns the new status.
+
+    The next claim, not this function, increments `attempt`.
+    """
+    if charge is not None:
+        selection.crashes += 1
+        wait_seconds = backoff_seconds(selection.crashes, charge.settings)
+        if charge.event is not None:
+            claim = Claim(selection.id, selection.attempt)
+            record_event(session, claim, charge.code, {**charge.event, "attempt": selection.attempt})
+    if selection.status == Status.CANCELLING:
+        session.flush()
+        end_cancelled(session, selection.id)
+        return Status.CANCELLED
+    now: Any = func.now()
+    selection.lease_until = None
+    if charge is None or selection.crashes < charge.settings.max_attempts:
+        selection.status, selection.queued_at = Status.QUEUED, now
+        selection.not_before = now + timedelta(seconds=wait_seconds)
+        session.flush()
+        return Status.QUEUED
+    detail = f"{selection.crashes} attempts ended without a result; the last one: {charge.reason}"
+    selection.status, selection.failed_at = Status.FAILED, now
+    selection.error = problem(charge.code, detail, instance=f"/selections/{selection.id}")
+    session.flush()
+    delete_checkpoint(session, selection.id)
+    return Status.FAILED
+
+
+def backoff_seconds(crashes: int, settings: Settings) -> float:
+    """Wait before the next attempt (seconds): doubles with each crash, up to one hour."""
+    return min(settings.retry_backoff_seconds * 2.0 ** min(crashes - 1, 20), _LONGEST_BACKOFF_SECONDS)
+
+
+def _ending(claim: Claim, status: Status) -> Update:
+    """Build an update to a terminal status, with the time in the column of that status."""
+    return fenced(claim).values({"status": status, "lease_until": None, f"{status.value}_at": func.now()})
