@@ -16,7 +16,7 @@ from app.intake import openapi as submissions
 from app.intake.admission import Admission
 from app.intake.endpoints import router as intake_router
 from app.intake.intake import Intake
-from app.keys.ring import KeyRing
+from app.keys.lookup import KeyLookup
 from app.lifecycle.sweep import Settling, sweep
 from app.logs.failures import summarize
 from app.metrics.endpoint import router as metrics_router
@@ -85,7 +85,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     database = create_database(settings)
     app.state.services = services = Services(settings, database, JobQueue(settings))
     app.state.intake = Intake(services)
-    app.state.keys = KeyRing(database, settings.key_cache_seconds)
+    app.state.keys = KeyLookup(database, settings.key_cache_seconds)
     app.state.rate_limits = RateLimits(settings)
     app.state.admission = Admission(
         settings.max_submissions, settings.max_waiting_submissions, is_shared=not settings.is_open
@@ -132,7 +132,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.intake.close()
         services.enqueuers.shutdown(cancel_futures=True)
         services.queue.close()
-        app.state.keys.close()
         services.database.dispose()
 
 

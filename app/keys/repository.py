@@ -3,31 +3,30 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import Float, cast, exists, extract, func, literal, or_, select, update
+from sqlalchemy import exists, func, literal, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.models import ApiKey
 
-_USE_INTERVAL = timedelta(seconds=50)
+_USE_INTERVAL = timedelta(minutes=1)
+_IS_USE_OLD = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < func.now() - _USE_INTERVAL)
 
 
 @dataclass(frozen=True, slots=True)
 class LiveKey:
-    """A key that is neither revoked nor expired."""
+    """A key that is neither revoked nor expired. `is_use_old`: its last use was noted more than a minute ago."""
 
     id: str
     owner_id: str
-    sha256: str
-    seconds_left: float | None  #: time until it expires (seconds); None for a key without an end
+    is_use_old: bool
 
 
-def list_live_keys(session: Session) -> list[LiveKey]:
-    """Return all keys that are neither revoked nor expired."""
-    left = cast(extract("epoch", ApiKey.expires_at - func.now()), Float)
-    statement = select(ApiKey.id, ApiKey.owner_id, ApiKey.sha256, left).where(
-        ApiKey.revoked_at.is_(None), or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > func.now())
-    )
-    return [LiveKey(*row) for row in session.execute(statement)]
+def find_live_key(session: Session, sha256: str) -> LiveKey | None:
+    """Return the key with this hash, unless it is revoked or expired."""
+    is_live = ApiKey.revoked_at.is_(None), or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > func.now())
+    statement = select(ApiKey.id, ApiKey.owner_id, _IS_USE_OLD).where(ApiKey.sha256 == sha256, *is_live)
+    row = session.execute(statement).one_or_none()
+    return None if row is None else LiveKey(*row)
 
 
 def has_keys(session: Session) -> bool:
@@ -37,5 +36,4 @@ def has_keys(session: Session) -> bool:
 
 def record_use(session: Session, key_id: str) -> None:
     """Note that a key was used, unless another process has just done so."""
-    is_old = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < func.now() - _USE_INTERVAL)
-    session.execute(update(ApiKey).where(ApiKey.id == key_id, is_old).values(last_used_at=func.now()))
+    session.execute(update(ApiKey).where(ApiKey.id == key_id, _IS_USE_OLD).values(last_used_at=func.now()))

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from app.dependencies import ServicesDep
 from app.errors import Unauthorized
-from app.keys.ring import KeyRing
+from app.keys.lookup import KeyLookup
 from app.keys.secret import hash_key
 from app.web.loopback import is_loopback
 
@@ -53,8 +53,8 @@ def _has_key(request: Request, known: str) -> bool:
     return scheme.lower() == "bearer" and hmac.compare_digest(hash_key(key.strip()), known)
 
 
-def _keys(request: Request) -> KeyRing:
-    found: KeyRing = request.app.state.keys
+def _keys(request: Request) -> KeyLookup:
+    found: KeyLookup = request.app.state.keys
     return found
 
 

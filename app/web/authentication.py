@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.errors import Unauthorized, Unavailable
-from app.keys.ring import KeyRing
+from app.keys.lookup import KeyLookup
 from app.keys.secret import hash_key
 from app.logs import context
 from app.settings import Settings
@@ -40,7 +40,7 @@ class AuthenticationMiddleware:
     Answers to owners vary by key, and nobody stores an answer that does not say how long it may be kept.
     """
 
-    def __init__(self, app: ASGIApp, settings: Settings, keys: KeyRing) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, keys: KeyLookup) -> None:
         self._app = app
         self._settings = settings
         self._keys = keys
