@@ -2,17 +2,15 @@
 
 import re
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 import lens_cli.application
 from app.settings import Settings
+from tests.compose import ROOT, read_yaml
 
-ROOT = Path(__file__).parents[2]
-PASSWORDS = ("POSTGRES_PASSWORD", "REDIS_PASSWORD")
+PASSWORDS = ("POSTGRES_PASSWORD", "OWNER_PASSWORD", "REDIS_PASSWORD")
 SECRETS = {*PASSWORDS}
 EXAMPLES_NOT_DEFAULTS = {
     *("LENS_API_KEYS", "LENS_SPOOL_DIR", "LENS_CACHE_DIR"),
@@ -20,19 +18,6 @@ EXAMPLES_NOT_DEFAULTS = {
     *("LENS_METRICS_KEY_HASH", "LENS_WORKER_METRICS_PORT"),
 }
 """Settings without a default that could be written down: they are null, or a path below the home folder."""
-
-
-class ComposeLoader(yaml.SafeLoader):
-    """YAML with the one tag of Compose's own that is used here."""
-
-
-ComposeLoader.add_constructor("!reset", lambda _loader, node: node.value)
-
-
-def read_yaml(name: str) -> dict[str, Any]:
-    # A SafeLoader in all but name.
-    document: dict[str, Any] = yaml.load((ROOT / name).read_text("utf-8"), ComposeLoader)
-    return document
 
 
 @pytest.fixture(scope="module")
@@ -123,15 +108,23 @@ def test_commands_of_services_exist(services: dict[str, Any]) -> None:
     assert set(ours.values()) <= commands_of_lens()
 
 
-def test_only_the_api_is_published_and_only_to_this_machine(services: dict[str, Any]) -> None:
+def test_every_setting_reaches_a_service_and_the_migration_has_few(services: dict[str, Any]) -> None:
+    names = {name: set(services[name]["environment"]) for name in ("migrate", "api", "worker")}
+    assert names["api"] | names["worker"] | {"LENS_ALLOW_TESTING_MODELS"} == names_of_settings()
+    assert names["migrate"] == {"LENS_DATABASE_URL", "LENS_LOG_LEVEL", "LENS_LOG_FORMAT"}
+    assert not {name for name in names["worker"] if "KEY" in name or "RATE" in name}
+
+
+def test_only_the_proxy_is_published_and_only_to_this_machine(services: dict[str, Any]) -> None:
     published = {name: service["ports"] for name, service in services.items() if "ports" in service}
-    assert published == {"api": ["127.0.0.1:8000:8000"]}
+    assert published == {"proxy": ["127.0.0.1:8000:8080"]}
 
 
-def test_stores_and_worker_have_no_way_out(compose: dict[str, Any]) -> None:
+def test_only_the_proxy_has_a_way_out_and_it_reaches_no_store(compose: dict[str, Any]) -> None:
     networks = {name: service["networks"] for name, service in compose["services"].items()}
-    assert compose["networks"]["stores"] == {"internal": True}
-    assert {name for name, joined in networks.items() if joined != ["stores"]} == {"api"}
+    assert compose["networks"] == {"stores": {"internal": True}, "inside": {"internal": True}, "edge": {}}
+    assert {name for name, joined in networks.items() if "edge" in joined} == {"proxy"}
+    assert networks["proxy"] == ["inside", "edge"]
 
 
 def test_services_come_back_but_the_migration_does_not(services: dict[str, Any]) -> None:
@@ -170,7 +163,7 @@ def test_constraints_are_versions_that_a_public_index_can_carry() -> None:
 @pytest.mark.parametrize("name", ["Makefile", "Dockerfile", "docker-compose.yml", "docker-compose.cpu.yml"])
 def test_files_that_install_name_no_index(name: str) -> None:
     hosts = re.findall(r"https?://([\w.-]+)", (ROOT / name).read_text("utf-8"))
-    assert set(hosts) <= {"127.0.0.1"}
+    assert set(hosts) <= {"127.0.0.1", "api"}
 
 
 def test_api_image_is_made_without_torch(stages: dict[str, list[str]]) -> None:
