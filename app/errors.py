@@ -168,6 +168,10 @@ class TooManySelections(TooManyRequests):
     code = "too-many-selections"
 
 
+class OwnerFull(AppError):
+    status, code = 413, "owner-full"
+
+
 class Unavailable(AppError):
     status, code = 503, "unavailable"
 

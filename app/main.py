@@ -20,6 +20,7 @@ from app.keys.lookup import KeyLookup
 from app.lifecycle.sweep import Settling, sweep
 from app.logs.failures import summarize
 from app.metrics.endpoint import router as metrics_router
+from app.metrics.process_state import ProcessMetrics
 from app.metrics.requests import RequestMetrics, SweepMetrics
 from app.metrics.service_state import ServiceState
 from app.queue import JobQueue
@@ -84,7 +85,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     database = create_database(settings)
     app.state.services = services = Services(settings, database, JobQueue(settings))
-    app.state.intake = Intake(services)
     app.state.keys = KeyLookup(database, settings.key_cache_seconds)
     app.state.rate_limits = RateLimits(settings)
     app.state.admission = Admission(
@@ -96,6 +96,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(health_router)
     app.include_router(metrics_router)
     request_metrics = _install_metrics(app)
+    app.state.intake = Intake(services, app.state.process_metrics.reader_ends.inc)
     install_documentation(
         app, partial(add_schemas, models=(*submissions.MODELS, RenderBody), others=submissions.SCHEMAS)
     )
@@ -116,6 +117,7 @@ def _install_metrics(app: FastAPI) -> RequestMetrics:
     ProcessCollector(registry=registry)
     registry.register(ServiceState(app.state.services))
     app.state.registry, app.state.sweep_metrics = registry, SweepMetrics(registry)
+    app.state.process_metrics = ProcessMetrics(registry, app.state.services, app.state.admission)
     return RequestMetrics(registry)
 
 
@@ -124,10 +126,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
     stopping = asyncio.Event()
     sweeping = asyncio.create_task(sweep_until(stopping, services, app.state.sweep_metrics))
+    measuring = asyncio.create_task(app.state.process_metrics.measure_lag())
     try:
         yield
     finally:
         stopping.set()
+        measuring.cancel()
         await sweeping  # a running sweep holds a connection
         app.state.intake.close()
         services.enqueuers.shutdown(cancel_futures=True)

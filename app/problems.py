@@ -27,6 +27,7 @@ TITLES = {
     "invalid-request": "The request is well-formed but invalid",
     "unknown-dataset": "The dataset does not exist",
     "too-many-requests": "This owner sends more requests than the service allows",
+    "owner-full": "This owner has no room for more datasets",
     "too-many-selections": "This owner has too many selections queued or running",
     "unavailable": "The service is temporarily unavailable",
     "busy": "The service is reading too many submissions",

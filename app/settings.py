@@ -148,7 +148,12 @@ class Settings(BaseSettings):
         16, ge=0, le=1000, description="Number of further submissions that are read or wait; more of them get 503."
     )
     max_selections: int | None = Field(
-        None, ge=1, description="Number of selections of one owner that may be queued or running; null for no maximum."
+        100, ge=1, description="Number of selections of one owner that may be queued or running; null for no maximum."
+    )
+    max_owner_bytes: int | None = Field(
+        2**30,
+        ge=1,
+        description="Size of the texts and labels that one owner may have stored (bytes); null for no maximum.",
     )
     max_body_bytes: int = Field(2**19, ge=1024, description="Maximum size of any other body (bytes).")
     max_rows: int = Field(100_000, ge=1, description="Maximum number of rows of a dataset.")

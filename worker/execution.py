@@ -153,7 +153,7 @@ class Attempt:
             self._heartbeat.stop()
             if not ended:
                 self._hurry(partial(endings.requeue, charge=Charge.died(self._settings)))
-            self._monitor.tally.write(self._database)
+            self._monitor.tally.write(self._database, self._claim.owner_id)
 
     def _conclude(self) -> Ending:
         """Compute, and return the last write of the run."""

@@ -9,7 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.database import Database
 from app.logs.failures import summarize
-from app.metrics.counters import ATTEMPTS, PHASE_PAIRS, PHASE_SECONDS, CounterKey, add_to_counters
+from app.metrics.counters import ATTEMPTS, DEVICE_SECONDS, PHASE_PAIRS, PHASE_SECONDS, CounterKey, add_to_counters
 from lens_engine.metering.progress import Progress
 
 _log = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ class Tally:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.outcome = "error"
         self._clock = clock
-        self._noted_at = clock()
+        self._began_at = self._noted_at = clock()
         self._pairs_done: int | None = None
         self._amounts: dict[CounterKey, float] = defaultdict(float)
 
@@ -36,8 +36,9 @@ class Tally:
             self._amounts[CounterKey(PHASE_PAIRS, phase)] += max(0, progress.pairs_done - self._pairs_done)
         self._noted_at, self._pairs_done = now, progress.pairs_done
 
-    def write(self, database: Database) -> None:
-        count(database, {**self._amounts, CounterKey(ATTEMPTS, self.outcome): 1.0})
+    def write(self, database: Database, owner_id: str) -> None:
+        used = {CounterKey(DEVICE_SECONDS, owner_id): self._clock() - self._began_at}
+        count(database, {**self._amounts, **used, CounterKey(ATTEMPTS, self.outcome): 1.0})
 
 
 def count_ending(database: Database, outcome: str) -> None:

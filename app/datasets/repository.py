@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import delete, exists, insert, or_, select, text
+from sqlalchemy import delete, exists, func, insert, or_, select, text
 from sqlalchemy.orm import Session
 
 from app.ids import new_id
@@ -52,6 +52,7 @@ def insert_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> st
             sha256=parsed.sha256,
             format=parsed.format,
             num_rows=len(parsed.examples),
+            num_bytes=sum(len(example.text.encode()) + len(example.label.encode()) for example in parsed.examples),
             label_counts=counts,
             warnings=list(parsed.warnings),
         )
@@ -68,6 +69,11 @@ def _insert_examples(session: Session, dataset_id: str, examples: Sequence[Examp
         "labels": [example.label for example in examples],
     }
     session.execute(_INSERT_EXAMPLES, {"dataset_id": dataset_id, **columns})
+
+
+def count_bytes(session: Session, owner_id: str) -> int:
+    """Size of the texts and labels of all datasets of an owner (bytes)."""
+    return int(session.scalar(select(func.sum(Dataset.num_bytes)).where(Dataset.owner_id == owner_id)) or 0)
 
 
 def load_rows(session: Session, dataset_id: str) -> tuple[Example, ...]:

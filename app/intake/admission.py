@@ -25,6 +25,10 @@ class Admission:
         self._most_of_one = -(-self._most // 2) if is_shared else self._most
         self._admitted = Counter[str]()
 
+    @property
+    def num_admitted(self) -> int:
+        return self._admitted.total()
+
     @contextmanager
     def admit(self, owner_id: str) -> Iterator[None]:
         """Admit one submission until the block ends. Enter the block before the body is read.
@@ -32,7 +36,7 @@ class Admission:
         Raises:
             Busy: as many submissions as allowed are admitted already, of all owners or of this one.
         """
-        if self._admitted.total() >= self._most or self._admitted[owner_id] >= self._most_of_one:
+        if self.num_admitted >= self._most or self._admitted[owner_id] >= self._most_of_one:
             raise Busy(
                 "too many submissions arrive at once, and nothing of this one was read; repeat the request later"
             )

@@ -5,6 +5,7 @@ Python runs one thread of a process at a time, so a thread that reads a large da
 
 import logging
 import threading
+from collections.abc import Callable
 
 from app.errors import REPEAT, STOPPING, Unavailable
 from app.intake.reader import Reader, ReaderEnded
@@ -18,8 +19,9 @@ _log = logging.getLogger(__name__)
 class Intake:
     """Takes submissions in. The reader of large ones starts with the first of them, and again after it has ended."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, on_reader_end: Callable[[], None] = lambda: None) -> None:
         self._services = services
+        self._on_reader_end = on_reader_end
         self._changing = threading.Lock()
         self._asking = threading.Lock()
         self._reader: Reader | None = None
@@ -38,7 +40,7 @@ class Intake:
             try:
                 return reader.submit(owner_id, submission, key)
             except ReaderEnded as end:
-                _warn(str(end))
+                self._note_end(str(end))
                 with self._changing:
                     self._stop_reader()
                 raise Unavailable(f"the process that validates this submission ended; {REPEAT}") from end
@@ -54,7 +56,7 @@ class Intake:
             if self._is_closed:
                 raise Unavailable(STOPPING)
             if self._reader is not None and not self._reader.is_alive:
-                _warn(f"{self._reader.describe_end()} while it had nothing to do")
+                self._note_end(f"{self._reader.describe_end()} while it had nothing to do")
                 self._stop_reader()
             if self._reader is None:
                 try:
@@ -63,6 +65,10 @@ class Intake:
                     _warn(f"cannot start ({error})")
                     raise Unavailable("the process that validates this submission cannot start") from error
             return self._reader
+
+    def _note_end(self, what: str) -> None:
+        self._on_reader_end()
+        _warn(what)
 
     def _stop_reader(self) -> None:
         if self._reader is not None:

@@ -12,7 +12,7 @@ from app.ids import new_id
 from app.intake import idempotency
 from app.intake.checks import KnownDataset, Source, ValidSubmission
 from app.intake.submissions import RawSubmission
-from app.lifecycle.quota import check_quota, hold_quota
+from app.lifecycle.quota import check_bytes, check_quota, hold_quota
 from app.lifecycle.spec import SPEC_VERSION
 from app.logs import context
 from app.models import Selection
@@ -89,6 +89,7 @@ def _store(services: Services, session: Session, owner_id: str, valid: ValidSubm
         for warning in (load_warnings(session, source.id) if isinstance(source, KnownDataset) else source.warnings)
     )
     hold_quota(session, owner_id, services.settings)  # after the rows, because other submissions of the owner now wait
+    check_bytes(session, owner_id, services.settings)
     statement = insert(Selection).values(
         id=new_id("sel"),
         owner_id=owner_id,

@@ -33,6 +33,7 @@ class Claim:
     attempt: int
     holder: str | None = field(default=None, compare=False)  #: None: whoever holds it
     request_id: str | None = field(default=None, compare=False)  #: of the submission
+    owner_id: str = field(default="", compare=False)
 
     @property
     def log_fields(self) -> dict[str, object]:
@@ -65,9 +66,9 @@ def claim_selection(session: Session, selection_id: str, lease_seconds: float) -
             lease_until=_from_now(lease_seconds),
             started_at=func.coalesce(Selection.started_at, func.now()),
         )
-        .returning(Selection.attempt, Selection.request_id)
+        .returning(Selection.attempt, Selection.request_id, Selection.owner_id)
     ).one_or_none()
-    return None if row is None else Claim(selection_id, row.attempt, holder, row.request_id)
+    return None if row is None else Claim(selection_id, row.attempt, holder, row.request_id, row.owner_id)
 
 
 def renew_lease(session: Session, claim: Claim, lease_seconds: float, progress: Progress | None = None) -> Lease:

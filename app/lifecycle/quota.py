@@ -1,9 +1,10 @@
-"""How many selections of one owner may be queued or running at once."""
+"""What one owner may have: selections that are queued or running, and bytes of datasets."""
 
 from sqlalchemy import func, literal, select
 from sqlalchemy.orm import Session
 
-from app.errors import TooManySelections
+from app.datasets.repository import count_bytes
+from app.errors import OwnerFull, TooManySelections
 from app.lifecycle.states import LEASED, Status
 from app.models import Selection
 from app.settings import Settings
@@ -37,6 +38,20 @@ def hold_quota(session: Session, owner_id: str, settings: Settings) -> None:
     Raises:
         TooManySelections: the owner has as many as the settings allow.
     """
-    if settings.max_selections is not None:
+    if settings.max_selections is not None or settings.max_owner_bytes is not None:
         session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"selections of {owner_id}", 0))))
         check_quota(session, owner_id, settings)
+
+
+def check_bytes(session: Session, owner_id: str, settings: Settings) -> None:
+    """Refuse datasets beyond what an owner may have stored. Call it after they were written, under `hold_quota`.
+
+    Raises:
+        OwnerFull: the datasets of the owner are larger than the settings allow.
+    """
+    most = settings.max_owner_bytes
+    if most is not None and (stored := count_bytes(session, owner_id)) > most:
+        raise OwnerFull(
+            f"with this dataset you would have {stored:,} bytes stored, and {most:,} are allowed; delete selections "
+            "that you no longer need, or name a stored dataset by dataset_id"
+        )

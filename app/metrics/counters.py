@@ -13,10 +13,11 @@ from lens_engine.types import Phase
 ATTEMPTS = "attempts"
 PHASE_SECONDS = "phase_seconds"
 PHASE_PAIRS = "phase_pairs"
+DEVICE_SECONDS = "device_seconds"
 
 OUTCOMES = ("ended", "released", "unfit", "lost", "error", "stalled", "died", "timeout")
 """How an attempt ends: with a last write; at a shutdown; by a fault of its worker; after another attempt took over; by
-another error. A stalled run kills itself and is also counted as one that died; a timeout is a kill at the limit."""
+another error; without progress; by the death of its process; by a kill at the time limit."""
 PHASES = tuple(phase.value for phase in Phase)
 
 

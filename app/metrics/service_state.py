@@ -106,3 +106,9 @@ def _counters(session: Session) -> Iterator[Metric]:
         for value in known:
             family.add_metric([value], found.get(CounterKey(name, value), 0.0))
         yield family
+    seconds = CounterMetricFamily(
+        "lens_device_seconds", "Time of attempts that ended, by owner (seconds).", labels=["owner"]
+    )
+    for key in (key for key in sorted(found) if key.name == counters.DEVICE_SECONDS):
+        seconds.add_metric([key.label], found[key])
+    yield seconds

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, Integer, String, Text
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Integer, String, Text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -26,6 +26,7 @@ class Dataset(Base):
     sha256: Mapped[str] = mapped_column(String(64))
     format: Mapped[str] = mapped_column(String(20))
     num_rows: Mapped[int] = mapped_column(Integer)
+    num_bytes: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")  #: of texts and labels, in UTF-8
     label_counts: Mapped[dict[str, int]] = mapped_column(JSONB)
     warnings: Mapped[list[Any]] = mapped_column(JSONB, default=list)
     created_at: Mapped[CreatedAt]

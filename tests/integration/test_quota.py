@@ -1,4 +1,4 @@
-"""LENS_MAX_SELECTIONS: how many selections of one owner are queued or running at once."""
+"""What one owner may have: selections that are queued or running, and bytes of datasets."""
 
 import hashlib
 from collections.abc import Callable
@@ -11,8 +11,8 @@ from app.database import Database
 from app.lifecycle.quota import hold_quota
 from app.settings import Settings
 from app.web.authentication import LOCAL_OWNER
-from tests.integration.conftest import Selections
-from tests.integration.samples import make_submission, problem_of
+from tests.integration.conftest import Selections, run_sql
+from tests.integration.samples import make_rows, make_submission, problem_of
 from tests.integration.test_dataset_locks import wait_until_blocked
 
 
@@ -30,7 +30,7 @@ def test_one_selection_too_many_is_refused_until_one_ends(
     selections.queued()
 
 
-def test_revival_counts_as_a_submission(make_client: Callable[..., TestClient], database: Database) -> None:
+def test_retry_counts_as_a_submission(make_client: Callable[..., TestClient], database: Database) -> None:
     selections = Selections(make_client(max_selections=1), database)
     failed, cancelled = selections.failed(), selections.cancelled()
     selections.queued()
@@ -62,11 +62,31 @@ def test_submission_waits_for_another_one_of_its_owner(
 ) -> None:
     selections = Selections(make_client(max_selections=1), database)
     selection_id = selections.cancelled()
-    revive = text("UPDATE selections SET status = 'queued', cancelled_at = NULL WHERE id = :id")
+    again = text("UPDATE selections SET status = 'queued', cancelled_at = NULL WHERE id = :id")
     with ThreadPoolExecutor(1) as pool:
         with database.session_scope() as session:
             hold_quota(session, LOCAL_OWNER, settings.model_copy(update={"max_selections": 1}))
             answer = pool.submit(selections.client.post, "/selections", json=make_submission())
             wait_until_blocked(database)
-            session.execute(revive, {"id": selection_id})
+            session.execute(again, {"id": selection_id})
         problem_of(answer.result(), 429, "too-many-selections")
+
+
+def test_bytes_of_an_owner_are_bounded_and_a_stored_dataset_costs_none(
+    make_client: Callable[..., TestClient], database: Database
+) -> None:
+    client = make_client(max_owner_bytes=2000)
+    first = client.post("/selections", json=make_submission())
+    assert first.status_code == 202
+    size = run_sql(database, "SELECT num_bytes FROM datasets")
+    assert size == sum(len(row["text"].encode()) + len(row["label"]) for row in make_rows())
+    assert 1000 < size < 2000
+
+    other = make_submission()
+    other["examples"] = [{**row, "text": f"{row['text']} é"} for row in other["examples"]]
+    refused = problem_of(client.post("/selections", json=other), 413, "owner-full")
+
+    assert "delete selections" in refused["detail"]
+    assert run_sql(database, "SELECT count(*) FROM datasets") == 1
+    again = {"spec": make_submission()["spec"], "dataset_id": first.json()["dataset_id"]}
+    assert client.post("/selections", json=again).status_code == 202

@@ -14,7 +14,7 @@ PASSWORDS = ("POSTGRES_PASSWORD", "OWNER_PASSWORD", "REDIS_PASSWORD")
 SECRETS = {*PASSWORDS}
 EXAMPLES_NOT_DEFAULTS = {
     *("LENS_API_KEYS", "LENS_SPOOL_DIR", "LENS_CACHE_DIR"),
-    *("LENS_KEEP_DAYS", "LENS_MAX_SELECTIONS", "LENS_MAX_SECONDS", "LENS_MAX_PAIRS"),
+    *("LENS_KEEP_DAYS", "LENS_MAX_SECONDS", "LENS_MAX_PAIRS"),
     *("LENS_METRICS_KEY_HASH", "LENS_WORKER_METRICS_PORT"),
 }
 """Settings without a default that could be written down: they are null, or a path below the home folder."""

@@ -1,0 +1,40 @@
+"""Numbers of one API process that tell how close it is to its limits."""
+
+import asyncio
+import time
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from app.intake.admission import Admission
+from app.services import Services
+
+_LOOK_SECONDS = 0.5
+_BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+
+class ProcessMetrics:
+    """Connections, submissions, ends of the reader, and how late the event loop is."""
+
+    def __init__(self, registry: CollectorRegistry, services: Services, admission: Admission) -> None:
+        pool = services.database.engine.pool
+        in_use = Gauge("lens_database_connections", "Connections to Postgres that requests hold.", registry=registry)
+        in_use.set_function(lambda: float(pool.checkedout()))  # type: ignore[attr-defined]
+        most = Gauge("lens_database_connections_max", "Connections to Postgres at most.", registry=registry)
+        most.set(services.settings.database_pool_size)
+        admitted = Gauge(
+            "lens_submissions_admitted", "Submissions that are read, wait or are stored.", registry=registry
+        )
+        admitted.set_function(lambda: float(admission.num_admitted))
+        self.reader_ends = Counter(
+            "lens_reader_ends", "How often the reader of large submissions ended by itself.", registry=registry
+        )
+        self._lag = Histogram(
+            "lens_event_loop_lag_seconds", "How late the event loop is (seconds).", buckets=_BUCKETS, registry=registry
+        )
+
+    async def measure_lag(self) -> None:
+        """Observe every half second how much later than asked the loop comes back. Runs until it is cancelled."""
+        while True:
+            asked = time.monotonic()
+            await asyncio.sleep(_LOOK_SECONDS)
+            self._lag.observe(max(0.0, time.monotonic() - asked - _LOOK_SECONDS))
