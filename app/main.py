@@ -30,7 +30,7 @@ from app.selections.result_endpoints import router as results_router
 from app.services import Services
 from app.settings import Settings
 from app.web.access_log import AccessLogMiddleware
-from app.web.authentication import AuthenticationMiddleware
+from app.web.authentication import LOCAL_OWNER, AuthenticationMiddleware
 from app.web.body_limit import BodyLimitMiddleware
 from app.web.documentation import install_documentation
 from app.web.error_handlers import install_error_handlers
@@ -88,7 +88,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.keys = KeyLookup(database, settings.key_cache_seconds)
     app.state.rate_limits = RateLimits(settings)
     app.state.admission = Admission(
-        settings.max_submissions, settings.max_waiting_submissions, is_shared=not settings.is_open
+        settings.max_submissions, settings.max_waiting_submissions, LOCAL_OWNER if settings.is_open else None
     )
     app.include_router(intake_router)
     app.include_router(selections_router)

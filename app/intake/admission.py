@@ -15,14 +15,14 @@ from app.errors import Busy
 class Admission:
     """Admits submissions to one process. All calls must come from its event loop."""
 
-    def __init__(self, num_places: int, num_waiting: int, *, is_shared: bool = False) -> None:
-        """`is_shared`: several owners ask, and each has half of the places at most."""
+    def __init__(self, num_places: int, num_waiting: int, sole_owner: str | None = None) -> None:
+        """`sole_owner`: may have all places; every other owner has half of them at most."""
+        self._sole_owner = sole_owner
         self._places = asyncio.Semaphore(num_places)
         self._large_place = asyncio.Semaphore(1)
         self._most_large = max(1, num_waiting)
         self._num_large = 0
         self._most = num_places + num_waiting
-        self._most_of_one = -(-self._most // 2) if is_shared else self._most
         self._admitted = Counter[str]()
 
     @property
@@ -36,7 +36,7 @@ class Admission:
         Raises:
             Busy: as many submissions as allowed are admitted already, of all owners or of this one.
         """
-        if self.num_admitted >= self._most or self._admitted[owner_id] >= self._most_of_one:
+        if self.num_admitted >= self._most or self._admitted[owner_id] >= self._most_of(owner_id):
             raise Busy(
                 "too many submissions arrive at once, and nothing of this one was read; repeat the request later"
             )
@@ -46,6 +46,9 @@ class Admission:
         finally:
             self._admitted[owner_id] -= 1
             self._admitted += Counter()  # forgets owners without a submission
+
+    def _most_of(self, owner_id: str) -> int:
+        return self._most if owner_id == self._sole_owner else -(-self._most // 2)
 
     @asynccontextmanager
     async def take_place(self, *, is_large: bool) -> AsyncIterator[None]:

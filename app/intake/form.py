@@ -22,8 +22,9 @@ from app.web.request_body import JSON, check_media_type
 
 _FORM = "multipart/form-data"
 _MAX_SPEC_BYTES = 2**20
-_BODY_SECONDS = 60
-"""Time in which a body must arrive. A client that sends a byte now and then would hold its place for ever."""
+_BODY_SECONDS, _SLOWEST_BYTES = 60.0, 100_000
+"""Time in which a body must arrive (seconds), and bytes of its declared length for each second more. A client that sends
+a byte now and then would hold its place for ever."""
 _COLUMNS = ("text_column", "label_column")
 _PARTS = frozenset({"dataset", "test", "spec", *_COLUMNS})
 _CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
@@ -47,20 +48,27 @@ async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
         with admission.admit(request.state.owner_id):
             async with AsyncExitStack() as stack:
                 reading = _read_json(request) if media_type == JSON else _read_files(request)
-                submission = await _enter_in_time(stack, reading)
+                submission = await _enter_in_time(stack, reading, _seconds_for(request))
                 await stack.enter_async_context(admission.take_place(is_large=submission.is_large))
                 yield submission
     except asyncio.CancelledError as error:  # by uvicorn, when it stops and has waited long enough
         raise Unavailable(STOPPING) from error
 
 
-async def _enter_in_time(stack: AsyncExitStack, reading: AbstractAsyncContextManager[RawSubmission]) -> RawSubmission:
+def _seconds_for(request: Request) -> float:
+    declared = request.headers.get("Content-Length", "")
+    return _BODY_SECONDS + (int(declared) / _SLOWEST_BYTES if declared.isdecimal() else 0)
+
+
+async def _enter_in_time(
+    stack: AsyncExitStack, reading: AbstractAsyncContextManager[RawSubmission], seconds: float
+) -> RawSubmission:
     try:
-        async with asyncio.timeout(_BODY_SECONDS):
+        async with asyncio.timeout(seconds):
             return await stack.enter_async_context(reading)
     except TimeoutError as error:
         raise BadRequest(
-            f"the body did not arrive within {_BODY_SECONDS} seconds, and nothing of it was stored; send it faster",
+            f"the body did not arrive within {seconds:.0f} seconds, and nothing of it was stored; send it faster",
             headers={"Connection": "close"},
         ) from error
 

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.errors import TooManyRequests
 from app.pause import Pause
 from app.settings import Settings
+from app.web.authentication import LOCAL_OWNER
 
 PolicyName = Literal["requests", "submissions"]
 
@@ -59,7 +60,7 @@ class Standing:
 class RateLimits:
     """Counts requests in Redis, and in this process while Redis is away.
 
-    Without API keys there is one owner, who has the machine, and no limit.
+    The owner of an open service has the machine, and no limit.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -74,9 +75,8 @@ class RateLimits:
             "requests": settings.rate_requests,
             "submissions": settings.rate_submissions,
         }
-        self._policies = {
-            name: Policy(name, parse(rate)) for name, rate in rates.items() if rate is not None and not settings.is_open
-        }
+        self._policies = {name: Policy(name, parse(rate)) for name, rate in rates.items() if rate is not None}
+        self._sole_owner = LOCAL_OWNER if settings.is_open else None
         self._shared = MovingWindowRateLimiter(storage)
         self._own = MovingWindowRateLimiter(MemoryStorage())
         self._pause = Pause()
@@ -84,7 +84,7 @@ class RateLimits:
     def count(self, name: PolicyName, owner_id: str) -> Standing | None:
         """Count one request. None without such a limit."""
         policy = self._policies.get(name)
-        if policy is None:
+        if policy is None or owner_id == self._sole_owner:
             return None
         if not self._pause.is_on:
             try:

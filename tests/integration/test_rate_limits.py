@@ -8,6 +8,8 @@ from collections.abc import Callable
 import pytest
 from starlette.testclient import TestClient
 
+from app.database import Database
+from app.keys.service import create_key
 from lens_cli.service.embedded import EmbeddedServers
 from tests.integration.samples import make_submission, problem_of
 from tests.outages import hung_redis
@@ -125,3 +127,12 @@ def test_hung_redis_opens_no_door_and_holds_up_no_request(
         assert statuses(client, 5) == [200, 200, 200, 429, 429]
         waited = time.monotonic() - started
     assert waited < 1
+
+
+def test_keys_of_the_database_have_limits_in_an_open_service_too(
+    make_client: Callable[..., TestClient], database: Database
+) -> None:
+    client = make_client(rate_requests="2/minute", key_cache_seconds=0)
+    assert statuses(client, 3, {}) == [200] * 3
+    key = create_key(database, "alice", "laptop").secret
+    assert statuses(client, 3, {"Authorization": f"Bearer {key}"}) == [200, 200, 429]

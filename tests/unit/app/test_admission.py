@@ -9,7 +9,7 @@ from app.intake.admission import Admission
 
 
 def test_as_many_as_there_are_places_work_at_once() -> None:
-    admission, working, most = Admission(2, 6), 0, 0
+    admission, working, most = Admission(2, 6, "alice"), 0, 0
 
     async def submit() -> None:
         nonlocal working, most
@@ -28,7 +28,7 @@ def test_as_many_as_there_are_places_work_at_once() -> None:
 
 
 def test_one_more_than_may_wait_is_refused() -> None:
-    admission = Admission(1, 1)
+    admission = Admission(1, 1, "alice")
     with admission.admit("alice"):
         with admission.admit("alice"), pytest.raises(Busy, match="repeat the request later"), admission.admit("alice"):
             pass
@@ -37,7 +37,7 @@ def test_one_more_than_may_wait_is_refused() -> None:
 
 
 def test_submission_given_up_while_it_waits_leaves_its_place_to_the_next() -> None:
-    admission = Admission(1, 2)
+    admission = Admission(1, 2, "alice")
 
     async def submit(end: asyncio.Event) -> None:
         with admission.admit("alice"):
@@ -59,7 +59,7 @@ def test_submission_given_up_while_it_waits_leaves_its_place_to_the_next() -> No
 
 def test_large_ones_have_one_place_and_small_ones_others() -> None:
     async def submit() -> None:
-        admission = Admission(1, 4)
+        admission = Admission(1, 4, "alice")
         with admission.admit("alice"), admission.admit("alice"), admission.admit("alice"):
             async with admission.take_place(is_large=True), admission.take_place(is_large=False):
                 second = asyncio.create_task(_hold_large_place(admission))
@@ -72,7 +72,7 @@ def test_large_ones_have_one_place_and_small_ones_others() -> None:
 
 def test_large_ones_leave_room_for_small_ones() -> None:
     async def submit() -> None:
-        admission = Admission(1, 2)
+        admission = Admission(1, 2, "alice")
         async with admission.take_place(is_large=True):
             waiting = asyncio.create_task(_hold_large_place(admission))
             await asyncio.sleep(0.01)
@@ -90,7 +90,7 @@ async def _hold_large_place(admission: Admission) -> None:
 
 
 def test_one_of_several_owners_has_half_of_the_places() -> None:
-    admission = Admission(1, 3, is_shared=True)
+    admission = Admission(1, 3)
     with admission.admit("alice"), admission.admit("alice"):
         with pytest.raises(Busy), admission.admit("alice"):
             pass
