@@ -1,7 +1,6 @@
 """POST /cancel and DELETE in every state."""
 
 import pytest
-from redis import Redis
 from sqlalchemy import func, select, update
 from starlette.testclient import TestClient
 
@@ -9,7 +8,6 @@ from app.database import Database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
 from app.models import Dataset, Event, Selection, StoredCheckpoint, StoredClassifier
-from app.settings import Settings
 from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
@@ -39,13 +37,6 @@ def test_cancel_is_taken_in_every_state_it_can_change(
 def test_cancel_after_the_end_is_a_conflict(client: TestClient, selections: Selections, status: str) -> None:
     response = client.post(f"/selections/{selections.in_state(status)}/cancel")
     problem_of(response, 409, "already-finished")
-
-
-def test_cancelled_in_the_queue_leaves_redis(selections: Selections, settings: Settings) -> None:
-    selections.cancelled()
-    with Redis.from_url(settings.redis_url) as redis:
-        assert redis.lrange("rq:queue:lens", 0, -1) == []
-        assert redis.keys("rq:job:*") == []
 
 
 def test_cancelled_selection_cannot_be_claimed(selections: Selections, database: Database) -> None:
