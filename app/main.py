@@ -136,6 +136,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.intake.close()
         services.enqueuers.shutdown(cancel_futures=True)
         services.queue.close()
+        app.state.keys.close()
         services.database.dispose()
 
 

@@ -16,7 +16,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 from rq import Queue
-from rq.exceptions import DuplicateJobError, InvalidJobOperation
+from rq.exceptions import DuplicateJobError, InvalidJobOperation, NoSuchJobError
 from rq.executions import ExecutionRegistry
 from rq.job import Job, JobStatus
 from rq.worker_registration import get_keys
@@ -94,13 +94,25 @@ class JobQueue:
         waiting = set(self._queue.get_job_ids())
         absent = [job_id for job_id in job_ids if str(job_id) not in waiting]
         taken = set(self._queue.intermediate_queue.get_job_ids())  # after the queue, as jobs move from that to this
-        jobs = Job.fetch_many([str(job_id) for job_id in absent], self._redis, serializer=SERIALIZER)
-        lost = [(job_id, job) for job_id, job in zip(absent, jobs, strict=True) if not _is_live(job, taken)]
+        found = ((job_id, self._find(job_id)) for job_id in absent)
+        lost = [(job_id, job) for job_id, job in found if not _is_live(job, taken)]
         for job_id, job in lost:
             if job is not None:
                 self._forget(job)
             self._enqueue(job_id)
         return len(lost)
+
+    def _find(self, job_id: JobId) -> Job | None:
+        """The job with this id; one that RQ cannot read is deleted, and keeps no other from the queue."""
+        try:
+            return Job.fetch(str(job_id), self._redis, serializer=SERIALIZER)
+        except RedisError:
+            raise
+        except Exception as error:  # noqa: BLE001 - of what it is made, a stranger or a flush decides
+            if not isinstance(error, NoSuchJobError):
+                _log.warning("the job %s is unreadable (%s)", job_id, type(error).__name__)
+            self._redis.delete(Job.key_for(str(job_id)))
+            return None
 
     def _enqueue(self, job_id: JobId) -> None:
         """Enqueue a selection, unless it is enqueued already.

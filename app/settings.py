@@ -225,6 +225,11 @@ class Settings(BaseSettings):
             raise ValueError(
                 "lease_renew_seconds must be at most half of lease_seconds, or one late renewal loses the lease"
             )
+        if self.sweep_interval_seconds * 3 > self.lease_seconds:
+            raise ValueError(
+                "sweep_interval_seconds must be at most a third of lease_seconds, or the sweep cannot tell an outage "
+                "of Postgres from its own pauses"
+            )
         if self.stall_seconds <= self.lease_renew_seconds:
             raise ValueError("stall_seconds must exceed lease_renew_seconds")
         doubles = [name for name, reference in self.allowed_models.items() if reference.startswith("testing:")]

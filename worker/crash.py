@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from rq.job import Job
@@ -12,7 +13,7 @@ from app.lifecycle.endings import Charge, finish_late, requeue
 from app.problems import problem
 from app.settings import Settings
 from worker.horse_report import REPORT
-from worker.tally import count_ending
+from worker.tally import count_device_seconds, count_ending
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ class CrashHandler:
         if claim is None:
             return  # it died before it held a selection
         try:
-            self._give_up(claim, hung=wait_status is None, timeout=job.timeout)
+            self._give_up(claim, job, hung=wait_status is None)
         except Exception as error:  # noqa: BLE001 - RQ would end the worker
             _log.warning(
                 "could not give %s back after its work-horse was killed; its lease will run out (%s)",
@@ -41,17 +42,19 @@ class CrashHandler:
                 extra={"action": "requeue-failed", "selection_id": claim.selection_id},
             )
 
-    def _give_up(self, claim: Claim, *, hung: bool, timeout: object) -> None:
+    def _give_up(self, claim: Claim, job: Job, *, hung: bool) -> None:
         database = create_database(self.settings, pool_size=1)
         try:
             with database.session_scope() as session:
                 if hung:
-                    detail = f"the run was killed at its time limit of {timeout} s"
+                    detail = f"the run was killed at its time limit of {job.timeout} s"
                     instance = f"/selections/{claim.selection_id}"
                     was_held = finish_late(session, claim, problem("timeout", detail, instance=instance))
                 else:
                     was_held = requeue(session, claim, charge=Charge.died(self.settings))
             if was_held:  # otherwise somebody else ended the attempt, and counted it
                 count_ending(database, "timeout" if hung else "died")
+            if job.started_at is not None:
+                count_device_seconds(database, claim.owner_id, (datetime.now(UTC) - job.started_at).total_seconds())
         finally:
             database.dispose()  # the next fork must not inherit an open connection

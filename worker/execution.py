@@ -68,6 +68,7 @@ T = TypeVar("T")
 
 _PATIENCE_SECONDS = 600.0
 _HURRIED_PATIENCE_SECONDS = 3.0
+_LONGEST_WAIT_SECONDS = 600.0  # for a worker of a newer release
 _RESERVE_SECONDS, _RESERVE_SHARE = 600.0, 0.1
 
 _log = logging.getLogger(__name__)
@@ -244,7 +245,7 @@ class Attempt:
     def _pass_on(self, error: SpecOfNewerRelease) -> Ending:
         """Leave the selection to a worker that knows its options."""
         self._log("left to another worker: %s", summarize(error))
-        seconds = backoff_seconds(self._claim.attempt, self._settings)
+        seconds = min(backoff_seconds(self._claim.attempt, self._settings), _LONGEST_WAIT_SECONDS)
         return partial(endings.requeue, event=(error.code, {"detail": str(error)}), wait_seconds=seconds)
 
     def _start_afresh(self, error: CheckpointError) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import mmap
+from dataclasses import astuple
 
 from app.lifecycle.claims import Claim
 
@@ -22,7 +23,7 @@ class HorseReport:
 
     @claim.setter
     def claim(self, claim: Claim | None) -> None:
-        text = b"" if claim is None else json.dumps([claim.selection_id, claim.attempt, claim.holder]).encode()
+        text = b"" if claim is None else json.dumps(astuple(claim)).encode()
         self._memory[:] = text.ljust(_BYTES, b"\0")
 
 

@@ -96,7 +96,6 @@ class SelectionWorker(HerokuWorker):
     def __init__(self, *args: Any, settings: Settings, device: Device | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._settings = settings
-        self._watch = AttemptWatch(settings)
         self._device = device
         self.metrics = WorkerMetrics(device)
         self._verdict = mmap.mmap(-1, 1)  # memory that a forked work-horse shares with its parent
@@ -115,13 +114,9 @@ class SelectionWorker(HerokuWorker):
         """
         self._verdict[0] = _UNKNOWN
         REPORT.claim = None
-        self._watch = AttemptWatch(self._settings)
         self.metrics.begin_job()
-        try:
-            with bearing_refusals():
-                super().execute_job(job, queue)
-        finally:
-            self._watch.close()
+        with bearing_refusals():
+            super().execute_job(job, queue)
         self.metrics.end_job(JOB_RESULTS[self._verdict[0]])
         if self._verdict[0] == _FIT:
             self._faults_in_a_row = 0
@@ -158,13 +153,17 @@ class SelectionWorker(HerokuWorker):
                 self._register_again()
 
     def maintain_heartbeats(self, job: Job, execution: Execution) -> None:
-        """Called every `job_monitoring_interval` while the work-horse lives."""
-        if (reason := self._watch.find_reason_to_kill()) is not None:
-            _log.critical("the work-horse of job %s is killed: %s", job.id, reason, extra={"action": "kill-horse"})
-            self.kill_horse()
         with bearing_refusals():
             super().maintain_heartbeats(job, execution)
             self._register_again()
+
+    def monitor_work_horse(self, job: Job, queue: Queue, execution: Execution) -> None:
+        watch = AttemptWatch(self._settings, self.kill_horse)
+        watch.start()
+        try:
+            super().monitor_work_horse(job, queue, execution)
+        finally:
+            watch.close()
 
     def set_shutdown_requested_date(self) -> None:
         """Called by a signal handler: an error would come out of the wait for the work-horse, and leave it alone."""
@@ -285,7 +284,7 @@ def create_worker(settings: Settings, device: Device | None = None) -> Selection
         serializer=SERIALIZER,
         worker_ttl=60,
         maintenance_interval=60,
-        job_monitoring_interval=max(1, min(5, int(settings.stop_grace_seconds / 2))),  # RQ wants whole seconds
+        job_monitoring_interval=15,
         log_job_description=False,
         work_horse_killed_handler=CrashHandler(settings),
         device=device,

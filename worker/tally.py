@@ -46,6 +46,11 @@ def count_ending(database: Database, outcome: str) -> None:
     count(database, {CounterKey(ATTEMPTS, outcome): 1.0})
 
 
+def count_device_seconds(database: Database, owner_id: str, seconds: float) -> None:
+    """Count the time of an attempt that was killed."""
+    count(database, {CounterKey(DEVICE_SECONDS, owner_id): seconds})
+
+
 def count(database: Database, amounts: dict[CounterKey, float]) -> None:
     """Add to the counters. Tries once and raises nothing: numbers for operators must not hold up a selection."""
     try:

@@ -23,8 +23,8 @@ from app.web.request_body import JSON, check_media_type
 _FORM = "multipart/form-data"
 _MAX_SPEC_BYTES = 2**20
 _BODY_SECONDS, _SLOWEST_BYTES = 60.0, 100_000
-"""Time in which a body must arrive (seconds), and bytes of its declared length for each second more. A client that sends
-a byte now and then would hold its place for ever."""
+"""Time in which a body must arrive (seconds), and bytes that buy another second. A client that sends a byte now and
+then would hold its place for ever."""
 _COLUMNS = ("text_column", "label_column")
 _PARTS = frozenset({"dataset", "test", "spec", *_COLUMNS})
 _CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
@@ -47,30 +47,38 @@ async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
     try:
         with admission.admit(request.state.owner_id):
             async with AsyncExitStack() as stack:
-                reading = _read_json(request) if media_type == JSON else _read_files(request)
-                submission = await _enter_in_time(stack, reading, _seconds_for(request))
+                reading: AbstractAsyncContextManager[RawSubmission] = (
+                    _read_json(request) if media_type == JSON else _read_files(request)
+                )
+                submission = await stack.enter_async_context(reading)
                 await stack.enter_async_context(admission.take_place(is_large=submission.is_large))
                 yield submission
     except asyncio.CancelledError as error:  # by uvicorn, when it stops and has waited long enough
         raise Unavailable(STOPPING) from error
 
 
-def _seconds_for(request: Request) -> float:
-    declared = request.headers.get("Content-Length", "")
-    return _BODY_SECONDS + (int(declared) / _SLOWEST_BYTES if declared.isdecimal() else 0)
+async def _arriving(request: Request) -> AsyncGenerator[bytes, None]:
+    """The body, piece by piece.
 
-
-async def _enter_in_time(
-    stack: AsyncExitStack, reading: AbstractAsyncContextManager[RawSubmission], seconds: float
-) -> RawSubmission:
-    try:
-        async with asyncio.timeout(seconds):
-            return await stack.enter_async_context(reading)
-    except TimeoutError as error:
-        raise BadRequest(
-            f"the body did not arrive within {seconds:.0f} seconds, and nothing of it was stored; send it faster",
-            headers={"Connection": "close"},
-        ) from error
+    Raises:
+        BadRequest: it arrives too slowly.
+    """
+    began, received, chunks = asyncio.get_running_loop().time(), 0, request.stream()
+    while True:
+        seconds = _BODY_SECONDS + received / _SLOWEST_BYTES
+        try:
+            async with asyncio.timeout_at(began + seconds):
+                chunk = await anext(chunks)
+        except StopAsyncIteration:
+            return
+        except TimeoutError as error:
+            raise BadRequest(
+                f"{received:,} bytes of the body arrived in {seconds:.0f} seconds, and nothing of it was stored; send "
+                "it faster",
+                headers={"Connection": "close"},
+            ) from error
+        received += len(chunk)
+        yield chunk
 
 
 @asynccontextmanager
@@ -78,7 +86,7 @@ async def _read_json(request: Request) -> AsyncIterator[JsonSubmission]:
     services: Services = request.app.state.services
     with SpooledTemporaryFile(max_size=SMALL_BYTES, dir=_spool_dir(services)) as body:
         spooled = UploadFile(body)  # type: ignore[arg-type]  # writes to the disk in a thread
-        async for chunk in request.stream():
+        async for chunk in _arriving(request):
             await spooled.write(chunk)
         yield JsonSubmission(body, services.settings.max_rows)
 
@@ -130,7 +138,7 @@ class _WholeFormParser(MultiPartParser):
         self._has_ended = True
 
     async def _read_to_the_end(self, request: Request) -> AsyncGenerator[bytes, None]:
-        async for chunk in request.stream():
+        async for chunk in _arriving(request):
             yield chunk
         if not self._has_ended:
             raise BadRequest("the form ends before its last boundary; send the complete form")

@@ -89,7 +89,8 @@ def _store(services: Services, session: Session, owner_id: str, valid: ValidSubm
         for warning in (load_warnings(session, source.id) if isinstance(source, KnownDataset) else source.warnings)
     )
     hold_quota(session, owner_id, services.settings)  # after the rows, because other submissions of the owner now wait
-    check_bytes(session, owner_id, services.settings)
+    if any(source is not None and not isinstance(source, KnownDataset) for source in sources.values()):
+        check_bytes(session, owner_id, services.settings)
     statement = insert(Selection).values(
         id=new_id("sel"),
         owner_id=owner_id,

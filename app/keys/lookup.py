@@ -3,14 +3,15 @@
 The hash of the presented key is looked up, not the key: how long that takes tells nothing about a key.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
-from typing import TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from cachetools import TTLCache
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
-from starlette.concurrency import run_in_threadpool
 
 from app.database import Database
 from app.errors import Unavailable
@@ -18,11 +19,12 @@ from app.keys import repository
 from app.keys.secret import has_form, hash_key
 
 _MOST_REMEMBERED = 10_000
+_PATIENCE_SECONDS = 5.0
+_AWAY = "the API keys cannot be checked now, and nothing of the request was read; repeat the request"
 
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-K = TypeVar("K")
 
 
 class KeyLookup:
@@ -30,8 +32,11 @@ class KeyLookup:
 
     def __init__(self, database: Database, lifetime_seconds: float) -> None:
         self._database = database
+        # Threads of its own, and few: a flood of unknown keys must not take those of the requests, nor the connections.
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="lens-keys")
         self._owners: TTLCache[str, str | None] = TTLCache(_MOST_REMEMBERED, lifetime_seconds)
-        self._has_keys: TTLCache[None, bool] = TTLCache(1, lifetime_seconds)
+        self._has_keys: TTLCache[str, bool] = TTLCache(1, lifetime_seconds)
+        self._asking: dict[str, Future[Any]] = {}
 
     async def find_owner(self, key: str) -> str | None:
         """Return the owner of a live key, or None.
@@ -39,9 +44,7 @@ class KeyLookup:
         Raises:
             Unavailable: Postgres does not answer.
         """
-        if not has_form(key):
-            return None
-        return await _remember(self._owners, hash_key(key), self._find)
+        return await self._remember(self._owners, hash_key(key), self._find) if has_form(key) else None
 
     async def has_keys(self) -> bool:
         """Whether a key was ever made.
@@ -49,7 +52,28 @@ class KeyLookup:
         Raises:
             Unavailable: Postgres does not answer.
         """
-        return await _remember(self._has_keys, None, lambda _: self._read(repository.has_keys))
+        return await self._remember(self._has_keys, "any", lambda _: self._read(repository.has_keys))
+
+    def close(self) -> None:
+        """Stop the threads. A query that is under way ends first."""
+        self._threads.shutdown(cancel_futures=True)
+
+    async def _remember(self, answers: TTLCache[str, T], question: str, find: Callable[[str], T]) -> T:
+        """The answer from the cache, or from one query, however many requests wait for it."""
+        if question in answers:
+            return answers[question]
+        asking = self._asking.get(question)
+        if asking is None:
+            asking = self._asking[question] = self._threads.submit(find, question)
+            asking.add_done_callback(lambda _: self._asking.pop(question, None))
+        waiting = asyncio.wrap_future(asking)
+        waiting.add_done_callback(lambda it: it.cancelled() or it.exception())  # asyncio reports an error not looked at
+        await asyncio.wait({waiting}, timeout=_PATIENCE_SECONDS)
+        if not waiting.done():
+            raise Unavailable(_AWAY)
+        found: T = waiting.result()
+        answers[question] = found
+        return found
 
     def _find(self, digest: str) -> str | None:
         key = self._read(lambda session: repository.find_live_key(session, digest))
@@ -65,9 +89,7 @@ class KeyLookup:
                 return query(session)
         except SQLAlchemyError as error:
             _log.warning("the API keys were not read (%s)", type(error).__name__, extra={"action": "keys-not-read"})
-            raise Unavailable(
-                "the API keys cannot be checked now, and nothing of the request was read; repeat the request"
-            ) from error
+            raise Unavailable(_AWAY) from error
 
     def _note_use(self, key_id: str) -> None:
         """In a transaction of its own: a Postgres that only reads lets the request pass."""
@@ -76,12 +98,3 @@ class KeyLookup:
                 repository.record_use(session, key_id)
         except SQLAlchemyError as error:
             _log.warning("the use of a key was not noted (%s)", type(error).__name__, extra={"action": "key-use-lost"})
-
-
-async def _remember(answers: TTLCache[K, T], question: K, find: Callable[[K], T]) -> T:
-    """The answer to a question, from the cache or from a thread that asks."""
-    try:
-        return answers[question]
-    except KeyError:
-        answer = answers[question] = await run_in_threadpool(find, question)
-        return answer

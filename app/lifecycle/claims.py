@@ -85,11 +85,12 @@ def read_lease(session: Session, claim: Claim) -> Lease:
 
 
 def read_lease_for_parent(session: Session, claim: Claim, stop_grace_seconds: float) -> Lease:
-    """As `read_lease`; a lease that ran out is lost, and a cancel request counts once it is older than the grace."""
-    now = func.clock_timestamp()
-    is_old = Selection.cancel_requested_at < now - timedelta(seconds=stop_grace_seconds)
-    query = select(Selection.status, is_old).where(is_held(claim), Selection.lease_until > now)
-    row = session.execute(query).one_or_none()
+    """As `read_lease`, but a cancel request counts once it is older than the grace.
+
+    A lease that ran out is still held: the run may be unable to renew it, and only the sweep decides.
+    """
+    is_old = Selection.cancel_requested_at < func.clock_timestamp() - timedelta(seconds=stop_grace_seconds)
+    row = session.execute(select(Selection.status, is_old).where(is_held(claim))).one_or_none()
     lease = _state_of_lease(None if row is None else row[0])
     return Lease.HELD if lease is Lease.CANCEL_REQUESTED and row is not None and not row[1] else lease
 

@@ -21,7 +21,7 @@ from sqlalchemy import ColumnElement, and_, delete, func, or_, select, tuple_
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from app.database import Database, find_sqlstate
+from app.database import Database, find_sqlstate, is_away
 from app.lifecycle.endings import Charge, requeue_dead
 from app.lifecycle.retention import forget_old
 from app.lifecycle.states import LEASED, Status
@@ -31,6 +31,7 @@ from app.settings import Settings
 
 _LOCK_KEY = 0x6C656E73_01  # "lens", 1
 _PAGE_ROWS = 200
+_NO_ROOM = "53"  # class of SQLSTATE: the disk is full, among others; it is not the fault of a row
 _KEY_SECONDS = 86_400.0
 """Time for which the answer to an idempotency key is kept."""
 
@@ -49,25 +50,31 @@ class SweepReport:
 
 
 class Settling:
-    """Whether a lease that ran out may be that of a living worker, which could not renew it: Postgres was away."""
+    """Whether a lease that ran out may be that of a living worker, which could not renew it.
+
+    Postgres was away, hung, or took no writes.
+    """
 
     def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lease = settings.lease_seconds
-        # A holder renews when half of its lease is left, so a shorter silence cost nobody a lease.
-        self._longest_silence = max(settings.lease_seconds / 2, 2 * settings.sweep_interval_seconds)
-        self._answered_at = self._silent_until = -math.inf
+        self._ended_at = self._silent_until = -math.inf
 
-    def note_answer(self) -> bool:
-        """Note that Postgres answers. Returns whether it has done so at every sweep of a lease's time.
+    def begin_sweep(self) -> bool:
+        """Note that Postgres takes a write. Returns whether it has done so at every sweep of a lease's time.
 
+        A holder renews when half of its lease is left, so a shorter silence between two sweeps cost nobody a lease.
         Nobody knows what was before this process started, so a start counts as a silence.
         """
-        now = self._clock()
-        if now - self._answered_at > self._longest_silence:
-            self._silent_until = now
-        self._answered_at = now
-        return now - self._silent_until >= self._lease
+        if self._clock() - self._ended_at > self._lease / 2:
+            self.note_silence()
+        return self._clock() - self._silent_until >= self._lease
+
+    def end_sweep(self) -> None:
+        self._ended_at = self._clock()
+
+    def note_silence(self) -> None:
+        self._silent_until = self._clock()
 
 
 def sweep(database: Database, queue: JobQueue, settings: Settings, settling: Settling | None = None) -> SweepReport:
@@ -76,9 +83,22 @@ def sweep(database: Database, queue: JobQueue, settings: Settings, settling: Set
     Args:
         settling: remembers from one sweep to the next whether Postgres was away; None if it was not.
     """
+    try:
+        report = _sweep(database, queue, settings, settling)
+    except DBAPIError as error:
+        if settling is not None and _is_outage(error):
+            settling.note_silence()
+        raise
+    if settling is not None:
+        settling.end_sweep()
+    return report
+
+
+def _sweep(database: Database, queue: JobQueue, settings: Settings, settling: Settling | None) -> SweepReport:
     with database.session_scope() as session:
-        is_first = _lock(session)
-        has_settled = settling is None or settling.note_answer()
+        if is_first := _lock(session):
+            _forget_old_keys(session)  # a write: a server that only reads lets nobody renew a lease
+        has_settled = settling is None or settling.begin_sweep()
     if not is_first:
         return SweepReport(skipped=True)
     statuses = _rescue_all(database, settings) if has_settled else Counter[Status]()
@@ -88,12 +108,14 @@ def sweep(database: Database, queue: JobQueue, settings: Settings, settling: Set
         cancelled=statuses[Status.CANCELLED],
         enqueued=_enqueue(database, queue, settings),
     )
-    with database.session_scope() as session:
-        _forget_old_keys(session)
     forget_old(database, settings)
     if report != SweepReport():
         _log.info("sweep: %s", report, extra={"action": "sweep"})
     return report
+
+
+def _is_outage(error: DBAPIError) -> bool:
+    return is_away(error) or (find_sqlstate(error) or "").startswith(_NO_ROOM)
 
 
 def _lock(session: Session) -> bool:
@@ -126,7 +148,7 @@ def _try_rescue(session: Session, selection_id: str, settings: Settings) -> Stat
         with session.begin_nested():
             return _rescue(session, selection_id, settings)
     except Exception as error:
-        if isinstance(error, DBAPIError) and error.connection_invalidated:
+        if isinstance(error, DBAPIError) and _is_outage(error):
             raise
         # The message is not logged, because Postgres repeats the row in it.
         _log.error(

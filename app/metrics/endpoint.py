@@ -1,6 +1,6 @@
 """Route /metrics, in the text format of Prometheus.
 
-The numbers name no owner and no selection, but they tell how busy the service is. So they have a key of their own,
+The numbers name no selection. One names owners, and all tell how busy the service is. So they have a key of their own,
 which opens nothing else.
 """
 

@@ -65,6 +65,7 @@ def make_client(settings: Settings) -> Iterator[Callable[..., TestClient]]:
         services = client.app.state.services  # type: ignore[attr-defined]
         client.app.state.intake.close()  # type: ignore[attr-defined]
         services.queue.close()
+        client.app.state.keys.close()  # type: ignore[attr-defined]
         services.database.dispose()
         client.close()
 

@@ -114,7 +114,7 @@ def test_body_that_does_not_arrive_in_time_is_refused(settings: Settings, monkey
         async with Service(small) as client:
             (slow,) = await begin_slow_bodies(client, 1)
             await asyncio.sleep(0.5)
-            assert "did not arrive within" in problem_of(await slow.end(), 400, "bad-request")["detail"]
+            assert "of the body arrived in" in problem_of(await slow.end(), 400, "bad-request")["detail"]
             assert (await client.post("/selections", content=BODY, headers=HEADERS)).status_code == 202
 
     asyncio.run(submit())

@@ -90,3 +90,9 @@ def test_bytes_of_an_owner_are_bounded_and_a_stored_dataset_costs_none(
     assert run_sql(database, "SELECT count(*) FROM datasets") == 1
     again = {"spec": make_submission()["spec"], "dataset_id": first.json()["dataset_id"]}
     assert client.post("/selections", json=again).status_code == 202
+
+
+def test_owner_above_its_bytes_may_still_use_what_is_stored(make_client: Callable[..., TestClient]) -> None:
+    stored = make_client().post("/selections", json=make_submission()).json()["dataset_id"]
+    again = {"spec": make_submission()["spec"], "dataset_id": stored}
+    assert make_client(max_owner_bytes=1).post("/selections", json=again).status_code == 202

@@ -120,7 +120,7 @@ def test_cancels_racing_claims_and_ends_leave_one_end(
 
 def test_running_application_sweeps_by_itself(make_client: Callable[..., TestClient], database: Database) -> None:
     with make_client(
-        sweep_interval_seconds=0.05, retry_backoff_seconds=0, lease_seconds=0.1, lease_renew_seconds=0.05
+        sweep_interval_seconds=0.05, retry_backoff_seconds=0, lease_seconds=0.3, lease_renew_seconds=0.1
     ) as client:
         selection_id = client.post("/selections", json=make_submission()).json()["id"]
         with database.session_scope() as session:

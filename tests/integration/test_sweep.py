@@ -23,7 +23,7 @@ from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result, make_submission
-from tests.outages import absent
+from tests.outages import absent, read_only
 
 QUEUE = "rq:queue:lens"
 STAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
@@ -383,3 +383,29 @@ def test_payload_is_the_id_in_json(queue: JobQueue, redis: Redis) -> None:
     data = redis.hget("rq:job:sel_1-1", "data")
     assert isinstance(data, bytes)
     assert json.loads(zlib.decompress(data)) == ["worker.jobs.run_selection", None, ["sel_1"], {}]
+
+
+def test_unreadable_job_keeps_no_other_from_the_queue(
+    selections: Selections, sweep: Sweep, database: Database, redis: Redis
+) -> None:
+    made = [selections.queued() for _ in range(3)]
+    age(database, "queued_at", 16)
+    redis.flushall()
+    redis.hset(f"rq:job:{made[0]}-1", "status", "failed")  # RQ writes so into a job that a flush took away
+    redis.hset(f"rq:job:{made[1]}-1", mapping={"status": "of a stranger", "data": b"?", "created_at": "never"})
+    assert sweep() == SweepReport(enqueued=3)
+    assert redis.llen(QUEUE) == 3
+
+
+def test_leases_are_spared_after_postgres_took_no_writes(
+    selections: Selections, sweep: Sweep, settings: Settings
+) -> None:
+    now = [0.0]
+    settling = Settling(settings, lambda: now[0])
+    for now[0] in range(0, 61, 15):
+        sweep(settling=settling)
+    claim = selections.running(lease_seconds=-1)
+    with read_only(settings), pytest.raises(OperationalError):
+        sweep(settling=settling)
+    assert sweep(settling=settling) == SweepReport()
+    assert selections.status_of(claim.selection_id) == "running"

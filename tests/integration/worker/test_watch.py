@@ -1,14 +1,17 @@
 """When the parent kills its work-horse."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from app.database import Database
 from app.lifecycle import endings
 from app.settings import Settings
+from tests.e2e.waiting import until
 from tests.integration.conftest import Selections, run_sql
-from tests.outages import absent
+from tests.outages import absent, read_only
 from worker.horse_report import REPORT
 from worker.watch import AttemptWatch
 
@@ -31,7 +34,7 @@ def clock() -> Clock:
 @pytest.fixture
 def watch(settings: Settings, clock: Clock) -> Iterator[AttemptWatch]:
     REPORT.claim = None
-    made = AttemptWatch(settings, clock)
+    made = AttemptWatch(settings, lambda: None, clock)
     yield made
     made.close()
 
@@ -52,27 +55,50 @@ def test_run_that_lost_its_claim_has_a_grace(
         assert endings.requeue(session, claim)
     assert watch.find_reason_to_kill() is None
     clock.now = 5.0
-    assert watch.find_reason_to_kill() == "its selection ended or was taken over, and it did not stop"
+    assert watch.find_reason_to_kill() == f"{claim.selection_id} ended or was taken over, and its run did not stop"
 
 
-def test_run_that_renews_its_lease_after_an_outage_lives_on(
-    selections: Selections, database: Database, settings: Settings, watch: AttemptWatch, clock: Clock
+def test_run_that_cannot_renew_its_lease_lives_on(
+    selections: Selections, settings: Settings, watch: AttemptWatch, clock: Clock
 ) -> None:
     REPORT.claim = selections.running(lease_seconds=-1)
-    assert watch.find_reason_to_kill() is None
-    clock.now = 60.0
-    with absent(settings):
+    with read_only(settings):
         assert watch.find_reason_to_kill() is None
-    assert watch.find_reason_to_kill() is None, "the grace begins when Postgres answers"
-    run_sql(database, "UPDATE selections SET lease_until = now() + interval '1 minute'")
-    clock.now = 120.0
-    assert watch.find_reason_to_kill() is None
+        clock.now = 600.0
+        assert watch.find_reason_to_kill() is None
+
+
+def test_work_horse_is_not_killed_while_postgres_is_away(settings: Settings, watch: AttemptWatch, clock: Clock) -> None:
+    clock.now = 61.0
+    with absent(settings), pytest.raises(OperationalError):
+        watch.find_reason_to_kill()
 
 
 def test_run_that_does_not_heed_its_cancel_is_killed(
-    selections: Selections, database: Database, watch: AttemptWatch
+    selections: Selections, database: Database, watch: AttemptWatch, clock: Clock
 ) -> None:
-    REPORT.claim = selections.cancelling()
+    REPORT.claim = claim = selections.cancelling()
+    clock.now = 5.0
     assert watch.find_reason_to_kill() is None
     run_sql(database, "UPDATE selections SET cancel_requested_at = now() - interval '6 seconds'")
-    assert watch.find_reason_to_kill() == "its owner cancelled it, and it did not stop"
+    assert watch.find_reason_to_kill() == f"{claim.selection_id} was cancelled, and its run did not stop"
+
+
+def test_watch_kills_once_its_thread_sees_a_reason_and_not_after_its_end(
+    selections: Selections, database: Database, settings: Settings
+) -> None:
+    REPORT.claim = claim = selections.running()
+    killed = list[float]()
+    quick = settings.model_copy(update={"stop_grace_seconds": 0.2})
+    watch = AttemptWatch(quick, lambda: killed.append(time.monotonic()))
+    watch.start()
+    with absent(settings):
+        time.sleep(0.5)
+    assert killed == []
+    with database.session_scope() as session:
+        assert endings.requeue(session, claim)
+    until(lambda: killed, "the work-horse is killed")
+    watch.close()
+    number = len(killed)
+    time.sleep(0.3)
+    assert len(killed) == number

@@ -57,6 +57,7 @@ def test_invalid_value_is_refused(name: str, value: object) -> None:
 def test_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LENS_LEASE_SECONDS", "3")
     monkeypatch.setenv("LENS_LEASE_RENEW_SECONDS", "1")
+    monkeypatch.setenv("LENS_SWEEP_INTERVAL_SECONDS", "1")
     monkeypatch.setenv("LENS_API_KEYS", f'{{"{"a" * 64}": "alice"}}')
     monkeypatch.setenv("LENS_ALLOWED_MODELS", '{"owner/hub-id": "x"}')
     monkeypatch.setenv("LENS_DEFAULT_MODEL", "owner/hub-id")
