@@ -13,7 +13,7 @@ from app.lifecycle.endings import Charge, finish_late, requeue
 from app.problems import problem
 from app.settings import Settings
 from worker.horse_report import REPORT
-from worker.tally import count_device_seconds, count_ending
+from worker.tally import count_killed
 
 _log = logging.getLogger(__name__)
 
@@ -53,8 +53,8 @@ class CrashHandler:
                 else:
                     was_held = requeue(session, claim, charge=Charge.died(self.settings))
             if was_held:  # otherwise somebody else ended the attempt, and counted it
-                count_ending(database, "timeout" if hung else "died")
-            if job.started_at is not None:
-                count_device_seconds(database, claim.owner_id, (datetime.now(UTC) - job.started_at).total_seconds())
+                began_at = job.started_at or datetime.now(UTC)
+                seconds = (datetime.now(UTC) - began_at).total_seconds()
+                count_killed(database, "timeout" if hung else "died", claim.owner_id, seconds)
         finally:
             database.dispose()  # the next fork must not inherit an open connection

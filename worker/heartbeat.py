@@ -16,7 +16,6 @@ from app.logs import context
 from worker.persistence import log_postponed
 from worker.progress import News, RunMonitor
 from worker.rhythm import Rhythm
-from worker.tally import count_ending
 
 UNWRITTEN = "checkpoint-unwritten"
 """The event of a checkpoint that cannot be stored."""
@@ -99,7 +98,8 @@ class Heartbeat:
         if self._monitor.idle_seconds > limit:
             _log.critical("%s, attempt %d: no progress in %.0f s", self._claim.selection_id, self._claim.attempt, limit)
             self._try_to_give_up(limit)
-            count_ending(self._database, "stalled")
+            self._monitor.tally.outcome = "stalled"
+            self._monitor.tally.write(self._database, self._claim.owner_id)
             self._monitor.lose()
 
     def _try_to_give_up(self, limit: float) -> None:

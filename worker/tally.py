@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 class Tally:
-    """Filled by the computing thread, written once at the end. A work-horse that is killed writes nothing."""
+    """Filled by the computing thread, written once at the end. The parent counts a work-horse that was killed."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.outcome = "error"
@@ -41,14 +41,9 @@ class Tally:
         count(database, {**self._amounts, **used, CounterKey(ATTEMPTS, self.outcome): 1.0})
 
 
-def count_ending(database: Database, outcome: str) -> None:
-    """Count an attempt that cannot write its own tally."""
-    count(database, {CounterKey(ATTEMPTS, outcome): 1.0})
-
-
-def count_device_seconds(database: Database, owner_id: str, seconds: float) -> None:
-    """Count the time of an attempt that was killed."""
-    count(database, {CounterKey(DEVICE_SECONDS, owner_id): seconds})
+def count_killed(database: Database, outcome: str, owner_id: str, seconds: float) -> None:
+    """Count an attempt that cannot write its own tally, and its time."""
+    count(database, {CounterKey(ATTEMPTS, outcome): 1.0, CounterKey(DEVICE_SECONDS, owner_id): seconds})
 
 
 def count(database: Database, amounts: dict[CounterKey, float]) -> None:
