@@ -10,7 +10,9 @@ from ast import literal_eval
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from scipy.stats import t
 
 import lens_engine
 from app.errors import AppError
@@ -81,6 +83,18 @@ def test_figures_of_the_readme_are_those_of_the_cells() -> None:
         for shown, dataset in zip(row.split("|")[2:-1], ("sst2", "sst5", "trec", "clinc40"), strict=True):
             own = [int(cell["right_of_300"]) for cell in cells if cell["dataset"] == dataset and is_kind(cell)]
             assert shown.strip() == f"{sum(own) / len(own) / 300:.3f}", (name, dataset)
+
+
+@pytest.mark.parametrize(("use", "words"), [("prompt", "points for the likeliest"), ("probabilities", "with label")])
+def test_lead_of_the_support_examples_is_that_of_the_cells(use: str, words: str) -> None:
+    with (ROOT / "docs/results/support-examples.csv").open() as file:
+        cells = [cell for cell in csv.DictReader(file) if cell["use"] == use]
+    right = {(cell["dataset"], cell["seed"], cell["method"]): int(cell["right_of_300"]) for cell in cells}
+    draws = {key[:2] for key in right}
+    leads = np.array([right[*it, "lens"] - right[*it, "random_and_validation"] for it in draws]) / 3
+    half = t.ppf(0.975, len(leads) - 1) * leads.std(ddof=1) / len(leads) ** 0.5
+    page = " ".join(read(ROOT / "docs/results.md").split())
+    assert f"{leads.mean():.1f} ± {half:.1f} {words}" in page
 
 
 def test_newest_entry_of_changelog_is_the_version() -> None:
