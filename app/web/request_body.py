@@ -1,5 +1,6 @@
 """Reads the body of a request: first the media type, then the JSON, then the fields."""
 
+import threading
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -8,11 +9,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 
 from app.errors import Unprocessable, UnsupportedMediaType
-from app.web.strict_json import count_containers, count_separators, read_json
+from app.web.strict_json import count_structure, read_json
 from app.web.validation import Incoming, read_model
 
 JSON = "application/json"
 _MOST_CONTAINERS, _MOST_SEPARATORS = 20, 1000
+_COUNTING = threading.Lock()
 _Body = TypeVar("_Body", bound=Incoming)
 
 
@@ -54,8 +56,11 @@ def json_body(kind: type[_Body]) -> Callable[[Request], Awaitable[_Body]]:
 
 def _read_body(kind: type[_Body], raw: bytes) -> _Body:
     # Counted before they are built: building them holds up every other thread, and takes 24 times their JSON in memory.
-    if count_containers(raw) > _MOST_CONTAINERS:
+    # One at a time: counting holds up the event loop too, for some milliseconds, and many threads would do so in a row.
+    with _COUNTING:
+        containers, separators = count_structure(raw)
+    if containers > _MOST_CONTAINERS:
         raise Unprocessable(f"the body has more than {_MOST_CONTAINERS} objects and lists; send one object of fields")
-    if count_separators(raw) > _MOST_SEPARATORS:
+    if separators > _MOST_SEPARATORS:
         raise Unprocessable(f"the body has more than {_MOST_SEPARATORS} fields and items; send fewer")
     return read_model(kind, read_json(raw))

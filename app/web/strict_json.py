@@ -16,13 +16,13 @@ _STRING_BYTES = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
 def count_containers(raw: bytes) -> int:
     """Count the objects and lists of a JSON document in UTF-8 without building them."""
+    return count_structure(raw)[0]
+
+
+def count_structure(raw: bytes) -> tuple[int, int]:
+    """Count the objects and lists, and the commas between fields and items, of a JSON document in UTF-8."""
     structure = _STRING_BYTES.sub(b"", raw)
-    return structure.count(b"{") + structure.count(b"[")
-
-
-def count_separators(raw: bytes) -> int:
-    """Count the commas between fields and items of a JSON document in UTF-8 without building them."""
-    return _STRING_BYTES.sub(b"", raw).count(b",") if b"," in raw else 0
+    return structure.count(b"{") + structure.count(b"["), structure.count(b",")
 
 
 def parse_json(raw: bytes | str, *within: str) -> Any:
