@@ -158,9 +158,13 @@ def _describe_variable(location: tuple[int | str, ...], message: str) -> str:
 
 def _name_flags(message: str) -> str:
     """The message with the names that options and columns have on the command line."""
-    message = message.replace("(text_column, label_column)", "(--text-column, --label-column)")
-    message = message.replace("(text_column)", "(--text-column)")
+    for names in ("text_column, label_column", "text_column", "label_column", "encoding", "delimiter"):
+        message = message.replace(f"({names})", f"({re.sub(r'[a-z_]+', _as_flag, names)})")
     return _SETTING.sub(lambda found: f"add --option {found[1]}={found[2]}", message)
+
+
+def _as_flag(found: re.Match[str]) -> str:
+    return f"--{found[0].replace('_', '-')}"
 
 
 def list_settings(error: InvalidInput) -> dict[str, str] | None:

@@ -195,7 +195,12 @@ class Spending(Record):
     )
 
 
-_NOT_DIGESTED: dict[str, Any] = {"cost": True, "digest": True, "provenance": {"device_name", "executor_note"}}
+_NOT_DIGESTED: dict[str, Any] = {
+    "cost": True,
+    "digest": True,
+    "provenance": {"device_name", "executor_note"},
+    "classifier": {"input"},
+}
 
 
 class SelectionResult(Record):
@@ -229,8 +234,8 @@ class SelectionResult(Record):
     provenance: Provenance = Field(description="Everything needed to repeat the run.")
     digest: str = Field(
         "",
-        description="SHA-256 of the result without `cost`, `provenance.device_name` and `provenance.executor_note` "
-        "(and without `selection_id`).",
+        description="SHA-256 of the result without `cost`, `classifier.input`, `provenance.device_name` and "
+        "`provenance.executor_note` (and without `selection_id`).",
     )
 
     @property
@@ -259,11 +264,11 @@ class SelectionResult(Record):
         return self.answer.rows
 
     def with_digest(self) -> "SelectionResult":
-        """Return a copy with `digest`: the SHA-256 of the canonical JSON without `cost`, `digest` and two notes.
+        """Return a copy with `digest`: the SHA-256 of the canonical JSON without `cost`, `digest` and three notes.
 
-        The notes are the name of the GPU and why a faster executor was refused. A resumed run gives the same digest as
-        an uninterrupted one, on a GPU of another name too. A run that asks for the executor by name has no note on it,
-        and the same digest.
+        The notes are the name of the GPU, why a faster executor was refused, and how the classifier's file was written.
+        A resumed run gives the same digest as an uninterrupted one, on a GPU of another name too. A run that asks for
+        the executor by name has no note on it, and the same digest.
         """
         content = self.model_dump(mode="json", exclude=_NOT_DIGESTED)
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -26,7 +26,9 @@ _BODY_SECONDS, _SLOWEST_BYTES = 60.0, 100_000
 """Time in which a body must arrive (seconds), and bytes that buy another second. A client that sends a byte now and
 then would hold its place for ever."""
 _COLUMNS = ("text_column", "label_column")
-_PARTS = frozenset({"dataset", "test", "spec", *_COLUMNS})
+_DIALECT = ("delimiter", "encoding")
+_PARTS = frozenset({"dataset", "test", "spec", *_COLUMNS, *_DIALECT})
+_MEANINGS = {"delimiter": "one character", "encoding": "the name of an encoding"}
 _CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
 
 
@@ -178,7 +180,7 @@ async def _parse_form(request: Request) -> FormData:
 async def _read_form(form: FormData) -> FormSubmission:
     for name, _ in form.multi_items():
         if name not in _PARTS:
-            known = "send dataset, spec, and optionally test, text_column and label_column"
+            known = "send dataset, spec, and optionally test, text_column, label_column, delimiter and encoding"
             raise _bad_part(name[:40], f"is not a known part; {known}")
         if len(form.getlist(name)) > 1:
             raise _bad_part(name, "occurs more than once; send it once")
@@ -186,8 +188,9 @@ async def _read_form(form: FormData) -> FormSubmission:
     if dataset is None:
         raise _bad_part("dataset", "is missing; send a file")
     test = _file(form, "test")
-    columns = {name: _column(form, name) for name in _COLUMNS if name in form}
-    return FormSubmission(await _spec(form), dataset.file, None if test is None else test.file, columns)
+    columns = {name: _word(form, name) for name in _COLUMNS if name in form}
+    dialect = {name: _word(form, name) for name in _DIALECT if name in form}
+    return FormSubmission(await _spec(form), dataset.file, None if test is None else test.file, columns, dialect)
 
 
 async def _spec(form: FormData) -> bytes:
@@ -208,10 +211,13 @@ def _file(form: FormData, name: str) -> UploadFile | None:
     raise _bad_part(name, "must be a file; give the part a file name")
 
 
-def _column(form: FormData, name: str) -> str:
+def _word(form: FormData, name: str) -> str:
+    """What says how the files are read."""
     part = form.get(name)
     if not isinstance(part, str):
-        raise _bad_part(name, "must be the name of a column; send the part without a file name")
+        raise _bad_part(
+            name, f"must be {_MEANINGS.get(name, 'the name of a column')}; send the part without a file name"
+        )
     if not 0 < len(part) <= MAX_COLUMN_CHARACTERS:
         raise _bad_part(name, f"must have 1 to {MAX_COLUMN_CHARACTERS} characters")
     return part

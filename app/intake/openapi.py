@@ -6,11 +6,20 @@ from app.intake.schemas import LABEL_COLUMN, MAX_COLUMN_CHARACTERS, TEXT_COLUMN,
 from app.selections.openapi import EXAMPLE_SPEC, EXAMPLE_SUBMISSION
 from app.web.openapi import REFERENCE, named
 
-_FILE = {"type": "string", "format": "binary", "description": "CSV or JSONL file with `text` and `label`."}
+_FILE = {
+    "type": "string",
+    "format": "binary",
+    "description": "CSV or JSONL file with `text` and `label`. Delimiter and encoding are found.",
+}
 
-_COLUMNS = {
+_WORDS = {
     name: {"type": "string", "minLength": 1, "maxLength": MAX_COLUMN_CHARACTERS, "description": description}
-    for name, description in (("text_column", TEXT_COLUMN), ("label_column", LABEL_COLUMN))
+    for name, description in (
+        ("text_column", TEXT_COLUMN),
+        ("label_column", LABEL_COLUMN),
+        ("delimiter", "Delimiter of the CSV files: `,` or `;` or `|` or `tab`; by default it is found."),
+        ("encoding", "Encoding of the files, such as `windows-1251`; by default UTF-8, or else Windows-1252."),
+    )
 }
 
 FORM: dict[str, Any] = {
@@ -18,7 +27,7 @@ FORM: dict[str, Any] = {
     "title": "SubmissionForm",
     "description": "The form of POST /selections: a dataset and optionally test rows as files, and the spec as JSON.",
     "required": ["dataset", "spec"],
-    "properties": {"dataset": _FILE, "test": _FILE, "spec": named(SelectionSpec), **_COLUMNS},
+    "properties": {"dataset": _FILE, "test": _FILE, "spec": named(SelectionSpec), **_WORDS},
 }
 
 SUBMISSION_BODY: dict[str, Any] = {

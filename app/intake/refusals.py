@@ -9,7 +9,7 @@ from lens_engine.errors import InvalidInput
 
 _INLINE_NAMES = {"dataset": "examples", "test": "test_examples"}
 _INLINE = frozenset(_INLINE_NAMES.values())
-_BARE = frozenset({"dataset_id", "test_dataset_id", "text_column", "label_column"})
+_BARE = frozenset({"dataset_id", "test_dataset_id", "text_column", "label_column", "delimiter", "encoding"})
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from app.settings import Settings
 from app.web.strict_json import count_containers, parse_json
 from app.web.validation import read_model
 from lens_engine.errors import Faults
-from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset, parse_inline
+from lens_engine.reading import Dialect, ParsedDataset, ParsingLimits, parse_dataset, parse_inline
 
 SMALL_BYTES = 64 * 1024
 """Largest submission that is worked on beside other requests (bytes). A larger one takes tens of milliseconds."""
@@ -101,6 +101,7 @@ class FormSubmission:
     dataset: IO[bytes]
     test: IO[bytes] | None
     columns: Mapping[str, str] = field(default_factory=dict)  #: `text_column` and `label_column`, if given
+    dialect: Mapping[str, str] = field(default_factory=dict)  #: `delimiter` and `encoding`, if given
 
     @cached_property
     def is_large(self) -> bool:
@@ -118,8 +119,8 @@ class FormSubmission:
         spec = json.dumps(self._spec, sort_keys=True, separators=(",", ":"))
         parts = [hashlib.sha256(spec.encode()).hexdigest()]
         parts += [_file_digest(file) for file in (self.dataset, self.test) if file is not None]
-        if self.columns:
-            parts.append(json.dumps(self.columns, sort_keys=True))
+        if words := {**self.columns, **self.dialect}:
+            parts.append(json.dumps(words, sort_keys=True))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def validate(self, settings: Settings, find_dataset: FindDataset) -> ValidSubmission:  # noqa: ARG002
@@ -127,10 +128,18 @@ class FormSubmission:
         spec = check_spec(read_model(SelectionSpec, self._spec, "spec"), settings)
 
         def read(file: IO[bytes] | None, name: str) -> Source | None:
-            return None if file is None else _parse_file(file, settings, name, self.columns)
+            return None if file is None else self._parse(file, settings, name)
 
         dataset, test = _read_both(lambda: read(self.dataset, "dataset"), lambda: read(self.test, "test"), inline=False)
         return spec.submit(dataset, test, self.columns, is_inline=False)
+
+    def _parse(self, file: IO[bytes], settings: Settings, name: str) -> ParsedDataset:
+        descriptor = file.fileno()  # moves a small upload from memory to disk
+        file.flush()
+        with open(descriptor, "rb", closefd=False) as reader:
+            reader.seek(0)
+            limits, dialect = _parsing_limits(settings), Dialect(**self.dialect)
+            return parse_dataset(reader, limits, field=name, dialect=dialect, **self.columns)
 
 
 RawSubmission = JsonSubmission | FormSubmission
@@ -165,14 +174,6 @@ def _parsing_limits(settings: Settings) -> ParsingLimits:
         max_label_characters=settings.max_label_characters,
         max_labels=settings.max_labels,
     )
-
-
-def _parse_file(file: IO[bytes], settings: Settings, name: str, columns: Mapping[str, str]) -> ParsedDataset:
-    descriptor = file.fileno()  # moves a small upload from memory to disk
-    file.flush()
-    with open(descriptor, "rb", closefd=False) as reader:
-        reader.seek(0)
-        return parse_dataset(reader, _parsing_limits(settings), field=name, **columns)
 
 
 def _size(file: IO[bytes]) -> int:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from lens_cli.file_options import Delimiter, Encoding
 from lens_cli.model_options import Device
 from lens_cli.refusals import EXIT_INTERRUPTED, refusing
 
@@ -18,8 +19,11 @@ def classify(
     classifier: Annotated[Path, typer.Option(help="Classifier: a file that lens select --classifier wrote.")],
     output: Annotated[Path, typer.Option(help="File for the predictions; its name ends in .csv, .jsonl or .parquet.")],
     text_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the column of texts; default: text.")
+        str | None,
+        typer.Option(metavar="NAME", help="Name of the column of texts; default: that of the classifier's file."),
     ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -45,9 +49,10 @@ def classify(
 ) -> None:
     """Classify the texts of a file with a classifier that `lens select --classifier` wrote.
 
-    OUTPUT has one row for each row of INPUT, in order: `row` (counted from 0), `text`, `label`, `probability` (of that
-    label), `p_LABEL` for each label (JSONL: an object `probabilities`), and `error`. A row that cannot be classified
-    has an empty label and its `error`; the command then ends with exit code 2.
+    OUTPUT has one row for each row of INPUT, in order: `row` (counted from 0), the columns of INPUT, `label`,
+    `probability` (of that label), `p_LABEL` for each label (JSONL: an object `probabilities`), and `error`. A column of
+    INPUT that has the name of a prediction is called `input_NAME`. A row that cannot be classified has an empty label
+    and its `error`; the command then ends with exit code 2.
 
     Ctrl-C stops the run after the current batch of 256 rows. The rows that are done are in OUTPUT.partial.jsonl. The
     same command resumes from this file and removes it at the end.
@@ -58,13 +63,16 @@ def classify(
     """
     from lens_cli.classify.run import ClassificationRun, Paths
     from lens_engine.language_model.open_model import open_model
+    from lens_engine.reading import Dialect
     from lens_engine.scoring.base import LabelScorer
 
     try:
         with refusing():
             paths = Paths(texts, classifier, output)
             paths.check(overwrite=overwrite)
-            run = ClassificationRun.prepare(paths, text_column=text_column, dtype=dtype)
+            run = ClassificationRun.prepare(
+                paths, text_column=text_column, dialect=Dialect(encoding, delimiter), dtype=dtype
+            )
 
             def open_scorer(named: str) -> LabelScorer:
                 # No pair cache: the texts of production would displace the scores of selections.

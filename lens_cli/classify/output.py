@@ -6,15 +6,18 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from lens_cli.classify.predicting import Prediction
 from lens_cli.refusals import RefusedInput
 from lens_engine.disk.replace_file import replace_file
-from lens_engine.reading import TextRow
+from lens_engine.reading import ReadTexts
+from lens_engine.reading.dialect import UTF8
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_PLAIN = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True)
@@ -22,19 +25,30 @@ class PredictedTable:
     """The rows of an input with their predictions."""
 
     labels: tuple[str, ...]
-    rows: Sequence[TextRow]
+    input: ReadTexts
     predictions: Sequence[Prediction]
+
+    @cached_property
+    def kept(self) -> dict[str, str]:
+        """The columns of the input, with their names in the output."""
+        names = dict.fromkeys(name for row in self.input.rows for name in row.cells if name)
+        own = {"row", "label", "probability", "probabilities", "error", *self._shares}
+        return {name: f"input_{name}" if name in own else name for name in names}
 
     @property
     def columns(self) -> list[str]:
-        return ["row", "text", "label", "probability", *(f"p_{label}" for label in self.labels), "error"]
+        return ["row", *self.kept.values(), "label", "probability", *self._shares, "error"]
+
+    @property
+    def _shares(self) -> list[str]:
+        return [f"p_{label}" for label in self.labels]
 
     def lines(self) -> Iterator[list[Any]]:
         """The cells of each row, in the order of `columns`; None where a bad row has no value."""
-        for number, (row, one) in enumerate(zip(self.rows, self.predictions, strict=True)):
-            text = _SURROGATE.sub("\ufffd", row.text)  # half of a pair, as in a bad row, cannot be written as UTF-8
+        for number, (row, one) in enumerate(zip(self.input.rows, self.predictions, strict=True)):
+            cells = [_show(row.cells.get(name)) for name in self.kept]
             probabilities = one.probabilities or (None,) * len(self.labels)
-            yield [number, text, one.label, one.probability, *probabilities, one.error]
+            yield [number, *cells, one.label, one.probability, *probabilities, one.error]
 
 
 def check_suffix(path: Path) -> None:
@@ -53,22 +67,34 @@ def write_predictions(table: PredictedTable, path: Path) -> None:
     replace_file(path, _WRITERS[path.suffix.lower()](table))
 
 
+def _show(cell: object) -> object:
+    """A value that every format can hold. Half of a surrogate pair cannot be written as UTF-8."""
+    if isinstance(cell, str):
+        return _SURROGATE.sub("\ufffd", cell)
+    if isinstance(cell, list | dict):
+        return json.dumps(cell, ensure_ascii=False, default=str)
+    return cell if isinstance(cell, _PLAIN) else str(cell)
+
+
 def _write_csv(table: PredictedTable) -> bytes:
-    file = io.StringIO(newline="")
+    """With the delimiter of the input. A byte order mark tells a spreadsheet that the file is UTF-8."""
+    file, dialect = io.StringIO(newline=""), table.input.dialect
     # Every string is quoted: before Python 3.13, the module leaves a lone carriage return unquoted.
-    writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC, delimiter=dialect.delimiter or ",")
     writer.writerow(table.columns)
     writer.writerows(table.lines())
-    return file.getvalue().encode()
+    return file.getvalue().encode("utf-8" if dialect.encoding == UTF8 else "utf-8-sig")
 
 
 def _write_jsonl(table: PredictedTable) -> bytes:
     """The probabilities of a row are one object; null for a bad row."""
-    lines = []
-    for number, text, label, probability, *probabilities, error in table.lines():
-        found = {"row": number, "text": text, "label": label, "probability": probability}
-        shares = None if label is None else dict(zip(table.labels, probabilities, strict=True))
-        lines.append(json.dumps({**found, "probabilities": shares, "error": error}, ensure_ascii=False) + "\n")
+    lines, own = [], len(table.kept)
+    for number, *cells, error in table.lines():
+        kept, (label, probability, *shares) = cells[:own], cells[own:]
+        found = {"row": number, **dict(zip(table.kept.values(), kept, strict=True))}
+        probabilities = None if label is None else dict(zip(table.labels, shares, strict=True))
+        found |= {"label": label, "probability": probability, "probabilities": probabilities, "error": error}
+        lines.append(json.dumps(found, ensure_ascii=False) + "\n")
     return "".join(lines).encode()
 
 
@@ -76,15 +102,23 @@ def _write_parquet(table: PredictedTable) -> bytes:
     import pyarrow
     from pyarrow.parquet import write_table
 
-    types = {"row": pyarrow.int64(), "text": pyarrow.string(), "label": pyarrow.string(), "error": pyarrow.string()}
+    types = {"row": pyarrow.int64(), "label": pyarrow.string(), "error": pyarrow.string()}
+    types |= dict.fromkeys(("probability", *(f"p_{label}" for label in table.labels)), pyarrow.float64())
     cells = list(zip(*table.lines(), strict=True)) or [()] * len(table.columns)
-    arrays = [
-        pyarrow.array(column, types.get(name, pyarrow.float64()))
-        for name, column in zip(table.columns, cells, strict=True)
-    ]
+    arrays = [_to_arrow(column, types.get(name)) for name, column in zip(table.columns, cells, strict=True)]
     file = io.BytesIO()
     write_table(pyarrow.Table.from_arrays(arrays, names=table.columns), file)
     return file.getvalue()
+
+
+def _to_arrow(column: Sequence[Any], known: Any) -> Any:
+    """A column; one of values of several types as strings."""
+    import pyarrow
+
+    try:
+        return pyarrow.array(column, known)
+    except pyarrow.ArrowException:
+        return pyarrow.array([None if cell is None else str(cell) for cell in column], pyarrow.string())
 
 
 _WRITERS: dict[str, Callable[[PredictedTable], bytes]] = {

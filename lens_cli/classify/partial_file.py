@@ -20,6 +20,8 @@ class Origin(Record):
     classifier_sha256: str
     input_sha256: str
     text_column: str
+    delimiter: str | None
+    encoding: str
     dtype: str
 
 

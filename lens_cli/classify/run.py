@@ -12,13 +12,13 @@ from lens_cli.classify.output import PredictedTable, check_suffix, write_predict
 from lens_cli.classify.partial_file import Origin, partial_file
 from lens_cli.classify.predicting import BATCH_ROWS, Prediction, predict_rows
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput, check_output
-from lens_cli.select.sources import find_columns
 from lens_cli.signals import StopRequest
 from lens_cli.views.notes import show_note
 from lens_cli.views.progress import RowBar, row_bar
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.reading import ParsingLimits, TextRow, read_texts
-from lens_engine.reading.columns import TEXT
+from lens_engine.reading import Dialect, ParsingLimits, ReadTexts, TextRow, read_texts
+from lens_engine.reading.column_choice import find_text_column
+from lens_engine.reading.dialect import ANY_DIALECT
 from lens_engine.scoring.base import LabelScorer
 
 _MAX_SHOWN = 5
@@ -61,16 +61,19 @@ class ClassificationRun:
 
     paths: Paths
     classifier: Classifier
-    rows: tuple[TextRow, ...]
+    texts: ReadTexts
     origin: Origin
     notes: tuple[str, ...] = ()  #: what was taken from the input but may surprise
 
     @classmethod
-    def prepare(cls, paths: Paths, *, text_column: str | None, dtype: str | None = None) -> "ClassificationRun":
+    def prepare(
+        cls, paths: Paths, *, text_column: str | None = None, dialect: Dialect = ANY_DIALECT, dtype: str | None = None
+    ) -> "ClassificationRun":
         """Read the files, before any model is loaded.
 
         Args:
-            text_column: name of the column of texts; None: `text`, or the column with this name in another case.
+            text_column: name of the column of texts; None for that of the classifier's file, or to find it.
+            dialect: how the file of texts is written; what it leaves open is found.
             dtype: precision of the model; None for that of the classifier.
 
         Raises:
@@ -78,15 +81,31 @@ class ClassificationRun:
             OSError: a file cannot be read.
         """
         classifier = Classifier.load(paths.classifier)
-        (text_column,), notes = find_columns(paths.texts, {TEXT: text_column})
-        rows = read_texts(paths.texts, ParsingLimits.of_own_files(), column=text_column, field="input")
+        known = classifier.input
+        usual = ANY_DIALECT if known is None else Dialect(known.encoding, known.delimiter)
+        usual_column = None if known is None else known.text_column
+        column = find_text_column(paths.texts, text_column, usual_column, dialect, usual)
+        texts = read_texts(
+            paths.texts,
+            ParsingLimits.of_own_files(),
+            column=column.name,
+            field="input",
+            dialect=dialect,
+            usual=usual,
+        )
         origin = Origin(
             classifier_sha256=_digest(paths.classifier),
             input_sha256=_digest(paths.texts),
-            text_column=text_column,
+            text_column=column.name,
+            delimiter=texts.dialect.delimiter,
+            encoding=texts.dialect.encoding,
             dtype=dtype or ("float32" if classifier.model is None else classifier.model.dtype),
         )
-        return cls(paths, classifier, rows, origin, tuple(notes))
+        return cls(paths, classifier, texts, origin, (*column.notes("texts"), *texts.dialect.notes))
+
+    @property
+    def rows(self) -> tuple[TextRow, ...]:
+        return self.texts.rows
 
     def execute(self, open_scorer: Callable[[str], LabelScorer], console: Console, *, restart: bool = False) -> None:
         """Load the model, predict every row with a live bar, and write the output.
@@ -115,7 +134,9 @@ class ClassificationRun:
                     partial.append(predict_rows(self.classifier, self.rows[num_done : num_done + BATCH_ROWS], scorer))
                     num_done = len(partial.predictions)
                     bar.show(num_done)
-            write_predictions(PredictedTable(self.classifier.labels, self.rows, partial.predictions), self.paths.output)
+            write_predictions(
+                PredictedTable(self.classifier.labels, self.texts, partial.predictions), self.paths.output
+            )
             partial.remove()
         console.print(Text(f"{num_rows:,} rows in {self.paths.output}"), soft_wrap=True)
         self._refuse_bad_rows(partial.predictions)

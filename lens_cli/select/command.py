@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from lens_cli.file_options import Delimiter, Encoding
 from lens_cli.model_options import Device, Dtype, PairCache
 from lens_cli.refusals import EXIT_INTERRUPTED, check_output, refusing
 from lens_engine.config import METHOD_NAMES, ComparisonsOption, MethodName, PresetName
@@ -43,12 +44,18 @@ def select(
     ] = None,
     text_column: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Name of the column of texts, in TRAIN and TEST; default: text, or Text."),
+        typer.Option(
+            metavar="NAME", help="Name of the column of texts, in TRAIN and TEST; default: text, or found in TRAIN."
+        ),
     ] = None,
     label_column: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Name of the column of labels, in TRAIN and TEST; default: label, or Label."),
+        typer.Option(
+            metavar="NAME", help="Name of the column of labels, in TRAIN and TEST; default: label, or found in TRAIN."
+        ),
     ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     model: Annotated[
         str, typer.Option(help="Model: a bundled name, a folder, a .gguf file, or a Hugging Face hub id.")
     ] = BUNDLED_MODEL,
@@ -146,6 +153,7 @@ def select(
     from lens_cli.views.progress import selection_bar
     from lens_cli.views.result import show_result
     from lens_engine.disk.replace_file import replace_file
+    from lens_engine.reading import Dialect
     from lens_engine.run.preparation import estimate_cost
 
     console = Console(stderr=True)
@@ -159,8 +167,10 @@ def select(
                 asked = read_task_request(template, verbalizer, separator)
             with faults.noting():
                 config = read_config(preset, seed, method, option or [], comparisons=compare)
+            with faults.noting():
+                sources = Sources(train, test, text_column, label_column, Dialect(encoding, delimiter))
             faults.refuse()
-            run = SelectionRun.prepare(Sources(train, test, text_column, label_column), asked, config)
+            run = SelectionRun.prepare(sources, asked, config)
             for note in run.notes:
                 show_note(note, console)
             if output is None and classifier is None and not estimate:

@@ -11,6 +11,7 @@ from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
 from lens_cli.select.sources import Sources
 from lens_cli.signals import StopRequest, interruptible
 from lens_cli.views.progress import SelectionBar, selection_bar
+from lens_engine.classifier.input_format import InputFormat
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import Faults, NothingSelected
 from lens_engine.language_model.open_model import LanguageModel, open_model
@@ -49,6 +50,7 @@ class SelectionRun:
     config: SelectionConfig
     notes: tuple[str, ...] = ()  #: what was taken from the files but may surprise
     warnings: tuple[str, ...] = ()  #: of the splits; the result has them too
+    input: InputFormat | None = None  #: for the classifier
 
     @classmethod
     def prepare(cls, sources: Sources, asked: TaskRequest, config: SelectionConfig) -> "SelectionRun":
@@ -68,7 +70,8 @@ class SelectionRun:
             else:
                 split = split_examples(problem, config)
         faults.refuse()
-        return cls(problem, config, (*read.notes, *asked.list_defaults(split.task), *split.notes), split.warnings)
+        notes = (*read.notes, *asked.list_defaults(split.task), *split.notes)
+        return cls(problem, config, notes, split.warnings, read.input)
 
     def execute(
         self, model: LanguageModel, checkpoint: Path | None, console: Console, *, remembers: bool = True
@@ -104,7 +107,9 @@ class SelectionRun:
                 bar.stop("Stopped")
             else:
                 bar.finish("Done")
-        return result
+        if result.classifier is None:
+            return result
+        return result.model_copy(update={"classifier": result.classifier.model_copy(update={"input": self.input})})
 
 
 @contextmanager

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from lens_engine.classifier.input_format import InputFormat
 from lens_engine.errors import Faults, InvalidDataset
-from lens_engine.reading import BadRows, ParsingLimits, parse_dataset
-from lens_engine.reading.column_profiles import match_columns
-from lens_engine.reading.columns import LABEL, TEXT
+from lens_engine.reading import BadRows, Dialect, ParsingLimits, parse_dataset
+from lens_engine.reading.column_choice import find_columns
 from lens_engine.types import Example
 
 
@@ -16,8 +16,9 @@ class Sources:
 
     train: Path
     test: Path | None = None
-    text_column: str | None = None  #: None: `text`, or the column with this name in another case
+    text_column: str | None = None  #: None to find it
     label_column: str | None = None
+    dialect: Dialect = Dialect()  #: how the files are written; what it leaves open is found
 
     def read(self, faults: Faults) -> "ReadSources":
         """Read both files.
@@ -29,24 +30,37 @@ class Sources:
             InvalidDataset: a file cannot be read as a table; the error lists all faults so far.
             OSError: a file cannot be read.
         """
-        (text, label), notes = find_columns(self.train, {TEXT: self.text_column, LABEL: self.label_column})
+        columns = find_columns(self.train, self.text_column, self.label_column, self.dialect)
+        text, label, notes = columns.text.name, columns.label.name, columns.notes()
+        written = self.dialect
         rows = dict[str, tuple[Example, ...]]()
         for field, path in (("dataset", self.train), ("test", self.test)):
             if path is None:
                 continue
             try:
                 parsed = parse_dataset(
-                    path, ParsingLimits.of_own_files(), field=field, text_column=text, label_column=label
+                    path,
+                    ParsingLimits.of_own_files(),
+                    field=field,
+                    text_column=text,
+                    label_column=label,
+                    dialect=self.dialect,
                 )
             except InvalidDataset as error:
                 faults.found.append(error)
                 rows[field] = error.others if isinstance(error, BadRows) else ()
             else:
                 rows[field] = parsed.examples
+                written = parsed.dialect if field == "dataset" else written
                 notes += [f"{field}: {warning}" for warning in parsed.warnings]
         if not all(rows.values()):
             faults.refuse()
-        return ReadSources(rows["dataset"], rows.get("test"), tuple(notes))
+        return ReadSources(
+            rows["dataset"],
+            rows.get("test"),
+            tuple(notes),
+            InputFormat(text_column=text, delimiter=written.delimiter, encoding=written.encoding),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +70,4 @@ class ReadSources:
     dataset: tuple[Example, ...]
     test: tuple[Example, ...] | None
     notes: tuple[str, ...]
-
-
-def find_columns(path: Path, wanted: dict[str, str | None]) -> tuple[list[str], list[str]]:
-    """The names of columns, as `match_columns`, and a note for each that has its usual name in another case."""
-    names = match_columns(path, wanted)
-    notes = [
-        f"column {name!r} is read as the {usual}s"
-        for name, (usual, given) in zip(names, wanted.items(), strict=True)
-        if given is None and name != usual
-    ]
-    return names, notes
+    input: InputFormat  #: for the classifier

@@ -24,6 +24,10 @@ def write_command(suggestion: Suggestion, sources: Sources, model: str = BUNDLED
         columns += ["--text-column", suggestion.columns.text.name]
     if suggestion.columns.label.name != LABEL:
         columns += ["--label-column", suggestion.columns.label.name]
+    if sources.dialect.delimiter is not None:
+        columns += ["--delimiter", sources.dialect.delimiter.replace("\t", "tab")]
+    if sources.dialect.encoding is not None:
+        columns += ["--encoding", sources.dialect.encoding]
     lines = [train, columns, ["--template", suggestion.templates[0]]]
     has_rare = any(count.is_rare for count in suggestion.labels)
     if not has_rare and len(words) <= _MAX_WORDS and not any("=" in label for label in words):

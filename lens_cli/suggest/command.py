@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from lens_cli.file_options import Delimiter, Encoding
 from lens_cli.model_options import Device, Dtype
 from lens_cli.refusals import EXIT_INTERRUPTED, refusing
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
@@ -22,6 +23,8 @@ def suggest(
     label_column: Annotated[
         str | None, typer.Option(help="Column of the labels; default: found by its name, or few distinct values.")
     ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     model: Annotated[
         str, typer.Option(help="Model whose pace is measured: a bundled name, a folder, a .gguf file, or a hub id.")
     ] = BUNDLED_MODEL,
@@ -44,12 +47,20 @@ def suggest(
     from lens_cli.suggest.view import show_suggestion
     from lens_cli.views.progress import selection_bar
     from lens_engine.language_model.open_model import open_model
+    from lens_engine.reading import Dialect
     from lens_engine.suggestion.suggest import price_suggestion
     from lens_engine.suggestion.suggest import suggest as look_at
 
     try:
         with refusing():
-            suggestion = look_at(file, test=test, text_column=text_column, label_column=label_column)
+            suggestion = look_at(
+                file,
+                test=test,
+                text_column=text_column,
+                label_column=label_column,
+                delimiter=delimiter,
+                encoding=encoding,
+            )
             if not no_model:
                 with selection_bar(Console(stderr=True)) as bar:
                     bar.wait(f"Loading {model}")
@@ -58,4 +69,5 @@ def suggest(
                     suggestion = price_suggestion(suggestion, opened.scorer)
     except KeyboardInterrupt:
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    show_suggestion(suggestion, Sources(file, test), Console(highlight=False), model=model)
+    sources = Sources(file, test, dialect=Dialect(encoding, delimiter))
+    show_suggestion(suggestion, sources, Console(highlight=False), model=model)

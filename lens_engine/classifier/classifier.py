@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
 from lens_engine.classifier.heads import BagOfWordsHead, Head, StatesAndWordsHead, StatesHead, fits_shape
+from lens_engine.classifier.input_format import InputFormat
 from lens_engine.classifier.quality import Quality
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.errors import ClassifierUnreadable, ModelMismatch
@@ -115,6 +116,9 @@ class Classifier(Record):
     )
     tokens_held: int = Field(0, description="Number of tokens of all prompts' demonstrations, computed once.")
     test: Quality | None = Field(None, description="Quality on the test rows of the selection.")
+    input: InputFormat | None = Field(
+        None, description="Column and dialect of the file of the selection; null if it was made of no file."
+    )
 
     @model_validator(mode="after")
     def has_a_head_of_its_shape(self) -> Self:

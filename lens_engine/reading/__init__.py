@@ -1,29 +1,33 @@
 """Reads texts, labelled or not, from CSV, JSONL, Parquet and inline examples. An error names the field and the row.
 
-content_format   detects the format from the bytes
+open_table       opens a file
+content_format   detects its format from the content
+dialect          finds its encoding and its delimiter
 csv_rows  jsonl_rows  parquet_rows   one reader for each format
 columns  value_checks  text_checks   check a header, a JSON value, a string
 row_sink         the contract between the readers and what takes their rows
 row_collector    takes labelled texts, checks every row: limits, problems, digest, warnings
-column_profiles  what is in each column of a file, for a guess
+column_profiles  what is in each column of a file
+column_choice    chooses the columns of texts and labels
+places           where in a file a fault is
 text_collector   takes texts alone, keeps every row, the bad ones with what is wrong
 strict_json      JSON that every reader understands in the same way
 """
 
-import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
 from lens_engine.errors import InputProblem, InvalidDataset
-from lens_engine.reading.column_profiles import match_columns
+from lens_engine.reading.column_choice import find_columns
 from lens_engine.reading.columns import LABEL, TEXT
-from lens_engine.reading.content_format import NUM_SNIFFED_BYTES, FileFormat, detect_format
 from lens_engine.reading.csv_rows import read_csv_rows
+from lens_engine.reading.dialect import ANY_DIALECT, Dialect, FoundDialect
 from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
 from lens_engine.reading.jsonl_rows import read_jsonl_rows
 from lens_engine.reading.limits import ParsingLimits
+from lens_engine.reading.open_table import ParquetTable, TextTable, open_table
 from lens_engine.reading.parquet_rows import read_parquet_rows
 from lens_engine.reading.parsed_dataset import DatasetFormat, ParsedDataset
 from lens_engine.reading.row_collector import RowCollector
@@ -37,10 +41,12 @@ __all__ = [
     "DatasetEmpty",
     "DatasetFormat",
     "DatasetTooLarge",
+    "Dialect",
     "InputProblem",
     "InvalidDataset",
     "ParsedDataset",
     "ParsingLimits",
+    "ReadTexts",
     "TextRow",
     "UnsupportedDatasetFormat",
     "parse_dataset",
@@ -48,12 +54,6 @@ __all__ = [
     "read_examples",
     "read_texts",
 ]
-
-_READERS: dict[FileFormat, Callable[[BufferedReader, RowSink], None]] = {
-    "csv": read_csv_rows,
-    "jsonl": read_jsonl_rows,
-    "parquet": read_parquet_rows,
-}
 
 
 def parse_dataset(
@@ -63,8 +63,11 @@ def parse_dataset(
     field: str = "dataset",
     text_column: str = TEXT,
     label_column: str = LABEL,
+    dialect: Dialect = ANY_DIALECT,
 ) -> ParsedDataset:
     """The labelled texts of a file. The file's content decides the format, not its name.
+
+    Rows without a text or a label are left out, if they are at most a tenth; a warning counts them.
 
     The call blocks while it reads; an event loop should call it in a thread.
 
@@ -73,16 +76,35 @@ def parse_dataset(
         field: name of the dataset in error messages.
         text_column: name of the column of texts.
         label_column: name of the column of labels.
+        dialect: how a text file is written; what it leaves open is found, and a warning says so.
 
     Raises:
         InvalidDataset: the content is wrong; also the subclasses in `lens_engine.reading.errors`. No content raises
             another error.
     """
     rows = RowCollector(limits, field, text_column, label_column)
-    return rows.finish(_read(source, rows))
+    with open_table(source, limits, field, dialect) as table:
+        _read(table, rows)
+    return rows.finish(table.format, table.dialect)
 
 
-def read_texts(path: Path, limits: ParsingLimits, *, column: str = TEXT, field: str = "texts") -> tuple[TextRow, ...]:
+@dataclass(frozen=True, slots=True)
+class ReadTexts:
+    """The rows of a file of texts, and how the file is written."""
+
+    rows: tuple[TextRow, ...]
+    dialect: FoundDialect
+
+
+def read_texts(
+    path: Path,
+    limits: ParsingLimits,
+    *,
+    column: str = TEXT,
+    field: str = "texts",
+    dialect: Dialect = ANY_DIALECT,
+    usual: Dialect = ANY_DIALECT,
+) -> ReadTexts:
     """The texts of a CSV, JSONL or Parquet file; it needs no labels. The file's content decides the format.
 
     Every data row is kept, in order: a bad one, an empty one too, says what is wrong with it. Only blank lines are left
@@ -91,34 +113,48 @@ def read_texts(path: Path, limits: ParsingLimits, *, column: str = TEXT, field: 
     Args:
         column: name of the column of texts.
         field: name of the file in error messages.
+        dialect: how a text file is written; what it leaves open is found.
+        usual: how earlier files were written; it is taken where the file does not tell.
 
     Raises:
         InvalidDataset: the column is missing, or the rest of the file cannot be read.
         OSError: the file cannot be read.
     """
     rows = TextCollector(limits, field, column)
-    _read(path, rows)
-    return tuple(rows.rows)
+    with open_table(path, limits, field, dialect, usual) as table:
+        _read(table, rows)
+    return ReadTexts(tuple(rows.rows), table.dialect)
 
 
 def read_examples(
-    path: str | Path, *, text_column: str | None = None, label_column: str | None = None
+    path: str | Path,
+    *,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
 ) -> list[Example]:
     """The labelled texts of a trusted CSV, JSONL or Parquet file.
 
-    The file's content decides the format, not its name. Blank rows are left out. `parse_dataset` also returns warnings.
+    The file's content decides the format, not its name. Rows without a text or a label are left out, if they are at
+    most a tenth. `parse_dataset` also returns warnings, `suggest` says which columns are taken.
 
     Args:
-        text_column: name of the column of texts; None for `text`, also in another case.
-        label_column: name of the column of labels; None for `label`, also in another case.
+        text_column, label_column: names of the columns; None to find them, by their names or by what is in them.
+        delimiter: of a CSV file; None to find it.
+        encoding: of a text file; None for UTF-8, or else Windows-1252.
 
     Raises:
-        InvalidDataset: a column is missing, or a row is bad; the error lists the first bad rows.
+        InvalidDataset: a column is missing or cannot be told from others, or a row is bad; the error lists the first
+            bad rows.
         OSError: the file cannot be read.
     """
-    text, label = match_columns(Path(path), {TEXT: text_column, LABEL: label_column})
-    limits = ParsingLimits.of_own_files()
-    return list(parse_dataset(Path(path), limits, text_column=text, label_column=label).examples)
+    dialect, limits = Dialect(encoding, delimiter), ParsingLimits.of_own_files()
+    columns = find_columns(Path(path), text_column, label_column, dialect)
+    parsed = parse_dataset(
+        Path(path), limits, text_column=columns.text.name, label_column=columns.label.name, dialect=dialect
+    )
+    return list(parsed.examples)
 
 
 def parse_inline(
@@ -140,15 +176,11 @@ def parse_inline(
     return rows.finish("inline")
 
 
-def _read(source: Path | BufferedReader, rows: RowSink) -> FileFormat:
+def _read(table: ParquetTable | TextTable, rows: RowSink) -> None:
     """Give the sink every row of the file."""
-    with source.open("rb") if isinstance(source, Path) else nullcontext(source) as file:
-        num_bytes, most = os.fstat(file.fileno()).st_size, rows.limits.max_bytes
-        if num_bytes > most:
-            raise DatasetTooLarge(
-                f"the file has {num_bytes:,} bytes, more than {most:,}; send a sample of it", field=rows.field
-            )
-        file_format = detect_format(file.read(NUM_SNIFFED_BYTES), rows.field, takes_parquet=rows.limits.takes_parquet)
-        file.seek(0)
-        _READERS[file_format](file, rows)
-    return file_format
+    if isinstance(table, ParquetTable):
+        read_parquet_rows(table.file, rows)
+    elif table.format == "csv":
+        read_csv_rows(table.text, rows, table.dialect)
+    else:
+        read_jsonl_rows(table.text, rows, table.dialect)

@@ -7,14 +7,15 @@ The profiles are lenient: a value that cannot be read is left out, and reading s
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO, TextIO
 
-from lens_engine.errors import InvalidDataset
-from lens_engine.reading.columns import match_column
-from lens_engine.reading.content_format import NUM_SNIFFED_BYTES, detect_format
+from lens_engine.reading.dialect import ANY_DIALECT, SEPARATOR, Dialect
+from lens_engine.reading.limits import ParsingLimits
+from lens_engine.reading.open_table import ParquetTable, open_table
 from lens_engine.reading.text_checks import is_blank
+from lens_engine.task.unicode_form import fold_label
 
 MAX_DISTINCT = 200
 """Largest number of distinct values that are counted."""
@@ -30,7 +31,7 @@ class ColumnProfile:
     num_values: int = 0  #: strings and whole numbers that are not blank
     num_characters: int = 0
     num_others: int = 0  #: values of other types
-    distinct: set[str] = field(default_factory=set)  #: at most `MAX_DISTINCT` + 1 values
+    distinct: set[str] = field(default_factory=set)  #: at most `MAX_DISTINCT` + 1 values, spellings joined
 
     @property
     def mean_characters(self) -> float:
@@ -52,24 +53,19 @@ class ColumnProfile:
             self.num_values += 1
             self.num_characters += len(value)
             if len(self.distinct) <= MAX_DISTINCT:
-                self.distinct.add(value)
+                self.distinct.add(fold_label(value))
 
 
-def match_columns(path: Path, wanted: Mapping[str, str | None]) -> list[str]:
-    """The names of the columns to read.
+def read_names(path: Path, dialect: Dialect, usual: Dialect = ANY_DIALECT) -> list[str]:
+    """The names of the columns: the header, or the keys of the first object. See `open_table` for the arguments.
 
-    Args:
-        path: a trusted file. If it cannot be read, the usual names are returned: the reader says what is wrong.
-        wanted: for each usual name, the name that was given; None: the usual name, or that name in another case.
+    Raises:
+        InvalidDataset, OSError: as `profile_columns`.
     """
-    found = list[str]()
-    if None in wanted.values():
-        with suppress(InvalidDataset, OSError):
-            found = list(next(_read_rows(path), {}))  # the first row names the columns
-    return [given or match_column(found, usual) for usual, given in wanted.items()]
+    return list(next(_read_rows(path, dialect, usual), {}))
 
 
-def profile_columns(path: Path) -> list[ColumnProfile]:
+def profile_columns(path: Path, dialect: Dialect, usual: Dialect = ANY_DIALECT) -> list[ColumnProfile]:
     """A profile of each column of a trusted CSV, JSONL or Parquet file, in the order of the file.
 
     Raises:
@@ -77,19 +73,30 @@ def profile_columns(path: Path) -> list[ColumnProfile]:
         OSError: the file cannot be read.
     """
     profiles: dict[str, ColumnProfile] = {}
-    for row in _read_rows(path):
+    for row in _read_rows(path, dialect, usual):
         for name, value in row.items():
             profiles.setdefault(name, ColumnProfile(name)).add(value)
     return list(profiles.values())
 
 
-def _read_csv(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        records = (record for record in _until_broken(csv.reader(file)) if any(map(str.strip, record)))
-        header = next(records, [])
-        yield dict.fromkeys(header)
-        for record in records:
-            yield dict(zip(header, record, strict=False))
+def _read_rows(path: Path, dialect: Dialect, usual: Dialect) -> Iterator[Row]:
+    """The rows by column. The first names the columns of CSV and Parquet, and may have no values."""
+    with open_table(path, ParsingLimits.of_own_files(), "dataset", dialect, usual) as table:
+        if isinstance(table, ParquetTable):
+            yield from _read_parquet(table.file)
+        elif table.format == "csv":
+            yield from _read_csv(table.text, table.dialect.delimiter or ",")
+        else:
+            yield from _read_jsonl(table.text)
+
+
+def _read_csv(text: TextIO, delimiter: str) -> Iterator[Row]:
+    records = _until_broken(csv.reader(text, delimiter=delimiter))
+    filled = (record for record in records if any(map(str.strip, record)) and record[0] != SEPARATOR)
+    header = next(filled, [])
+    yield dict.fromkeys(header)
+    for record in filled:
+        yield dict(zip(header, record, strict=False))
 
 
 def _until_broken(records: Iterable[list[str]]) -> Iterator[list[str]]:
@@ -99,40 +106,30 @@ def _until_broken(records: Iterable[list[str]]) -> Iterator[list[str]]:
         return
 
 
-def _read_jsonl(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        for line in file:
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(row, dict):
-                yield row
+def _read_jsonl(text: TextIO) -> Iterator[Row]:
+    for line in text:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(row, dict):
+            yield row
 
 
-def _read_parquet(path: Path) -> Iterator[Row]:
+def _read_parquet(file: BinaryIO) -> Iterator[Row]:
     from pyarrow import ArrowException, types  # takes a moment to import
     from pyarrow.parquet import ParquetFile
 
     try:
-        with ParquetFile(path) as file:
-            schema = file.schema_arrow
-            yield dict.fromkeys(schema.names)
-            readable = [
-                column.name
-                for column in schema
-                if types.is_integer(column.type) or types.is_string(column.type) or types.is_large_string(column.type)
-            ]
-            for batch in file.iter_batches(columns=readable):
-                yield from batch.to_pylist()
+        table = ParquetFile(file)
+        schema = table.schema_arrow
+        yield dict.fromkeys(schema.names)
+        readable = [
+            column.name
+            for column in schema
+            if types.is_integer(column.type) or types.is_string(column.type) or types.is_large_string(column.type)
+        ]
+        for batch in table.iter_batches(columns=readable):
+            yield from batch.to_pylist()
     except ArrowException:
         return
-
-
-_READERS = {"csv": _read_csv, "jsonl": _read_jsonl, "parquet": _read_parquet}
-
-
-def _read_rows(path: Path) -> Iterator[Row]:
-    with path.open("rb") as file:
-        file_format = detect_format(file.read(NUM_SNIFFED_BYTES), "dataset")
-    return _READERS[file_format](path)

@@ -13,8 +13,6 @@ TEXT = "text"
 LABEL = "label"
 MAX_COLUMNS = 1_000
 
-_SEPARATORS = {";": "semicolon", "\t": "tab", "|": "pipe"}
-
 
 @dataclass(frozen=True, slots=True)
 class WantedColumns:
@@ -55,7 +53,7 @@ class Columns:
     unused: tuple[str, ...]
 
 
-def find_columns(names: Sequence[str], wanted: WantedColumns, field: str) -> Columns:
+def match_header(names: Sequence[str], wanted: WantedColumns, field: str) -> Columns:
     """Find the wanted columns.
 
     Raises:
@@ -72,12 +70,6 @@ def find_columns(names: Sequence[str], wanted: WantedColumns, field: str) -> Col
     unused = tuple(name for name in names if name not in wanted.names)
     label = None if wanted.label is None else names.index(wanted.label)
     return Columns(names.index(wanted.text), label, len(names), unused)
-
-
-def match_column(names: Sequence[str], wanted: str) -> str:
-    """The name in a header that is meant: the wanted one, or the only one that differs from it in case and spaces."""
-    alike = [name for name in names if _is_near(name, wanted)]
-    return alike[0] if wanted not in names and len(alike) == 1 else wanted
 
 
 def describe_unused(names: Sequence[str], wanted: WantedColumns) -> str:
@@ -106,10 +98,6 @@ def _refuse_missing(missing: Sequence[str], names: Sequence[str], wanted: Wanted
 
 
 def _advise(missing: Sequence[str], names: Sequence[str], wanted: WantedColumns) -> str:
-    if len(names) == 1:
-        for character, separator in _SEPARATORS.items():
-            if character in names[0]:
-                return f"the file looks like {separator}-separated: save it with commas"
     near = {name: [found for found in names if _is_near(found, name) and found not in wanted.names] for name in missing}
     renames = " and ".join(f"{show_label(found[0])} to {show_label(name)}" for name, found in near.items() if found)
     what = "the column" if len(wanted.names) == 1 else "the columns"

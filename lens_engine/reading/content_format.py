@@ -1,14 +1,13 @@
 """Detects the format of an upload from its first bytes. The upload's name and media type are not used."""
 
-import codecs
 from typing import Literal
 
-from lens_engine.errors import InvalidDataset
+from lens_engine.reading.dialect import NUM_HEAD_CHARACTERS
 from lens_engine.reading.errors import DatasetEmpty, UnsupportedDatasetFormat
 
-FileFormat = Literal["csv", "jsonl", "parquet"]
+TextFormat = Literal["csv", "jsonl"]
 
-NUM_SNIFFED_BYTES = 64 * 1024
+NUM_SNIFFED_BYTES = 16
 
 _PARQUET = b"PAR1"
 _REFUSED = {
@@ -28,39 +27,37 @@ _REFUSED = {
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an old Excel file",
     b"SQLite format 3\x00": "a SQLite database",
 }
-# UTF-32 first: its byte order mark begins with that of UTF-16.
-_FOREIGN_MARKS = {
-    codecs.BOM_UTF32_LE: "UTF-32",
-    codecs.BOM_UTF32_BE: "UTF-32",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
-}
 
 
-def detect_format(head: bytes, field: str, *, takes_parquet: bool = True) -> FileFormat:
-    """The format of a file that begins with `head`.
+def is_parquet(head: bytes, field: str, *, takes_parquet: bool = True) -> bool:
+    """Whether a file that begins with `head` is a Parquet file, and not a text file.
 
     Raises:
         UnsupportedDatasetFormat: the content is compressed or of a format that is not supported.
-        InvalidDataset: the encoding is not UTF-8, or the file is a JSON array.
-        DatasetEmpty: there are no bytes.
     """
     if head.startswith(_PARQUET):
         if not takes_parquet:
             raise UnsupportedDatasetFormat("the file is a Parquet file; save it as CSV or JSONL", field=field)
-        return "parquet"
+        return True
     for magic, name in _REFUSED.items():
         if head.startswith(magic):
             raise UnsupportedDatasetFormat(f"the file is {name}; save it as CSV or JSONL, uncompressed", field=field)
-    for mark, encoding in _FOREIGN_MARKS.items():
-        if head.startswith(mark):
-            raise InvalidDataset(f"the file is {encoding}; save it as UTF-8", field=field)
-    content = head.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n")
-    if not content and len(head) < NUM_SNIFFED_BYTES:
+    return False
+
+
+def detect_text_format(head: str, field: str) -> TextFormat:
+    """The format of a text file that begins with `head`.
+
+    Raises:
+        UnsupportedDatasetFormat: the file is a JSON array.
+        DatasetEmpty: there are no characters but spaces.
+    """
+    content = head.lstrip(" \t\r\n")
+    if not content and len(head) < NUM_HEAD_CHARACTERS:
         raise DatasetEmpty("the file is empty; it needs named columns, and rows", field=field)
-    if content.startswith(b"["):
+    if content.startswith("["):
         raise UnsupportedDatasetFormat(
             "the file is a JSON array; write JSONL, which is one object a line without brackets or commas between",
             field=field,
         )
-    return "jsonl" if content.startswith(b"{") else "csv"
+    return "jsonl" if content.startswith("{") else "csv"

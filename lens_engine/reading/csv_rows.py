@@ -1,33 +1,46 @@
-"""Rows of a CSV file: UTF-8, comma-separated, with a header, any line ends."""
+"""Rows of a CSV file with a header and any line ends."""
 
 import csv
 import io
-import re
 from collections.abc import Iterator
 from typing import Never
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.columns import Columns, find_columns
+from lens_engine.reading.columns import Columns, match_header
+from lens_engine.reading.dialect import SEPARATOR, UNDECODED, FoundDialect, show_encoding
 from lens_engine.reading.errors import DatasetEmpty
-from lens_engine.reading.row_sink import RowSink
-
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")
-"""A byte that is not UTF-8, as the error handler "surrogateescape" decodes it."""
-_SAVE_AS_UTF8 = "save the file as UTF-8 (it may be Latin-1 or Windows-1252)"
+from lens_engine.reading.places import find_bad_quote, quote_around, tell_place
+from lens_engine.reading.row_sink import NO_CELLS, RowSink
 
 
-def read_csv_rows(file: io.BufferedReader, rows: RowSink) -> None:
-    """Give the sink every row of `file`.
+def read_csv_rows(text: io.TextIOWrapper, rows: RowSink, dialect: FoundDialect) -> None:
+    """Give the sink every row of a file that is open with `newline=""`.
 
     Raises:
         InvalidDataset: the file is not a CSV table.
     """
-    text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
+    lines = _BoundedLines(text, rows.limits.max_row_characters)
+    reader = csv.reader(lines, strict=True, delimiter=dialect.delimiter or ",")
+    header: list[str] = []
+    columns: Columns | None = None
+    line = 1
     try:
-        _read_records(_BoundedLines(text, rows.limits.max_row_characters), rows)
-    finally:
-        # The caller opened the file, so the caller closes it.
-        text.detach()
+        for record in reader:
+            is_empty = not any(map(str.strip, record))
+            if not record or (is_empty and (columns is None or not rows.keeps_bad_rows)):
+                rows.skip_blank()
+            elif columns is not None:
+                _add_record(record, header, columns, _Place(rows, lines.row, line, dialect))
+            elif record[0] != SEPARATOR:
+                header, columns = record, match_header(record, rows.columns, rows.field)
+                rows.skip_columns(columns.unused)
+            line = reader.line_num + 1
+            lines.begin_row()
+    except csv.Error as error:
+        place = _Place(rows, lines.row, line, dialect)
+        place.refuse(str(error), is_header=columns is None)
+    if columns is None:
+        raise DatasetEmpty("the file is empty; it needs named columns, and rows", field=rows.field)
 
 
 class _BoundedLines:
@@ -36,6 +49,7 @@ class _BoundedLines:
     def __init__(self, text: io.TextIOWrapper, max_row_characters: int) -> None:
         self._text = text
         self._max = max_row_characters
+        self.row: list[str] = []  #: the lines of the row so far
         self._num_read = 0
 
     def __iter__(self) -> Iterator[str]:
@@ -43,6 +57,7 @@ class _BoundedLines:
 
     def __next__(self) -> str:
         line = self._text.readline(self._max + 1)
+        self.row.append(line)
         self._num_read += len(line)
         if self._num_read > self._max:
             raise csv.Error(f"row larger than {self._max:,} characters")
@@ -51,57 +66,58 @@ class _BoundedLines:
         return line
 
     def begin_row(self) -> None:
+        self.row.clear()
         self._num_read = 0
 
 
-def _read_records(lines: _BoundedLines, rows: RowSink) -> None:
-    reader = csv.reader(lines, strict=True)
-    columns: Columns | None = None
-    line = 1
-    try:
-        for record in reader:
-            is_empty = not any(map(str.strip, record))
-            if not record or (is_empty and (columns is None or not rows.keeps_bad_rows)):
-                rows.skip_blank()
-            elif columns is None:
-                columns = find_columns(record, rows.columns, rows.field)
-                rows.skip_columns(columns.unused)
-            else:
-                _add_record(record, columns, rows, line)
-            line = reader.line_num + 1
-            lines.begin_row()
-    except csv.Error as error:
-        _refuse_unreadable(error, rows, line, is_header=columns is None)
-    if columns is None:
-        raise DatasetEmpty("the file is empty; it needs named columns, and rows", field=rows.field)
+class _Place:
+    """A row in the file, for a fault in it."""
 
+    def __init__(self, rows: RowSink, lines: list[str], line: int, dialect: FoundDialect) -> None:
+        self.rows, self.line = rows, line
+        self._lines, self._dialect = lines, dialect
 
-def _add_record(record: list[str], columns: Columns, rows: RowSink, line: int) -> None:
-    if len(record) != columns.width:
+    def note_width(self, found: int, wanted: int) -> None:
+        beginning = quote_around("".join(self._lines), 0)
         fault = (
-            f"has {len(record):,} fields where the header has {columns.width:,}; "
-            "put quotes round a text with a comma or a line break in it"
+            f"has {found:,} fields where the header has {wanted:,}; put quotes round a text with the delimiter or a "
+            f"line break in it; the row begins {beginning}"
         )
-        rows.note(None, fault, line=line)
+        self.rows.note(None, fault, line=self.line)
+
+    def note_undecoded(self, column: str, value: str) -> None:
+        name = show_encoding(self._dialect.encoding)
+        found = UNDECODED.search(value)
+        words = quote_around(value, 0 if found is None else found.start())
+        fault = f"holds bytes that are not {name} at {words}; save the file as UTF-8, or name its encoding (encoding)"
+        self.rows.note(column, fault, line=self.line)
+
+    def refuse(self, complaint: str, *, is_header: bool) -> Never:
+        fault = self._explain(complaint)
+        if is_header:
+            raise InvalidDataset(f"the header (line {self.line}) {fault}", field=self.rows.field) from None
+        self.rows.stop(fault, line=self.line)
+
+    def _explain(self, complaint: str) -> str:
+        if "larger than" in complaint:
+            return "has a field or row that is far too long; is a quote left open, or a line break missing?"
+        row = "".join(self._lines)
+        position = find_bad_quote(row, self._dialect.delimiter or ",")
+        at = f"{tell_place(row, position, self.line)}, at {quote_around(row, position)}"
+        if "unexpected end of data" in complaint:
+            return f"opens a quote that is never closed ({at}); close it, and write a quote inside a text twice"
+        return f"has a quote in the wrong place ({at}); write a quote inside a quoted text twice"
+
+
+def _add_record(record: list[str], header: list[str], columns: Columns, place: _Place) -> None:
+    if len(record) != columns.width:
+        place.note_width(len(record), columns.width)
         return
+    rows = place.rows
     text, label = record[columns.text], None if columns.label is None else record[columns.label]
     for name, value in ((rows.columns.text, text), (rows.columns.label, label)):
-        if value is not None and _NOT_UTF8.search(value):
-            rows.note(name, f"holds bytes that are not UTF-8; {_SAVE_AS_UTF8}", line=line)
+        if value is not None and name is not None and UNDECODED.search(value):
+            place.note_undecoded(name, value)
             return
-    rows.add(text, label, line=line)
-
-
-def _refuse_unreadable(error: csv.Error, rows: RowSink, line: int, *, is_header: bool) -> Never:
-    fault = _explain(str(error))
-    if is_header:
-        raise InvalidDataset(f"the header (line {line}) {fault}", field=rows.field) from None
-    rows.stop(fault, line=line)
-
-
-def _explain(complaint: str) -> str:
-    if "unexpected end of data" in complaint:
-        return "opens a quote that is never closed; close it, and write a quote inside a text twice"
-    if "larger than" in complaint:
-        return "has a field or row that is far too long; is a quote left open, or a line break missing?"
-    return "has a quote in the wrong place; write a quote inside a quoted text twice"
+    cells = dict(zip(header, record, strict=True)) if rows.keeps_cells else NO_CELLS
+    rows.add(text, label, line=place.line, cells=cells)

@@ -6,7 +6,8 @@
     ├── DatasetTooLarge                     413  more bytes or rows than allowed
     └── DatasetEmpty                        422  fewer than two rows to work with
 
-All have `field`, `row` and `problems`, like `InvalidDataset`. No message repeats a text of the upload.
+All have `field`, `row` and `problems`, like `InvalidDataset`. No message repeats a text of the upload, but for some
+thirty characters round a place where the file itself cannot be read.
 """
 
 from typing import Any

@@ -1,58 +1,55 @@
 """Rows of a JSONL file: one strict JSON object on each line."""
 
-import codecs
 import io
 import json
 from collections.abc import Iterator
 
+from lens_engine.reading.dialect import UNDECODED, FoundDialect, show_encoding
+from lens_engine.reading.places import quote_around
 from lens_engine.reading.row_sink import RowSink
 from lens_engine.reading.strict_json import LooseJson, load_strict_json
 from lens_engine.reading.value_checks import add_value
 
-_BLANKS = b" \t\r\n"
+_BLANKS = " \t\r\n"
 
 
-def read_jsonl_rows(file: io.BufferedReader, rows: RowSink) -> None:
-    """Give the sink every row of `file`.
+def read_jsonl_rows(text: io.TextIOWrapper, rows: RowSink, dialect: FoundDialect) -> None:
+    """Give the sink every row of a file that is open with `newline="\\n"`: only \\n ends a line.
 
     Raises:
         InvalidDataset: a line cannot be read, so reading has to stop.
     """
-    for number, offset, line in _read_lines(file, rows):
+    for number, line in enumerate(_read_lines(text, rows), start=1):
         if not line.strip(_BLANKS):
             rows.skip_blank()
-            continue
-        try:
-            item = load_strict_json(line.decode("utf-8"))
-        except UnicodeDecodeError as error:
-            fault = f"is not UTF-8 at byte {offset + error.start:,} of the file; save the file as UTF-8"
+        elif broken := UNDECODED.search(line):
+            words, name = quote_around(line, broken.start()), show_encoding(dialect.encoding)
+            fault = f"is not {name} at column {broken.start() + 1:,}, {words}; save the file as UTF-8"
             rows.note(None, fault, line=number)
-        except (ValueError, RecursionError) as error:
-            rows.note(None, _explain(error), line=number)
         else:
-            add_value(item, rows, line=number)
+            try:
+                item = load_strict_json(line)
+            except (ValueError, RecursionError) as error:
+                rows.note(None, _explain(error, line), line=number)
+            else:
+                add_value(item, rows, line=number)
 
 
-def _read_lines(file: io.BufferedReader, rows: RowSink) -> Iterator[tuple[int, int, bytes]]:
-    """The number of each line (from 1), the offset of its first byte, and the line. Only \\n ends a line."""
-    longest = rows.limits.max_row_characters
-    number, offset = 1, len(codecs.BOM_UTF8)
-    if file.read(offset) != codecs.BOM_UTF8:
-        offset = 0
-        file.seek(0)
-    while line := file.readline(longest + 1):
+def _read_lines(text: io.TextIOWrapper, rows: RowSink) -> Iterator[str]:
+    longest, number = rows.limits.max_row_characters, 0
+    while line := text.readline(longest + 1):
+        number += 1
         if len(line) > longest:
-            rows.stop(f"is longer than {longest:,} bytes; is a line break missing?", line=number)
-        yield number, offset, line
-        number, offset = number + 1, offset + len(line)
+            rows.stop(f"is longer than {longest:,} characters; is a line break missing?", line=number)
+        yield line
 
 
-def _explain(error: ValueError | RecursionError) -> str:
+def _explain(error: ValueError | RecursionError, line: str) -> str:
     if isinstance(error, LooseJson):
         return str(error)
     if isinstance(error, RecursionError):
         return "is nested too deeply; keep only the keys that are needed"
     if isinstance(error, json.JSONDecodeError):
-        # The parser's message ("Expecting ',' delimiter") repeats no text of the line.
-        return f"is not valid JSON ({error.msg} at column {error.colno:,}); write one object a line"
+        words = quote_around(line, error.pos)
+        return f"is not valid JSON ({error.msg} at column {error.colno:,}, {words}); write one object a line"
     return "is not valid JSON; write one object a line"

@@ -5,8 +5,8 @@ from io import BufferedReader
 from typing import TYPE_CHECKING, Any
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.columns import find_columns
-from lens_engine.reading.row_sink import RowSink
+from lens_engine.reading.columns import match_header
+from lens_engine.reading.row_sink import NO_CELLS, RowSink
 from lens_engine.task.wording import show_label
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def read_parquet_rows(file: BufferedReader, rows: RowSink) -> None:
 
 def _read_table(table: "ParquetFile", rows: RowSink) -> None:
     schema, wanted = table.schema_arrow, rows.columns
-    rows.skip_columns(find_columns(schema.names, wanted, rows.field).unused)
+    rows.skip_columns(match_header(schema.names, wanted, rows.field).unused)
     for name in wanted.names:
         if not _is_readable(schema.field(name).type, allows_integers=name == wanted.label):
             raise InvalidDataset(
@@ -46,11 +46,12 @@ def _read_table(table: "ParquetFile", rows: RowSink) -> None:
                 f"{'string' if name == wanted.text else 'string or integer'}",
                 field=f"{rows.field}.{name}",
             )
-    for batch in table.iter_batches(_BATCH_ROWS, columns=list(wanted.names)):
+    for batch in table.iter_batches(_BATCH_ROWS, columns=None if rows.keeps_cells else list(wanted.names)):
         texts = _read_strings(batch, wanted.text)
         labels = _read_strings(batch, wanted.label) if wanted.label is not None else iter([None] * batch.num_rows)
-        for text, label in zip(texts, labels, strict=True):
-            rows.add(text, label)
+        cells = batch.to_pylist() if rows.keeps_cells else [NO_CELLS] * batch.num_rows
+        for text, label, others in zip(texts, labels, cells, strict=True):
+            rows.add(text, label, cells=others)
 
 
 def _read_strings(batch: "RecordBatch", name: str) -> Iterator[Any]:

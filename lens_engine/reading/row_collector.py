@@ -1,15 +1,17 @@
 """The row collector: every row of every format passes its checks."""
 
 import hashlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Never
 
 from lens_engine.errors import InputProblem, InvalidDataset
 from lens_engine.reading.columns import WantedColumns, describe_unused
+from lens_engine.reading.dialect import ANY_DIALECT, FoundDialect
 from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.parsed_dataset import DatasetFormat, ParsedDataset
-from lens_engine.reading.row_sink import RowSink
+from lens_engine.reading.row_sink import NO_CELLS, RowSink
 from lens_engine.reading.text_checks import (
     BIDI_CONTROLS,
     MAX_SHOWN,
@@ -25,13 +27,16 @@ from lens_engine.types import Example
 _MAX_UNUSED_KEPT = 100
 """Largest number of unused column names kept, and of characters of each, because a file may have any number."""
 
+_MAX_GAPS = 0.1
+"""Largest share of rows without a text or a label that are left out; if there are more, something else is wrong."""
+
 _INVISIBLE = {"bidirectional control": BIDI_CONTROLS, "zero-width": ZERO_WIDTH}
 
 
 class RowCollector(RowSink):
     """Keeps the good rows, notes the bad rows, and stops at the first cap that is exceeded."""
 
-    keeps_bad_rows = False
+    keeps_bad_rows = keeps_cells = False
 
     def __init__(self, limits: ParsingLimits, field: str, text_column: str, label_column: str) -> None:
         super().__init__(limits, field, WantedColumns(text_column, label_column))
@@ -43,19 +48,29 @@ class RowCollector(RowSink):
         self._digest = hashlib.sha256()
         self._num_bytes = 0
         self._num_bad = self._num_without_content = 0
+        self._left_out = Counter[str]()  #: rows without a text, and without a label, by column
+        self._gaps: list[InputProblem] = []  #: the first of these rows
+        self._gap_places: dict[str, list[str]] = {text_column: [], label_column: []}
         self._invisible_rows: dict[str, list[int]] = {kind: [] for kind in _INVISIBLE}
 
     @property
     def next_row(self) -> int:
-        return len(self._examples) + self._num_bad
+        return len(self._examples) + self._num_bad + self._left_out.total()
 
-    def add(self, text: str | None, label: str | None, *, line: int | None = None) -> None:
+    def add(
+        self,
+        text: str | None,
+        label: str | None,
+        *,
+        line: int | None = None,
+        cells: Mapping[str, object] = NO_CELLS,  # noqa: ARG002
+    ) -> None:
         has_text, has_label = not is_blank(text), not is_blank(label)
         if text is None or not has_text:
             self._num_without_content += not has_label
-            self.note(self._text, "is blank; write a text or delete the row", line=line)
+            self._leave_out(self._text, "is blank; write a text or delete the row", line)
         elif label is None or not has_label:
-            self.note(self._label, "is empty; give the row a label or delete it", line=line)
+            self._leave_out(self._label, "is empty; give the row a label or delete it", line)
         elif fault := find_fault(text, self.limits.max_text_characters):
             self.note(self._text, fault, line=line)
         elif fault := find_fault(label, self.limits.max_label_characters):
@@ -66,11 +81,22 @@ class RowCollector(RowSink):
     def note(self, column: str | None, fault: str, *, line: int | None = None) -> None:
         self.refuse_if_full()
         if len(self._problems) < MAX_SHOWN:
-            place = self.place(line)
-            detail = f"{place} {fault}" if column is None else f"{place}: `{column}` {fault}"
-            field = self.field if column is None else f"{self.field}.{column}"
-            self._problems.append(InputProblem(field, detail, self.next_row))
+            self._problems.append(self._problem(column, fault, line))
         self._num_bad += 1
+
+    def _leave_out(self, column: str, fault: str, line: int | None) -> None:
+        """Leave out a row without a text or a label; `finish` refuses too many."""
+        self.refuse_if_full()
+        if len(self._gaps) < MAX_SHOWN:
+            self._gaps.append(self._problem(column, fault, line))
+        if len(self._gap_places[column]) < MAX_SHOWN:
+            self._gap_places[column].append(f"row {self.next_row}" if line is None else f"line {line}")
+        self._left_out[column] += 1
+
+    def _problem(self, column: str | None, fault: str, line: int | None) -> InputProblem:
+        place = self.place(line)
+        detail = f"{place} {fault}" if column is None else f"{place}: `{column}` {fault}"
+        return InputProblem(self.field if column is None else f"{self.field}.{column}", detail, self.next_row)
 
     def stop(self, fault: str, *, line: int | None = None) -> Never:
         self.note(None, fault, line=line)
@@ -80,22 +106,32 @@ class RowCollector(RowSink):
         if len(self._unused) < _MAX_UNUSED_KEPT:
             self._unused.update(dict.fromkeys(name[:_MAX_UNUSED_KEPT] for name in names[:_MAX_UNUSED_KEPT]))
 
-    def finish(self, dataset_format: DatasetFormat) -> ParsedDataset:
+    def finish(self, dataset_format: DatasetFormat, dialect: FoundDialect | None = None) -> ParsedDataset:
         """The dataset.
+
+        Args:
+            dialect: how its file is written; None without a file.
 
         Raises:
             DatasetEmpty: fewer than two rows were kept.
-            BadRows: rows are bad; `problems` lists the first.
+            BadRows: rows are bad, or more than a tenth has no text or no label; `problems` lists the first.
         """
-        if not self._examples and self._num_bad == self._num_without_content:
+        if not self._examples and self._num_bad + self._left_out.total() == self._num_without_content:
             raise DatasetEmpty(
                 "the dataset has no rows with content; give every row a text and a label", field=self.field
             )
-        if self._problems:
+        if self._problems or self._has_many_gaps:
             self._refuse_rows(is_whole=True)
         if len(self._examples) == 1:
             raise DatasetEmpty("the dataset has one row only; selecting examples takes many", field=self.field)
-        return ParsedDataset(tuple(self._examples), dataset_format, self._digest.hexdigest(), self._warnings())
+        notes = () if dialect is None else dialect.notes
+        return ParsedDataset(
+            tuple(self._examples),
+            dataset_format,
+            self._digest.hexdigest(),
+            (*notes, *self._warnings()),
+            ANY_DIALECT if dialect is None else dialect.known,
+        )
 
     def _keep(self, example: Example) -> None:
         self.refuse_if_full()
@@ -128,12 +164,20 @@ class RowCollector(RowSink):
 
     def _refuse_rows(self, *, is_whole: bool) -> Never:
         """Refuse the bad rows; `is_whole`: the file was read to its end."""
-        first = self._problems[0]
+        problems, number = self._problems, self._num_bad
+        if self._has_many_gaps:
+            problems = sorted([*problems, *self._gaps], key=lambda one: one.row or 0)[:MAX_SHOWN]
+            number += self._left_out.total()
+        first = problems[0]
         message = first.detail
-        if self._num_bad > 1:
-            message = f"{self._num_bad:,} rows cannot be used; the first: {first.detail}"
+        if number > 1:
+            message = f"{number:,} rows cannot be used; the first: {first.detail}"
         others = tuple(self._examples) if is_whole else ()
-        raise BadRows(message, field=first.field, row=first.row, problems=tuple(self._problems), others=others)
+        raise BadRows(message, field=first.field, row=first.row, problems=tuple(problems), others=others)
+
+    @property
+    def _has_many_gaps(self) -> bool:
+        return self._left_out.total() > _MAX_GAPS * self.next_row
 
     def _warnings(self) -> tuple[str, ...]:
         found = list[str]()
@@ -144,8 +188,16 @@ class RowCollector(RowSink):
             found.append(
                 f"{show_count(self.num_blank, 'blank row', 'was')} skipped and {are} not counted in row numbers"
             )
+        for column, number in self._left_out.items():
+            what, first = "text" if column == self._text else "label", _list_first(self._gap_places[column], number)
+            found.append(f"{show_count(number, 'row')} without a {what} left out ({first})")
         found += [_describe_invisible(kind, rows) for kind, rows in self._invisible_rows.items() if rows]
         return tuple(found)
+
+
+def _list_first(places: Sequence[str], number: int) -> str:
+    more = f" and {number - len(places):,} more" if number > len(places) else ""
+    return ", ".join(places) + more
 
 
 def _describe_invisible(kind: str, rows: Sequence[int]) -> str:

@@ -1,13 +1,16 @@
 """The contract between the readers of the formats and what takes their rows."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import ClassVar, Never
 
 from lens_engine.reading.columns import WantedColumns
 from lens_engine.reading.errors import DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.types import Example
+
+NO_CELLS: Mapping[str, object] = MappingProxyType({})
 
 
 class RowSink(ABC):
@@ -18,6 +21,9 @@ class RowSink(ABC):
 
     keeps_bad_rows: ClassVar[bool]
     """Whether every data row counts, also an empty one. If not, a reader skips rows whose fields are all empty."""
+
+    keeps_cells: ClassVar[bool]
+    """Whether `add` wants the values of all columns."""
 
     def __init__(self, limits: ParsingLimits, field: str, columns: WantedColumns) -> None:
         self.limits = limits
@@ -31,12 +37,15 @@ class RowSink(ABC):
         """The row that the next `add` or `note` is about."""
 
     @abstractmethod
-    def add(self, text: str | None, label: str | None, *, line: int | None = None) -> None:
+    def add(
+        self, text: str | None, label: str | None, *, line: int | None = None, cells: Mapping[str, object] = NO_CELLS
+    ) -> None:
         """Take one row, or note why it is bad.
 
         Args:
             label: None if no label column is wanted.
             line: line of the file on which the row begins, from 1.
+            cells: the values of all columns by name, if the sink keeps them.
 
         Raises:
             DatasetTooLarge: the cap on rows or bytes is exceeded.

@@ -1,14 +1,14 @@
 """The text collector: keeps every row of a file without labels, the bad ones with what is wrong."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Never
 
 from lens_engine.errors import InputProblem, InvalidDataset
 from lens_engine.reading.columns import WantedColumns
 from lens_engine.reading.errors import DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
-from lens_engine.reading.row_sink import RowSink
+from lens_engine.reading.row_sink import NO_CELLS, RowSink
 from lens_engine.reading.text_checks import find_fault, is_blank
 
 
@@ -18,15 +18,16 @@ class TextRow:
 
     text: str  #: as written; "" if the row has no text that can be read
     fault: str | None = None  #: why the row is bad, as a sentence without its subject (the row)
+    cells: Mapping[str, object] = field(default_factory=dict, compare=False)  #: the values of all columns, by name
 
 
 class TextCollector(RowSink):
     """Keeps every row. A bad row does not stop the reading, so that the rows after it keep their numbers."""
 
-    keeps_bad_rows = True
+    keeps_bad_rows = keeps_cells = True
 
-    def __init__(self, limits: ParsingLimits, field: str, column: str) -> None:
-        super().__init__(limits, field, WantedColumns(column, None))
+    def __init__(self, limits: ParsingLimits, name: str, column: str) -> None:
+        super().__init__(limits, name, WantedColumns(column, None))
         self.rows: list[TextRow] = []
         self._column = column
         self._num_bytes = 0
@@ -35,15 +36,17 @@ class TextCollector(RowSink):
     def next_row(self) -> int:
         return len(self.rows)
 
-    def add(self, text: str | None, label: str | None, *, line: int | None = None) -> None:
+    def add(
+        self, text: str | None, label: str | None, *, line: int | None = None, cells: Mapping[str, object] = NO_CELLS
+    ) -> None:
         del label
         if text is None or is_blank(text):
-            self._keep(text or "", self._column, "is blank; write a text", line)
+            self._keep(text or "", self._column, "is blank; write a text", line, cells)
         else:
-            self._keep(text, self._column, find_fault(text, self.limits.max_text_characters), line)
+            self._keep(text, self._column, find_fault(text, self.limits.max_text_characters), line, cells)
 
     def note(self, column: str | None, fault: str, *, line: int | None = None) -> None:
-        self._keep("", column, fault, line)
+        self._keep("", column, fault, line, NO_CELLS)
 
     def stop(self, fault: str, *, line: int | None = None) -> Never:
         problem = InputProblem(self.field, f"{self.place(line)} {fault}", self.next_row)
@@ -52,7 +55,9 @@ class TextCollector(RowSink):
     def skip_columns(self, names: Sequence[str]) -> None:
         """Unused columns are expected, so their names are not kept."""
 
-    def _keep(self, text: str, column: str | None, fault: str | None, line: int | None) -> None:
+    def _keep(
+        self, text: str, column: str | None, fault: str | None, line: int | None, cells: Mapping[str, object]
+    ) -> None:
         self.refuse_if_full()
         self._num_bytes += len(text.encode("utf-8", "surrogatepass"))
         if self._num_bytes > self.limits.max_bytes:
@@ -62,4 +67,4 @@ class TextCollector(RowSink):
         if fault is not None:
             fault = fault if column is None else f"`{column}` {fault}"
             fault = fault if line is None else f"(line {line}) {fault}"
-        self.rows.append(TextRow(text, fault))
+        self.rows.append(TextRow(text, fault, cells))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from lens_engine.reading.row_sink import RowSink
+from lens_engine.reading.row_sink import NO_CELLS, RowSink
 from lens_engine.reading.strict_json import MAX_DIGITS
 from lens_engine.reading.text_checks import show_names
 
@@ -42,7 +42,7 @@ def _add_mapping(item: Mapping[str, object], rows: RowSink, line: int | None) ->
         rows.note(columns.label, _refuse_type(label), line=line)
     else:
         rows.skip_columns([name for name in item if name not in columns.names])
-        rows.add(text, label, line=line)
+        rows.add(text, label, line=line, cells=item if rows.keeps_cells else NO_CELLS)
 
 
 def _write_integer(label: object) -> object:

@@ -10,7 +10,8 @@ from lens_engine.errors import InvalidInput
 from lens_engine.metering.cost import Cost
 from lens_engine.presets import PRESETS
 from lens_engine.pricing.estimate import estimate_by_words, measure_pace
-from lens_engine.reading import ParsedDataset, ParsingLimits, parse_dataset
+from lens_engine.reading import Dialect, ParsedDataset, ParsingLimits, parse_dataset
+from lens_engine.reading.column_choice import ColumnChoice, choose_columns
 from lens_engine.reading.column_profiles import profile_columns
 from lens_engine.rows.cleaning import join_spellings
 from lens_engine.rows.fit_rows import list_labelled_rows
@@ -18,7 +19,6 @@ from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.suggestion.columns import ColumnChoice, choose_columns
 from lens_engine.suggestion.suggestion import LabelCount, PresetPlan, Suggestion
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.request import TaskRequest
@@ -31,6 +31,8 @@ def suggest(
     test: str | Path | None = None,
     text_column: str | None = None,
     label_column: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
 ) -> Suggestion:
     """Look at a file of labelled texts, and suggest columns, label words, templates and presets.
 
@@ -39,15 +41,17 @@ def suggest(
         scorer: the model that measures the cost of each preset; None leaves the costs out.
         test: a trusted file of test rows with the same columns; None to hold rows out.
         text_column, label_column: names of the columns; None to find them.
+        delimiter, encoding: of the files; None to find them.
 
     Raises:
         InvalidDataset: no column can hold the texts or the labels, or a row is bad.
         InvalidVerbalizer: a label gives no label word, or two labels give the same word.
         OSError: the file cannot be read.
     """
-    columns = choose_columns(profile_columns(Path(path)), text_column, label_column)
-    dataset = _parse(Path(path), columns, "dataset")
-    test_rows = None if test is None else _parse(Path(test), columns, "test").examples
+    dialect = Dialect(encoding, delimiter)
+    columns = choose_columns(profile_columns(Path(path), dialect), text_column, label_column)
+    dataset = _parse(Path(path), columns, "dataset", dialect)
+    test_rows = None if test is None else _parse(Path(test), columns, "test", dialect).examples
     problem = Problem(TaskRequest().complete(dataset.examples), dataset.examples, test_rows)
     rare = _find_rare(problem)
     labels = LabelOptions(rare="drop") if rare else LabelOptions()
@@ -90,9 +94,10 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer) -> Suggestion:
     return replace(suggestion, plans=tuple(plans))
 
 
-def _parse(path: Path, columns: ColumnChoice, field: str) -> ParsedDataset:
+def _parse(path: Path, columns: ColumnChoice, field: str, dialect: Dialect) -> ParsedDataset:
+    text, label = columns.text.name, columns.label.name
     limits = ParsingLimits.of_own_files()
-    return parse_dataset(path, limits, field=field, text_column=columns.text.name, label_column=columns.label.name)
+    return parse_dataset(path, limits, field=field, text_column=text, label_column=label, dialect=dialect)
 
 
 def _count_labels(problem: Problem, rare: Collection[str]) -> tuple[LabelCount, ...]:

@@ -55,9 +55,9 @@ def test_unknown_model_is_refused(option: tuple[str, ...], bench: Workbench) -> 
 
 def test_missing_column_is_refused_with_its_option_before_the_model_is_loaded(bench: Workbench) -> None:
     bench.write(["Sunny"]).write_text("Message\nhello\n")
-    message = str(refusal_of(classify(bench)))
-    assert "no column named exactly 'text'" in message
-    assert "name the column to read (--text-column)" in message
+    message = str(refusal_of(classify(bench, "--text-column", "Note")))
+    assert "no column named exactly 'Note'" in message
+    assert "name one of the columns found (--text-column)" in message
 
 
 def test_input_that_cannot_be_read_to_its_end_is_refused(bench: Workbench) -> None:

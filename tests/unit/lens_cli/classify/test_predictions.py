@@ -1,9 +1,13 @@
 """Every row gets a prediction or an error, in every format."""
 
+import codecs
+import json
+
 import pytest
 from workbench import CLASSIFIER, Workbench, make_texts, read_output
 
 from lens_cli.refusals import EXIT_INVALID, Refusal
+from lens_engine.classifier.input_format import InputFormat
 from lens_engine.errors import ModelMismatch
 from lens_engine.testing import TableScorer
 
@@ -97,3 +101,50 @@ def test_another_model_is_refused_and_nothing_is_left(bench: Workbench) -> None:
     with pytest.raises(ModelMismatch):
         bench.run(paths)
     assert sorted(path.name for path in bench.folder.iterdir()) == ["classifier.json", "new.jsonl"]
+
+
+@pytest.mark.parametrize("written_as", FORMATS)
+def test_columns_of_the_input_are_kept(written_as: str, bench: Workbench) -> None:
+    path = bench.folder / "new.csv"
+    path.write_bytes("Nr;Kommentar;label\n7;schön;x\n8;laut;y\n".encode("windows-1252"))
+    paths = bench.paths(path, f"predictions.{written_as}")
+
+    shown = bench.run(paths, text_column=None)
+
+    assert "column 'Kommentar' is read as the texts" in shown
+    assert "read as Windows-1252" in shown
+    content = paths.output.read_bytes()
+    if written_as == "csv":  # as a spreadsheet of the same place reads it
+        assert content.startswith('\ufeff"row";"Nr";"Kommentar";"input_label";"label"'.encode())
+        paths.output.write_bytes(content.removeprefix(codecs.BOM_UTF8).replace(b";", b","))
+    rows = read_output(paths.output)
+    assert [(row["Nr"], row["Kommentar"], row["input_label"]) for row in rows] == [
+        ("7", "schön", "x"),
+        ("8", "laut", "y"),
+    ]
+    assert [row["label"] for row in rows] == list(CLASSIFIER.predict(["schön", "laut"], TableScorer()).labels)
+
+
+def test_values_of_any_kind_are_kept(bench: Workbench) -> None:
+    path = bench.folder / "new.jsonl"
+    rows = [{"text": "Sunny", "id": 7, "tags": ["a"]}, {"text": "Rainy", "id": "x", "when": None}]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    for suffix in FORMATS:
+        bench.run(bench.paths(path, f"predictions.{suffix}"))
+
+    assert [row["id"] for row in read_output(bench.folder / "predictions.jsonl")] == [7, "x"]
+    assert [row["id"] for row in read_output(bench.folder / "predictions.parquet")] == ["7", "x"]
+    assert [row["tags"] for row in read_output(bench.folder / "predictions.csv")] == ['["a"]', ""]
+
+
+def test_classifier_remembers_column_and_dialect_of_its_file(bench: Workbench) -> None:
+    known = InputFormat(text_column="Отзыв", delimiter=";", encoding="windows-1251")
+    CLASSIFIER.model_copy(update={"input": known}).save(bench.folder / "classifier.json")
+    path = bench.folder / "new.csv"
+    path.write_bytes("text;Отзыв\nx;хорошо\ny;плохо\n".encode("windows-1251"))
+
+    bench.run(bench.paths(path, "predictions.jsonl"), text_column=None)
+
+    rows = read_output(bench.folder / "predictions.jsonl")
+    assert [row["Отзыв"] for row in rows] == ["хорошо", "плохо"]
+    assert [row["label"] for row in rows] == list(CLASSIFIER.predict(["хорошо", "плохо"], TableScorer()).labels)

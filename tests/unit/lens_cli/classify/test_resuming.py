@@ -10,7 +10,9 @@ from lens_cli.classify.partial_file import Origin, partial_file
 from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_INVALID, Refusal
 from tests.dispositions import default_signals
 
-ORIGIN = Origin(classifier_sha256="a", input_sha256="b", text_column="text", dtype="float32")
+ORIGIN = Origin(
+    classifier_sha256="a", input_sha256="b", text_column="text", delimiter=",", encoding="utf-8", dtype="float32"
+)
 
 
 def interrupt(call: int) -> None:

@@ -61,12 +61,6 @@ def test_file_with_nothing_in_it_is_refused_as_empty(uploads: Uploads, content: 
     assert isinstance(uploads.refuse(content), DatasetEmpty)
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
-@pytest.mark.parametrize("content", ["text,label\na,x\nb,y\n", '{"text": "a", "label": "x"}\n'])
-def test_wide_encoding_is_named(uploads: Uploads, encoding: str, content: str) -> None:
-    assert encoding.upper() in str(uploads.refuse(content.encode(encoding)))
-
-
 @pytest.mark.parametrize("content", [TABLE, b'{"text": "a", "label": "x"}\n{"text": "b", "label": "y"}\n'])
 def test_byte_order_mark_of_utf8_is_passed_over(uploads: Uploads, content: bytes) -> None:
     assert uploads.parse(codecs.BOM_UTF8 + content).sha256 == uploads.parse(content).sha256

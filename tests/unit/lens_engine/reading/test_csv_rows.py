@@ -49,7 +49,6 @@ def test_endless_blank_lines_are_refused(uploads: Uploads) -> None:
         (b"text, label", "dataset.label", "rename ' label' to 'label'"),
         (b"text,label,text", "dataset.text", "more than once"),
         (b"text,label,id,id", "dataset", "'id' is there more than once"),
-        (b"text;label", "dataset.text", "semicolon-separated"),
         (b"a,b,c,d,e,f,g,h,i,j,k,l", "dataset.text", "'j' and 2 more"),
         (b"%b,label" % (b"x" * 60), "dataset.text", f"'{'x' * 40}…'"),
         (b"te\x00xt,label", "dataset.text", "'te\\x00xt'"),
@@ -72,8 +71,9 @@ def test_empty_columns_of_a_spreadsheet_are_taken(uploads: Uploads) -> None:
 @pytest.mark.parametrize(
     ("content", "row", "line", "words"),
     [
-        (b'text,label\na,x\n"b,y\nc,x\n', 1, 3, "never closed"),
-        (b'text,label\na,x\n"b"c,y\n', 1, 3, "wrong place"),
+        (b'text,label\na,x\n"b,y\nc,x\n', 1, 3, "never closed (line 3, column 1, at '\"b,y\\nc,x')"),
+        (b'text,label\na,x\n"b"c,y\n', 1, 3, "wrong place (line 3, column 3, at '\"b\"c,y')"),
+        (b'text,label\na,x\n"b\n""d"" "e"f,y\n', 1, 3, "wrong place (line 4, column 7, at '"),
         (b'text,label\n"a\n\nb",x\nb\n', 1, 5, "has 1 fields where the header has 2"),
         (b"text,label\na,x\n\nb, c,y\n", 1, 4, "has 3 fields where the header has 2"),
         (b"text,label\na,x\nb,%b\n" % (b"y" * 131_073), 1, 3, "far too long"),
@@ -98,11 +98,11 @@ def test_row_that_is_no_table_row_is_refused_with_row_and_line(
 def test_row_that_is_not_utf8_is_refused_with_row_line_and_column(
     uploads: Uploads, row: bytes, column: str | None
 ) -> None:
-    refusal = uploads.refuse(b"\xef\xbb\xbftext,label\na,x\n" + row)
+    refusal = uploads.refuse("\ufefftext,label\n«éé»,x\n".encode() + row)
 
     assert (refusal.row, refusal.field) == (1, f"dataset.{column}" if column else "dataset")
     assert str(refusal).startswith("row 1 (line 3)")
-    assert column is None or f"`{column}` holds bytes that are not UTF-8; save the file as UTF-8" in str(refusal)
+    assert column is None or f"`{column}` holds bytes that are not UTF-8 at '" in str(refusal)
 
 
 def test_open_quote_in_the_header_is_refused_without_a_row(uploads: Uploads) -> None:
@@ -126,3 +126,9 @@ def test_field_limit_of_the_process_is_left_alone(uploads: Uploads) -> None:
     uploads.refuse(b"text,label\n%b,x\nb,y\n" % (b"a" * 131_073), longest)
 
     assert csv.field_size_limit() == before
+
+
+def test_row_of_another_width_is_shown_from_its_beginning(uploads: Uploads) -> None:
+    refusal = uploads.refuse(b"text,label\na,x\none, two, three, four,y\n")
+
+    assert str(refusal).endswith("; the row begins 'one, two, three…'")

@@ -31,5 +31,5 @@ def test_columns_are_found_in_another_case_unless_they_are_named(tmp_path: Path)
     path.write_text("Text,LABEL\nSunny,good\nRainy,bad\n")
 
     assert [example.text for example in read_examples(path)] == ["Sunny", "Rainy"]
-    with pytest.raises(InvalidDataset, match="no column named exactly 'label'"):
+    with pytest.raises(InvalidDataset, match="no column 'label'; columns found"):
         read_examples(path, label_column="label")

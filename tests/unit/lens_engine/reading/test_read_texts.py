@@ -9,7 +9,7 @@ import pytest
 from dataset_uploads import write_table
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading import DatasetTooLarge, ParsingLimits, TextRow, read_texts
+from lens_engine.reading import DatasetTooLarge, Dialect, ParsingLimits, TextRow, read_texts
 
 LIMITS = ParsingLimits(max_text_characters=20, takes_parquet=True)
 
@@ -35,7 +35,7 @@ every_format = pytest.mark.parametrize("write", [as_csv, as_jsonl, as_parquet])
 def read(folder: Path, content: bytes, column: str = "text", limits: ParsingLimits = LIMITS) -> tuple[TextRow, ...]:
     path = folder / "input"
     path.write_bytes(content)
-    return read_texts(path, limits, column=column)
+    return read_texts(path, limits, column=column).rows
 
 
 @every_format
@@ -82,7 +82,7 @@ def test_empty_fields_before_the_header_of_csv_are_no_row(tmp_path: Path) -> Non
 
 
 def test_csv_row_that_is_not_utf8_is_kept(tmp_path: Path) -> None:
-    rows = read(tmp_path, b"id,text\n1,Sunny\n2,caf\xe9\n\xe9,Rainy\n")
+    rows = read(tmp_path, "id,text\nüü,Sunny\n".encode() + b"2,caf\xe9\n3,Rainy\n")
     assert [row.text for row in rows] == ["Sunny", "", "Rainy"]
     assert "(line 3) `text` holds bytes that are not UTF-8" in str(rows[1].fault)
 
@@ -111,3 +111,21 @@ def test_bad_line_of_jsonl_is_kept(line: bytes, fault: str, tmp_path: Path) -> N
     assert (rows[0], rows[2]) == (TextRow("Sunny"), TextRow("Rainy"))
     assert str(rows[1].fault).startswith("(line 2)")
     assert fault in str(rows[1].fault)
+
+
+@every_format
+def test_other_columns_are_kept(write: Writer, tmp_path: Path) -> None:
+    rows = read(tmp_path, write(["Sunny", None], "text"), "text")
+    assert [str(row.cells["id"]) for row in rows] == ["0", "1"]
+    assert rows[0].cells["text"] == "Sunny"
+
+
+def test_usual_dialect_is_taken_where_the_file_does_not_tell(tmp_path: Path) -> None:
+    path = tmp_path / "input"
+    path.write_bytes("text\nпривет\n".encode("windows-1251"))
+    found = read_texts(path, LIMITS, usual=Dialect("windows-1251", ";"))
+    assert [row.text for row in found.rows] == ["привет"]
+    assert (found.dialect.encoding, found.dialect.delimiter) == ("cp1251", ";")
+    path.write_bytes("id,text\n1,äöü\n".encode())
+    found = read_texts(path, LIMITS, usual=Dialect("windows-1251", ";"))
+    assert [row.text for row in found.rows] == ["äöü"]

@@ -2,16 +2,34 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading.column_profiles import ColumnProfile
-from lens_engine.reading.columns import LABEL, TEXT, WantedColumns, find_columns
+from lens_engine.reading.column_profiles import ColumnProfile, profile_columns, read_names
+from lens_engine.reading.columns import LABEL, TEXT, WantedColumns, match_header
+from lens_engine.reading.dialect import ANY_DIALECT, Dialect
 from lens_engine.reading.text_checks import show_names
 from lens_engine.task.wording import show_label
 
-_TEXT_NAMES = (TEXT, "texts", "sentence", "message", "content", "question", "review", "body")
-_LABEL_NAMES = (LABEL, "labels", "class", "category", "topic", "intent", "sentiment", "target", "kind", "type", "tag")
-"""Usual names; the earlier one is preferred."""
+_TEXT_NAMES = (
+    *(TEXT, "texts", "sentence", "message", "content", "question", "review", "comment", "body", "description"),
+    *("texte", "message", "commentaire", "avis", "phrase", "contenu"),
+    *("kommentar", "nachricht", "bewertung", "satz", "inhalt", "beschreibung", "frage"),
+    *("texto", "mensaje", "comentario", "reseña", "frase", "contenido", "pregunta"),
+    *("testo", "messaggio", "commento", "recensione", "domanda"),
+    *("mensagem", "comentário", "avaliação", "conteúdo", "pergunta"),
+)
+_LABEL_NAMES = (
+    *(LABEL, "labels", "class", "category", "topic", "intent", "sentiment", "target", "kind", "type", "tag"),
+    *("étiquette", "classe", "catégorie", "thème", "intention"),
+    *("etikett", "klasse", "kategorie", "thema", "absicht", "stimmung", "typ"),
+    *("etiqueta", "clase", "categoría", "tema", "intención", "sentimiento", "tipo"),
+    *("etichetta", "categoria", "argomento", "intento", "sentimento"),
+    *("rótulo", "intenção"),
+)
+"""Usual names, in English, French, German, Spanish, Italian and Portuguese; the earlier one is preferred."""
+
+_NAMED = "you named it"
 
 _ROWS_A_LABEL = 2
 """A column of labels has at least this many rows for each distinct value, on average."""
@@ -24,6 +42,12 @@ class ChosenColumn:
     name: str
     reason: str
 
+    def notes(self, what: str) -> tuple[str, ...]:
+        """Which column is read as the texts or the labels, and why; nothing for a column that the caller named."""
+        return (
+            () if self.reason == _NAMED else (f"column {show_label(self.name)} is read as the {what}: {self.reason}",)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
@@ -33,6 +57,53 @@ class ColumnChoice:
     label: ChosenColumn
     others: tuple[str, ...]  #: columns that are not used
     possible_labels: tuple[str, ...]  #: columns not used that could hold labels too
+    is_label_guessed: bool = False  #: whether the column of labels was told by its values
+
+    def notes(self) -> list[str]:
+        """A sentence for each column that has another name than the default, and was not named by the caller."""
+        chosen = ((self.text, TEXT, "texts"), (self.label, LABEL, "labels"))
+        return [note for one, usual, what in chosen if one.name != usual for note in one.notes(what)]
+
+
+def find_columns(path: Path, text: str | None, label: str | None, dialect: Dialect) -> ColumnChoice:
+    """The columns of a trusted file; its rows are looked at only if the names do not tell.
+
+    Raises:
+        InvalidDataset: as `choose_columns`; or more than one column could hold the labels, and no name tells which.
+        OSError: the file cannot be read.
+    """
+    names = read_names(path, dialect)
+    if (text or TEXT) in names and (label or LABEL) in names:
+        known = [ColumnProfile(name) for name in names]
+        return choose_columns(known, text, label)
+    choice = choose_columns(profile_columns(path, dialect), text, label)
+    if choice.is_label_guessed and choice.possible_labels:
+        shown = show_names([choice.label.name, *choice.possible_labels])
+        raise InvalidDataset(
+            f"more than one column could hold the labels: {shown}; name the column to read (label_column)",
+            field="dataset",
+        )
+    return choice
+
+
+def find_text_column(
+    path: Path, text: str | None, usual: str | None, dialect: Dialect, usual_dialect: Dialect = ANY_DIALECT
+) -> ChosenColumn:
+    """The column of texts of a trusted file without labels.
+
+    Args:
+        text: its name, if the caller knows it.
+        usual: its name in earlier files, which were written in the usual dialect.
+
+    Raises:
+        InvalidDataset: no column holds texts.
+        OSError: the file cannot be read.
+    """
+    names = read_names(path, dialect, usual_dialect)
+    if text is not None or (usual or TEXT) in names:
+        return ChosenColumn(text or usual or TEXT, _NAMED)
+    profiles = profile_columns(path, dialect, usual_dialect)
+    return _by_name(profiles, _TEXT_NAMES) or _find_text(profiles)
 
 
 def choose_columns(
@@ -47,7 +118,7 @@ def choose_columns(
         InvalidDataset: a named column is missing, or no column can hold the texts or the labels.
     """
     if len(profiles) == 1:
-        find_columns([profiles[0].name], WantedColumns(), "dataset")  # refuses, and tells another separator
+        match_header([profiles[0].name], WantedColumns(), "dataset")  # refuses, and tells what is missing
     for name in (text, label):
         if name is not None and name not in [profile.name for profile in profiles]:
             raise InvalidDataset(
@@ -57,6 +128,7 @@ def choose_columns(
     free = [one for one in profiles if chosen_label is None or one.name != chosen_label.name]
     chosen_text = _given(text) or _by_name(free, _TEXT_NAMES) or _find_text(free)
     possible = [one for one in free if one.name != chosen_text.name and _can_be_labels(one)]
+    is_guessed = chosen_label is None
     if chosen_label is None:
         chosen_label = _find_label(possible, profiles)
     used = (chosen_text.name, chosen_label.name)
@@ -65,11 +137,12 @@ def choose_columns(
         chosen_label,
         others=tuple(one.name for one in profiles if one.name not in used),
         possible_labels=tuple(one.name for one in possible if one.name not in used),
+        is_label_guessed=is_guessed,
     )
 
 
 def _given(name: str | None) -> ChosenColumn | None:
-    return None if name is None else ChosenColumn(name, "you named it")
+    return None if name is None else ChosenColumn(name, _NAMED)
 
 
 def _by_name(profiles: Sequence[ColumnProfile], usual: Sequence[str]) -> ChosenColumn | None:

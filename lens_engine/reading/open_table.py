@@ -1,0 +1,114 @@
+"""Opens a file of rows: Parquet, or text in the encoding and with the delimiter that it is written in."""
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from lens_engine.errors import InvalidDataset
+from lens_engine.reading.content_format import NUM_SNIFFED_BYTES, TextFormat, detect_text_format, is_parquet
+from lens_engine.reading.dialect import (
+    ANY_DIALECT,
+    DELIMITERS,
+    NUM_HEAD_CHARACTERS,
+    Dialect,
+    FoundDialect,
+    find_delimiter,
+    find_encoding,
+    open_text,
+    show_encoding,
+)
+from lens_engine.reading.errors import DatasetTooLarge
+from lens_engine.reading.limits import ParsingLimits
+
+_NEWLINES: dict[TextFormat, str] = {"csv": "", "jsonl": "\n"}
+
+
+@dataclass(frozen=True)
+class ParquetTable:
+    """An open Parquet file."""
+
+    file: io.BufferedReader
+    format: Literal["parquet"] = "parquet"
+    dialect: FoundDialect = FoundDialect("utf-8")
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """An open CSV or JSONL file."""
+
+    text: io.TextIOWrapper
+    format: TextFormat
+    dialect: FoundDialect
+
+
+@contextmanager
+def open_table(
+    source: Path | io.BufferedReader,
+    limits: ParsingLimits,
+    field: str,
+    dialect: Dialect = ANY_DIALECT,
+    usual: Dialect = ANY_DIALECT,
+) -> Iterator[ParquetTable | TextTable]:
+    """Open a file for the block. A file that the caller opened stays open.
+
+    Args:
+        source: the path of the file, or the file, open for reading from its beginning.
+        dialect: what is known of the file.
+        usual: how earlier files were written; it is taken where the file does not tell.
+
+    Raises:
+        InvalidDataset: the file is too large, of a format that is not read, or not of its encoding; the last also from
+            the block.
+        OSError: the file cannot be read.
+    """
+    with source.open("rb") if isinstance(source, Path) else nullcontext(source) as file:
+        num_bytes, most = os.fstat(file.fileno()).st_size, limits.max_bytes
+        if num_bytes > most:
+            raise DatasetTooLarge(
+                f"the file has {num_bytes:,} bytes, more than {most:,}; send a sample of it", field=field
+            )
+        head = file.read(NUM_SNIFFED_BYTES)
+        file.seek(0)
+        if is_parquet(head, field, takes_parquet=limits.takes_parquet):
+            yield ParquetTable(file)
+            return
+        found = find_encoding(file, dialect, usual.encoding, field)
+        try:
+            with _opened_text(file, found, dialect, usual, field) as table:
+                yield table
+        except UnicodeDecodeError:
+            name = show_encoding(found.encoding)
+            raise InvalidDataset(
+                f"the file holds bytes that are not {name}; name its encoding (encoding), or save it as UTF-8",
+                field=field,
+            ) from None
+
+
+@contextmanager
+def _opened_text(
+    file: io.BufferedReader, found: FoundDialect, given: Dialect, usual: Dialect, field: str
+) -> Iterator[TextTable]:
+    with _detached(open_text(file, found.encoding, "")) as text:
+        head = text.read(NUM_HEAD_CHARACTERS)
+    file.seek(0)
+    file_format = detect_text_format(head, field)
+    if file_format == "csv":
+        found = replace(found, delimiter=given.delimiter or find_delimiter(head, usual.delimiter or ","))
+        if given.delimiter is None and found.delimiter in list(DELIMITERS)[1:]:
+            note = f"the columns are separated by {DELIMITERS[found.delimiter]}"
+            found = replace(found, notes=(*found.notes, note))
+    with _detached(open_text(file, found.encoding, _NEWLINES[file_format])) as text:
+        yield TextTable(text, file_format, found)
+
+
+@contextmanager
+def _detached(text: io.TextIOWrapper) -> Iterator[io.TextIOWrapper]:
+    """Detach the text from its file at the end: whoever opened the file closes it."""
+    try:
+        yield text
+    finally:
+        text.detach()

@@ -1,0 +1,147 @@
+"""Encodings and delimiters are found, and said."""
+
+import csv
+import io
+
+import pytest
+from dataset_uploads import Uploads
+
+from lens_engine.errors import InvalidDataset
+from lens_engine.reading import BadRows, Dialect, ParsingLimits, parse_dataset
+from lens_engine.reading.dialect import find_delimiter
+
+ROWS = [("Das Zimmer war schön; groß, hell", "gut"), ("Zu laut, 3|4 Nächte", "schlecht"), ("Naja…", "gut")]
+
+
+def write(delimiter: str, rows: list[tuple[str, str]] = ROWS) -> str:
+    file = io.StringIO()
+    csv.writer(file, delimiter=delimiter).writerows([("text", "label"), *rows])
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "said"),
+    [
+        ("utf-8", None),
+        ("utf-8-sig", None),
+        ("windows-1252", "the file is not UTF-8 and is read as Windows-1252"),
+        ("utf-16", "the file is read as UTF-16"),
+        ("utf-32", "the file is read as UTF-32"),
+    ],
+)
+@pytest.mark.parametrize(("delimiter", "name"), [(",", None), (";", "semicolons"), ("\t", "tabs"), ("|", "pipes")])
+def test_dialect_of_a_spreadsheet_is_found_and_said(
+    uploads: Uploads, encoding: str, said: str | None, delimiter: str, name: str | None
+) -> None:
+    dataset = uploads.parse(write(delimiter).encode(encoding))
+
+    assert [(one.text, one.label) for one in dataset.examples] == ROWS
+    notes = [said, None if name is None else f"the columns are separated by {name}"]
+    for warning, note in zip(dataset.warnings, filter(None, notes), strict=True):
+        assert warning.startswith(note)
+    assert dataset.dialect.delimiter == delimiter
+
+
+@pytest.mark.parametrize("encoding", ["windows-1252", "utf-16"])
+def test_jsonl_may_have_another_encoding(uploads: Uploads, encoding: str) -> None:
+    content = '{"text": "schön", "label": "gut"}\n{"text": "laut", "label": "schlecht"}\n'
+
+    assert [one.text for one in uploads.parse(content.encode(encoding)).examples] == ["schön", "laut"]
+
+
+def test_separator_line_of_a_spreadsheet_is_no_header(uploads: Uploads) -> None:
+    dataset = uploads.parse(("sep=;\n" + write(";")).encode())
+
+    assert [one.line for one in dataset.examples] == [3, 4, 5]
+
+
+@pytest.mark.parametrize("encoding", ["windows-1251", "koi8-r", "shift_jis"])
+def test_other_encoding_is_refused_until_it_is_named(uploads: Uploads, encoding: str) -> None:
+    rows = [
+        ("очень хорошо" if encoding != "shift_jis" else "とても良い", "a"),
+        ("плохо" if encoding != "shift_jis" else "悪い", "b"),
+    ]
+    content = write(",", rows).encode(encoding)
+
+    assert "neither UTF-8 nor Windows-1252; name its encoding (encoding)" in str(uploads.refuse(content))
+    dataset = parse_dataset(uploads.folder / "upload", ParsingLimits(), dialect=Dialect(encoding))
+    assert [(one.text, one.label) for one in dataset.examples] == rows
+    assert dataset.warnings == ()
+
+
+def test_one_bad_byte_in_a_file_of_utf8_is_a_bad_row_and_no_other_encoding(uploads: Uploads) -> None:
+    refusal = uploads.refuse(write(",", ROWS * 9).encode() + b"caf\xe9,gut\n")
+
+    assert isinstance(refusal, BadRows)
+    assert refusal.row == 27
+    assert "`text` holds bytes that are not UTF-8 at 'caf\ufffd'" in str(refusal)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfet\x00e", "text,label\nx".encode("utf-16")[:-1]])
+def test_file_that_ends_within_a_character_is_refused(uploads: Uploads, content: bytes) -> None:
+    assert "bytes that are not UTF-16" in str(uploads.refuse(content))
+
+
+def test_named_encoding_and_delimiter_are_taken(uploads: Uploads) -> None:
+    uploads.folder.joinpath("upload").write_bytes(b"text,a;label\nbad\xff;x\nb;y\n")
+    dialect = Dialect("latin-1", ";")
+
+    dataset = parse_dataset(uploads.folder / "upload", ParsingLimits(), text_column="text,a", dialect=dialect)
+
+    assert [one.text for one in dataset.examples] == ["badÿ", "b"]
+
+
+@pytest.mark.parametrize("name", ["", "no-such", "base64", "unicode_escape", "utf-7", "idna", "a" * 10_000, "\0"])
+def test_name_of_no_encoding_is_refused(name: str) -> None:
+    with pytest.raises(InvalidDataset, match="is not an encoding") as refusal:
+        Dialect(encoding=name)
+    assert refusal.value.field == "encoding"
+
+
+@pytest.mark.parametrize(("given", "taken"), [(";", ";"), ("\\t", "\t"), ("tab", "\t"), ("^", "^")])
+def test_delimiter_may_be_a_word(given: str, taken: str) -> None:
+    assert Dialect(delimiter=given).delimiter == taken
+
+
+@pytest.mark.parametrize("given", ["", ";;", '"', "\n", "x", "7"])
+def test_character_that_cannot_separate_is_refused(given: str) -> None:
+    with pytest.raises(InvalidDataset, match="is not a delimiter") as refusal:
+        Dialect(delimiter=given)
+    assert refusal.value.field == "delimiter"
+
+
+@pytest.mark.parametrize(
+    ("head", "delimiter"),
+    [
+        ("text\na, b; c\n", ","),
+        ("text;label\na, b;x\nc, d, e;y\n", ";"),
+        ("text,label;note\na,x\nb,y\n", ","),
+        ("text,long;label\na, b;x\nc;y\n", ";"),
+        ('id\ttext\n1\t"a, b"\n', "\t"),
+        ("", ","),
+    ],
+)
+def test_delimiter_is_what_gives_rows_the_width_of_the_header(head: str, delimiter: str) -> None:
+    assert find_delimiter(head) == delimiter
+
+
+def test_a_tenth_of_the_rows_may_lack_text_or_label(uploads: Uploads) -> None:
+    rows = [(f"text {row}", "x") for row in range(18)]
+    gaps = [("unlabelled", ""), ("", "x")]
+
+    dataset = uploads.parse_rows([*rows[:9], gaps[0], *rows[9:], gaps[1]], "csv")
+    assert [one.row for one in dataset.examples] == [*range(9), *range(10, 19)]
+    assert dataset.warnings == ("1 row without a label left out (line 11)", "1 row without a text left out (line 21)")
+    refusal = uploads.refuse_rows([*rows, *gaps, gaps[0]], "csv")
+    assert str(refusal).startswith("3 rows cannot be used; the first: row 18 (line 20): `label` is empty")
+
+
+def test_rows_left_out_are_named_up_to_ten(uploads: Uploads) -> None:
+    rows = [(f"text {row}", "x" if row % 10 else "") for row in range(150)]
+
+    (warning,) = uploads.parse_rows(rows, "jsonl").warnings
+
+    assert warning == (
+        "15 rows without a label left out (line 1, line 11, line 21, line 31, line 41, line 51, line 61, line 71, "
+        "line 81, line 91 and 5 more)"
+    )
