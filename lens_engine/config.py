@@ -214,7 +214,12 @@ class SelectionConfig(Options):
         description="What the support examples are compared with. usual: zero-shot, and random-and-validation (the "
         "best of random permutations, for the same number of pairs). all: also other orders of the support examples.",
     )
-    too_long: TooLongPolicy = Field("reject", description="Treatment of prompts longer than the model's context.")
+    too_long: TooLongPolicy = Field(
+        "trim_input",
+        description="Treatment of texts that are far longer than the rest, or too long for the model's context. "
+        "trim_input: cut them. skip_example: leave their rows out. reject: refuse the dataset if a prompt can exceed "
+        "the context.",
+    )
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of every random choice.")
     labels: LabelOptions = Field(LabelOptions(), description="Options of how labels are read.")
     splits: SplitOptions = Field(SplitOptions(), description="Options of the splits of the dataset.")

@@ -172,8 +172,8 @@ class Splits(Record):
     leaked_from_test: int = Field(
         description="Number of dataset rows dropped because the test rows contain the same text."
     )
-    skipped_too_long: int = Field(0, description="Number of rows left out because of the model's context.")
-    trimmed_too_long: int = Field(0, description="Number of rows whose text was trimmed to the model's context.")
+    skipped_too_long: int = Field(0, description="Number of rows left out because of too long texts.")
+    trimmed_too_long: int = Field(0, description="Number of rows whose text was cut because of its length.")
 
 
 class Spending(Record):
@@ -227,7 +227,7 @@ class SelectionResult(Record):
     lead: Lead | None = Field(
         None, description="Lead over the runner-up; null if fewer than two permutations were judged on the same rows."
     )
-    truncated_prompts: int = Field(description="Number of texts trimmed to fit the model's context, in all splits.")
+    truncated_prompts: int = Field(description="Number of texts cut because of their length, in all splits.")
     splits: Splits = Field(description="Number of rows in each split.")
     cost: Spending = Field(description="What the run spent.")
     warnings: tuple[str, ...] = Field((), description="What may surprise in the data or in the result.")

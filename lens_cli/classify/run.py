@@ -20,6 +20,7 @@ from lens_engine.reading import Dialect, ParsingLimits, ReadTexts, TextRow, read
 from lens_engine.reading.column_choice import find_text_column
 from lens_engine.reading.dialect import ANY_DIALECT
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.interruption import interrupted_by
 
 _MAX_SHOWN = 5
 """Largest number of bad rows that are named."""
@@ -128,10 +129,16 @@ class ClassificationRun:
             with row_bar(console) as bar, request.listening(bar.begin_to_stop):
                 scorer = self._load(open_scorer, bar)
                 bar.start(num_done, num_rows)
-                while num_done < num_rows:
+
+                def hear() -> None:
                     if request.is_made:
                         raise self._refuse_rest(num_done)
-                    partial.append(predict_rows(self.classifier, self.rows[num_done : num_done + BATCH_ROWS], scorer))
+
+                while num_done < num_rows:
+                    hear()
+                    batch = self.rows[num_done : num_done + BATCH_ROWS]
+                    with interrupted_by(hear):
+                        partial.append(predict_rows(self.classifier, batch, scorer))
                     num_done = len(partial.predictions)
                     bar.show(num_done)
             write_predictions(

@@ -142,7 +142,7 @@ def select(
           --verbalizer positive=great --verbalizer negative=terrible \\
           --preset quick --output result.json --classifier classifier.json
     """
-    from lens_cli.select.advice import advise
+    from lens_cli.select.advice import advise, note_language
     from lens_cli.select.files import show_files, write_classifier
     from lens_cli.select.options import read_config, read_task_request
     from lens_cli.select.run import ModelChoice, SelectionRun, opened_model
@@ -171,7 +171,7 @@ def select(
                 sources = Sources(train, test, text_column, label_column, Dialect(encoding, delimiter))
             faults.refuse()
             run = SelectionRun.prepare(sources, asked, config)
-            for note in run.notes:
+            for note in (*run.notes, *note_language(run.problem.examples, model)):
                 show_note(note, console)
             if output is None and classifier is None and not estimate:
                 show_note("no file will be written; add --classifier classifier.json to keep the classifier", console)

@@ -36,5 +36,7 @@ def write_command(suggestion: Suggestion, sources: Sources, model: str = BUNDLED
         lines.append(["--option", "labels.rare=drop"])
     if model != BUNDLED_MODEL:
         lines.append(["--model", model])
-    lines.append(["--preset", "quick", "--output", "result.json", "--classifier", "classifier.json"])
+    lines.append(
+        ["--preset", suggestion.preset or "quick", "--output", "result.json", "--classifier", "classifier.json"]
+    )
     return _CONTINUED.join(shlex.join(line) for line in lines if line)

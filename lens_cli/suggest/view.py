@@ -11,7 +11,9 @@ from lens_cli.select.sources import Sources
 from lens_cli.suggest.arguments import write_command
 from lens_cli.views.notes import show_note
 from lens_cli.views.progress import describe_seconds
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.reading.text_checks import show_names
+from lens_engine.suggestion.language import describe_language
 from lens_engine.suggestion.suggestion import Suggestion
 from lens_engine.task.wording import show_label
 
@@ -23,7 +25,7 @@ _SHOWN = ("columns other than", "the labels")
 
 def show_suggestion(suggestion: Suggestion, sources: Sources, console: Console, *, model: str) -> None:
     """Print what was found, then what each preset would do, then the command."""
-    _show_columns(suggestion, console)
+    _show_columns(suggestion, console, model)
     _show_labels(suggestion, console)
     _show_templates(suggestion, console)
     _show_presets(suggestion, console)
@@ -31,13 +33,15 @@ def show_suggestion(suggestion: Suggestion, sources: Sources, console: Console, 
         _say(
             console,
             f"A bag of words on all labelled rows has an accuracy of {suggestion.words_accuracy:.3f} by "
-            "cross-validation and takes a second. If that is enough, use it.",
+            "cross-validation, in a second and without a language model. Lens is worth a try where that is not enough, "
+            "and where a label hangs on what a text means, not on single words.",
         )
-    _head(console, "Command")
-    console.print(Text(write_command(suggestion, sources, model)), soft_wrap=True)
+    if suggestion.preset is not None:
+        _head(console, "Command")
+        console.print(Text(write_command(suggestion, sources, model)), soft_wrap=True)
 
 
-def _show_columns(suggestion: Suggestion, console: Console) -> None:
+def _show_columns(suggestion: Suggestion, console: Console, model: str) -> None:
     columns = suggestion.columns
     _head(console, "File")
     _say(console, f"rows    {suggestion.num_rows:,}")
@@ -47,6 +51,8 @@ def _show_columns(suggestion: Suggestion, console: Console) -> None:
         _say(console, f"unused  {show_names(columns.others)}")
     if columns.possible_labels:
         _say(console, f"        could hold labels too: {show_names(columns.possible_labels)} (--label-column)")
+    if suggestion.language is not None:
+        _say(console, f"texts   {describe_language(suggestion.language, is_bundled=model == BUNDLED_MODEL)}")
     for warning in suggestion.warnings:
         if not warning.startswith(_SHOWN):
             show_note(warning, console)

@@ -16,6 +16,7 @@ from lens_engine.metering.journal import Journal
 from lens_engine.metering.progress import Progress, SelectionListener
 from lens_engine.scoring.base import Block, LabelScorer, Prefix, score_blocks
 from lens_engine.scoring.cache.scorer import count_pairs_found
+from lens_engine.scoring.interruption import interrupted_by
 from lens_engine.scoring.limits import check_finite
 from lens_engine.scoring.states import find_states_scorer
 from lens_engine.types import LabelLogProbs, Phase, States, StopReason
@@ -25,7 +26,7 @@ _STATES_QUERIES = 64
 
 
 class Stopped(Exception):
-    """Raised between chunks, when the budget is used up or the listener asks for a stop."""
+    """Raised when the budget is used up, between chunks, or when the listener asks for a stop."""
 
     def __init__(self, reason: StopReason) -> None:
         super().__init__(reason)
@@ -94,8 +95,9 @@ class Meter:
             self._tokens_from_cache += chunk.cost.tokens
             self._count(chunk.cost)
             result[chunk.rows, chunk.columns] = entry.scores
-        for chunk, scores in self._compute(chunks):
-            result[chunk.rows, chunk.columns] = scores
+        with interrupted_by(self._hear):
+            for chunk, scores in self._compute(chunks):
+                result[chunk.rows, chunk.columns] = scores
         check_finite(result, self.label_spans)
         return result
 
@@ -122,7 +124,8 @@ class Meter:
             block = queries[start : start + _STATES_QUERIES]
             cost = Cost(len(block), held + sum(map(self.count_tokens, block)))
             self._check(cost)
-            found.append(scorer.states(prefix, block, layers))
+            with interrupted_by(self._hear):
+                found.append(scorer.states(prefix, block, layers))
             self._count(cost)
         return np.concatenate(found, axis=2)
 
@@ -205,6 +208,12 @@ class Meter:
             yield chunk, scores
         if reason is not None:
             raise Stopped(reason)
+
+    def _hear(self) -> None:
+        """Let the listener stop a forward; the budget is looked at between chunks alone."""
+        asked = self.listener.stop_requested()
+        if asked is not None:
+            raise Stopped(asked)
 
     def _check(self, cost: Cost) -> None:
         reason = self._reason_to_stop(cost)

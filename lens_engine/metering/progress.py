@@ -33,7 +33,8 @@ class Progress:
 class SelectionListener(Protocol):
     """Receives progress and asks for a stop. The computing thread calls it: be quick, raise nothing.
 
-    It calls both methods between chunks, and neither while it scores nothing.
+    It calls both methods between chunks, `stop_requested` also between two layers of a language model, and neither
+    while it scores nothing.
     """
 
     def on_progress(self, progress: Progress) -> None: ...

@@ -25,7 +25,7 @@ class ParsingLimits:
     @classmethod
     def of_own_files(cls) -> "ParsingLimits":
         """Limits for trusted local files; larger than those of the service."""
-        return cls(max_bytes=2**31, max_rows=2_000_000, takes_parquet=True)
+        return cls(max_bytes=2**31, max_rows=2_000_000, max_text_characters=_CSV_FIELD_LIMIT, takes_parquet=True)
 
     def __post_init__(self) -> None:
         for field in fields(self):

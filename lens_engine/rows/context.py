@@ -1,5 +1,9 @@
-"""Prompts that exceed the model's context: refused, left out or trimmed, as `config.too_long` says."""
+"""Texts that are far longer than the rest, or too long for the context: cut, left out or refused.
 
+`config.too_long` says which. A row that is a hundred times longer than the median costs as much as a hundred rows.
+"""
+
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -7,6 +11,7 @@ from typing import Any
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InputProblem, PromptTooLong
+from lens_engine.rows.split_warnings import FAR_LENGTH
 from lens_engine.rows.splits import SplitRows, check_sizes
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.template import Task
@@ -17,6 +22,15 @@ _SPECIAL_TOKENS = 4
 
 _QUERIES = ("score_set", "validation", "confirmation", "test")
 _SPLITS = ("candidates", *_QUERIES)
+
+_FAR_TOKENS = 256
+"""Least length of a text that is cut because it is far longer than the rest (tokens)."""
+
+_STEP = 64
+"""First step from the guessed end of a cut text (characters)."""
+
+_Measured = dict[str, list[tuple[Example, int]]]
+"""The rows of each split with their lengths (tokens)."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +51,6 @@ class _Ruler:
         lengths = self.demonstrations(examples) if split == "candidates" else self.queries(examples)
         return list(zip(examples, lengths, strict=True))
 
-    def longest_query(self, rows: SplitRows) -> int:
-        return max((length for split in _QUERIES for _, length in self.measure(rows, split)), default=0)
-
     @cached_property
     def room(self) -> int:
         """Room for demonstrations and query (tokens): the context less the longest label span."""
@@ -53,10 +64,11 @@ class _Ruler:
 
 
 def fit_to_context(rows: SplitRows, scorer: LabelScorer, config: SelectionConfig) -> SplitRows:
-    """The splits with a longest prompt that fits, by the policy `config.too_long`.
+    """The splits without texts that are too long, by the policy `config.too_long`.
 
-    Under "skip_example" and "trim_input" each demonstration and each query gets the same share of the context,
-    so the prompts of every permutation fit. A spare row that is longer than every row of the evaluation is left out.
+    Under "trim_input" and "skip_example" no text is longer than four times the longest tenth begins with, and the
+    prompts of every permutation fit: if need be, each demonstration and each query gets the same share of the context.
+    A spare row that is longer than every row of the evaluation is left out.
 
     Raises:
         PromptTooLong: the policy is "reject" and the longest prompt does not fit; or a demonstration exceeds its
@@ -64,28 +76,45 @@ def fit_to_context(rows: SplitRows, scorer: LabelScorer, config: SelectionConfig
         InvalidDataset, ClassTooSmall: too few examples are left without the long texts.
     """
     ruler = _Ruler(rows.task, scorer, config.num_demonstrations)
-    query = ruler.longest_query(rows)
+    measured = {split: ruler.measure(rows, split) for split in _SPLITS}
+    most = sys.maxsize if config.too_long == "reject" else _find_bound(measured)
+    longest = _longest_prompt(measured, config.num_demonstrations, most)
+    if longest > ruler.room and config.too_long == "reject":
+        raise _too_long(measured, ruler, longest)
+    if longest > ruler.room:
+        most = min(most, ruler.share)
+    query = min(max((length for split in _QUERIES for _, length in measured[split]), default=0), most)
     spare = zip(rows.spare, ruler.queries(rows.spare), strict=True)
     rows = replace(rows, spare=tuple(example for example, length in spare if length <= query))
-    longest = sum(sorted(ruler.demonstrations(rows.candidates), reverse=True)[: config.num_demonstrations]) + query
-    if longest <= ruler.room:
+    if config.too_long == "reject" or all(length <= most for found in measured.values() for _, length in found):
         return rows
-    if config.too_long == "reject":
-        raise _too_long(rows, ruler, longest)
-    fitted = _trim(rows, ruler) if config.too_long == "trim_input" else _skip(rows, ruler)
+    fitted = (_trim if config.too_long == "trim_input" else _skip)(rows, measured, ruler, most)
     check_sizes(fitted, config)
     return fitted
 
 
-def _too_long(rows: SplitRows, ruler: _Ruler, longest: int) -> PromptTooLong:
+def _find_bound(measured: _Measured) -> int:
+    """Largest length of a text that is not far longer than the rest (tokens, rendered)."""
+    lengths = sorted(length for found in measured.values() for _, length in found)
+    return max(_FAR_TOKENS, FAR_LENGTH * lengths[len(lengths) * 9 // 10]) if lengths else _FAR_TOKENS
+
+
+def _longest_prompt(measured: _Measured, num_demonstrations: int, most: int) -> int:
+    """Length of the longest prompt if every text is cut to `most` tokens."""
+    demonstrations = sorted((min(length, most) for _, length in measured["candidates"]), reverse=True)
+    queries = (min(length, most) for split in _QUERIES for _, length in measured[split])
+    return sum(demonstrations[:num_demonstrations]) + max(queries, default=0)
+
+
+def _too_long(measured: _Measured, ruler: _Ruler, longest: int) -> PromptTooLong:
     """Name the row whose text takes the most of the context, be it a candidate or a query."""
-    measured = [(length, split, example) for split in _SPLITS for example, length in ruler.measure(rows, split)]
-    _, split, example = max(measured, key=lambda one: one[0])
+    rows = [(length, split, example) for split, found in measured.items() for example, length in found]
+    _, split, example = max(rows, key=lambda one: one[0])
     place = example.place if split != "test" else f"test {example.place}"
     message = (
         f"the longest prompt would have {longest} tokens and the model takes {ruler.room}; the longest example is "
-        f"{place}; shorten the longest texts, use fewer demonstrations, or set too_long to "
-        '"skip_example" or "trim_input"'
+        f"{place}; shorten the longest texts, use fewer demonstrations, or set options.too_long to "
+        '"trim_input", which cuts long texts'
     )
     field = "options.too_long"
     faults = [InputProblem(field, message)]
@@ -94,41 +123,50 @@ def _too_long(rows: SplitRows, ruler: _Ruler, longest: int) -> PromptTooLong:
     return PromptTooLong(message, field=field, row=example.row, problems=tuple(faults))
 
 
-def _skip(rows: SplitRows, ruler: _Ruler) -> SplitRows:
-    measured = {split: ruler.measure(rows, split) for split in _SPLITS}
+def _skip(rows: SplitRows, measured: _Measured, _ruler: _Ruler, most: int) -> SplitRows:
     kept: dict[str, Any] = {
-        split: tuple(example for example, length in found if length <= ruler.share) for split, found in measured.items()
+        split: tuple(example for example, length in found if length <= most) for split, found in measured.items()
     }
     skipped = sum(len(measured[split]) - len(kept[split]) for split in _SPLITS)
     return replace(rows, **kept, skipped_too_long=skipped)
 
 
-def _trim(rows: SplitRows, ruler: _Ruler) -> SplitRows:
+def _trim(rows: SplitRows, measured: _Measured, ruler: _Ruler, most: int) -> SplitRows:
     """Cut long texts. A candidate whose cut text equals the text of another split's row is left out."""
-    trimmed, fitted = 0, dict[str, Any]()
-    for split in _SPLITS:
-        measured = ruler.measure(rows, split)
-        trimmed += sum(length > ruler.share for _, length in measured)
-        fitted[split] = tuple(
-            example if length <= ruler.share else _trim_text(example, ruler) for example, length in measured
-        )
+    fitted: dict[str, Any] = {
+        split: tuple(one if length <= most else _trim_text(one, length, ruler, most) for one, length in found)
+        for split, found in measured.items()
+    }
     met = {example.text for split in _QUERIES for example in fitted[split]}
     candidates = fitted["candidates"]
     fitted["candidates"] = tuple(example for example in candidates if example.text not in met)
     skipped = len(candidates) - len(fitted["candidates"])
+    trimmed = sum(length > most for found in measured.values() for _, length in found)
     return replace(rows, **fitted, skipped_too_long=skipped, trimmed_too_long=trimmed)
 
 
-def _trim_text(example: Example, ruler: _Ruler) -> Example:
-    """The example with the longest beginning of its text whose demonstration fits the share; found by bisection."""
-    low, high = 0, len(example.text)
+def _trim_text(example: Example, length: int, ruler: _Ruler, most: int) -> Example:
+    """The example with a longest beginning of its text whose demonstration has at most `most` tokens.
+
+    It is found by bisection, from the place that the mean length of a token suggests: texts may be very long.
+    """
+
+    def fits(characters: int) -> bool:
+        return ruler.demonstrations([replace(example, text=example.text[:characters])])[0] <= most
+
+    low, high, step = len(example.text) * most // length, len(example.text), _STEP
+    while low > 0 and not fits(low):
+        low, high, step = max(low - step, 0), low - 1, 2 * step
+    step = _STEP
+    while low + step < high and fits(low + step):
+        low, step = low + step, 2 * step
+    high = min(high, low + step)
     while low < high:
         middle = (low + high + 1) // 2
-        fits = ruler.demonstrations([replace(example, text=example.text[:middle])])[0] <= ruler.share
-        low, high = (middle, high) if fits else (low, middle - 1)
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
     if not low:
         raise PromptTooLong(
-            f"even without its text, a demonstration has more than {ruler.share} tokens; "
+            f"even without its text, a demonstration has more than {most} tokens; "
             "shorten the template or use fewer demonstrations",
             field="template",
         )

@@ -10,6 +10,16 @@ from lens_engine.task.wording import show_count, show_label
 from lens_engine.types import Example
 
 _MAX_LISTED = 10
+
+FAR_LENGTH = 4
+"""A text is far longer than the rest if it is longer than this many times the text that nine tenths do not exceed."""
+_FAR_CHARACTERS = 1_000
+_TREATMENTS = {
+    "trim_input": 'they are cut; to leave them out, set options.too_long to "skip_example"',
+    "skip_example": 'they are left out; to cut them, set options.too_long to "trim_input"',
+    "reject": 'to cut them, set options.too_long to "trim_input"',
+}
+
 _FEW_TEST_ROWS, _FEW_VALIDATION_ROWS = 30, 10
 """Fewer rows than these are warned of."""
 
@@ -40,8 +50,27 @@ def warn_of_splits(rows: CleanProblem, served: ServedTask, config: SelectionConf
             f"{show_count(len(rows.leaked), 'text', 'is')} in the test rows too and {_was(rows.leaked)} left out of "
             f"the dataset ({_first(rows.leaked, lines=lines)})"
         )
+    warnings += _warn_of_length(rows, config, lines=lines)
     warnings += [_describe_dropped(label, rows) for label in served.dropped]
     return (*warnings, *_warn_of_sizes(served.sizes, config, is_held_out=rows.test is None))
+
+
+def _warn_of_length(rows: CleanProblem, config: SelectionConfig, *, lines: bool) -> list[str]:
+    """The rows that are far longer than the rest, and their share of the cost, which grows with the length."""
+    examples = [example for upload in rows.uploads.values() for example in upload.examples]
+    lengths = sorted(len(example.text) for example in examples)
+    if not lengths:
+        return []
+    bound = max(FAR_LENGTH * lengths[len(lengths) * 9 // 10], _FAR_CHARACTERS)
+    far = [example for example in examples if len(example.text) > bound]
+    if not far:
+        return []
+    share = sum(len(example.text) for example in far) / sum(lengths)
+    return [
+        f"{show_count(len(far), 'row', 'has')} a text that is far longer than the rest: up to {lengths[-1]:,} "
+        f"characters, where half of all texts have at most {lengths[len(lengths) // 2]:,}; that is {share:.0%} of all "
+        f"characters, and would be as much of the cost ({_first(far, lines=lines)}); {_TREATMENTS[config.too_long]}"
+    ]
 
 
 def _describe_joined(upload: CleanRows, name: str) -> str:

@@ -53,8 +53,8 @@ class SplitRows:
     notes: tuple[str, ...] = ()
     """The warnings, with the lines of rows. Results have `warnings`, because equal rows of two formats have equal
     results."""
-    skipped_too_long: int = 0  #: rows left out because of the model's context
-    trimmed_too_long: int = 0  #: rows whose text was cut to the model's context
+    skipped_too_long: int = 0  #: rows left out because of too long texts
+    trimmed_too_long: int = 0  #: rows whose text was cut because of its length
 
 
 def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:

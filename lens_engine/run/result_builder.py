@@ -24,6 +24,7 @@ from lens_engine.run.state import RunState
 from lens_engine.run.wording import name_step, say_classifier, say_partial, say_prompt
 from lens_engine.scoring.base import LabelScorer, ScorerIdentity
 from lens_engine.scoring.cache.scorer import SituatedScorer, find_computing
+from lens_engine.task.wording import show_count
 from lens_engine.types import Permutation, StopReason
 from lens_engine.version import __version__
 
@@ -162,9 +163,9 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
     rows, skipped = ending.prepared.run.rows, ending.state.evaluation.skipped
     warnings = list(rows.warnings)
     if rows.skipped_too_long:
-        warnings.append(f"{rows.skipped_too_long} rows were left out because of texts too long for the model's context")
+        warnings.append(f"{show_count(rows.skipped_too_long, 'row', 'was')} left out because of too long texts")
     if rows.trimmed_too_long:
-        warnings.append(f"{rows.trimmed_too_long} texts were trimmed to fit the model's context")
+        warnings.append(f"{show_count(rows.trimmed_too_long, 'text', 'was')} cut because of their length")
     warnings += ending.findings.warnings
     warnings += _noisy_lead(lead, ending.identity.dtype)
     if ending.prepared.meter.met_deadline and ending.reason is StopReason.BUDGET:

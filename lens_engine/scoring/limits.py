@@ -26,7 +26,7 @@ def check_prompt_lengths(
     raise PromptTooLong(
         f"a prompt of {total} tokens (prefix {prefix}: {prefix_lengths[prefix]}, query {query}: "
         f"{query_lengths[query]}, label word: {longest_span}) exceeds the model's {max_prompt_tokens}; shorten the "
-        "texts, use fewer demonstrations, or set too_long to skip_example or trim_input",
+        "texts or use fewer demonstrations",
         field="examples",
     )
 

@@ -19,6 +19,7 @@ from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.suggestion.language import find_language
 from lens_engine.suggestion.suggestion import LabelCount, PresetPlan, Suggestion
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.request import TaskRequest
@@ -65,6 +66,7 @@ def suggest(
         label_options=labels,
         plans=plans,
         words_accuracy=words_accuracy,
+        language=find_language(dataset.examples),
         warnings=dataset.warnings,
     )
     return found if scorer is None else price_suggestion(found, scorer)

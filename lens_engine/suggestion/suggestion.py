@@ -6,6 +6,7 @@ from lens_engine.config import LabelOptions, PresetName
 from lens_engine.metering.cost import Cost
 from lens_engine.reading.column_choice import ColumnChoice
 from lens_engine.rows.problem import Problem
+from lens_engine.suggestion.language import Language
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,4 +43,10 @@ class Suggestion:
     label_options: LabelOptions  #: options of the selection: whether rare labels are left out
     plans: tuple[PresetPlan, ...]
     words_accuracy: float | None  #: cross-validated accuracy of a bag of words; None if the rows do not suffice
+    language: Language | None
     warnings: tuple[str, ...]  #: of the reading of the file
+
+    @property
+    def preset(self) -> PresetName | None:
+        """The first preset that can be used; None if none can."""
+        return next((plan.preset for plan in self.plans if plan.refusal is None), None)

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from lens_engine.scoring.executors.ranges import join_ranges
 from lens_engine.scoring.executors.transfer import IntArray, upload
+from lens_engine.scoring.interruption import look_up
 from lens_engine.types import POOLINGS, States
 
 
@@ -44,11 +45,13 @@ class TokenRanges:
 
 
 class StateTap:
-    """Reads the outputs of a model's decoder layers."""
+    """Reads the outputs of a model's decoder layers, and lets a call be stopped between two layers."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
         self._layers = _find_decoder_layers(model)
+        for layer in self._layers:
+            layer.register_forward_pre_hook(look_up)
 
     @property
     def num_layers(self) -> int:

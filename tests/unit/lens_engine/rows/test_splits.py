@@ -408,3 +408,23 @@ def test_rare_label_keeps_half_of_its_rows_for_demonstrations(task: Task, make_e
     rare = [example for example in rows.candidates if example.label == "positive"]
     assert len(rare) >= 8
     assert any(example.label == "positive" for example in rows.score_set)
+
+
+def test_rows_far_longer_than_the_rest_are_said_with_their_share_of_the_cost(
+    task: Task, make_examples: MakeExamples, make_config: MakeConfig
+) -> None:
+    examples = make_examples({"negative": 60, "positive": 60})
+    assert not any("far longer" in one for one in split_examples(Problem(task, examples), make_config()).warnings)
+    for row in (7, 11):
+        examples[row] = replace(examples[row], text=f"{row} " + "word " * 1_000, line=row + 2)
+
+    split = split_examples(Problem(task, examples), make_config())
+
+    share = 10_005 / sum(len(one.text) for one in examples)
+    (warning,) = (one for one in split.warnings if "far longer" in one)
+    assert warning == (
+        "2 rows have a text that is far longer than the rest: up to 5,003 characters, where half of all texts have at "
+        f"most {sorted(len(one.text) for one in examples)[60]}; that is {share:.0%} of all characters, and would be as "
+        'much of the cost (first rows: 7, 11); they are cut; to leave them out, set options.too_long to "skip_example"'
+    )
+    assert any("(first rows: 7 (line 9), 11 (line 13))" in note for note in split.notes)

@@ -1,0 +1,75 @@
+"""The language of texts."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lens_engine.types import Example
+
+_SAMPLE = 200
+"""Number of texts that are looked at."""
+_CHARACTERS = 500
+"""Number of characters of each."""
+
+_NAMES = {
+    "ar": "Arabic",
+    "cs": "Czech",
+    "da": "Danish",
+    "de": "German",
+    "el": "Greek",
+    "en": "English",
+    "es": "Spanish",
+    "fi": "Finnish",
+    "fr": "French",
+    "he": "Hebrew",
+    "hi": "Hindi",
+    "hu": "Hungarian",
+    "it": "Italian",
+    "ja": "Japanese",
+    "ko": "Korean",
+    "nl": "Dutch",
+    "no": "Norwegian",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "ro": "Romanian",
+    "ru": "Russian",
+    "sv": "Swedish",
+    "tr": "Turkish",
+    "uk": "Ukrainian",
+    "zh": "Chinese",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """The language of most texts of a sample."""
+
+    code: str  #: of ISO 639-1, such as "de"
+    share: float  #: of the texts
+
+    @property
+    def name(self) -> str:
+        return _NAMES.get(self.code, f"the language {self.code!r}")
+
+
+def find_language(examples: Sequence[Example]) -> Language | None:
+    """The language of most of some texts, spread over the rows; None if no language is that of half of them."""
+    from py3langid import langid  # takes a second
+
+    classify: Callable[[str], tuple[str, float]] = langid.classify
+    sample = examples[:: max(len(examples) // _SAMPLE, 1)][:_SAMPLE]
+    if not sample:
+        return None
+    (code, number), *_ = Counter(classify(one.text[:_CHARACTERS])[0] for one in sample).most_common(1)
+    share = number / len(sample)
+    return Language(code, share) if share >= 0.5 else None  # short texts are often taken for a rare language
+
+
+def describe_language(language: Language, *, is_bundled: bool) -> str:
+    """What the language means for the model: the bundled one has learned English."""
+    found = f"{language.name} in {language.share:.0%} of the texts that were looked at"
+    if language.code == "en":
+        return found
+    if is_bundled:
+        return f"{found}; the bundled model is English and reads other languages badly, so name another (--model)"
+    return f"{found}; choose a model that has learned it, and write the template in it"
