@@ -10,13 +10,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 from pathlib import Path
 
 import pytest
 
-from lens_cli.application import main
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import Quality
 from lens_engine.language_model.open_model import open_model
@@ -24,23 +21,9 @@ from lens_engine.reading import read_examples
 from lens_engine.result import SelectionResult
 from lens_engine.testing import tiny_causal_lm
 from tests.dispositions import default_signals
+from tests.e2e.lens_command import SMALL, run
 from tests.e2e.processes import ROOT
 from tests.e2e.waiting import until
-
-OPTIONS = {
-    "num_demonstrations": 2,
-    "splits.validation": 8,
-    "splits.confirmation": 4,
-    "splits.test": 12,
-    "filtering.candidates": 16,
-    "filtering.keep": 8,
-    "filtering.initial_score_size": 4,
-    "filtering.max_score_size": 8,
-    "search.beam_width": 2,
-    "search.first_permutations": 6,
-    "search.children": 4,
-    "search.iterations": 2,
-}
 
 
 @pytest.fixture(scope="module")
@@ -69,29 +52,16 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def command(reviews: Path, model: Path, *more: str) -> list[str]:
-    options = [part for name, value in OPTIONS.items() for part in ("--option", f"{name}={value}")]
     words = ["--verbalizer", "positive=great", "--verbalizer", "negative=terrible"]
     task = ["--template", "{text} It was {label}.", *words]
     how = ["--model", str(model), "--preset", "quick", "--dtype", "float32", "--device", "cpu"]
-    return ["select", str(reviews), *task, *how, *options, *more]
+    return ["select", str(reviews), *task, *how, *SMALL, *more]
 
 
 def start(words: list[str]) -> subprocess.Popen[str]:
     """The command in a process of its own."""
     arguments = [sys.executable, "-m", "lens_cli", *words]
     return subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def run(words: list[str]) -> subprocess.CompletedProcess[str]:
-    """The command in this process."""
-    status, out, err = 0, StringIO(), StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-        patch.setattr(sys, "argv", ["lens", *words])
-        try:
-            main()
-        except SystemExit as end:
-            status = int(end.code or 0)
-    return subprocess.CompletedProcess(words, status, out.getvalue(), err.getvalue())
 
 
 def read_result(path: Path) -> SelectionResult:

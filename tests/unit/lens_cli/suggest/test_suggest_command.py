@@ -155,8 +155,7 @@ def test_language_of_the_texts_is_said(write: Any, model: str, said: str) -> Non
 def test_command_has_the_dialect_that_was_given(tmp_path: Path) -> None:
     path = tmp_path / "rows.txt"
     rows = [("Отзыв", "Kategorie"), *GOOD_AND_BAD]
-    path.write_bytes("".join(f"{text}^{label}
-" for text, label in rows).encode("cp1251"))
+    path.write_bytes("".join(f"{text}^{label}\n" for text, label in rows).encode("cp1251"))
     result = run(str(path), "--delimiter", "^", "--encoding", "windows-1251", "--no-model")
     words = arguments_of(result.output[result.output.index("lens select") :])
     assert words[2:10] == [
