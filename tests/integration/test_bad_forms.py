@@ -59,6 +59,17 @@ BAD_FORMS: list[tuple[str, bytes, Refusal]] = [
     ("two datasets", named(b"dataset", CSV) + GOOD_PARTS + EDGE, lacks("/dataset")),
     ("dataset without a file name", plain(b"dataset", CSV) + named(b"spec", SPEC) + EDGE, lacks("/dataset")),
     ("spec of 2 MB", named(b"dataset", CSV) + named(b"spec", b" " * 2**21) + EDGE, lacks("/spec")),
+    ("empty delimiter", GOOD_PARTS + plain(b"delimiter", b"") + EDGE, lacks("/delimiter")),
+    (
+        "no delimiter",
+        GOOD_PARTS + plain(b"delimiter", b"x") + EDGE,
+        Refusal("invalid-dataset", ("/delimiter",)),
+    ),
+    (
+        "unknown encoding",
+        GOOD_PARTS + plain(b"encoding", b"utf-9") + EDGE,
+        Refusal("invalid-dataset", ("/encoding",)),
+    ),
     ("empty name of a column", GOOD_PARTS + plain(b"text_column", b"") + EDGE, lacks("/text_column")),
     ("long name of a column", GOOD_PARTS + plain(b"label_column", b"x" * 201) + EDGE, lacks("/label_column")),
 ]

@@ -145,7 +145,10 @@ BAD_BODIES: list[tuple[str, object, str, list[str]]] = [
     ("unknown test rows", {**make_submission(), "test_dataset_id": "ds_1"}, "unknown-dataset", ["/test_dataset_id"]),
     (
         "bad rows",
-        {"spec": make_spec(), "examples": [*make_rows(), {"text": "", "label": "positive"}, {"text": "fine"}, "text"]},
+        {
+            "spec": make_spec(),
+            "examples": [*make_rows(), {"text": "x" * 20_001, "label": "positive"}, {"text": "fine"}, "text"],
+        },
         "invalid-dataset",
         ["/examples/60/text", "/examples/61/label", "/examples/62"],
     ),
@@ -185,9 +188,19 @@ BAD_FILES: list[tuple[str, bytes, bytes | None, Refusal]] = [
     ("empty", b"", None, Refusal("dataset-empty", ("/dataset",))),
     ("one row", write_jsonl(GOOD_ROWS[:1]), None, Refusal("dataset-empty", ("/dataset",))),
     ("no text column", CSV.replace(b"text", b"review", 1), None, Refusal("invalid-dataset", ("/dataset/text",))),
-    ("ragged row", CSV + b"canary-7f3a, and more,positive", None, Refusal("invalid-dataset", ("/dataset/rows/60",))),
-    ("quote left open", CSV + b'"canary-7f3a,positive', None, Refusal("invalid-dataset", ("/dataset/rows/60",))),
-    ("UTF-16", CSV.decode().encode("utf-16"), None, Refusal("invalid-dataset", ("/dataset",))),
+    (
+        "ragged row",
+        CSV + b"some words, and canary-7f3a,positive",
+        None,
+        Refusal("invalid-dataset", ("/dataset/rows/60",)),
+    ),
+    (
+        "quote left open",
+        CSV + b'"some words or more canary-7f3a,positive',
+        None,
+        Refusal("invalid-dataset", ("/dataset/rows/60",)),
+    ),
+    ("Windows-1251", "text,label\nкот,a\nпес,b\n".encode("cp1251"), None, Refusal("invalid-dataset", ("/dataset",))),
     ("JSON cut short", JSONL + b'{"text": "can', None, Refusal("invalid-dataset", ("/dataset/rows/60",))),
     (
         "NUL",
@@ -214,8 +227,8 @@ BAD_FILES: list[tuple[str, bytes, bytes | None, Refusal]] = [
     ("gzip of test rows", CSV, gzip.compress(CSV), Refusal("unsupported-media-type", ("/test",), 415)),
     (
         "bad rows of both files",
-        write_csv([*GOOD_ROWS, ("", "positive")]),
-        write_csv([*GOOD_ROWS, ("", "positive")]),
+        write_csv([*GOOD_ROWS, ("\0", "positive")]),
+        write_csv([*GOOD_ROWS, ("\0", "positive")]),
         Refusal("invalid-dataset", ("/dataset/rows/60/text", "/test/rows/60/text")),
     ),
 ]

@@ -157,6 +157,29 @@ def test_columns_of_both_files_may_have_other_names(client: TestClient, database
     assert {(row.text, row.label) for row in stored} == {("one", "positive"), ("two", "negative")}
 
 
+@pytest.mark.parametrize(
+    ("encoding", "delimiter", "given", "said"),
+    [
+        ("cp1252", ";", {}, ["is not UTF-8 and is read as Windows-1252", "are separated by semicolons"]),
+        ("cp1251", "^", {"encoding": "windows-1251", "delimiter": "^"}, []),
+    ],
+)
+def test_file_of_a_spreadsheet_is_read(
+    client: TestClient, database: Database, encoding: str, delimiter: str, given: dict[str, str], said: list[str]
+) -> None:
+    word = "schön" if encoding == "cp1252" else "хорошо"
+    rows = [("text", "label"), *((row["text"], row["label"]) for row in make_rows()), (word, "positive"), ("", "x")]
+    content = "".join(f"{text}{delimiter}{label}\n" for text, label in rows)
+    response = client.post(
+        "/selections", files={"dataset": content.encode(encoding)}, data={"spec": json.dumps(make_spec()), **given}
+    )
+    assert response.status_code == 202, response.text
+    with database.session_scope() as session:
+        assert word in session.scalars(select(Example.text)).all()
+    warnings = response.json()["warnings"]
+    assert all(any(one in warning for warning in warnings) for one in [*said, "1 row without a text left out"])
+
+
 def test_keys_of_examples_may_have_other_names(client: TestClient, database: Database) -> None:
     body = {"spec": make_spec(), "examples": rename(make_rows()), **COLUMNS}
     sent = client.post("/selections", json=body)

@@ -7,7 +7,7 @@ from typing import Any
 from app.lifecycle.spec import SPEC_VERSION
 from lens_engine.config import SelectionConfig
 
-PINNED = (1, "882b8f38c7f3fd02")
+PINNED = (1, "ae8983ab11476b0b")
 """SPEC_VERSION, and the digest of the options that a spec of this version may hold."""
 
 
