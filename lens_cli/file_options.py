@@ -17,7 +17,7 @@ Encoding = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Encoding of a text file, e.g. windows-1251; default: UTF-8, or else windows-1252.",
+        help="Encoding of a text file, e.g. windows-1251; default: found in the file.",
         show_default=False,
     ),
 ]

@@ -18,7 +18,7 @@ _WORDS = {
         ("text_column", TEXT_COLUMN),
         ("label_column", LABEL_COLUMN),
         ("delimiter", "Delimiter of the CSV files: `,` or `;` or `|` or `tab`; by default it is found."),
-        ("encoding", "Encoding of the files, such as `windows-1251`; by default UTF-8, or else Windows-1252."),
+        ("encoding", "Encoding of the files, such as `windows-1251`; by default it is found."),
     )
 }
 

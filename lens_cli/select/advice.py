@@ -9,7 +9,7 @@ from lens_cli.refusals import list_settings
 from lens_engine.errors import InvalidDataset
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.reading import BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
-from lens_engine.suggestion.language import describe_language, find_language
+from lens_engine.reading.language import describe_language, find_language
 from lens_engine.types import Example
 
 _UNREADABLE = (BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat)

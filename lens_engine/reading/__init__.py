@@ -142,7 +142,7 @@ def read_examples(
     Args:
         text_column, label_column: names of the columns; None to find them, by their names or by what is in them.
         delimiter: of a CSV file; None to find it.
-        encoding: of a text file; None for UTF-8, or else Windows-1252.
+        encoding: of a text file; None to find it.
 
     Raises:
         InvalidDataset: a column is missing or cannot be told from others, or a row is bad; the error lists the first

@@ -1,7 +1,8 @@
 """How a text file is written: its encoding, and the delimiter of a CSV file. What was not given is found.
 
-The encoding is UTF-8, or that of the byte order mark, or else Windows-1252, which spreadsheets of western Europe write.
-A file that can be none of them is refused, because a wrong guess gives wrong letters without a word.
+The encoding is UTF-8, or that of the byte order mark, or else one of three in which spreadsheets write Latin letters;
+the language of the text decides which. A file of other letters is refused, because a wrong guess gives wrong letters
+without a word. (A general detector took Spanish, Italian and English in Windows-1252 for Windows-1250.)
 """
 
 import codecs
@@ -15,6 +16,7 @@ from functools import partial
 from itertools import islice
 
 from lens_engine.errors import InvalidDataset
+from lens_engine.reading.language import count_languages
 from lens_engine.task.wording import show_label
 
 UTF8 = "utf-8"
@@ -43,7 +45,34 @@ _NO_TEXT = frozenset({"idna", "mbcs", "oem", "punycode", "raw-unicode-escape", "
 
 _CHUNK_BYTES = 2**20
 _MAX_FOREIGN_SHARE = 0.3
-"""Largest share of letters outside ASCII in a text of western Europe. Cyrillic read as Windows-1252 has more."""
+"""Largest share of letters outside ASCII in a text of Latin letters. Cyrillic read as Windows-1252 has more."""
+
+_LATIN = {
+    WINDOWS_1252: {
+        "ca",
+        "da",
+        "de",
+        "en",
+        "es",
+        "eu",
+        "fi",
+        "fr",
+        "ga",
+        "gl",
+        "is",
+        "it",
+        "nb",
+        "nl",
+        "nn",
+        "no",
+        "pt",
+        "sv",
+    },
+    "cp1250": {"bs", "cs", "hr", "hu", "pl", "ro", "sk", "sl"},
+    "cp1254": {"az", "tr"},
+}
+"""The encodings of spreadsheets in Europe, with the languages that are written in them."""
+_NUM_TELLING_LINES = 200
 
 _MAX_RECORDS = 100
 SEPARATOR = "sep="
@@ -90,7 +119,7 @@ def find_encoding(file: io.BufferedReader, given: Dialect, usual: str | None, fi
     """The encoding of a file that is at its beginning; the file is read, and set back to its beginning.
 
     Args:
-        usual: encoding of earlier files, taken for a file that is not UTF-8; None for Windows-1252.
+        usual: encoding of earlier files, taken for a file that is not UTF-8; None to find it.
 
     Raises:
         InvalidDataset: the encoding cannot be found.
@@ -98,26 +127,43 @@ def find_encoding(file: io.BufferedReader, given: Dialect, usual: str | None, fi
     if given.encoding is not None:
         return FoundDialect(given.encoding)
     try:
-        return _find_encoding(file, usual or WINDOWS_1252, field)
+        return _find_encoding(file, usual, field)
     finally:
         file.seek(0)
 
 
-def _find_encoding(file: io.BufferedReader, legacy: str, field: str) -> FoundDialect:
+def _find_encoding(file: io.BufferedReader, legacy: str | None, field: str) -> FoundDialect:
     head = file.read(4)
     for mark, encoding in _MARKS.items():
         if head.startswith(mark):
             return FoundDialect(encoding, notes=(f"the file is read as {encoding.upper()}, as its first bytes say",))
     if _is_utf8(file):
         return FoundDialect(UTF8)
-    if not _can_be(file, legacy):
+    if legacy is None or legacy.startswith("utf") or not _can_be(file, legacy):
+        legacy = _find_latin(file)
+    if legacy is None:
         raise InvalidDataset(
-            f"the file is neither UTF-8 nor {show_encoding(legacy)}; name its encoding (encoding), e.g. windows-1251, "
-            "or save it as UTF-8",
+            "the file is neither UTF-8 nor in the Latin letters of Windows-1252; name its encoding (encoding), e.g. "
+            "windows-1251, or save it as UTF-8",
             field=field,
         )
     note = f"the file is not UTF-8 and is read as {show_encoding(legacy)}; name another (encoding) if letters are wrong"
     return FoundDialect(legacy, notes=(note,))
+
+
+def _find_latin(file: io.BufferedReader) -> str | None:
+    """The encoding of Latin letters in which most telling lines are of a language that is written in it."""
+    file.seek(0)
+    lines = [line for line in file.read(_CHUNK_BYTES).splitlines() if not line.isascii()]
+    best, best_number = None, -1
+    for encoding, languages in _LATIN.items():
+        if not _can_be(file, encoding):
+            continue
+        counts = count_languages([line.decode(encoding) for line in lines[:_NUM_TELLING_LINES]])
+        number = sum(counts[language] for language in languages)
+        if number > best_number:
+            best, best_number = encoding, number
+    return best
 
 
 def find_delimiter(head: str, usual: str = ",") -> str:
@@ -146,7 +192,7 @@ def open_text(file: io.BufferedReader, encoding: str, newline: str) -> io.TextIO
 
 def show_encoding(encoding: str) -> str:
     """The name of an encoding for people."""
-    return encoding.replace("windows", "Windows") if encoding.startswith("windows") else encoding.upper()
+    return encoding.upper().replace("WINDOWS", "Windows").replace("CP125", "Windows-125")
 
 
 def _check_encoding(name: str) -> str:
@@ -187,7 +233,7 @@ def _is_utf8(file: io.BufferedReader) -> bool:
 
 
 def _can_be(file: io.BufferedReader, encoding: str) -> bool:
-    """Whether every byte is of the encoding; for Windows-1252, whether the letters look like western Europe too."""
+    """Whether every byte is of the encoding; for one of Latin letters, whether most letters are of ASCII too."""
     letters = foreign = 0
     try:
         for text in _decode(file, encoding):
@@ -195,7 +241,7 @@ def _can_be(file: io.BufferedReader, encoding: str) -> bool:
             foreign += len(_FOREIGN.findall(text))
     except UnicodeDecodeError:
         return False
-    return encoding != WINDOWS_1252 or foreign <= _MAX_FOREIGN_SHARE * letters
+    return encoding not in _LATIN or foreign <= _MAX_FOREIGN_SHARE * letters
 
 
 def _decode(file: io.BufferedReader, encoding: str, errors: str = "strict") -> Iterator[str]:

@@ -13,13 +13,13 @@ from lens_engine.pricing.estimate import estimate_by_words, measure_pace
 from lens_engine.reading import Dialect, ParsedDataset, ParsingLimits, parse_dataset
 from lens_engine.reading.column_choice import ColumnChoice, choose_columns
 from lens_engine.reading.column_profiles import profile_columns
+from lens_engine.reading.language import find_language
 from lens_engine.rows.cleaning import join_spellings
 from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.suggestion.language import find_language
 from lens_engine.suggestion.suggestion import LabelCount, PresetPlan, Suggestion
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.request import TaskRequest

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from lens_engine.config import LabelOptions, PresetName
 from lens_engine.metering.cost import Cost
 from lens_engine.reading.column_choice import ColumnChoice
+from lens_engine.reading.language import Language
 from lens_engine.rows.problem import Problem
-from lens_engine.suggestion.language import Language
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,25 @@ def test_dialect_of_a_spreadsheet_is_found_and_said(
     assert dataset.dialect.delimiter == delimiter
 
 
+SENTENCES = {
+    "windows-1252": ["La habitación era muy cómoda", "El desayuno podría mejorar", "Volveremos el próximo año"],
+    "cp1252": ["La camera era pulita", "La colazione può migliorare", "Torneremo perché è bello"],
+    "cp1250": ["Pokój był czysty i duży", "Śniadanie mogło być lepsze", "W nocy było bardzo głośno"],
+    "windows-1250": ["Pokoj byl čistý a příjemný", "Snídaně mohla být lepší", "V noci byl velký hluk"],
+    "cp1254": ["Oda çok temiz ve genişti", "Gece çok gürültülüydü", "Personel güler yüzlü, teşekkürler"],
+}
+
+
+@pytest.mark.parametrize(("encoding", "texts"), SENTENCES.items())
+def test_language_tells_which_latin_letters_a_file_has(uploads: Uploads, encoding: str, texts: list[str]) -> None:
+    rows = [(f"{text}. {texts[0]}.", "a" if row % 2 else "b") for row, text in enumerate(texts * 4)]
+
+    dataset = uploads.parse(write(";", rows).encode(encoding))
+
+    assert [(one.text, one.label) for one in dataset.examples] == rows
+    assert f"is read as Windows-125{encoding[-1]}" in dataset.warnings[0]
+
+
 @pytest.mark.parametrize("encoding", ["windows-1252", "utf-16"])
 def test_jsonl_may_have_another_encoding(uploads: Uploads, encoding: str) -> None:
     content = '{"text": "schön", "label": "gut"}\n{"text": "laut", "label": "schlecht"}\n'
@@ -63,7 +82,9 @@ def test_other_encoding_is_refused_until_it_is_named(uploads: Uploads, encoding:
     ]
     content = write(",", rows).encode(encoding)
 
-    assert "neither UTF-8 nor Windows-1252; name its encoding (encoding)" in str(uploads.refuse(content))
+    assert "neither UTF-8 nor in the Latin letters of Windows-1252; name its encoding (encoding)" in str(
+        uploads.refuse(content)
+    )
     dataset = parse_dataset(uploads.folder / "upload", ParsingLimits(), dialect=Dialect(encoding))
     assert [(one.text, one.label) for one in dataset.examples] == rows
     assert dataset.warnings == ()

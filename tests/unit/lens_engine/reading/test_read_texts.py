@@ -129,3 +129,9 @@ def test_usual_dialect_is_taken_where_the_file_does_not_tell(tmp_path: Path) -> 
     path.write_bytes("id,text\n1,äöü\n".encode())
     found = read_texts(path, LIMITS, usual=Dialect("windows-1251", ";"))
     assert [row.text for row in found.rows] == ["äöü"]
+
+
+def test_usual_encoding_of_utf8_does_not_hinder_another(tmp_path: Path) -> None:
+    path = tmp_path / "input"
+    path.write_bytes("text\nschön\n".encode("windows-1252"))
+    assert [row.text for row in read_texts(path, LIMITS, usual=Dialect("utf-8", ",")).rows] == ["schön"]

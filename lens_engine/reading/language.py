@@ -52,16 +52,22 @@ class Language:
         return _NAMES.get(self.code, f"the language {self.code!r}")
 
 
-def find_language(examples: Sequence[Example]) -> Language | None:
-    """The language of most of some texts, spread over the rows; None if no language is that of half of them."""
-    from py3langid import langid  # takes a second
+def count_languages(texts: Sequence[str]) -> Counter[str]:
+    """The number of texts in each language, of some that are spread over all."""
+    from py3langid import langid  # takes a second, and 120 MiB
 
     classify: Callable[[str], tuple[str, float]] = langid.classify
-    sample = examples[:: max(len(examples) // _SAMPLE, 1)][:_SAMPLE]
-    if not sample:
+    sample = texts[:: max(len(texts) // _SAMPLE, 1)][:_SAMPLE]
+    return Counter(classify(text[:_CHARACTERS])[0] for text in sample)
+
+
+def find_language(examples: Sequence[Example]) -> Language | None:
+    """The language of most of some texts, spread over the rows; None if no language is that of half of them."""
+    counts = count_languages([example.text for example in examples])
+    if not counts:
         return None
-    (code, number), *_ = Counter(classify(one.text[:_CHARACTERS])[0] for one in sample).most_common(1)
-    share = number / len(sample)
+    (code, number), *_ = counts.most_common(1)
+    share = number / counts.total()
     return Language(code, share) if share >= 0.5 else None  # short texts are often taken for a rare language
 
 
