@@ -9,6 +9,8 @@ from rich.text import Text
 from lens_cli.views.notes import show_note
 from lens_engine.result import SelectionResult
 
+_WITHOUT_WORDS = "--option classifier.kind=states makes one without them"
+
 
 def show_files(result: SelectionResult, output: Path | None, classifier: Path | None, console: Console) -> None:
     """Say which files were written, and the command that uses the classifier."""
@@ -16,7 +18,7 @@ def show_files(result: SelectionResult, output: Path | None, classifier: Path | 
     kept, more = result.classifier, list[str]()
     if classifier is not None and kept is not None:
         written.append(f"{classifier} (prompts: {len(kept.prompts)}, head: {kept.head.kind})")
-        more += [f"{classifier} holds words of your texts."] if kept.holds_words else []
+        more += [f"{classifier} holds words of your texts; {_WITHOUT_WORDS}."] if kept.holds_words else []
         words = ["lens", "classify", "new.csv", "--classifier", str(classifier), "--output", "predictions.csv"]
         more.append(f"Next: {shlex.join(words)}")
     for line in ([f"Written: {', '.join(written)}"] if written else []) + more:

@@ -44,4 +44,4 @@ def test_file_that_holds_words_of_the_texts_is_said_to() -> None:
     bag = CLASSIFIER.model_copy(update={"head": BagOfWordsHead(bag_of_words=words), "prompts": (), "model": None})
     show_files(make_result(classifier=bag), None, Path("classifier.json"), console)
     assert isinstance(console.file, StringIO)
-    assert "classifier.json holds words of your texts." in console.file.getvalue()
+    assert "classifier.json holds words of your texts; --option classifier.kind=states" in console.file.getvalue()
