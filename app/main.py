@@ -52,7 +52,8 @@ order, make a language model classify best. Submit a labelled dataset, a templat
 `Retry-After` seconds between requests. Send the last `ETag` as `If-None-Match`; the answer is 304 if nothing changed.
 
 **Keys.** If the service has API keys, send `Authorization: Bearer <key>`. You see only the selections of your key's
-owner. A service without API keys needs no header, and accepts requests from localhost only.
+owner. A service without API keys needs no header, checks none (its answers have `Lens-Authentication: off`), and
+accepts requests from localhost only.
 
 **Limits.** `RateLimit-Policy` and `RateLimit` say how often you may ask, and how often you still may. An answer 429 has
 `Retry-After`.

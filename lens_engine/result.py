@@ -72,6 +72,13 @@ class Comparison(Record):
     )
 
 
+class BestAnswer(Record):
+    """The most often right of a prompt and the classifier to use, by rows that are no test rows."""
+
+    name: str = Field(description="Method of the prompt, or `name` in `tested` of the classifier to use.")
+    test: Quality | None = Field(description="Quality on the test rows; null if it was not tested.")
+
+
 class SupportExamples(Record):
     """The best single prompt for one use."""
 
@@ -98,8 +105,13 @@ class SupportExamples(Record):
         description="The prompt of the method against random-and-validation; null if it was not compared."
     )
     recommended: bool | None = Field(
-        description="False if a bag of words, which needs no language model, is more often right; null if nothing was "
-        "compared."
+        description="False if the classifier to use is more often right, by more than a standard error on rows that "
+        "are no test rows; null if nothing was compared."
+    )
+    best: BestAnswer | None = Field(
+        None,
+        description="The classifier to use where the prompt is not recommended, or else the prompt; null if "
+        "nothing was compared.",
     )
     reason: str = Field(description="How often the prompt and what it was compared with are right.")
 
@@ -115,7 +127,7 @@ class SupportExamples(Record):
 
 
 class Verdict(Record):
-    """Which classifier to use, and why."""
+    """Which classifier to use, and why; without one, how to get one."""
 
     sentence: str = Field(description="What to use and why; if the run ended early, after the reason.")
 
@@ -219,7 +231,7 @@ class SelectionResult(Record):
         None, description="The classifier to use; null if none was made, or the run ended before."
     )
     tested: tuple[TestedClassifier, ...] = Field(description="Every candidate for the classifier, the cheapest first.")
-    verdict: Verdict | None = Field(description="Which classifier to use, and why; null without one.")
+    verdict: Verdict = Field(description="Which classifier to use, and why; without one, how to get one.")
     random: Spread | None = Field(
         None, description="Accuracy on the validation rows of permutations drawn at random, for the use asked for."
     )

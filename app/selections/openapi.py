@@ -62,6 +62,7 @@ EXAMPLE_CLASSIFIER: dict[str, Any] = {
         "log_loss": 0.412,
         "ece": 0.093,
     },
+    "holds_words": False,
 }
 CLASSIFIER: dict[str, Any] = {"content": {"application/json": {"example": EXAMPLE_CLASSIFIER}}}
 """Part of the OpenAPI response that is a classifier."""

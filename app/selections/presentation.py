@@ -13,6 +13,8 @@ from app.lifecycle.spec import read_task
 from app.lifecycle.states import TERMINAL, Status
 from app.models import Report, Selection, StoredClassifier
 from app.selections.schemas import (
+    Advice,
+    BestOut,
     ProgressOut,
     QueueOut,
     ResultOut,
@@ -21,11 +23,11 @@ from app.selections.schemas import (
     SpecOut,
     SupportExamplesOut,
 )
-from lens_engine.classifier.classifier import LabelWord, TaskRecord
+from lens_engine.classifier.classifier import Classifier, LabelWord, TaskRecord
 from lens_engine.config import SelectionConfig, Use
 
 _COPIED = SelectionOut.model_fields.keys() - {"spec", "progress", "queue"}
-_OF_ANSWER = ("use", "method", "examples", "prompt", "label_biases", "recommended", "reason")
+_OF_ANSWER = ("use", "method", "examples", "prompt", "label_biases")
 _DONE = {"step": "steps", "pairs_total": "pairs_done", "tokens_total": "tokens_done"}
 """What each figure of the progress is after a success."""
 
@@ -74,12 +76,33 @@ def present_support_examples(report: Report, use: Use | None) -> SupportExamples
     shown = {name: answer.get(name) for name in _OF_ANSWER}
     return SupportExamplesOut(
         **shown,
+        **dict(present_advice(report, answer)),
         selection_id=report.selection_id,
         partial=report.result.get("partial"),
         task=report.result.get("task"),
-        accuracy_without_biases=_accuracy(answer.get("without_biases")),
-        accuracy_with_biases=_accuracy(answer.get("with_biases")),
+        accuracy_without_biases=read_accuracy(answer, "prompt"),
+        accuracy_with_biases=read_accuracy(answer, "probabilities"),
     )
+
+
+def present_advice(report: Report, answer: dict[str, Any]) -> Advice:
+    """Build the API's view of whether support examples are recommended. `best` names a classifier if they are not."""
+    best = answer.get("best")
+    if best is not None:
+        figure, path = best["test"] or {}, None if answer["recommended"] else _classifier_path(report)
+        best = BestOut(name=best["name"], accuracy=figure.get("accuracy"), n=figure.get("n"), path=path)
+    return Advice(recommended=answer.get("recommended"), best=best, reason=answer.get("reason"))
+
+
+def advise_classifier(report: Report, classifier: Classifier) -> Advice:
+    """Build the advice on the prompts of a classifier of label probabilities: it is what the verdict recommends."""
+    accuracy, n = (None, None) if classifier.test is None else (classifier.test.accuracy, classifier.test.n)
+    best = BestOut(name="label_probabilities", accuracy=accuracy, n=n, path=_classifier_path(report))
+    return Advice(recommended=True, best=best, reason=report.result["verdict"]["sentence"])
+
+
+def _classifier_path(report: Report) -> str:
+    return f"/selections/{report.selection_id}/classifier"
 
 
 def pick_answer(report: Report, use: Use | None) -> dict[str, Any]:
@@ -88,7 +111,9 @@ def pick_answer(report: Report, use: Use | None) -> dict[str, Any]:
     return next((one for one in answers if use in (None, one.get("use"))), answers[0])
 
 
-def _accuracy(figure: dict[str, Any] | None) -> float | None:
+def read_accuracy(answer: dict[str, Any], use: Use) -> float | None:
+    """Accuracy of stored support examples on the test rows, as this use reads them."""
+    figure = answer.get("without_biases" if use == "prompt" else "with_biases")
     return None if figure is None else figure["accuracy"]
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from app.selections.schemas import Outgoing
+from app.selections.schemas import Advice, Outgoing
 from app.web.validation import Incoming
 from lens_engine.classifier.classifier import LabelWord
 from lens_engine.config import Use
@@ -53,7 +53,7 @@ class RenderedPrompt(Outgoing):
     characters: int = Field(description="Number of characters of the prompt.")
 
 
-class Rendered(Outgoing):
+class Rendered(Advice):
     """The prompts for each input, and what a client needs to read the answers of the model."""
 
     selection_id: str = Field(description="Id of the selection.")
@@ -70,7 +70,7 @@ class Rendered(Outgoing):
     prompts: list[RenderedPrompt] = Field(
         description="Prompts of the first input, then of the second, and so on; as many for each as the classifier has."
     )
-    recommended: bool | None = Field(
-        description="False if a bag of words is more often right than the prompt; null if nothing was compared."
+    accuracy: float | None = Field(
+        description="Accuracy on the test rows of the prompt for this use, or of the classifier; null if it was not "
+        "tested."
     )
-    reason: str = Field(description="How often the prompt and what it was compared with are right.")

@@ -10,7 +10,15 @@ from sqlalchemy.orm import Session
 from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep, SessionDep
 from app.models import Report, StoredClassifier
 from app.selections import openapi, repository, service
-from app.selections.presentation import pick_answer, present_label_words, present_result, present_support_examples
+from app.selections.presentation import (
+    advise_classifier,
+    pick_answer,
+    present_advice,
+    present_label_words,
+    present_result,
+    present_support_examples,
+    read_accuracy,
+)
 from app.selections.rendering import RenderBody, Rendered
 from app.selections.schemas import ResultOut, SupportExamplesOut
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
@@ -133,18 +141,21 @@ def render_prompt(
     selection = service.get(session, owner, selection_id)
     inputs = body.inputs if body.inputs is not None else [body.input or ""]
     report = service.get_report(services, session, owner, selection_id)
-    answer = pick_answer(report, body.use)
     if body.prompts == "support_examples":
-        prompts = service.render(selection, answer["examples"], inputs)
+        answer = pick_answer(report, body.use)
+        prompts, biases = service.render(selection, answer["examples"], inputs), answer["label_biases"]
+        advice, accuracy = present_advice(report, answer), read_accuracy(answer, answer["use"])
     else:
         classifier = service.get_classifier(services, session, owner, selection_id)
-        prompts = service.render_classifier(classifier, inputs)
+        prompts, biases = service.render_classifier(classifier, inputs), ()
+        advice = advise_classifier(report, classifier)
+        accuracy = None if classifier.test is None else classifier.test.accuracy
     return Rendered(
+        **dict(advice),
         selection_id=selection_id,
         partial=bool(selection.partial),
         label_words=present_label_words(selection),
-        label_biases=answer["label_biases"] if body.prompts == "support_examples" else (),
+        label_biases=biases,
         prompts=prompts,
-        recommended=answer["recommended"] if body.prompts == "support_examples" else True,
-        reason=answer["reason"],
+        accuracy=accuracy,
     )

@@ -173,7 +173,33 @@ class ResultOut(SelectionResult):
     selection_id: str = Field(description="Id of the selection.")
 
 
-class SupportExamplesOut(Outgoing):
+class BestOut(Outgoing):
+    """What is most often right: the prompt, or the classifier to use, by rows that are no test rows."""
+
+    name: str = Field(
+        description="Method of the prompt, or what the classifier reads: bag_of_words, states, states_and_words or "
+        "label_probabilities."
+    )
+    accuracy: float | None = Field(description="Accuracy on the test rows; null if it was not tested.")
+    n: int | None = Field(description="Number of test rows.")
+    path: str | None = Field(description="Path of the classifier to use; null if the prompt is the best.")
+
+
+class Advice(Outgoing):
+    """Whether a prompt is recommended, and what is better."""
+
+    recommended: bool | None = Field(
+        description="False if the classifier to use is more often right, by more than a standard error on rows that "
+        "are no test rows; null if nothing was compared."
+    )
+    best: BestOut | None = Field(
+        description="The classifier to use where the prompt is not recommended, or else the prompt; null if nothing "
+        "was compared."
+    )
+    reason: AsStored[str] = Field(description="How often the prompt and what it was compared with are right.")
+
+
+class SupportExamplesOut(Advice):
     """The support examples for one use, their prompt, and how good they are."""
 
     selection_id: str = Field(description="Id of the selection.")
@@ -193,8 +219,3 @@ class SupportExamplesOut(Outgoing):
     )
     accuracy_without_biases: float | None = Field(description="Accuracy on the test rows, without label biases.")
     accuracy_with_biases: float | None = Field(description="Accuracy on the test rows, with label biases.")
-    recommended: bool | None = Field(
-        description="False if a bag of words, which needs no language model, is more often right; null if nothing was "
-        "compared."
-    )
-    reason: AsStored[str] = Field(description="How often the prompt and what it was compared with are right.")

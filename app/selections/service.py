@@ -69,7 +69,8 @@ def get_report(services: Services, session: Session, owner_id: str, selection_id
     selection = get(session, owner_id, selection_id)
     report = repository.find_report(session, selection_id)
     if report is None and Status(selection.status) in TERMINAL:
-        raise NoResult(f"the selection is {selection.status} and has no support examples")
+        again = _say_again(selection_id, Status(selection.status))
+        raise NoResult(f"the selection is {selection.status} and has no support examples{again}")
     if report is None:
         raise NotFinished(
             f"the selection is {selection.status}; repeat the request when it has succeeded",
@@ -91,10 +92,23 @@ def get_classifier(services: Services, session: Session, owner_id: str, selectio
     if stored is not None:
         return Classifier.model_validate(stored.classifier)
     get_report(services, session, owner_id, selection_id)
-    raise NoClassifier(
-        "the result has no classifier: the selection was cancelled before its classifier was made; "
-        f"submit a new selection with dataset_id {selection.dataset_id} and let it finish"
-    )
+    raise NoClassifier(f"the result has no classifier: {_say_why_none(selection)}")
+
+
+def _say_why_none(selection: Selection) -> str:
+    """Why a result has no classifier, and how to get one."""
+    if selection.status == Status.CANCELLED:
+        return f"the selection was cancelled before one was made{_say_again(selection.id, Status.CANCELLED)}"
+    why, what = "none was asked for, or the rows are too few for one", "another classifier.kind, or more rows"
+    if selection.partial:
+        why, what = "its budget or time ended before one was made", "a larger budget"
+    return f"{why}; submit a new selection with dataset_id {selection.dataset_id} and {what}"
+
+
+def _say_again(selection_id: str, status: Status) -> str:
+    """The request that queues a cancelled or failed selection again; nothing for another status."""
+    verb = {Status.CANCELLED: "resume", Status.FAILED: "retry"}.get(status)
+    return "" if verb is None else f"; POST /selections/{selection_id}/{verb} queues it again"
 
 
 def render(selection: Selection, stored: list[dict[str, Any]], inputs: list[str]) -> list[RenderedPrompt]:
@@ -152,7 +166,9 @@ def retry(services: Services, owner_id: str, selection_id: str) -> SelectionOut:
         hold_quota(session, owner_id, services.settings)
         retried = _found(retry_failed(session, owner_id, selection_id))
         if not retried.has_changed:
-            raise NotFailed(f"the selection is {retried.selection.status}; only a failed selection can be retried")
+            status = Status(retried.selection.status)
+            again = _say_again(selection_id, status)
+            raise NotFailed(f"the selection is {status.value}; only a failed selection can be retried{again}")
         return present(retried.selection)
 
 
@@ -168,7 +184,8 @@ def resume(services: Services, owner_id: str, selection_id: str) -> tuple[Select
         retried = _found(resume_cancelled(session, owner_id, selection_id))
         shown = present(retried.selection)
     if not retried.has_changed and shown.status not in {Status.QUEUED, Status.RUNNING}:
-        raise NotCancelled(f"the selection is {shown.status}; only a cancelled selection can be resumed")
+        again = _say_again(selection_id, shown.status)
+        raise NotCancelled(f"the selection is {shown.status}; only a cancelled selection can be resumed{again}")
     return shown, retried.has_changed
 
 

@@ -22,6 +22,8 @@ from app.web.error_handlers import problem_response
 from app.web.paths import served_path
 
 LOCAL_OWNER = "local"
+OPEN = {"Lens-Authentication": "off"}
+"""Header of an answer for which no key was asked. A key that was sent proves nothing then."""
 API_KEY = Depends(
     HTTPBearer(
         scheme_name="ApiKey",
@@ -52,18 +54,20 @@ class AuthenticationMiddleware:
         if scope["type"] != "http" or _is_public(scope):
             await self._app(scope, receive, send)
             return
-        send = _for_one_owner(send)
         try:
             owner = await self._owner(Headers(scope=scope).get("Authorization", ""))
         except (Unauthorized, Unavailable) as refusal:
-            await problem_response(scope, refusal)(scope, receive, send)
+            await problem_response(scope, refusal)(scope, receive, _for_one_owner(send))
             return
+        send = _for_one_owner(send, OPEN if owner is None else {})
+        owner = owner or LOCAL_OWNER
         scope.setdefault("state", {})["owner_id"] = owner
         context.add(owner=owner)
         await self._app(scope, receive, send)
 
-    async def _owner(self, authorization: str) -> str:
-        """
+    async def _owner(self, authorization: str) -> str | None:
+        """The owner of the key; None without one, where no key is asked for.
+
         Raises:
             Unauthorized: a key is needed, and none that lives was sent. What was wrong with it is not said.
             Unavailable: the keys of the database cannot be read.
@@ -71,7 +75,7 @@ class AuthenticationMiddleware:
         scheme, _, key = authorization.partition(" ")
         owner = await self._find_owner(key.strip()) if scheme.lower() == "bearer" else None
         if owner is None and self._settings.is_open and not await self._keys.has_keys():
-            return LOCAL_OWNER
+            return None
         if owner is None:
             raise Unauthorized(
                 "send an API key as `Authorization: Bearer <key>`", headers={"WWW-Authenticate": "Bearer"}
@@ -94,12 +98,13 @@ def find_owner(api_keys: Mapping[str, str], key: str) -> str | None:
     return owners[0] if owners else None
 
 
-def _for_one_owner(send: Send) -> Send:
+def _for_one_owner(send: Send, more: Mapping[str, str] | None = None) -> Send:
     async def send_private(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers.add_vary_header("Authorization")
             headers.setdefault("Cache-Control", "no-store")
+            headers.update(more or {})
         await send(message)
 
     return send_private

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,22 @@ from fastapi.staticfiles import StaticFiles
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import Scope
 
+from app.problems import TITLES
 from app.web.etag import answer_unchanged, is_known, make_etag
 
 PUBLIC_PATHS = frozenset({"/", "/docs", "/openapi.json"})
 ASSETS = "/docs/assets/"
 _FOLDER = Path(fastapi_offline.__file__).parent / "static"
 """Swagger UI as the package `fastapi-offline` ships it. Nothing else of the package is used."""
+
+
+_PROBLEMS = (
+    "<style>.problems > :not(:target) { display: none } .problems { margin: 2em; font-family: sans-serif }</style>"
+    '<div class="problems">'
+    + "".join(f'<p id="{code}"><code>{code}</code>: {escape(title)}</p>' for code, title in TITLES.items())
+    + "</div>"
+)
+"""What the `type` of a problem leads to: the title of one code, above the rest of the page."""
 
 
 class _Assets(StaticFiles):
@@ -76,7 +87,7 @@ def install_documentation(app: FastAPI, complete: Callable[[dict[str, Any]], Non
     @app.get("/docs", include_in_schema=False)
     async def show_documentation(request: Request) -> HTMLResponse:
         root = _root(request)
-        return get_swagger_ui_html(
+        page = get_swagger_ui_html(
             openapi_url=f"{root}/openapi.json",
             title=f"{app.title} API",
             swagger_js_url=f"{root}{ASSETS}swagger-ui-bundle.js",
@@ -84,6 +95,7 @@ def install_documentation(app: FastAPI, complete: Callable[[dict[str, Any]], Non
             swagger_favicon_url=f"{root}{ASSETS}favicon.png",
             swagger_ui_parameters={"validatorUrl": None},  # Swagger UI would ask a validator on another host
         )
+        return HTMLResponse(bytes(page.body).decode().replace("<body>", f"<body>{_PROBLEMS}", 1))
 
     app.mount(ASSETS.rstrip("/"), _Assets(directory=_FOLDER))
 

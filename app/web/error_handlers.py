@@ -4,6 +4,8 @@ Responses never echo what a client sent.
 """
 
 import logging
+from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -20,6 +22,7 @@ from app.errors import NO_SPACE, AppError, BadRequest, StorageFull, Unavailable,
 from app.logs.failures import summarize
 from app.problems import problem
 from app.web.access_log import note_problem
+from app.web.paths import name_paths
 from app.web.request_id import HEADER
 from app.web.validation import error_items, join_details
 
@@ -54,7 +57,7 @@ def install_error_handlers(app: FastAPI) -> None:
         app.add_exception_handler(kind, handle)
 
     install(AppError, lambda error: error)
-    install(HTTPException, _of_framework)
+    install(HTTPException, partial(_of_framework, app))
     install(RequestValidationError, _of_validation)
     install(ClientDisconnect, lambda _: BadRequest("the client disconnected before the body was read"))
     for kind in (OperationalError, InterfaceError, PoolTimeout, DBAPIError):
@@ -63,8 +66,9 @@ def install_error_handlers(app: FastAPI) -> None:
     install(Exception, _of_anything)
 
 
-def _of_framework(error: HTTPException) -> AppError:
-    refusal = AppError(str(error.detail), headers=error.headers)
+def _of_framework(app: FastAPI, error: HTTPException) -> AppError:
+    detail = name_paths(app.openapi()["paths"]) if error.status_code == HTTPStatus.NOT_FOUND else str(error.detail)
+    refusal = AppError(detail, headers=error.headers)
     refusal.status = error.status_code
     refusal.code = _FRAMEWORK_CODES.get(error.status_code, "refused")
     return refusal

@@ -69,11 +69,10 @@ class SelectionClient:
         """The classifier that production uses."""
         return Classifier.model_validate(_read(self._client.get(f"/selections/{selection_id}/classifier")))
 
-    def render(self, selection_id: str, text: str) -> str:
-        """The prompt to send to the model for a new input."""
-        body = {"input": text}
-        rendered = _read(self._client.post(f"/selections/{selection_id}/render", json=body))
-        return str(rendered["prompts"][0]["prompt"])
+    def render(self, selection_id: str, text: str) -> tuple[str, str]:
+        """The prompt to send to the model for a new input, and how often such a prompt is right."""
+        rendered = _read(self._client.post(f"/selections/{selection_id}/render", json={"input": text}))
+        return str(rendered["prompts"][0]["prompt"]), str(rendered["reason"])
 
 
 def _read(answer: httpx.Response) -> dict[str, Any]:

@@ -82,7 +82,8 @@ def tell_story(
         classifier = client.read_classifier(selection_id)
         console.print(_build_predictions_table(classifier, open_scorer(classifier)))
         _heading("The prompt for a new input, from POST /selections/{id}/render", console)
-        console.print(Text(client.render(selection_id, NEW_INPUT)), soft_wrap=True)
+        prompt, reason = client.render(selection_id, NEW_INPUT)
+        console.print(Text(f"{reason}\n\n{prompt}"), soft_wrap=True)
     console.print("\nThe same by hand: start `lens up`; docs/api.md has the curl commands.\n")
 
 

@@ -1,6 +1,7 @@
 """The files that a selection leaves."""
 
 import shlex
+import sys
 from pathlib import Path
 
 from rich.console import Console
@@ -8,19 +9,38 @@ from rich.text import Text
 
 from lens_cli.views.notes import show_note
 from lens_engine.result import SelectionResult
+from lens_engine.types import StopReason
+
+_WITHOUT_WORDS = "--option classifier.kind=states makes one without them"
 
 
 def show_files(result: SelectionResult, output: Path | None, classifier: Path | None, console: Console) -> None:
-    """Say which files were written, and the command that uses the classifier."""
+    """Say which files were written, and the command that runs what the result recommends.
+
+    Args:
+        output, classifier: the files that were written.
+    """
     written = [] if output is None else [f"{output} (with the single prompt as text: prompt)"]
     kept, more = result.classifier, list[str]()
     if classifier is not None and kept is not None:
         written.append(f"{classifier} (prompts: {len(kept.prompts)}, head: {kept.head.kind})")
-        more += [f"{classifier} holds words of your texts."] if kept.holds_words else []
-        words = ["lens", "classify", "new.csv", "--classifier", str(classifier), "--output", "predictions.csv"]
+        more += [f"{classifier} holds words of your texts; {_WITHOUT_WORDS}."] if kept.holds_words else []
+    if words := _find_next_command(result, output, classifier):
         more.append(f"Next: {shlex.join(words)}")
     for line in ([f"Written: {', '.join(written)}"] if written else []) + more:
         console.print(Text(line), soft_wrap=True)
+
+
+def _find_next_command(result: SelectionResult, output: Path | None, classifier: Path | None) -> list[str]:
+    """The command that uses the classifier, or the one that keeps what is recommended; none where a file has it."""
+    again = ["lens", *sys.argv[1:]]
+    if result.stop_reason is StopReason.CANCELLED:
+        return again
+    if result.classifier is None:
+        return [] if output is not None else [*again, "--output", "result.json"]
+    if classifier is None:
+        return [*again, "--classifier", "classifier.json"]
+    return ["lens", "classify", "new.csv", "--classifier", str(classifier), "--output", "predictions.csv"]
 
 
 def write_classifier(result: SelectionResult, path: Path, console: Console) -> bool:

@@ -10,16 +10,17 @@ from rich.text import Text
 from lens_cli.views.classifiers import build_classifiers_table, build_prompts_table, name_choice
 from lens_cli.views.progress import describe_seconds
 from lens_engine.result import SelectionResult
-from lens_engine.run.wording import say_partial
 
 _NOTHING = "–"
-_WHY_NOT = "a bag of words, which needs no language model, is more often right."
+_WHY_NOT = {"bag_of_words": ": a bag of words, which needs no language model, is more often right"}
+_ASK_ONLY = " where the classifier can be used: it is more often right"
 
 
 def show_result(result: SelectionResult, console: Console, shown: Collection[str] = ()) -> None:
     """Print the complete result, without the warnings that were shown before."""
-    if result.answer.recommended is False:
-        console.print(f"The {name_choice(result)} below are not recommended: {_WHY_NOT}", style="yellow")
+    if result.answer.best is not None and not result.answer.recommended:
+        why = _WHY_NOT.get(result.answer.best.name, _ASK_ONLY)
+        console.print(f"The {name_choice(result)} below are not recommended{why}.", style="yellow")
         console.print()
     for table in (build_examples_table(result), build_prompts_table(result), build_classifiers_table(result)):
         if table is not None:
@@ -55,10 +56,7 @@ def build_examples_table(result: SelectionResult) -> Table:
 
 def describe_choice(result: SelectionResult) -> str:
     """Which classifier to use, and how good the prompt is; for a run that was stopped, after the reason."""
-    sentences = [result.answer.reason]
-    if result.verdict is not None:
-        return " ".join([result.verdict.sentence, *sentences])
-    return " ".join(filter(None, [say_partial(result.stop_reason), *sentences]))
+    return f"{result.verdict.sentence} {result.answer.reason}"
 
 
 def describe_ranking_rows(result: SelectionResult) -> str:

@@ -1,8 +1,10 @@
 """A bag of words: TF-IDF of one and two words, with logistic regression. It needs no language model.
 
-It is the cheapest candidate for a classifier.
+It is the cheapest candidate for a classifier. Its file holds words of the texts, so it leaves out what points to one
+row: every word with a digit counts as the same word, and a term of a single row is no term.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
@@ -16,7 +18,7 @@ from lens_engine.classifier.quality import gold_losses
 from lens_engine.classifier.regression import Regression, fit_regression, hold_out
 from lens_engine.types import FloatArray, IndexArray, Record
 
-_INVERSE_L2 = (1.0, 10.0, 100.0)
+_INVERSE_L2 = (1.0, 10.0, 30.0, 100.0)
 """Grid of the inverse strength of L2; TF-IDF rows have length 1, so it is larger than for standardised features."""
 
 _MOST_TERMS, _MOST_WEIGHTS = 50_000, 400_000
@@ -28,11 +30,22 @@ _MOST_GRID_ROWS = 3_000
 _MOST_CHARACTERS = 100
 """Longest term (characters): a text without words counts as one term, whatever its length."""
 
+_LEAST_ROWS = 2
+"""Fewest rows that have a term."""
+
+_NUMBER = "0"
+"""The term of every word with a digit."""
+
+_WITH_A_DIGIT = re.compile(r"\w*\d\w*")
+
 
 class WordRegression(Record):
-    """Terms with their weights. A term is a word, or two words with a space between them, in lower case."""
+    """Terms with their weights. A term is a word, or two words with a space between them, in lower case.
 
-    terms: tuple[str, ...] = Field(min_length=1, description="Terms, sorted.")
+    Every word with a digit is the word 0. Each term is in at least two of the rows that it was fitted on.
+    """
+
+    terms: tuple[str, ...] = Field(min_length=1, description="Terms, sorted. The term 0 is every word with a digit.")
     idf: tuple[float, ...] = Field(description="Inverse document frequency of each term, smoothed (Scikit-learn).")
     weights: tuple[tuple[float, ...], ...] = Field(
         description="Weights: a list for each label, a number for each term. Features are (1 + log count) * idf, "
@@ -85,7 +98,8 @@ def fit_bag_of_words(texts: Sequence[str], gold: IndexArray, num_labels: int) ->
     """Fit TF-IDF (one and two words) with logistic regression, on the most frequent terms.
 
     A held-out row has no part in the terms, in their document frequencies or in the regression. The strength of L2 is
-    chosen by cross-validated log-loss. Texts without words count as one word each.
+    chosen by cross-validated log-loss. Texts without words count as one word each. Where no two rows have a word in
+    common, the labels have their shares of the rows.
 
     Args:
         texts: labelled texts.
@@ -112,21 +126,28 @@ def _make_vectorizer(**more: Any) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer  # slow to import; a user of the types does not need it
 
     return TfidfVectorizer(  # type: ignore[no-untyped-call]
-        ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b|^\W+$", **more
+        preprocessor=_mask_numbers, ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b|^\W+$", **more
     )
 
 
-def _choose_terms(texts: Sequence[str], most: int) -> list[str]:
-    """The most frequent terms, sorted. Of equally frequent ones, the first in the order of their characters.
+def _mask_numbers(text: str) -> str:
+    """The text in lower case, without its numbers: an order or a telephone number is one person's."""
+    return _WITH_A_DIGIT.sub(_NUMBER, text.lower())
 
-    Scikit-learn (`max_features`) sorts by count alone, and ties fall as the processor's instructions have it.
+
+def _choose_terms(texts: Sequence[str], most: int) -> list[str]:
+    """The most frequent terms that several rows have, sorted; 0 alone if no two rows have a term in common.
+
+    Of equally frequent terms, the first in the order of their characters. Scikit-learn (`max_features`) sorts by count
+    alone, and ties fall as the processor's instructions have it.
     """
     analyse = _make_vectorizer().build_analyzer()
-    counts = Counter(term for text in texts for term in analyse(text))
-    short = [term for term in counts if len(term) <= _MOST_CHARACTERS] or [
-        min(counts, key=lambda term: (len(term), term))
-    ]
-    return sorted(sorted(short, key=lambda term: (-counts[term], term))[:most])
+    counts, rows = Counter[str](), Counter[str]()
+    for terms in map(analyse, texts):
+        counts.update(terms)
+        rows.update(set(terms))
+    shared = [term for term in counts if rows[term] >= _LEAST_ROWS and len(term) <= _MOST_CHARACTERS]
+    return sorted(sorted(shared, key=lambda term: (-counts[term], term))[:most]) or [_NUMBER]
 
 
 def _fit(

@@ -6,10 +6,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, computed_field, model_validator
 
 from lens_engine.classifier.heads import BagOfWordsHead, Head, StatesAndWordsHead, StatesHead, fits_shape
 from lens_engine.classifier.input_format import InputFormat
@@ -135,10 +135,19 @@ class Classifier(Record):
         """Labels in the order of the probabilities."""
         return self.task.labels
 
+    @computed_field(  # type: ignore[prop-decorator]
+        description="Whether the head holds words of the texts on which it was fitted. The option `classifier.kind` "
+        "`states` makes a classifier without them. Prompts hold whole texts in any case."
+    )
     @property
     def holds_words(self) -> bool:
-        """Whether the head holds words of the texts on which it was fitted."""
         return self.head.kind in ("bag_of_words", "states_and_words")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_what_follows(cls, values: Any) -> Any:
+        """The fields without `holds_words`, which follows from the head."""
+        return {name: values[name] for name in values if name != "holds_words"} if isinstance(values, dict) else values
 
     @property
     def prefixes(self) -> list[Prefix]:

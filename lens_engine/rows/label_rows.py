@@ -126,14 +126,33 @@ class _Supply:
         least, sizes = next(
             (least, sizes) for least in count(1) if not (sizes := self.size(labels, least)).find_lacks()
         )
-        advice = "; fewer than two labels would be left without the rare ones"
-        if self._config.labels.rare == "reject":
-            leaves_some = len(self.keep(labels)) >= _LEAST_LABELS
-            advice = ', or set options.labels.rare to "drop" to leave its rows out' if leaves_some else ""
+        advice = self._advise(labels)
+        if self._test is None and (fewer := self._find_least_beside_test_rows(labels)) < least:
+            advice = f", or give test rows of their own, with which {fewer} are enough{advice}"
         found = [self._too_rare(label, least, sizes, advice) for label in labels if self._dataset[label] < least]
         if self._test is not None:
             found += [self._without_test(label, advice) for label in labels if not self._test[label]]
         return found
+
+    def _advise(self, labels: Sequence[str]) -> str:
+        """What helps beside more rows: leaving labels out if two or more stay, or else shorter prompts."""
+        config, kept = self._config, self.keep(labels)
+        if config.labels.rare == "drop":
+            return "; fewer than two labels would be left without the rare ones"
+        if len(kept) >= _LEAST_LABELS:
+            left_out = f"{len(labels) - len(kept)} of {len(labels)} labels"
+            return f', or set options.labels.rare to "drop" to leave out {left_out}'
+        fewer = min(config.num_demonstrations, len(labels))
+        shorter = _Supply(self._rows, config.model_copy(update={"num_demonstrations": fewer}))
+        return "" if shorter.size(labels).find_lacks() else f", or set options.num_demonstrations to {fewer}"
+
+    def _find_least_beside_test_rows(self, labels: Sequence[str]) -> int:
+        """The fewest rows a label that are enough if no test rows are held out of the dataset."""
+        for least in count(min(self._dataset[label] for label in labels)):
+            rows = {label: max(self._dataset[label], least) for label in labels}
+            if not size_splits(rows, dict.fromkeys(labels, 1), self._config).find_lacks():
+                break
+        return least
 
     def find_rowless(self, labels: Sequence[str]) -> list[InvalidInput]:
         """A fault for each label that no row has."""

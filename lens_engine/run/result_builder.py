@@ -1,5 +1,6 @@
 """Builds the result of a run from its final state."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lens_engine.classifier.candidates import Candidate, TestedClassifier, choose_candidate
@@ -8,6 +9,7 @@ from lens_engine.config import USES, Use
 from lens_engine.judging.judgement import summarise
 from lens_engine.methods.base import Findings
 from lens_engine.result import (
+    BestAnswer,
     LabelBias,
     Lead,
     Provenance,
@@ -21,7 +23,7 @@ from lens_engine.rows.problem import digest_examples
 from lens_engine.run.preparation import PreparedRun, count_splits
 from lens_engine.run.single_prompts import Contender, SinglePrompts, pick_answer
 from lens_engine.run.state import RunState
-from lens_engine.run.wording import name_step, say_classifier, say_partial, say_prompt
+from lens_engine.run.wording import name_step, say_prompt, say_verdict
 from lens_engine.scoring.base import LabelScorer, ScorerIdentity
 from lens_engine.scoring.cache.scorer import SituatedScorer, find_computing
 from lens_engine.task.wording import show_count
@@ -63,13 +65,13 @@ def build_result(ending: Ending) -> SelectionResult:
         partial=ending.reason is not StopReason.COMPLETED,
         stop_reason=ending.reason,
         task=TaskRecord.of(run.task),
-        support_examples=tuple(_answer(ending, use) for use in uses),
+        support_examples=tuple(_answer(ending, use, chosen) for use in uses),
         classifier=None if chosen is None else chosen.classifier,
         tested=tuple(
             TestedClassifier.of(one, is_chosen=one is chosen)
             for one in sorted(evaluation.candidates, key=lambda one: one.price)
         ),
-        verdict=_verdict(ending, chosen),
+        verdict=Verdict(sentence=say_verdict(ending.reason, chosen, evaluation.candidates)),
         random=summarise(accuracies, len(run.rows.validation)) if accuracies else None,
         order=evaluation.order,
         lead=lead,
@@ -81,15 +83,18 @@ def build_result(ending: Ending) -> SelectionResult:
     ).with_digest()
 
 
-def _answer(ending: Ending, use: Use) -> SupportExamples:
-    """The best single prompt for one use."""
+def _answer(ending: Ending, use: Use, classifier: Candidate | None) -> SupportExamples:
+    """The best single prompt for one use, beside the classifier to use."""
     prompts, run = ending.prompts, ending.prepared.run
     contenders = prompts.contenders(use)
     chosen, shown = pick_answer(contenders), {id(one): prompts.show(one, use) for one in contenders}
     rival = next((one for one in contenders[1:] if one.method == "random_and_validation"), None)
     figures = shown[id(chosen)]
-    words = next((one for one in ending.state.evaluation.candidates if one.name == "bag_of_words"), None)
-    is_behind = words is not None and _is_behind(chosen, words)
+    ahead = _list_ahead(chosen, classifier, ending.state.evaluation.candidates)
+    is_compared = classifier is not None and chosen.score is not None
+    best = BestAnswer(name=chosen.method, test=figures.test)
+    if ahead:
+        best = BestAnswer(name=ahead[0].name, test=ahead[0].classifier.test)
     biases = () if chosen.biases is None else zip(run.task.labels, chosen.biases.tolist(), strict=True)
     return SupportExamples(
         use=use,
@@ -102,25 +107,27 @@ def _answer(ending: Ending, use: Use) -> SupportExamples:
         with_biases=prompts.measure(chosen, "probabilities"),
         contenders=tuple(shown.values()),
         comparison=None if rival is None else prompts.compare(contenders[0], rival, use),
-        recommended=None if words is None or chosen.score is None else not is_behind,
-        reason=say_prompt(list(shown.values()), figures, words if is_behind else None),
+        recommended=not ahead if is_compared else None,
+        best=best if is_compared else None,
+        reason=say_prompt(list(shown.values()), figures, ahead),
     )
 
 
-def _is_behind(chosen: Contender, words: Candidate) -> bool:
-    """Whether a bag of words is ahead by more than a standard error, on rows that are no test rows."""
-    if chosen.score is None:
+def _list_ahead(prompt: Contender, classifier: Candidate | None, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The classifier to use and the bag of words, as far as they are ahead of a prompt; nothing without the first."""
+    if classifier is None or not _is_behind(prompt, classifier):
+        return []
+    words = [one for one in candidates if one.name == "bag_of_words" and one is not classifier]
+    return [classifier, *(one for one in words if _is_behind(prompt, one))]
+
+
+def _is_behind(prompt: Contender, candidate: Candidate) -> bool:
+    """Whether a classifier is ahead by more than a standard error, on rows that are no test rows."""
+    if prompt.score is None:
         return False
-    own, theirs = chosen.score, words.cross_validated
+    own, theirs = prompt.score, candidate.cross_validated
     variance = own.accuracy * (1 - own.accuracy) / own.n + theirs.accuracy * (1 - theirs.accuracy) / theirs.n
     return bool(theirs.accuracy - own.accuracy > variance**0.5)
-
-
-def _verdict(ending: Ending, chosen: Candidate | None) -> Verdict | None:
-    if chosen is None:
-        return None
-    sentence = say_classifier(chosen, ending.state.evaluation.candidates)
-    return Verdict(sentence=f"{say_partial(ending.reason)} {sentence}".lstrip())
 
 
 def _render(ending: Ending, permutation: Permutation) -> tuple[str, ...]:

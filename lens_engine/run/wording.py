@@ -32,12 +32,26 @@ _STEPS = {
 }
 
 
-def say_partial(reason: StopReason) -> str:
-    """Why a run ended early, and what its result is worth; nothing for a run that was completed."""
-    if reason is StopReason.COMPLETED:
-        return ""
-    why = "the budget ran out" if reason is StopReason.BUDGET else "the run was stopped"
-    return f"Partial: {why}; these are the best examples found until then."
+def say_verdict(reason: StopReason, chosen: Candidate | None, candidates: Sequence[Candidate]) -> str:
+    """Which classifier to use, or how to get one; after a run that ended early, first why it did."""
+    is_partial = reason is not StopReason.COMPLETED
+    if chosen is not None:
+        sentence = say_classifier(chosen, candidates)
+    elif is_partial:
+        sentence = "No classifier was made: a run that ends by itself makes one."
+    else:
+        sentence = "No classifier was made: the options ask for none, or the rows are too few for one."
+    return f"{_say_partial(reason)} {sentence}" if is_partial else sentence
+
+
+def _say_partial(reason: StopReason) -> str:
+    """Why a run ended early, what its result is worth, and what to do."""
+    why, remedy = (
+        ("the budget ran out", "a larger budget")
+        if reason is StopReason.BUDGET
+        else ("the run was stopped", "a run that goes on")
+    )
+    return f"Partial: {why}; these are the best examples found until then, and {remedy} may find better ones."
 
 
 def name_step(step: str) -> str:
@@ -45,11 +59,11 @@ def name_step(step: str) -> str:
     return _STEPS[step]
 
 
-def say_prompt(shown: Sequence[PromptContender], chosen: PromptContender, words: Candidate | None = None) -> str:
-    """How often each prompt is right, the chosen one first.
+def say_prompt(shown: Sequence[PromptContender], chosen: PromptContender, ahead: Sequence[Candidate] = ()) -> str:
+    """How often each prompt is right, the chosen one first, and why it is not recommended.
 
     Args:
-        words: a bag of words that is ahead of the prompt.
+        ahead: the classifier to use, if it is ahead of the prompt; then a bag of words, if it is ahead too.
     """
     if chosen.test is None:
         return "The prompt was not tested."
@@ -61,9 +75,11 @@ def say_prompt(shown: Sequence[PromptContender], chosen: PromptContender, words:
     name = _METHODS.get(chosen.method, chosen.method)
     opening = f"The prompt of {name} has {chosen.test.accuracy:.3f} on {chosen.test.n} test rows"
     sentence = "; ".join([opening, *others]) + "."
-    if words is None:
+    if not ahead:
         return sentence
-    return f"{sentence} Not recommended: a bag of words has {_accuracy(words):.3f}."
+    needs_model = all(one.classifier.prompts for one in ahead)
+    better = " and ".join(f"{_name(one)} has {_accuracy(one):.3f}" for one in ahead)
+    return f"{sentence} Not recommended{' where the classifier can be used' if needs_model else ''}: {better}."
 
 
 def say_classifier(chosen: Candidate, candidates: Sequence[Candidate]) -> str:
@@ -71,7 +87,13 @@ def say_classifier(chosen: Candidate, candidates: Sequence[Candidate]) -> str:
     figures = f"{_say_accuracy(chosen)}, {_say_price(chosen)}"
     words = next((one for one in candidates if one.name == "bag_of_words"), None)
     more = f"; a bag of words has {_accuracy(words):.3f}" if words is not None and words is not chosen else ""
-    return f"Use the classifier of {_CANDIDATES[chosen.name]}{_say_prompts(chosen)}: {figures}{more}."
+    return f"Use {_name(chosen, is_classifier=True)}: {figures}{more}."
+
+
+def _name(candidate: Candidate, *, is_classifier: bool = False) -> str:
+    """A bag of words is called a classifier only if `is_classifier`."""
+    name = f"{_CANDIDATES[candidate.name]}{_say_prompts(candidate)}"
+    return f"the classifier of {name}" if is_classifier or candidate.classifier.prompts else name
 
 
 def _say_prompts(candidate: Candidate) -> str:

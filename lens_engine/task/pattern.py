@@ -1,5 +1,6 @@
 """Reads the pattern of a template: literals and the slots `{text}` and `{label}`."""
 
+import re
 import string
 
 from lens_engine.errors import InvalidTemplate
@@ -22,12 +23,22 @@ def parse_pattern(pattern: str) -> tuple[str, str, str]:
     literals, slots = _split_pattern(pattern)
     for slot in SLOTS:
         if slot not in slots:
-            raise InvalidTemplate(f"the template has no {{{slot}}} slot; add one", field="template")
+            raise InvalidTemplate(_describe_missing(slot, pattern), field="template")
     if slots != list(SLOTS):
         raise InvalidTemplate(
             "{label} comes before {text}: the model reads from left to right, so put {text} first", field="template"
         )
     return literals[0], literals[1], literals[2]
+
+
+def _describe_missing(slot: str, pattern: str) -> str:
+    """That a slot is missing; a slot in double braces, as other template languages write it, is named."""
+    doubled = re.search(rf"\{{\{{\s*{slot}\s*\}}\}}", pattern)
+    if doubled is None:
+        return f"the template has no {{{slot}}} slot; add one"
+    return (
+        f"{doubled[0]} at position {doubled.start()} is no slot but text in braces; write {{{slot}}}, in single braces"
+    )
 
 
 def _split_pattern(pattern: str) -> tuple[list[str], list[str]]:

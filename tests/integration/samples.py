@@ -5,11 +5,12 @@ from typing import Any
 from lens_engine.classifier.bag_of_words import WordRegression
 from lens_engine.classifier.candidates import Candidate, CandidateName, TestedClassifier
 from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt, TaskRecord
-from lens_engine.classifier.heads import BagOfWordsHead, LinearHead, StatesHead
+from lens_engine.classifier.heads import BagOfWordsHead, LinearHead, StatesAndWordsHead, StatesHead
 from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.config import MethodName, Use
 from lens_engine.metering.progress import Progress
 from lens_engine.result import (
+    BestAnswer,
     LabelBias,
     PromptContender,
     Provenance,
@@ -119,12 +120,20 @@ def make_states_classifier() -> Classifier:
     return make_classifier(size=1).model_copy(update={"head": head})
 
 
+def make_words() -> WordRegression:
+    return WordRegression(terms=("dull", "warm"), idf=(1.2, 1.2), weights=((-1.0, 1.0), (1.0, -1.0)), intercepts=(0, 0))
+
+
 def make_bag_of_words() -> Classifier:
-    words = WordRegression(
-        terms=("dull", "warm"), idf=(1.2, 1.2), weights=((-1.0, 1.0), (1.0, -1.0)), intercepts=(0, 0)
-    )
     changes = {"prompts": (), "model": None, "tokens_per_input": 0.0, "tokens_held": 0}
-    return make_classifier().model_copy(update={**changes, "head": BagOfWordsHead(bag_of_words=words)})
+    return make_classifier().model_copy(update={**changes, "head": BagOfWordsHead(bag_of_words=make_words())})
+
+
+def make_pool() -> Classifier:
+    """A classifier that reads a hidden state and the words."""
+    states = make_states_classifier()
+    head = StatesAndWordsHead(states=states.head, bag_of_words=make_words(), words_weight=0.5)  # type: ignore[arg-type]
+    return states.model_copy(update={"head": head})
 
 
 def make_answer(use: Use, method: MethodName, *numbers: int) -> SupportExamples:
@@ -159,6 +168,7 @@ def make_answer(use: Use, method: MethodName, *numbers: int) -> SupportExamples:
         contenders=(PromptContender(method=method, rows=numbers, judged=judged, test=test),),
         comparison=None,
         recommended=use == "prompt",
+        best=BestAnswer(name=method, test=test) if use == "prompt" else BestAnswer(name="states", test=without),
         reason=f"The prompt of {method} has {test.accuracy:.3f} on 8 test rows.",
     )
 
@@ -177,7 +187,7 @@ def make_result(
     made = classifier or make_classifier()
     assert made.test is not None
     kind = made.head.kind
-    name: CandidateName = kind if kind in ("states", "bag_of_words") else "label_probabilities"
+    name: CandidateName = kind if kind in ("states", "bag_of_words", "states_and_words") else "label_probabilities"
     candidate = Candidate(name=name, classifier=made, cross_validated=made.test, losses=(0.5, 0.75))
     return SelectionResult(
         task=TaskRecord.of(TASK),
@@ -189,7 +199,7 @@ def make_result(
         tested=(TestedClassifier.of(candidate, is_chosen=True),) if has_classifier else (),
         partial=stop_reason is not StopReason.COMPLETED,
         stop_reason=stop_reason,
-        verdict=Verdict(sentence="Use the classifier: 0.750 on 8 test rows.") if has_classifier else None,
+        verdict=Verdict(sentence=f"{'Use the' if has_classifier else 'No'} classifier: 0.750 on 8 test rows."),
         order=None,
         truncated_prompts=0,
         splits=Splits(

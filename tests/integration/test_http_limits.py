@@ -120,7 +120,13 @@ def test_lying_length_does_not_lift_the_cap(settings: Settings) -> None:
 
 @pytest.mark.parametrize("path", ["/nowhere", "/selections/"])
 def test_unknown_path_is_not_found(client: TestClient, path: str) -> None:
-    assert problem_of(client.get(path), 404, "not-found")["instance"] == path
+    body = problem_of(client.get(path), 404, "not-found")
+    assert body["instance"] == path
+    assert body["detail"] == (
+        "there is no such path; there are /healthz, /models, /readyz, /selections, /selections/{selection_id} and, "
+        "below /selections/{selection_id}/, cancel, classifier, events, render, result, resume, retry, "
+        "support-examples; /docs describes them"
+    )
 
 
 @pytest.mark.parametrize("given", ["a", "Trace-1.2_3", "x" * 64])

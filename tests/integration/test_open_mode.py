@@ -1,5 +1,6 @@
 """A service without API keys answers its own machine only."""
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -55,3 +56,17 @@ def test_service_that_requires_keys_has_any_host_and_is_not_open(
     outside = TestClient(client.app, base_url="http://lens.example")
     assert outside.get("/healthz", headers={"Origin": "https://lens.example"}).status_code == 200
     problem_of(outside.get("/selections"), 401, "unauthorized")
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer any key"}])
+def test_open_service_says_that_it_checks_no_key(client: TestClient, headers: dict[str, str]) -> None:
+    for answer in (client.get("/selections", headers=headers), client.get("/nowhere", headers=headers)):
+        assert answer.headers["lens-authentication"] == "off"
+    assert "lens-authentication" not in client.get("/healthz", headers=headers).headers
+
+
+def test_service_that_checks_keys_does_not_say_otherwise(make_client: Callable[..., TestClient]) -> None:
+    client = make_client(api_keys={hashlib.sha256(b"key").hexdigest(): "local"})
+    for key, status in (("key", 200), ("any key", 401)):
+        answer = client.get("/selections", headers={"Authorization": f"Bearer {key}"})
+        assert (answer.status_code, "lens-authentication" in answer.headers) == (status, False)

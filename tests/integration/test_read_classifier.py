@@ -15,7 +15,14 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
 from tests.integration.conftest import Selections
-from tests.integration.samples import make_classifier, make_result, problem_of
+from tests.integration.samples import (
+    make_bag_of_words,
+    make_classifier,
+    make_pool,
+    make_result,
+    make_states_classifier,
+    problem_of,
+)
 
 
 @pytest.fixture
@@ -54,12 +61,46 @@ def test_classifier_of_the_result_is_stored_once_and_shown_with_it(
     assert [event["size"] for event in selections.events_of(selection_id, "classifier")] == [2]
 
 
-def test_result_without_classifier_says_how_to_get_one(
+@pytest.mark.parametrize(
+    "make", [make_classifier, make_states_classifier, make_pool, make_bag_of_words], ids=lambda make: make.__name__
+)
+def test_classifier_that_the_verdict_names_is_the_one_that_is_read(
+    client: TestClient,
+    selections: Selections,
+    finish: Callable[[Claim, SelectionResult], str],
+    make: Callable[[], Classifier],
+) -> None:
+    result = make_result(classifier=make())
+    path = f"/selections/{finish(selections.running(), result)}"
+    (chosen,) = (one for one in client.get(f"{path}/result").json()["tested"] if one["is_chosen"])
+    read = client.get(f"{path}/classifier")
+    assert Classifier.model_validate_json(read.content) == make()
+    assert (read.json()["head"]["kind"], read.json()["holds_words"]) == (chosen["head"], "words" in chosen["head"])
+
+
+def test_cancelled_result_without_classifier_names_resume(
     client: TestClient, selections: Selections, finish: Callable[[Claim, SelectionResult], str]
 ) -> None:
     selection_id = finish(selections.cancelling(), make_result(StopReason.CANCELLED, has_classifier=False))
     body = problem_of(client.get(f"/selections/{selection_id}/classifier"), 409, "no-classifier")
-    dataset_id = client.get(f"/selections/{selection_id}").json()["dataset_id"]
-    assert f"submit a new selection with dataset_id {dataset_id}" in body["detail"]
+    assert "cancelled before one was made" in body["detail"]
+    assert f"POST /selections/{selection_id}/resume" in body["detail"]
+    assert client.post(f"/selections/{selection_id}/resume").status_code == 202
     events = client.get(f"/selections/{selection_id}/events").json()["items"]
-    assert {event["type"] for event in events} == {"status"}
+    assert {event["type"] for event in events} == {"status", "resumed"}
+
+
+@pytest.mark.parametrize(
+    ("reason", "remedy"), [(StopReason.BUDGET, "a larger budget"), (StopReason.COMPLETED, "another classifier.kind")]
+)
+def test_succeeded_result_without_classifier_says_how_to_get_one(
+    client: TestClient,
+    selections: Selections,
+    finish: Callable[[Claim, SelectionResult], str],
+    reason: StopReason,
+    remedy: str,
+) -> None:
+    selection_id = finish(selections.running(), make_result(reason, has_classifier=False))
+    body = problem_of(client.get(f"/selections/{selection_id}/classifier"), 409, "no-classifier")
+    dataset_id = client.get(f"/selections/{selection_id}").json()["dataset_id"]
+    assert f"submit a new selection with dataset_id {dataset_id} and {remedy}" in body["detail"]

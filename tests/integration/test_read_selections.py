@@ -203,6 +203,9 @@ def test_support_examples_are_the_part_of_the_result_for_the_use(
     shown = client.get(f"{path}/support-examples{query}").json()
     assert (shown.pop("accuracy_without_biases"), shown.pop("accuracy_with_biases")) == (0.875, 0.75)
     assert [example["row"] for example in shown["examples"]] == rows
+    best = shown.pop("best")
+    assert (best["name"], best["accuracy"]) == (answer["best"]["name"], answer["best"]["test"]["accuracy"])
+    assert best["path"] == (None if answer["recommended"] else f"{path}/classifier")
     assert shown == {name: (answer if name in answer else result)[name] for name in shown}
     assert {"task", "method", "prompt", "label_biases", "recommended", "reason"} <= shown.keys()
 

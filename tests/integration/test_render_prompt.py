@@ -60,7 +60,17 @@ def answer_of(selection_id: str, *prompts: list[str], of: SupportExamples | None
         for prompt in of_input
     ]
     biases = [] if of is None else [one.model_dump() for one in of.label_biases]
-    advice = {"recommended": of is None or of.recommended, "reason": (of or PROMPT).reason}
+    path = f"/selections/{selection_id}/classifier"
+    figures, shown_path, reason = ("label_probabilities", 0.75), path, make_result().verdict.sentence
+    accuracy: float | None = 0.75
+    if of is not None:
+        assert of.best is not None
+        assert of.best.test is not None
+        assert of.test is not None
+        figures, reason, accuracy = (of.best.name, of.best.test.accuracy), of.reason, of.test.accuracy
+        shown_path = None if of.recommended else path
+    best = {"name": figures[0], "accuracy": figures[1], "n": 8, "path": shown_path}
+    advice = {"recommended": of is None or of.recommended, "best": best, "reason": reason, "accuracy": accuracy}
     return {"selection_id": selection_id, **ABOUT, "label_biases": biases, "prompts": shown, **advice}
 
 

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 from redis import Redis
+from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from app.database import Database
 from app.logs.setup import make_formatter
+from app.models.base import Base
 from app.settings import Settings
-from tests.integration.conftest import refusing_rows
-from tests.integration.samples import make_rows, make_submission
+from tests.integration.conftest import Selections, refusing_rows
+from tests.integration.samples import make_rows, make_spec, make_submission
 
 CANARY = "canary-4e1f"
 
@@ -46,6 +48,31 @@ def test_texts_and_keys_are_not_in_redis(make_client: Callable[..., TestClient],
         assert redis.keys("*")
         for key in redis.keys("rq:job:*"):
             assert CANARY not in repr(redis.hgetall(key))
+
+
+def test_texts_and_templates_are_where_the_page_on_privacy_says(
+    client: TestClient, database: Database, selections: Selections
+) -> None:
+    def find_tables(word: str) -> set[str]:
+        with database.session_scope() as session:
+            return {
+                table.name
+                for table in Base.metadata.sorted_tables
+                if session.scalar(text(f"SELECT count(*) FROM {table.name} AS t WHERE t::text LIKE '%{word}%'"))
+            }
+
+    submission = submission_with_canary()
+    spec = {**make_spec(), "template": f"{{text}} template{CANARY[6:]} {{label}}"}
+    made = client.post("/selections", json={**submission, "spec": spec}, headers={"Idempotency-Key": "key"}).json()
+    assert find_tables(CANARY) == {"examples"}
+    assert find_tables("template-4e1f") == {"selections", "idempotency_keys"}
+    client.post(f"/selections/{made['id']}/cancel")
+    assert client.delete(f"/selections/{made['id']}").status_code == 204
+    assert (find_tables(CANARY), find_tables("template-4e1f")) == (set(), {"idempotency_keys"})
+
+    selection_id, shown = selections.succeeded(), make_rows()[3]["text"]
+    assert client.post(f"/selections/{selection_id}/render", json={"input": CANARY}).status_code == 200
+    assert (find_tables(shown), find_tables(CANARY)) == ({"examples", "reports", "classifiers"}, set())
 
 
 def test_password_of_the_database_is_in_no_log(

@@ -8,6 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
+from app.problems import TITLES
 from app.settings import Settings
 
 KEYS = {hashlib.sha256(b"key").hexdigest(): "alice"}
@@ -31,6 +32,12 @@ def test_docs_refer_to_no_other_host_and_all_assets_are_there(client: TestClient
     assert "/openapi.json" in paths
     assert len(paths) == 4
     assert {path: client.get(path).status_code for path in paths} == dict.fromkeys(paths, 200)
+
+
+def test_page_has_a_place_for_each_code_of_a_problem(client: TestClient) -> None:
+    page = client.get("/docs").text
+    for code, title in TITLES.items():
+        assert f'<p id="{code}"><code>{code}</code>: {title}</p>' in page
 
 
 def test_openapi_is_made_once_and_sent_to_those_who_lack_it(client: TestClient) -> None:

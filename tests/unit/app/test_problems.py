@@ -1,5 +1,9 @@
 """Problem details."""
 
+import json
+import subprocess
+import sys
+
 import pytest
 
 import app.errors
@@ -21,6 +25,32 @@ def test_every_code_has_a_title(kind: type) -> None:
     modules = {app.errors.__name__, "lens_engine.errors", lens_engine.reading.errors.__name__}
     codes = {error.code for error in subclasses(kind) if error.__module__ in modules}  # type: ignore[attr-defined]
     assert codes - TITLES.keys() == set()
+
+
+WITHOUT_DOCSTRINGS = """
+import json
+from app.errors import RefusedInput
+from app.main import create_app
+from app.problems import problem
+from app.settings import Settings
+from lens_engine.reading import BadRows
+
+error = RefusedInput(BadRows("row 1: blank", field="dataset.text", row=1), [])
+paths = create_app(Settings(_env_file=None)).openapi()["paths"]
+summaries = [operation["summary"] for methods in paths.values() for operation in methods.values()]
+print(json.dumps([problem(error.code, error.detail, status=error.status), summaries]))
+"""
+
+
+def test_titles_and_summaries_do_not_come_from_docstrings() -> None:
+    shown = {
+        flag: subprocess.run([sys.executable, flag, "-c", WITHOUT_DOCSTRINGS], capture_output=True, check=True).stdout
+        for flag in ("-OO", "-B")
+    }
+    assert shown["-OO"] == shown["-B"]
+    refusal, summaries = json.loads(shown["-OO"])
+    assert (refusal["title"], refusal["detail"]) == (TITLES["invalid-dataset"], "row 1: blank")
+    assert "Render Prompt" in summaries
 
 
 def test_type_of_a_problem_leads_to_a_page_that_explains_its_code() -> None:

@@ -191,7 +191,7 @@ def test_select_tells_all_that_is_wrong_with_a_messy_file(tmp_path: Path) -> Non
 
     assert done.returncode == 2
     assert done.stderr.startswith("error: label 'rare' has 3 rows; the minimum is 8 rows per label: 2 to test, ")
-    assert "add --option labels.rare=drop to leave its rows out" in done.stderr
+    assert "add --option labels.rare=drop to leave out 1 of 3 labels" in done.stderr
     last = done.stderr.splitlines()[-1].removeprefix("  this command has the options: ")
     assert shlex.split(last) == [
         *("lens", "select", str(path), "--preset", "quick"),

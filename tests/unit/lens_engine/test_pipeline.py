@@ -435,7 +435,8 @@ def test_unbalanced_selection_may_have_any_labels(select: Callable[..., Selectio
 def test_comparisons_not_asked_for_are_left_out(select: Callable[..., SelectionResult]) -> None:
     result = select(splits={"confirmation": 0}, comparisons="none")
 
-    assert (result.order, result.verdict, result.random) == (None, None, None)
+    assert (result.order, result.classifier, result.random) == (None, None, None)
+    assert result.verdict.sentence.startswith("No classifier was made: the options ask for none")
     assert [one.method for one in result.answer.contenders] == ["lens"]
     assert result.tested == ()
     assert not result.partial

@@ -2,14 +2,17 @@
 
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 from rich.console import Console
 
 from lens_cli.select.files import show_files, write_classifier
 from lens_engine.classifier.bag_of_words import fit_bag_of_words
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import BagOfWordsHead
+from lens_engine.types import StopReason
 from tests.unit.lens_cli.results import CLASSIFIER, make_result
 
 
@@ -44,4 +47,30 @@ def test_file_that_holds_words_of_the_texts_is_said_to() -> None:
     bag = CLASSIFIER.model_copy(update={"head": BagOfWordsHead(bag_of_words=words), "prompts": (), "model": None})
     show_files(make_result(classifier=bag), None, Path("classifier.json"), console)
     assert isinstance(console.file, StringIO)
-    assert "classifier.json holds words of your texts." in console.file.getvalue()
+    assert "classifier.json holds words of your texts; --option classifier.kind=states" in console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("changes", "output", "classifier", "command"),
+    [
+        ({}, None, None, "lens select train.csv --classifier classifier.json"),
+        ({}, "result.json", None, "lens select train.csv --classifier classifier.json"),
+        ({}, None, "c.json", "lens classify new.csv --classifier c.json --output predictions.csv"),
+        ({"classifier": None}, None, None, "lens select train.csv --output result.json"),
+        ({"classifier": None}, "result.json", None, None),
+        ({"stop_reason": StopReason.CANCELLED}, "result.json", "c.json", "lens select train.csv"),
+    ],
+)
+def test_next_command_leads_to_what_is_recommended(
+    changes: dict[str, Any],
+    output: str | None,
+    classifier: str | None,
+    command: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.argv", ["/bin/lens", "select", "train.csv"])
+    console = Console(file=StringIO(), width=300)
+    show_files(make_result(**changes), output and Path(output), classifier and Path(classifier), console)  # type: ignore[arg-type]
+    assert isinstance(console.file, StringIO)
+    shown = [line for line in console.file.getvalue().splitlines() if line.startswith("Next: ")]
+    assert shown == ([] if command is None else [f"Next: {command}"])

@@ -2,13 +2,11 @@
 
 from io import StringIO
 
-import pytest
 from rich.console import Console
 
 from lens_cli.views.result import describe_choice, show_result
-from lens_engine.result import SelectionResult, Spending
-from lens_engine.types import StopReason
-from tests.unit.lens_cli.results import VERDICT, make_answer, make_result
+from lens_engine.result import BestAnswer, SelectionResult, Spending
+from tests.unit.lens_cli.results import QUALITY, VERDICT, make_answer, make_result
 
 
 def shown(result: SelectionResult) -> str:
@@ -32,9 +30,14 @@ def test_result_shows_cost_digest_and_warnings() -> None:
 
 
 def test_examples_that_are_not_recommended_begin_with_why() -> None:
-    answers = (make_answer("prompt", recommended=False), make_answer("probabilities"))
-    text = shown(make_result(support_examples=answers))
-    assert text.startswith("The support examples below are not recommended: a bag of words")
+    def show_with(name: str) -> str:
+        best = BestAnswer(name=name, test=QUALITY)
+        answers = (make_answer("prompt", recommended=False, best=best), make_answer("probabilities"))
+        return shown(make_result(support_examples=answers))
+
+    opening = "The support examples below are not recommended"
+    assert show_with("bag_of_words").startswith(f"{opening}: a bag of words")
+    assert show_with("states").startswith(f"{opening} where the classifier can be used: it is more often right.")
     assert "not recommended" not in shown(make_result())
 
 
@@ -47,16 +50,6 @@ def test_choice_is_the_classifier_to_use_and_how_good_the_prompt_is() -> None:
     result = make_result()
     assert describe_choice(result) == f"{VERDICT.sentence} {result.answer.reason}"
     assert VERDICT.sentence in shown(result)
-
-
-@pytest.mark.parametrize(
-    ("reason", "opening"),
-    [(StopReason.BUDGET, "Partial: the budget ran out"), (StopReason.CANCELLED, "Partial: the run was stopped")],
-)
-def test_partial_result_without_a_classifier_says_why(reason: StopReason, opening: str) -> None:
-    result = make_result(partial=True, stop_reason=reason, verdict=None)
-    expected = f"{opening}; these are the best examples found until then. {result.answer.reason}"
-    assert describe_choice(result) == expected
 
 
 def test_prompt_that_was_judged_on_no_rows_has_no_line_of_its_own() -> None:

@@ -23,7 +23,7 @@ DEMONSTRATIONS = [
     (Example(4, "sunny", "warm"), Example(9, "frosty", "cold")),
     (Example(9, "frosty", "cold"), Example(2, 'a "quote"\u2028and\nmore', "warm")),
 ]
-TEXTS = [f"text {number}" for number in range(40)]
+TEXTS = [f"text {number} of {('sun', 'frost', 'fog')[number % 3]}" for number in range(40)]
 
 KINDS: tuple[HeadKind, ...] = ("argmax", "prior", "linear", "states", "bag_of_words", "states_and_words")
 
@@ -177,8 +177,17 @@ def test_bag_of_words_of_another_shape_is_refused(
         Classifier.load(path)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_file_says_whether_it_holds_words(kind: HeadKind, make_classifier: Make, tmp_path: Path) -> None:
+    path = tmp_path / "classifier.json"
+    make_classifier(kind).save(path)
+
+    assert json.loads(path.read_bytes())["holds_words"] == ("words" in kind)
+    assert Classifier.load(path).holds_words == ("words" in kind)
+
+
 def test_bag_of_words_needs_no_model(make_classifier: Make) -> None:
-    assert make_classifier("bag_of_words").predict(["text 7"]).labels == (LABELS[1],)
+    assert make_classifier("bag_of_words").predict(["frost"]).labels == (LABELS[1],)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import ClassTooSmall, InvalidConfig, InvalidDataset
+from lens_engine.presets import resolve_config
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.task.template import Task
@@ -31,7 +32,8 @@ def test_rare_label_is_refused_with_its_rows_and_the_minimum(
 
     assert str(refusal.value) == (
         "label 'positive' has 6 rows, 4 of them with a text of their own and with one label; the minimum is 7 rows per "
-        "label: 2 to test, 1 to validate, 1 to confirm, 1 to score, 2 as demonstrations; add rows"
+        "label: 2 to test, 1 to validate, 1 to confirm, 1 to score, 2 as demonstrations; add rows, "
+        "or give test rows of their own, with which 5 are enough"
     )
     assert refusal.value.field == "dataset.label"
 
@@ -86,8 +88,31 @@ def test_dropping_is_advised_only_if_two_labels_would_be_left(
     with pytest.raises(ClassTooSmall) as refusal:
         split_examples(few, config)
     assert 'labels.rare to "drop"' not in str(refusal.value)
-    with pytest.raises(ClassTooSmall, match=r"^2 faults; .*'b' has 2 rows; .* set options.labels.rare to \"drop\""):
+    with pytest.raises(ClassTooSmall, match=r"^2 faults; .*'b' has 2 rows; .* to \"drop\" to leave out 2 of 4 labels"):
         split_examples(Problem(make_task(*"abcd"), make_examples(many)), make_config())
+
+
+@pytest.mark.parametrize(("labels", "least", "beside_test"), [("ab", 12, 9), ("abcd", 7, 6), ("abcdefghij", 7, 5)])
+def test_few_rows_of_every_label_are_refused_with_what_would_do(
+    make_task: MakeTask, make_examples: MakeExamples, labels: str, least: int, beside_test: int
+) -> None:
+    task, test = make_task(*labels), make_examples(dict.fromkeys(labels, 2), stem="test")
+
+    with pytest.raises(ClassTooSmall) as refusal:
+        split_examples(Problem(task, make_examples(dict.fromkeys(labels, 4))), resolve_config())
+
+    for fault, label in zip(refusal.value.faults, labels, strict=True):
+        assert f"label '{label}' has 4 rows; the minimum is {least} rows per label" in fault.detail
+        assert fault.detail.endswith(f"add rows, or give test rows of their own, with which {beside_test} are enough")
+    split_examples(Problem(task, make_examples(dict.fromkeys(labels, beside_test)), test), resolve_config())
+
+
+def test_shorter_prompts_are_advised_where_they_suffice(make_task: MakeTask, make_examples: MakeExamples) -> None:
+    problem = Problem(make_task(*"ab"), make_examples({"a": 200, "b": 6}))
+
+    with pytest.raises(ClassTooSmall, match=r"add rows, .*or set options.num_demonstrations to 2$"):
+        split_examples(problem, resolve_config())
+    split_examples(problem, resolve_config("quick", {"num_demonstrations": 2}))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,9 @@
 """The classifier of a run: its candidates, the rows they are judged on, and the choice among them."""
 
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,16 @@ class KnowingScorer(StatesTableScorer):
         found = super().states(prefix, queries, layers)
         if prefix:
             found[..., 0] += [4.0 if "sunny" in query else -4.0 for query in queries]
+        return found
+
+
+class GreyDayScorer(StatesTableScorer):
+    """Its states tell the mood of a grey day, which no word of the text tells."""
+
+    def states(self, prefix: Prefix, queries: Sequence[str], layers: Sequence[int]) -> States:
+        found = super().states(prefix, queries, layers)
+        moods = [4.0 if int(query.split()[0].removeprefix("day")) % 2 else -4.0 for query in queries]
+        found[..., 0] += [mood if "grey" in query else 0.0 for mood, query in zip(moods, queries, strict=True)]
         return found
 
 
@@ -73,11 +86,71 @@ def test_states_that_know_are_chosen_and_predict_from_the_file(select: Callable[
 
     (chosen,) = (one for one in result.tested if one.is_chosen)
     assert result.classifier is not None
-    assert result.verdict is not None
     assert (chosen.demonstrations, chosen.test) == (4, result.classifier.test)
     assert "hidden states after one prompt: 1.000 on 60 test rows" in result.verdict.sentence
     again = Classifier.model_validate_json(result.classifier.model_dump_json())
     assert again.predict(["a sunny day", "a rainy day"], KnowingScorer()).labels == ("positive", "negative")
+
+
+@pytest.mark.parametrize(
+    ("kind", "scorer", "name", "words"),
+    [
+        ("bag_of_words", KnowingScorer(), "bag_of_words", "a bag of words"),
+        ("states", KnowingScorer(), "states", "the model's hidden states after one prompt"),
+        ("auto", GreyDayScorer(), "states_and_words", "the model's hidden states and a bag of words without"),
+        ("label_probabilities", TableScorer(), "label_probabilities", "label probabilities"),
+    ],
+)
+def test_classifier_that_the_sentence_names_is_the_one_that_is_saved(
+    kind: str,
+    scorer: TableScorer,
+    name: str,
+    words: str,
+    make_planted_problem: Make,
+    make_config: Make,
+    tmp_path: Path,
+) -> None:
+    config = make_config(**{**WHOLE, "classifier": {"kind": kind, "fit_rows": 80}})
+    problem = make_planted_problem()
+    if name == "states_and_words":
+        half = [replace(one, text=re.sub("sunny|rainy", "grey", one.text)) for one in problem.examples[:120]]
+        problem = replace(problem, examples=[*half, *problem.examples[120:]])
+    result = select_support_examples(problem, scorer, config)
+
+    assert result.classifier is not None
+    result.classifier.save(tmp_path / "classifier.json")
+    loaded, test = Classifier.load(tmp_path / "classifier.json"), split_examples(problem, config).test
+    predicted = loaded.predict([one.text for one in test], scorer).labels
+    accuracy = np.mean([one.label == label for one, label in zip(test, predicted, strict=True)])
+    assert [one.name for one in result.tested if one.is_chosen] == [name]
+    assert result.verdict.sentence.startswith(f"Use the classifier of {words}")
+    assert f": {accuracy:.3f} on {len(test)} test rows" in result.verdict.sentence
+
+
+def test_prompt_that_the_classifier_leaves_behind_is_not_recommended(whole: SelectionResult) -> None:
+    (chosen,) = (one for one in whole.tested if one.is_chosen)
+    for answer in whole.support_examples:
+        assert answer.best is not None
+        assert chosen.test is not None
+        assert (answer.recommended, answer.best.name, answer.best.test) == (False, chosen.name, chosen.test)
+        assert f"Not recommended: a bag of words has {chosen.test.accuracy:.3f}." in answer.reason
+
+
+def test_prompt_that_is_as_often_right_as_the_classifier_is_recommended(select: Callable[..., SelectionResult]) -> None:
+    def know(_: Prefix, query: str, span: str) -> float:
+        return -0.1 if ("sunny" in query) == ("POSITIVE" in span) else -3.0
+
+    answer = select(TableScorer(know), classifier={"kind": "bag_of_words", "fit_rows": 80}).answer
+
+    assert answer.recommended
+    assert answer.best is not None
+    assert (answer.best.name, answer.best.test) == (answer.method, answer.test)
+
+
+def test_prompt_without_a_classifier_is_compared_with_nothing(select: Callable[..., SelectionResult]) -> None:
+    answer = select(classifier={"kind": "none"}).answer
+
+    assert (answer.recommended, answer.best) == (None, None)
 
 
 def test_no_fit_row_is_a_demonstration_or_a_test_row(

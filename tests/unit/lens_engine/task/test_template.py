@@ -74,6 +74,8 @@ def test_escaped_braces_come_out_as_braces() -> None:
         ("It was {label}.", r"no \{text\} slot"),
         ("{text} It was good.", r"no \{label\} slot"),
         ("", r"no \{text\} slot"),
+        ("{{text}} {label}", r"\{\{text\}\} at position 0 is no slot but text in braces; write \{text\}, in single"),
+        ("{text} Topic: {{ label }}", r"\{\{ label \}\} at position 14 is no slot but text in braces; write \{label\}"),
         ("{text} {text} {label}", r"\{text\} is repeated at position 7"),
         ("{text} is {label} {label}", r"\{label\} is repeated at position 18"),
         ("{text} {mood} {label}", r"\{mood\} at position 7 is not a slot"),
