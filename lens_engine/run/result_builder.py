@@ -17,11 +17,12 @@ from lens_engine.result import (
     SupportExamples,
     Verdict,
 )
+from lens_engine.result.summary import say_partial
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.preparation import PreparedRun, count_splits
 from lens_engine.run.single_prompts import Contender, SinglePrompts, pick_answer
 from lens_engine.run.state import RunState
-from lens_engine.run.wording import name_step, say_classifier, say_partial, say_prompt
+from lens_engine.run.wording import name_step, say_classifier, say_prompt
 from lens_engine.scoring.base import LabelScorer, ScorerIdentity
 from lens_engine.scoring.cache.scorer import SituatedScorer, find_computing
 from lens_engine.types import Permutation, StopReason

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from lens_engine.classifier.candidates import Candidate, CandidateName
 from lens_engine.result import PromptContender
-from lens_engine.types import StopReason
 
 _METHODS: dict[str, str] = {
     "lens": "Lens",
@@ -30,14 +29,6 @@ _STEPS = {
     "random_and_validation": "random-and-validation",
     "order": "other orders of the examples",
 }
-
-
-def say_partial(reason: StopReason) -> str:
-    """Why a run ended early, and what its result is worth; nothing for a run that was completed."""
-    if reason is StopReason.COMPLETED:
-        return ""
-    why = "the budget ran out" if reason is StopReason.BUDGET else "the run was stopped"
-    return f"Partial: {why}; these are the best examples found until then."
 
 
 def name_step(step: str) -> str:

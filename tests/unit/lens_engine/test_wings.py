@@ -11,7 +11,7 @@ import lens_engine
 
 ROOT = Path(lens_engine.__file__).parent
 FLOORS = (
-    ("types", "errors", "randomness", "disk", "version"),
+    ("types", "errors", "randomness", "disk", "version", "views"),
     ("task", "config"),
     ("options",),
     ("presets", "plan", "scoring"),

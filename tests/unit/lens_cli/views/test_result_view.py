@@ -5,8 +5,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from lens_cli.views.result import describe_choice, show_result
+from lens_cli.views.result import show_result
 from lens_engine.result import SelectionResult, Spending
+from lens_engine.result.summary import describe_choice
 from lens_engine.types import StopReason
 from tests.unit.lens_cli.results import VERDICT, make_answer, make_result
 
