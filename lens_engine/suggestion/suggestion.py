@@ -6,6 +6,7 @@ from lens_engine.config import LabelOptions, PresetName
 from lens_engine.metering.cost import Cost
 from lens_engine.rows.problem import Problem
 from lens_engine.suggestion.columns import ColumnChoice
+from lens_engine.task.wording import show_count, show_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +44,11 @@ class Suggestion:
     plans: tuple[PresetPlan, ...]
     words_accuracy: float | None  #: cross-validated accuracy of a bag of words; None if the rows do not suffice
     warnings: tuple[str, ...]  #: of the reading of the file
+
+    def __repr__(self) -> str:
+        text, label = (show_label(column.name) for column in (self.columns.text, self.columns.label))
+        presets = ", ".join(plan.preset for plan in self.plans if plan.refusal is None) or "none"
+        return (
+            f"Suggestion({show_count(self.num_rows, 'row')}, texts in column {text}, labels in column {label}, "
+            f"{show_count(len(self.labels), 'label')}, presets that can run: {presets})"
+        )

@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from lens_engine.errors import InvalidDataset, InvalidVerbalizer
 from lens_engine.task.defaults import DEFAULT_SEPARATOR, DEFAULT_TEMPLATE, word_of_label
+from lens_engine.task.examples import list_examples
 from lens_engine.task.pattern import parse_pattern
 from lens_engine.task.unicode_form import MAX_MARKS, canonical_form, fold_label, has_long_run
 from lens_engine.task.wording import show_label
@@ -78,6 +80,8 @@ class Verbalizer:
             )
         seen: dict[str, str] = {}
         for label, word in self.words.items():
+            if not isinstance(label, str) or not isinstance(word, str):
+                raise TypeError(f"label {label!r} has the label word {word!r}; give both as strings")
             if not word.strip():
                 raise InvalidVerbalizer(
                     f"label {label!r} has an empty label word; give it a word", field=f"verbalizer.{label}"
@@ -118,13 +122,36 @@ class Verbalizer:
         return tuple(self.words)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Task:
     """A classification task: template, verbalizer, and the separator that ends a demonstration."""
 
     template: Template
     verbalizer: Verbalizer
     separator: str = DEFAULT_SEPARATOR
+
+    def __init__(
+        self, template: Template | str, verbalizer: Verbalizer | Mapping[str, str], separator: str = DEFAULT_SEPARATOR
+    ) -> None:
+        """Take a pattern as a template, and a mapping of labels to label words as a verbalizer.
+
+        Raises:
+            InvalidTemplate, InvalidVerbalizer: see `Template` and `Verbalizer`.
+            TypeError: a part has another type.
+        """
+        if isinstance(template, str):
+            template = Template(template)
+        if isinstance(verbalizer, Mapping):
+            verbalizer = Verbalizer(verbalizer)
+        parts = {
+            "template": (template, Template),
+            "verbalizer": (verbalizer, Verbalizer),
+            "separator": (separator, str),
+        }
+        for name, (part, kind) in parts.items():
+            if not isinstance(part, kind):
+                raise TypeError(f"the {name} of a task is of type {type(part).__name__}; give a {kind.__name__}")
+            object.__setattr__(self, name, part)
 
     @classmethod
     def for_labels(
@@ -140,14 +167,15 @@ class Task:
 
     @classmethod
     def for_examples(
-        cls, examples: Iterable[Example], template: str = DEFAULT_TEMPLATE, separator: str = DEFAULT_SEPARATOR
+        cls, examples: Iterable[Any], template: str = DEFAULT_TEMPLATE, separator: str = DEFAULT_SEPARATOR
     ) -> "Task":
-        """As `for_labels`, with the labels of these examples, sorted.
+        """As `for_labels`, with the labels of these examples, sorted. They have any form that `Problem` takes.
 
         Raises:
             InvalidTemplate, InvalidVerbalizer: as `for_labels`.
+            TypeError, InvalidDataset: as `Problem`.
         """
-        return cls.for_labels(list_labels(examples), template, separator)
+        return cls.for_labels(list_labels(list_examples(examples)), template, separator)
 
     @property
     def labels(self) -> tuple[str, ...]:
