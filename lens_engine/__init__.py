@@ -78,3 +78,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'lens_engine' has no attribute {name!r}")
     return getattr(importlib.import_module(f"lens_engine.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """The public names, imported or not, for completion."""
+    return sorted({*globals(), *__all__})
