@@ -88,7 +88,8 @@ def test_suggestion_is_shown_in_a_line(tmp_path: Path) -> None:
     path = tmp_path / "train.csv"
     path.write_text("message,topic\n" + "".join(f"day {row} of all,{'ab'[row % 2]}\n" for row in range(20)))
     assert repr(suggest(path)) == (
-        "Suggestion(20 rows, texts in column 'message', labels in column 'topic', 2 labels, presets that can run: paper)"
+        "Suggestion(20 rows, texts in column 'message', labels in column 'topic', 2 labels, "
+        "presets that can run: paper)"
     )
 
 

@@ -21,6 +21,7 @@ FLOORS = (
     ("methods",),
     ("run",),
     ("pipeline", "testing", "suggestion"),
+    ("estimator",),
 )
 """From the ground up; wings and loose modules."""
 FLOOR_OF = {wing: number for number, floor in enumerate(FLOORS) for wing in floor}
