@@ -1,10 +1,12 @@
 """Texts and labelled texts in the forms in which callers hold them, as lists. A wrong type is refused at once."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
 from lens_engine.errors import InvalidDataset
+from lens_engine.task.unicode_form import fold_label
 from lens_engine.task.wording import show_label
 from lens_engine.types import Example
 
@@ -109,3 +111,19 @@ def _make_example(row: int, one: Any, field: str) -> Example:
             f"the text in row {row} of the {field} is empty; leave the row out", field=f"{field}.text", row=row
         )
     return Example(row, text, label)
+
+
+def list_labels(examples: Iterable[Example], *, join_spellings: bool = True) -> list[str]:
+    """The labels of these examples, sorted, so that the order of the rows does not matter.
+
+    Args:
+        join_spellings: whether labels that differ only in case, spaces or Unicode form count as one, in the most
+            frequent spelling.
+    """
+    counts = Counter(example.label for example in examples)
+    if not join_spellings:
+        return sorted(counts)
+    spellings: dict[str, Counter[str]] = {}
+    for label, rows in counts.items():
+        spellings.setdefault(fold_label(label), Counter())[label] = rows
+    return sorted(max(sorted(counts), key=lambda label: counts[label]) for counts in spellings.values())

@@ -6,7 +6,6 @@ between the query and the label word belong to the span (" great"), because subw
 words with a leading space. So the template never adds a space at the end of a query.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,9 +15,9 @@ import numpy as np
 
 from lens_engine.errors import InvalidDataset, InvalidVerbalizer
 from lens_engine.task.defaults import DEFAULT_SEPARATOR, DEFAULT_TEMPLATE, word_of_label
-from lens_engine.task.examples import list_examples
+from lens_engine.task.examples import list_examples, list_labels
 from lens_engine.task.pattern import parse_pattern
-from lens_engine.task.unicode_form import MAX_MARKS, canonical_form, fold_label, has_long_run
+from lens_engine.task.unicode_form import MAX_MARKS, canonical_form, has_long_run
 from lens_engine.task.wording import show_label
 from lens_engine.types import Example, IndexArray, Permutation
 
@@ -236,19 +235,3 @@ def _refuse_long_runs(label: str, word: str) -> None:
                 "the marks that are not part of a word",
                 field=f"verbalizer.{label}",
             )
-
-
-def list_labels(examples: Iterable[Example], *, join_spellings: bool = True) -> list[str]:
-    """The labels of these examples, sorted, so that the order of the rows does not matter.
-
-    Args:
-        join_spellings: whether labels that differ only in case, spaces or Unicode form count as one, in the most
-            frequent spelling.
-    """
-    counts = Counter(example.label for example in examples)
-    if not join_spellings:
-        return sorted(counts)
-    spellings: dict[str, Counter[str]] = {}
-    for label, rows in counts.items():
-        spellings.setdefault(fold_label(label), Counter())[label] = rows
-    return sorted(max(sorted(counts), key=lambda label: counts[label]) for counts in spellings.values())
