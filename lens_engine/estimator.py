@@ -134,7 +134,7 @@ class LensClassifier(ClassifierMixin, BaseEstimator):
             ModelMismatch: `model` is another than in `fit`.
             TypeError, ValueError, LensError: as `fit`.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "classifier_")  # a fit that was refused has left `classes_`
         scorer = self._find_scorer() if self.classifier_.prompts else None
         found = self.classifier_.predict(list_texts(X, "X"), scorer)
         names = self._name_classes()

@@ -161,9 +161,13 @@ def test_model_is_asked_only_if_the_classifier_has_prompts(make: Make) -> None:
 
 
 def test_without_a_fit_nothing_is_predicted(make: Make) -> None:
-    for act in (make().predict, make().predict_proba):
-        with pytest.raises(NotFittedError):
-            act(TEXTS)
+    refused = make()
+    with pytest.raises(ClassTooSmall):
+        refused.fit(TEXTS[:4], CLASSES[:4])
+    for estimator in (make(), refused):
+        for act in (estimator.predict, estimator.predict_proba):
+            with pytest.raises(NotFittedError):
+                act(TEXTS)
 
 
 def test_clone_shares_the_model_and_forgets_the_fit(make: Make) -> None:
