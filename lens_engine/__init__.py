@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lens_engine.classifier.classifier import Classifier
     from lens_engine.config import SelectionConfig
     from lens_engine.errors import LensError
+    from lens_engine.estimator import LensClassifier
     from lens_engine.language_model.loading.load import load_scorer
     from lens_engine.language_model.open_model import LanguageModel, open_model
     from lens_engine.pipeline import select_support_examples
@@ -33,6 +34,7 @@ __all__ = [
     "CostEstimate",
     "Example",
     "LanguageModel",
+    "LensClassifier",
     "LensError",
     "Problem",
     "SelectionConfig",
@@ -55,6 +57,7 @@ _HOME = {
     "CostEstimate": "pricing.estimate",
     "Example": "types",
     "LanguageModel": "language_model.open_model",
+    "LensClassifier": "estimator",
     "LensError": "errors",
     "Problem": "rows.problem",
     "SelectionConfig": "config",
@@ -78,3 +81,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'lens_engine' has no attribute {name!r}")
     return getattr(importlib.import_module(f"lens_engine.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """The public names, imported or not, for completion."""
+    return sorted({*globals(), *__all__})

@@ -37,8 +37,8 @@ class InputProblem:
     row: int | None = None
 
 
-class InvalidInput(LensError):
-    """An input of the caller is wrong.
+class InvalidInput(LensError, ValueError):
+    """An input of the caller is wrong. It is a ValueError too, as scikit-learn wants it of an estimator.
 
     `field` is the path of the wrong value in the public API (for example `verbalizer.positive` or
     `options.search.beam_width`). `row` is the index of the wrong example in the upload, from 0;

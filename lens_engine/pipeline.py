@@ -10,13 +10,13 @@ from lens_engine.rows.problem import Problem
 from lens_engine.run.checkpoint import CheckpointStore, MemoryCheckpointStore
 from lens_engine.run.preparation import prepare_run
 from lens_engine.run.session import Session
-from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.types import StopReason
 
 
 def select_support_examples(
     problem: Problem,
-    scorer: LabelScorer,
+    scorer: LabelScorer | OpenModel,
     config: SelectionConfig | None = None,
     *,
     listener: SelectionListener | None = None,
@@ -38,11 +38,11 @@ def select_support_examples(
 
     Args:
         problem: the task and its labelled examples.
-        scorer: the language model, see `open_model`; or any other `LabelScorer`.
+        scorer: the language model, as `open_model` returns it; or any `LabelScorer`.
         config: the options; None for the preset "quick". Every `method` gets the same splits and evaluation.
         listener: hears the progress and may ask the run to stop; None for a progress bar on stderr.
         checkpoints: keeps the newest checkpoint; None keeps it in memory.
-        progress: whether a bar is shown if stderr is a terminal and there is no listener.
+        progress: whether a bar is shown on a terminal or in a notebook if there is no listener.
         deadline: `time.monotonic()` value at which the caller will kill the process. The run ends before with the
             best permutation so far, as by the budget of seconds, and a warning says so. None for no deadline.
         methods: the methods by name. A caller can hand in others, with a subclass of `SelectionConfig` that allows
@@ -59,7 +59,9 @@ def select_support_examples(
         CheckpointDamaged: the checkpoint's bytes do not match their digest.
         NonFiniteScore: the model returned NaN or an infinity.
         NothingSelected: the run was stopped before any examples were chosen.
+        TypeError: an argument has another type; the message says what to write.
     """
+    scorer = find_scorer(scorer)
     with hearing(listener, progress=progress) as heard:
         prepared = prepare_run(problem, scorer, config or resolve_config(), heard, deadline, methods)
         session = Session(prepared, checkpoints or MemoryCheckpointStore())

@@ -17,12 +17,13 @@ from lens_cli.demo.sample import DEMO_SPEC, NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
 from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_stack
 from lens_cli.signals import interruptible
-from lens_cli.views.progress import describe_seconds, selection_bar
+from lens_cli.views.progress import selection_bar
 from lens_cli.views.result import show_result
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.language_model.open_model import open_model
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.views.table import describe_seconds
 
 DEMO_ENVIRONMENT = {
     "LENS_API_KEYS": "null",

@@ -10,12 +10,12 @@ from rich.text import Text
 from lens_cli.select.sources import Sources
 from lens_cli.suggest.arguments import write_command
 from lens_cli.views.notes import show_note
-from lens_cli.views.progress import describe_seconds
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.reading.language import describe_language
 from lens_engine.reading.text_checks import show_names
 from lens_engine.suggestion.suggestion import Suggestion
 from lens_engine.task.wording import show_label
+from lens_engine.views.table import describe_seconds
 
 _MAX_LABELS = 20
 _NOTHING = "–"

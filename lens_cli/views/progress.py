@@ -11,6 +11,7 @@ from rich.progress import Progress as Bar
 
 from lens_engine.metering.progress import Progress
 from lens_engine.types import Phase
+from lens_engine.views.table import describe_seconds
 
 PHASE_NAMES = {
     Phase.FILTER: "Filtering by InfoScore",
@@ -162,10 +163,3 @@ def describe_facts(progress: Progress) -> str:
     if progress.best_validation_accuracy is not None:
         facts.append(f"validation {progress.best_validation_accuracy:.3f}")
     return " · ".join(facts)
-
-
-def describe_seconds(seconds: float) -> str:
-    """Format a duration as `h:mm:ss` or `m:ss`."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

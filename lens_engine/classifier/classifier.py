@@ -3,8 +3,7 @@
 `Classifier.save` writes it as JSON, and `Classifier.load` reads the same classifier again, to the bit.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -13,16 +12,22 @@ from pydantic import Field, ValidationError, computed_field, model_validator
 
 from lens_engine.classifier.heads import BagOfWordsHead, Head, StatesAndWordsHead, StatesHead, fits_shape
 from lens_engine.classifier.input_format import InputFormat
+from lens_engine.classifier.predictions import Predictions
 from lens_engine.classifier.quality import Quality
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.errors import ClassifierUnreadable, ModelMismatch
-from lens_engine.scoring.base import LabelScorer, Prefix, ScorerIdentity
+from lens_engine.scoring.base import LabelScorer, OpenModel, Prefix, ScorerIdentity, find_scorer
 from lens_engine.scoring.states import find_states_scorer
+from lens_engine.task.examples import list_texts
 from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.wording import show_count, show_label
 from lens_engine.types import POOLINGS, FloatArray, Record
 
 BATCH_TEXTS = 256
 """Number of texts asked at a time."""
+
+_MAX_LABELS = 10
+"""Largest number of labels that `repr` names."""
 
 
 class LabelWord(Record):
@@ -87,14 +92,6 @@ class ModelRecord(Record):
         return cls(model=identity.model, revision=identity.revision, dtype=identity.dtype, device=identity.device)
 
 
-@dataclass(frozen=True)
-class Predictions:
-    """Predicted labels, and the probability of each label."""
-
-    labels: tuple[str, ...]
-    probabilities: FloatArray  #: `[texts, labels]`, in the order of `Classifier.labels`
-
-
 class Classifier(Record):
     """A text classifier: prompts for a language model, and a head on what the model says after them.
 
@@ -153,12 +150,20 @@ class Classifier(Record):
     def prefixes(self) -> list[Prefix]:
         return [prompt.demonstrations for prompt in self.prompts]
 
-    def save(self, path: Path) -> None:
+    def __repr__(self) -> str:
+        model = "no language model" if self.model is None else f"model {self.model.model}"
+        prompts = show_count(len(self.prompts), "prompt")
+        labels = ", ".join(map(show_label, self.labels[:_MAX_LABELS])) + ", …" * (len(self.labels) > _MAX_LABELS)
+        return f"Classifier({self.head.kind} head, {prompts}, labels {labels}, {model})"
+
+    __str__ = __repr__  # pydantic writes every field
+
+    def save(self, path: str | Path) -> None:
         """Write the classifier as JSON; an existing file is replaced whole or not at all."""
-        replace_file(path, (self.model_dump_json(indent=2) + "\n").encode())
+        replace_file(Path(path), (self.model_dump_json(indent=2) + "\n").encode())
 
     @classmethod
-    def load(cls, path: Path) -> "Classifier":
+    def load(cls, path: str | Path) -> "Classifier":
         """Read a file that `save` wrote.
 
         Raises:
@@ -166,7 +171,7 @@ class Classifier(Record):
             OSError: the file cannot be read.
         """
         try:
-            return cls.model_validate_json(path.read_bytes())
+            return cls.model_validate_json(Path(path).read_bytes())
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
@@ -175,23 +180,27 @@ class Classifier(Record):
                 f"{path} is not a classifier that this version of Lens can read: {fault}", field="classifier"
             ) from error
 
-    def predict(self, texts: Sequence[str], scorer: LabelScorer | None = None) -> Predictions:
+    def predict(self, texts: Iterable[str], scorer: LabelScorer | OpenModel | None = None) -> Predictions:
         """Classify texts.
 
         Args:
-            texts: any number of texts.
-            scorer: the model that the head was fitted on; see `open_model`. A classifier without prompts needs none.
+            texts: any number of texts: a list, tuple, array `[texts]` or Series of strings.
+            scorer: the model that the head was fitted on, from `open_model`. A classifier without prompts needs none.
 
         Raises:
             ModelMismatch: the scorer is missing, another model or another revision.
             PromptTooLong: a prompt exceeds the model's context.
-            InvalidDataset: a text is empty.
+            InvalidDataset: a text is empty, or `texts` is a table; the message names the text by its index.
+            TypeError: `texts` is a single string, or holds something that is no string.
         """
+        scorer = None if scorer is None else find_scorer(scorer)
         self.check_model(scorer)
-        batches = (texts[start : start + BATCH_TEXTS] for start in range(0, len(texts), BATCH_TEXTS))
+        asked = list_texts(texts)
+        batches = (asked[start : start + BATCH_TEXTS] for start in range(0, len(asked), BATCH_TEXTS))
         found = [self.class_log_probs(batch, scorer) for batch in batches]
         log_probs = np.concatenate(found) if found else np.empty((0, len(self.labels)))
-        return Predictions(tuple(self.labels[index] for index in log_probs.argmax(axis=1)), np.exp(log_probs))
+        labels = tuple(self.labels[index] for index in log_probs.argmax(axis=1))
+        return Predictions(labels, np.exp(log_probs), self.labels)
 
     def class_log_probs(self, texts: Sequence[str], scorer: LabelScorer | None) -> FloatArray:
         """`[texts, labels]`, natural log of the class probabilities; all texts in one call of the scorer.
@@ -203,7 +212,7 @@ class Classifier(Record):
         if isinstance(head, BagOfWordsHead):
             return head.bag_of_words.class_log_probs(texts)
         if scorer is None:
-            raise self._mismatch("give the scorer of the model")
+            raise self._mismatch("give the model")
         queries = [task.render_query(text) for text in texts]
         if not isinstance(head, StatesHead | StatesAndWordsHead):
             return head.class_log_probs(scorer.score(self.prefixes, queries, task.label_spans))
@@ -223,7 +232,7 @@ class Classifier(Record):
         if self.model is None:
             return
         if scorer is None:
-            raise self._mismatch("give the scorer of the model (see `open_model`)")
+            raise self._mismatch("give the model (see `open_model`)")
         identity = scorer.identity
         if identity.revision != self.model.revision:
             raise self._mismatch(

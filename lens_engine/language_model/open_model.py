@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lens_engine.language_model.loading.choices import check_device, check_dtype
 from lens_engine.language_model.loading.file_check import check_files
@@ -15,6 +16,14 @@ class LanguageModel:
     """A language model as a selection uses it."""
 
     scorer: LabelScorer
+
+    def __repr__(self) -> str:
+        identity = self.scorer.identity
+        return f"LanguageModel({identity.model}, {identity.dtype}, {identity.device})"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "LanguageModel":
+        """Itself. scikit-learn copies the parameters of an estimator for each fold, and weights may have gigabytes."""
+        return self
 
 
 def check_choice(reference: str, dtype: str = "auto", device: str = "auto", cache_dir: Path | None = None) -> None:

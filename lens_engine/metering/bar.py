@@ -1,4 +1,4 @@
-"""A progress bar on a terminal, for callers of the library who give no listener."""
+"""A progress bar on a terminal or in a notebook, for callers of the library who give no listener."""
 
 import sys
 from collections.abc import Iterator
@@ -10,12 +10,13 @@ from lens_engine.metering.progress import Progress, SelectionListener, SilentLis
 
 @contextmanager
 def hearing(listener: SelectionListener | None, *, progress: bool) -> Iterator[SelectionListener]:
-    """The listener of a run: the given one, else a bar on stderr if it is wanted and stderr is a terminal.
+    """The listener of a run: the given one, else a bar on stderr if it is wanted and somebody can see it.
 
-    Without tqdm, which comes with transformers, there is no bar.
+    The bar is text in a notebook too, because a widget needs ipywidgets. Without tqdm, which comes with transformers,
+    there is no bar.
     """
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    if listener is not None or not progress or not is_terminal:
+    is_seen = sys.stderr is not None and (sys.stderr.isatty() or is_notebook())
+    if listener is not None or not progress or not is_seen:
         yield listener or SilentListener()
         return
     try:
@@ -25,6 +26,13 @@ def hearing(listener: SelectionListener | None, *, progress: bool) -> Iterator[S
         return
     with tqdm(file=sys.stderr, unit="token", unit_scale=True, dynamic_ncols=True) as bar:
         yield TerminalBar(bar)
+
+
+def is_notebook() -> bool:
+    """Whether this process is the kernel of a notebook, whose stderr is no terminal and yet shows a bar."""
+    ipython = sys.modules.get("IPython")  # every kernel has imported it
+    shell = None if ipython is None else ipython.get_ipython()
+    return any(kind.__name__ == "ZMQInteractiveShell" for kind in type(shell).__mro__)
 
 
 class TerminalBar:

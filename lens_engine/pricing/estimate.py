@@ -9,12 +9,15 @@ from lens_engine.classifier.bag_of_words import estimate_accuracy
 from lens_engine.config import BudgetOptions
 from lens_engine.metering.cost import Cost
 from lens_engine.pricing.prices import TokenLengths
+from lens_engine.pricing.tables import describe_estimate, list_cost_tables
 from lens_engine.result import Splits
 from lens_engine.rows.splits import SplitRows
 from lens_engine.scoring.base import Block, LabelScorer, ParallelScorer, score_blocks
 from lens_engine.scoring.cache.scorer import find_computing
 from lens_engine.task.template import Task
 from lens_engine.types import Example, Phase
+from lens_engine.views.html import write_block, write_paragraph, write_table
+from lens_engine.views.table import describe_seconds
 
 _SAMPLE_TOKENS, _MOST_SAMPLE_TOKENS = 1_024, 8_192
 """Sizes of the first sample, which takes a second or some on a processor, and of the second (tokens)."""
@@ -51,6 +54,15 @@ class CostEstimate:
     @property
     def total(self) -> Cost:
         return sum(self.phases.values(), Cost())
+
+    def __repr__(self) -> str:
+        cost = self.total
+        time = "" if self.seconds is None else f", about {describe_seconds(self.seconds)}"
+        return f"CostEstimate({cost.pairs:,} pairs, {cost.tokens:,} tokens{time})"
+
+    def _repr_html_(self) -> str:
+        """Tables of the cost and of the rows, for a notebook."""
+        return write_block([*map(write_table, list_cost_tables(self)), *map(write_paragraph, describe_estimate(self))])
 
     def seconds_of(self, phase: Phase) -> float | None:
         """A phase's share of the seconds, in proportion to its tokens; None if the pace is unknown."""

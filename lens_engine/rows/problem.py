@@ -4,12 +4,15 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from lens_engine.task.examples import list_examples
 from lens_engine.task.template import Task
+from lens_engine.task.wording import show_count
 from lens_engine.types import Example
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Problem:
     """A task and its labelled examples.
 
@@ -19,6 +22,34 @@ class Problem:
     task: Task
     examples: Sequence[Example]
     test: Sequence[Example] | None = None
+
+    def __init__(self, task: Task, examples: Iterable[Any], test: Iterable[Any] | None = None) -> None:
+        """Take examples in any form of `list_examples`: `Example`, (text, label) or mappings; a DataFrame; or columns.
+
+        Raises:
+            TypeError: `task` is no task, or an example has another form.
+            InvalidDataset: a column is missing, or a text is empty.
+        """
+        if not isinstance(task, Task):
+            raise TypeError(f"the task is of type {type(task).__name__}; write Problem(Task.for_examples(rows), rows)")
+        object.__setattr__(self, "task", task)
+        object.__setattr__(self, "examples", list_examples(examples))
+        object.__setattr__(self, "test", None if test is None else list_examples(test, "test"))
+
+    def __repr__(self) -> str:
+        test = "test rows held out of them" if self.test is None else show_count(len(self.test), "test row")
+        return f"Problem({show_count(len(self.examples), 'example')}, {len(self.task.labels)} labels, {test})"
+
+
+def check_problem(problem: object) -> None:
+    """
+    Raises:
+        TypeError: it is no problem.
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            f"the problem is of type {type(problem).__name__}; write Problem(Task.for_examples(examples), examples)"
+        )
 
 
 def digest_examples(examples: Iterable[Example]) -> str:

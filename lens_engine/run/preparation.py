@@ -14,10 +14,10 @@ from lens_engine.pricing.prices import Prices
 from lens_engine.result import Splits
 from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.fit_rows import list_labelled_rows
-from lens_engine.rows.problem import Problem
+from lens_engine.rows.problem import Problem, check_problem
 from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.evaluation_plan import price_evaluation, reserve_for_test
-from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.scoring.states import find_states_scorer
 from lens_engine.types import Phase
 
@@ -48,7 +48,11 @@ def prepare_run(
 
     Raises:
         InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
+        TypeError: `problem` or `config` has another type.
     """
+    check_problem(problem)
+    if not isinstance(config, SelectionConfig):
+        raise TypeError(f"the config is of type {type(config).__name__}; write resolve_config(preset, options)")
     rows, prices = _fit_and_price(problem, scorer, config)
     task = rows.task
     run = Run(task, config, rows, prices, scorer.identity.dtype, shows_states=find_states_scorer(scorer) is not None)
@@ -76,16 +80,20 @@ def price_run(run: Run, method: Method[Any]) -> dict[Phase, Cost]:
     return {**method.price(), Phase.EVALUATE: price_evaluation(run, method)}
 
 
-def estimate_cost(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -> CostEstimate:
+def estimate_cost(problem: Problem, scorer: LabelScorer | OpenModel, config: SelectionConfig) -> CostEstimate:
     """Pairs, tokens and seconds of the whole run, by phase, and the rows of each split.
 
     A budget may end the run earlier.
 
-    The scorer counts the tokens. The pace (tokens per second) is measured on a small sample.
+    Args:
+        scorer: the model, as `open_model` returns it, or any `LabelScorer`. It counts the tokens. The pace (tokens per
+            second) is measured on a small sample.
 
     Raises:
         InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
+        TypeError: an argument has another type.
     """
+    scorer = find_scorer(scorer)
     prepared = prepare_run(problem, scorer, config)
     run = prepared.run
     words = estimate_by_words(list_labelled_rows(run.rows), run.task)

@@ -7,7 +7,7 @@ the judging of a permutation and contextual calibration are all calls of this op
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from lens_engine.types import LabelLogProbs, States
 
@@ -74,6 +74,26 @@ class LabelScorer(Protocol):
             NonFiniteScore: the model returned NaN or an infinity.
         """
         ...
+
+
+class OpenModel(Protocol):
+    """A model that holds its scorer, as `open_model` returns it."""
+
+    @property
+    def scorer(self) -> LabelScorer: ...
+
+
+def find_scorer(model: LabelScorer | OpenModel) -> LabelScorer:
+    """The scorer of an open model; a scorer is its own.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    found = model if hasattr(model, "count_tokens") else getattr(model, "scorer", None)
+    if found is None:
+        wanted = f"open_model({model!r})" if isinstance(model, str) else "the model that open_model returns"
+        raise TypeError(f"the model is of type {type(model).__name__}; give {wanted}, or a LabelScorer")
+    return cast(LabelScorer, found)
 
 
 @runtime_checkable

@@ -19,7 +19,7 @@ from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.preparation import prepare_run, price_run
-from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.suggestion.suggestion import LabelCount, PresetPlan, Suggestion
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
 from lens_engine.task.request import TaskRequest
@@ -27,7 +27,7 @@ from lens_engine.task.request import TaskRequest
 
 def suggest(
     path: str | Path,
-    scorer: LabelScorer | None = None,
+    scorer: LabelScorer | OpenModel | None = None,
     *,
     test: str | Path | None = None,
     text_column: str | None = None,
@@ -39,7 +39,8 @@ def suggest(
 
     Args:
         path: a trusted CSV, JSONL or Parquet file.
-        scorer: the model that measures the cost of each preset; None leaves the costs out.
+        scorer: the model that measures the cost of each preset, as `open_model` returns it, or any `LabelScorer`; None
+            leaves the costs out.
         test: a trusted file of test rows with the same columns; None to hold rows out.
         text_column, label_column: names of the columns; None to find them.
         delimiter, encoding: of the files; None to find them.
@@ -69,7 +70,7 @@ def suggest(
         language=find_language(dataset.examples),
         warnings=dataset.warnings,
     )
-    return found if scorer is None else price_suggestion(found, scorer)
+    return found if scorer is None else price_suggestion(found, find_scorer(scorer))
 
 
 def price_suggestion(suggestion: Suggestion, scorer: LabelScorer) -> Suggestion:

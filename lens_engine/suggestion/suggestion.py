@@ -7,6 +7,7 @@ from lens_engine.metering.cost import Cost
 from lens_engine.reading.column_choice import ColumnChoice
 from lens_engine.reading.language import Language
 from lens_engine.rows.problem import Problem
+from lens_engine.task.wording import show_count, show_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +51,11 @@ class Suggestion:
     def preset(self) -> PresetName | None:
         """The first preset that can be used; None if none can."""
         return next((plan.preset for plan in self.plans if plan.refusal is None), None)
+
+    def __repr__(self) -> str:
+        text, label = (show_label(column.name) for column in (self.columns.text, self.columns.label))
+        presets = ", ".join(plan.preset for plan in self.plans if plan.refusal is None) or "none"
+        return (
+            f"Suggestion({show_count(self.num_rows, 'row')}, texts in column {text}, labels in column {label}, "
+            f"{show_count(len(self.labels), 'label')}, presets that can run: {presets})"
+        )

@@ -54,6 +54,8 @@ def _split_pattern(pattern: str) -> tuple[list[str], list[str]]:
             position += len(name) + 2
             slots.append(name)
             literals.append("")
+    except InvalidTemplate:  # a ValueError too, with a message of its own
+        raise
     except ValueError as error:
         raise InvalidTemplate(
             f"the template cannot be read near position {position}: {error}; write {{{{ and }}}} for braces",

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.task.defaults import DEFAULT_SEPARATOR, DEFAULT_TEMPLATE
-from lens_engine.task.template import Task, Template, Verbalizer, list_labels
+from lens_engine.task.examples import list_labels
+from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.task.wording import show_label
 from lens_engine.types import Example
 

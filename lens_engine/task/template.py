@@ -6,17 +6,18 @@ between the query and the label word belong to the span (" great"), because subw
 words with a leading space. So the template never adds a space at the end of a query.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from lens_engine.errors import InvalidDataset, InvalidVerbalizer
 from lens_engine.task.defaults import DEFAULT_SEPARATOR, DEFAULT_TEMPLATE, word_of_label
+from lens_engine.task.examples import list_examples, list_labels
 from lens_engine.task.pattern import parse_pattern
-from lens_engine.task.unicode_form import MAX_MARKS, canonical_form, fold_label, has_long_run
+from lens_engine.task.unicode_form import MAX_MARKS, canonical_form, has_long_run
 from lens_engine.task.wording import show_label
 from lens_engine.types import Example, IndexArray, Permutation
 
@@ -78,6 +79,8 @@ class Verbalizer:
             )
         seen: dict[str, str] = {}
         for label, word in self.words.items():
+            if not isinstance(label, str) or not isinstance(word, str):
+                raise TypeError(f"label {label!r} has the label word {word!r}; give both as strings")
             if not word.strip():
                 raise InvalidVerbalizer(
                     f"label {label!r} has an empty label word; give it a word", field=f"verbalizer.{label}"
@@ -118,13 +121,36 @@ class Verbalizer:
         return tuple(self.words)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Task:
     """A classification task: template, verbalizer, and the separator that ends a demonstration."""
 
     template: Template
     verbalizer: Verbalizer
     separator: str = DEFAULT_SEPARATOR
+
+    def __init__(
+        self, template: Template | str, verbalizer: Verbalizer | Mapping[str, str], separator: str = DEFAULT_SEPARATOR
+    ) -> None:
+        """Take a pattern as a template, and a mapping of labels to label words as a verbalizer.
+
+        Raises:
+            InvalidTemplate, InvalidVerbalizer: see `Template` and `Verbalizer`.
+            TypeError: a part has another type.
+        """
+        if isinstance(template, str):
+            template = Template(template)
+        if isinstance(verbalizer, Mapping):
+            verbalizer = Verbalizer(verbalizer)
+        parts = {
+            "template": (template, Template),
+            "verbalizer": (verbalizer, Verbalizer),
+            "separator": (separator, str),
+        }
+        for name, (part, kind) in parts.items():
+            if not isinstance(part, kind):
+                raise TypeError(f"the {name} of a task is of type {type(part).__name__}; give a {kind.__name__}")
+            object.__setattr__(self, name, part)
 
     @classmethod
     def for_labels(
@@ -140,14 +166,15 @@ class Task:
 
     @classmethod
     def for_examples(
-        cls, examples: Iterable[Example], template: str = DEFAULT_TEMPLATE, separator: str = DEFAULT_SEPARATOR
+        cls, examples: Iterable[Any], template: str = DEFAULT_TEMPLATE, separator: str = DEFAULT_SEPARATOR
     ) -> "Task":
-        """As `for_labels`, with the labels of these examples, sorted.
+        """As `for_labels`, with the labels of these examples, sorted. They have any form that `Problem` takes.
 
         Raises:
             InvalidTemplate, InvalidVerbalizer: as `for_labels`.
+            TypeError, InvalidDataset: as `Problem`.
         """
-        return cls.for_labels(list_labels(examples), template, separator)
+        return cls.for_labels(list_labels(list_examples(examples)), template, separator)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -208,19 +235,3 @@ def _refuse_long_runs(label: str, word: str) -> None:
                 "the marks that are not part of a word",
                 field=f"verbalizer.{label}",
             )
-
-
-def list_labels(examples: Iterable[Example], *, join_spellings: bool = True) -> list[str]:
-    """The labels of these examples, sorted, so that the order of the rows does not matter.
-
-    Args:
-        join_spellings: whether labels that differ only in case, spaces or Unicode form count as one, in the most
-            frequent spelling.
-    """
-    counts = Counter(example.label for example in examples)
-    if not join_spellings:
-        return sorted(counts)
-    spellings: dict[str, Counter[str]] = {}
-    for label, rows in counts.items():
-        spellings.setdefault(fold_label(label), Counter())[label] = rows
-    return sorted(max(sorted(counts), key=lambda label: counts[label]) for counts in spellings.values())

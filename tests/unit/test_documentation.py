@@ -20,7 +20,7 @@ from app.main import create_app
 from app.settings import Settings
 from lens_cli.application import create_application
 from lens_cli.demo.sample import SAMPLE_SPEC
-from lens_engine import Task, Template, Verbalizer
+from lens_engine import LanguageModel, Task, Template, Verbalizer
 from lens_engine.classifier.classifier import TaskRecord
 from lens_engine.testing import TableScorer, tiny_causal_lm
 from lens_engine.types import Example
@@ -149,6 +149,20 @@ def test_python_of_readme_runs(
     assert (tmp_path / "classifier.json").is_file()
 
 
+@pytest.mark.slow
+def test_python_of_scikit_learn_and_pandas_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (source,) = code_blocks(ROOT / "docs/choosing.md", "python")
+    with_a_double = source.replace('open_model("smollm2-135m-instruct")', "LanguageModel(TableScorer())")
+    assert with_a_double != source
+    monkeypatch.chdir(ROOT)
+    exec(compile(with_a_double, "choosing.md", "exec"), {"LanguageModel": LanguageModel, "TableScorer": TableScorer})
+    shown = capsys.readouterr().out
+    assert "Classifiers: chosen by cross-validation" in shown
+    assert "p_billing" in shown
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("use", ["prompt", "probabilities"])
 def test_python_of_the_api_gives_the_scores_of_the_labels(
@@ -186,7 +200,7 @@ def test_every_package_has_a_line_in_the_architecture() -> None:
 
 
 def test_floors_of_the_architecture_are_those_of_the_engine() -> None:
-    lines = text_block(ROOT / "docs/architecture.md", "pipeline ")
+    lines = text_block(ROOT / "docs/architecture.md", "estimator")
     assert [set(line.split()) for line in lines] == [set(floor) for floor in reversed(FLOORS)]
 
 

@@ -11,7 +11,7 @@ import lens_engine
 
 ROOT = Path(lens_engine.__file__).parent
 FLOORS = (
-    ("types", "errors", "randomness", "disk", "version"),
+    ("types", "errors", "randomness", "disk", "version", "views"),
     ("task", "config"),
     ("options",),
     ("presets", "plan", "scoring"),
@@ -21,6 +21,7 @@ FLOORS = (
     ("methods",),
     ("run",),
     ("pipeline", "testing", "suggestion"),
+    ("estimator",),
 )
 """From the ground up; wings and loose modules."""
 FLOOR_OF = {wing: number for number, floor in enumerate(FLOORS) for wing in floor}

@@ -13,12 +13,12 @@ from lens_cli.views.progress import (
     describe_facts,
     describe_place,
     describe_rows,
-    describe_seconds,
     row_bar,
     selection_bar,
 )
 from lens_engine.metering.progress import Progress
 from lens_engine.types import Phase
+from lens_engine.views.table import describe_seconds
 
 PROGRESS = Progress(
     phase=Phase.SEARCH,

@@ -12,7 +12,7 @@ from lens_engine.classifier.fitting import fit_head, fit_states_head
 from lens_engine.classifier.heads import BagOfWordsHead, Head, HeadKind, StatesAndWordsHead, StatesHead
 from lens_engine.classifier.log_probs import normalise
 from lens_engine.classifier.quality import measure_quality
-from lens_engine.errors import ClassifierUnreadable, InvalidVerbalizer, ModelMismatch
+from lens_engine.errors import ClassifierUnreadable, InvalidDataset, InvalidVerbalizer, ModelMismatch
 from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import POOLINGS, Example
@@ -192,7 +192,7 @@ def test_bag_of_words_needs_no_model(make_classifier: Make) -> None:
 
 @pytest.mark.parametrize(
     ("scorer", "message"),
-    [(None, "give the scorer"), (TableScorer(), "reads hidden states, and this scorer shows none")],
+    [(None, "give the model"), (TableScorer(), "reads hidden states, and this scorer shows none")],
 )
 def test_scorer_that_cannot_answer_is_refused(scorer: TableScorer | None, message: str, make_classifier: Make) -> None:
     with pytest.raises(ModelMismatch, match=message):
@@ -282,3 +282,25 @@ def test_changed_label_word_is_refused_by_its_label(change_file: Callable[..., P
     with pytest.raises(InvalidVerbalizer) as refusal:
         Classifier.load(path).predict(TEXTS, StatesTableScorer())
     assert refusal.value.field == "verbalizer.cold"
+
+
+def test_path_may_be_a_string(make_classifier: Make, tmp_path: Path) -> None:
+    classifier, path = make_classifier(), str(tmp_path / "classifier.json")
+    classifier.save(path)
+    assert Classifier.load(path) == classifier
+
+
+def test_texts_are_checked_before_the_model_is_asked(make_classifier: Make) -> None:
+    classifier, scorer = make_classifier(), TableScorer()
+    for texts, kind in (("one", TypeError), (["one", None], TypeError), (["one", ""], InvalidDataset)):
+        with pytest.raises(kind, match="texts"):
+            classifier.predict(texts, scorer)
+    assert scorer.num_calls == 0
+
+
+def test_repr_is_one_line(make_classifier: Make) -> None:
+    assert repr(make_classifier()) == str(make_classifier())
+    assert repr(make_classifier("states_and_words")) == (
+        "Classifier(states_and_words head, 1 prompt, labels 'warm', 'cold', 'absent, or \u00e9gal', model table)"
+    )
+    assert "0 prompts" in repr(make_classifier("bag_of_words"))

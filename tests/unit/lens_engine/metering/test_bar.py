@@ -3,6 +3,7 @@
 import io
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -71,3 +72,31 @@ def test_without_tqdm_there_is_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tqdm", None)
     with hearing(None, progress=True) as heard:
         assert not isinstance(heard, TerminalBar)
+
+
+class ZMQInteractiveShell:
+    """Has the name of the shell of a notebook's kernel."""
+
+
+class Shell(ZMQInteractiveShell):
+    """A shell of one's own, as Colab has."""
+
+
+class TerminalInteractiveShell:
+    """Has the name of the shell of `ipython`."""
+
+
+@pytest.mark.parametrize(
+    ("shell", "is_kernel"),
+    [(ZMQInteractiveShell(), True), (Shell(), True), (TerminalInteractiveShell(), False), (None, False)],
+)
+def test_bar_is_shown_in_a_notebook(
+    shell: object, is_kernel: bool, select: Callable[..., SelectionResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+
+    select()
+
+    assert ("filter 1/" in stream.getvalue()) == is_kernel

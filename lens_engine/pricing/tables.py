@@ -1,0 +1,62 @@
+"""An estimate as tables and sentences."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lens_engine.metering.cost import Cost
+from lens_engine.result import Splits
+from lens_engine.views.table import NOTHING, Table, describe_seconds
+
+if TYPE_CHECKING:
+    from lens_engine.pricing.estimate import CostEstimate  # has the tables
+
+
+def list_cost_tables(estimate: "CostEstimate") -> list[Table]:
+    """The cost of each phase with the total below, and the rows of each split if they are known."""
+    rows = [] if estimate.splits is None else [_tabulate_rows(estimate.splits, estimate.fit_rows)]
+    cost = Table(
+        title="Expected cost of the run",
+        header=("phase", "pairs", "tokens", "time"),
+        rows=tuple((phase.value, *_cells(cost, estimate.seconds_of(phase))) for phase, cost in estimate.phases.items()),
+        words=("phase",),
+        footer=("total", *_cells(estimate.total, estimate.seconds)),
+        caption="speed measured on a small sample; repeated permutations are scored once",
+    )
+    return [cost, *rows]
+
+
+def describe_estimate(estimate: "CostEstimate") -> list[str]:
+    """Limits of the budget below the estimate, and what a bag of words reaches: a sentence each."""
+    sentences = [
+        f"The budget ends the run {limit}, with the best examples found until then." for limit in _list_limits(estimate)
+    ]
+    if estimate.words_accuracy is not None:
+        sentences.append(
+            f"A bag of words on the labelled rows of this run has an accuracy of {estimate.words_accuracy:.3f} by "
+            "cross-validation and takes a second. If that is enough, use it."
+        )
+    return sentences
+
+
+def _list_limits(estimate: "CostEstimate") -> Iterator[str]:
+    pairs, seconds = estimate.budget.max_pairs, estimate.budget.max_seconds
+    if pairs is not None and pairs < estimate.total.pairs:
+        yield f"at {pairs:,} pairs (budget.max_pairs)"
+    if seconds is not None and (estimate.seconds is None or seconds < estimate.seconds):
+        yield f"after {describe_seconds(seconds)} (budget.max_seconds)"
+
+
+def _tabulate_rows(splits: Splits, fit_rows: int | None) -> Table:
+    names = ("test", "validation", "confirmation", "score_set", "candidates")
+    rows = [(name.replace("_", " "), f"{getattr(splits, name):,}") for name in names]
+    return Table(
+        title="Rows of each split",
+        header=("split", "rows"),
+        rows=(*rows, ("fit rows", NOTHING if fit_rows is None else f"{fit_rows:,}")),
+        words=("split",),
+        caption="fit rows: validation rows, confirmation rows and others; the head is fitted on them",
+    )
+
+
+def _cells(cost: Cost, seconds: float | None) -> tuple[str, str, str]:
+    return f"{cost.pairs:,}", f"{cost.tokens:,}", NOTHING if seconds is None else describe_seconds(seconds)

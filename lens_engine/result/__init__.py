@@ -1,0 +1,41 @@
+"""The result of a selection: the support examples and how good they are, each figure with its n.
+
+The service stores the JSON of these models, the API serves it, and `lens select --output` writes it.
+
+parts              what a result is made of
+selection_result   the result
+tables             support examples, prompts and classifiers as tables of strings
+summary            sentences about a result, and the result as text and HTML
+"""
+
+from lens_engine.result.parts import (
+    BestAnswer,
+    Comparison,
+    LabelBias,
+    Lead,
+    PromptContender,
+    Provenance,
+    Spending,
+    Splits,
+    Spread,
+    SupportExample,
+    SupportExamples,
+    Verdict,
+)
+from lens_engine.result.selection_result import SelectionResult
+
+__all__ = [
+    "BestAnswer",
+    "Comparison",
+    "LabelBias",
+    "Lead",
+    "PromptContender",
+    "Provenance",
+    "SelectionResult",
+    "Spending",
+    "Splits",
+    "Spread",
+    "SupportExample",
+    "SupportExamples",
+    "Verdict",
+]

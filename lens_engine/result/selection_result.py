@@ -1,0 +1,116 @@
+"""The result of a selection."""
+
+import hashlib
+import json
+from typing import Any
+
+from pydantic import Field
+
+from lens_engine.classifier.candidates import TestedClassifier
+from lens_engine.classifier.classifier import Classifier, TaskRecord
+from lens_engine.classifier.quality import Quality
+from lens_engine.result.parts import (
+    Lead,
+    Provenance,
+    Spending,
+    Splits,
+    Spread,
+    SupportExample,
+    SupportExamples,
+    Verdict,
+)
+from lens_engine.result.summary import represent, summarise, summarise_as_html
+from lens_engine.types import Record, StopReason
+
+_NOT_DIGESTED: dict[str, Any] = {
+    "cost": True,
+    "digest": True,
+    "provenance": {"device_name", "executor_note"},
+    "classifier": {"input"},
+}
+
+
+class SelectionResult(Record):
+    """The support examples of a task, and how good they are."""
+
+    partial: bool = Field(description="True if the run was stopped and the result is the best found until then.")
+    stop_reason: StopReason = Field(
+        description="Why the run ended. completed: the run did all its work. budget: `budget` was spent. "
+        "cancelled: the caller stopped the run."
+    )
+    task: TaskRecord | None = Field(None, description="Template, label words and separator.")
+    support_examples: tuple[SupportExamples, ...] = Field(
+        description="The best single prompt for each use; that of the use asked for first."
+    )
+    classifier: Classifier | None = Field(
+        None, description="The classifier to use; null if none was made, or the run ended before."
+    )
+    tested: tuple[TestedClassifier, ...] = Field(description="Every candidate for the classifier, the cheapest first.")
+    verdict: Verdict = Field(description="Which classifier to use, and why; without one, how to get one.")
+    random: Spread | None = Field(
+        None, description="Accuracy on the validation rows of permutations drawn at random, for the use asked for."
+    )
+    order: Spread | None = Field(description="Accuracy on the test rows of the same examples in other orders.")
+    lead: Lead | None = Field(
+        None, description="Lead over the runner-up; null if fewer than two permutations were judged on the same rows."
+    )
+    truncated_prompts: int = Field(description="Number of texts cut because of their length, in all splits.")
+    splits: Splits = Field(description="Number of rows in each split.")
+    cost: Spending = Field(description="What the run spent.")
+    warnings: tuple[str, ...] = Field((), description="What may surprise in the data or in the result.")
+    provenance: Provenance = Field(description="Everything needed to repeat the run.")
+    digest: str = Field(
+        "",
+        description="SHA-256 of the result without `cost`, `classifier.input`, `provenance.device_name` and "
+        "`provenance.executor_note` (and without `selection_id`).",
+    )
+
+    @property
+    def answer(self) -> SupportExamples:
+        """The support examples for the use asked for."""
+        return self.support_examples[0]
+
+    @property
+    def examples(self) -> tuple[SupportExample, ...]:
+        """Support examples for the use asked for, in the order of the prompt."""
+        return self.answer.examples
+
+    @property
+    def prompt(self) -> str:
+        """Beginning of the prompt, up to the input."""
+        return self.answer.prompt
+
+    @property
+    def test(self) -> Quality | None:
+        """Quality of the support examples on the test rows."""
+        return self.answer.test
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Rows of the support examples, in order."""
+        return self.answer.rows
+
+    def summary(self) -> str:
+        """What to use, accuracies with those of the rivals, support examples in order, and cost; some 30 lines."""
+        return summarise(self)
+
+    def __repr__(self) -> str:
+        """What to use, support examples, classifier, cost and digest: a line each."""
+        return represent(self)
+
+    __str__ = __repr__  # pydantic writes every field
+
+    def _repr_html_(self) -> str:
+        """The summary, for a notebook."""
+        return summarise_as_html(self)
+
+    def with_digest(self) -> "SelectionResult":
+        """Return a copy with `digest`: the SHA-256 of the canonical JSON without `cost`, `digest` and three notes.
+
+        The notes are the name of the GPU, why a faster executor was refused, and how the classifier's file was written.
+        A resumed run gives the same digest as an uninterrupted one, on a GPU of another name too. A run that asks for
+        the executor by name has no note on it, and the same digest.
+        """
+        content = self.model_dump(mode="json", exclude=_NOT_DIGESTED)
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return self.model_copy(update={"digest": hashlib.sha256(canonical.encode()).hexdigest()})

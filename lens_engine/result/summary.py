@@ -1,0 +1,97 @@
+"""Sentences about a result, and the result as text and HTML."""
+
+from typing import TYPE_CHECKING
+
+from lens_engine.result.tables import name_choice, tabulate_classifiers, tabulate_examples, tabulate_prompts
+from lens_engine.views.html import write_block, write_paragraph, write_table
+from lens_engine.views.table import Table, describe_seconds
+
+if TYPE_CHECKING:
+    from lens_engine.result.selection_result import SelectionResult  # has the summary
+
+_WHY_NOT = {"bag_of_words": ": a bag of words, which needs no language model, is more often right"}
+_ASK_ONLY = " where the classifier can be used: it is more often right"
+
+_MOST_ROWS = 16
+"""Largest number of support examples whose rows stand on one line."""
+
+
+def summarise(result: "SelectionResult") -> str:
+    """What to use, accuracies with those of the rivals, support examples in order, and cost, as text."""
+    return "\n\n".join([*list_opening(result), *(one.as_text() for one in list_tables(result)), *_list_closing(result)])
+
+
+def summarise_as_html(result: "SelectionResult") -> str:
+    """The same as HTML."""
+    opening = [write_paragraph(one, is_strong=True) for one in list_opening(result)]
+    closing = [write_paragraph(one) for one in _list_closing(result)]
+    return write_block([*opening, *map(write_table, list_tables(result)), *closing])
+
+
+def represent(result: "SelectionResult") -> str:
+    """What to use, support examples, classifier, cost and digest: a line each."""
+    rows, test = result.rows, result.test
+    shown = ", ".join(map(str, rows[:_MOST_ROWS])) + (f" and {len(rows) - _MOST_ROWS} more" * (len(rows) > _MOST_ROWS))
+    figure = "not tested" if test is None else f"accuracy {test.accuracy:.3f} on {test.n} test rows"
+    return "\n".join(
+        [
+            f"SelectionResult: {describe_choice(result)}",
+            f"{name_choice(result)}: rows {shown or '–'}; {figure}",
+            f"classifier: {result.classifier or 'none'}",
+            describe_cost(result),
+            f"digest {result.digest}",
+        ]
+    )
+
+
+def list_tables(result: "SelectionResult") -> list[Table]:
+    """Support examples, prompts, and candidates for the classifier if there are any."""
+    tables = (tabulate_examples(result), tabulate_prompts(result), tabulate_classifiers(result))
+    return [table for table in tables if table is not None]
+
+
+def list_opening(result: "SelectionResult") -> list[str]:
+    """Whether the support examples are not recommended, and what to use."""
+    return [*filter(None, [warn_of_examples(result)]), describe_choice(result)]
+
+
+def _list_closing(result: "SelectionResult") -> list[str]:
+    notes = [f"note: {warning}" for warning in result.warnings]
+    return [*filter(None, [describe_ranking_rows(result)]), *notes, describe_cost(result), f"digest {result.digest}"]
+
+
+def warn_of_examples(result: "SelectionResult") -> str:
+    """That the support examples are not recommended, and why; nothing if they are."""
+    if result.answer.best is None or result.answer.recommended:
+        return ""
+    why = _WHY_NOT.get(result.answer.best.name, _ASK_ONLY)
+    return f"The {name_choice(result)} below are not recommended{why}."
+
+
+def describe_choice(result: "SelectionResult") -> str:
+    """Which classifier to use, and how good the prompt is; for a run that was stopped, after the reason."""
+    return f"{result.verdict.sentence} {result.answer.reason}"
+
+
+def describe_ranking_rows(result: "SelectionResult") -> str:
+    """Accuracy on the rows that decided the choice. Test rows had no part in the choice."""
+    judged, comparison = result.answer.judged, result.answer.comparison
+    if judged is None:
+        return ""
+    text = f"The {name_choice(result)} reached {judged.accuracy:.3f} on the {judged.n} rows that decided (optimistic)."
+    if comparison is None or result.answer.method == "random_and_validation":
+        return text
+    return f"{text} Against random-and-validation: p = {comparison.p_value:.2g} (exact McNemar test on the test rows)."
+
+
+def describe_cost(result: "SelectionResult") -> str:
+    """Pairs, tokens, permutations and time, and the model."""
+    cost, origin = result.cost, result.provenance
+    device = origin.device_name or origin.device
+    found = f" ({cost.pairs_from_cache:,} from the pair cache)" if cost.pairs_from_cache else ""
+    eliminated = f" ({cost.permutations_dropped:,} of them in part)" if cost.permutations_dropped else ""
+    return (
+        f"{cost.pairs:,} pairs{found}, {cost.tokens:,} tokens and "
+        f"{cost.permutations_judged:,} permutations{eliminated} "
+        f"in {describe_seconds(cost.seconds)}, by {origin.model} ({origin.dtype}, {device}, seed {origin.seed})"
+    )

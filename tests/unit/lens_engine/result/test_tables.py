@@ -1,0 +1,71 @@
+"""Support examples, compared prompts and candidates for the classifier, as tables of strings."""
+
+import pytest
+
+from lens_engine.result.tables import (
+    name_choice,
+    name_classifier,
+    tabulate_classifiers,
+    tabulate_examples,
+    tabulate_prompts,
+)
+from tests.unit.lens_cli.results import TESTED, make_answer, make_result
+
+
+def test_examples_are_in_the_order_of_the_prompt_with_their_scores() -> None:
+    table = tabulate_examples(make_result())
+    assert table.title == "Support examples, in order"
+    assert table.rows == (("1", "912", "great", "+0.0410", "[red]loved[/red] it"),)
+    answers = (make_answer("prompt", examples=(), method="zero_shot"), make_answer("probabilities"))
+    assert tabulate_examples(make_result(support_examples=answers)).title == "No demonstrations: zero-shot"
+
+
+def test_prompts_are_shown_for_both_uses() -> None:
+    assert tabulate_prompts(make_result()).rows == (
+        ("support examples of Lens", "0.905 (0.86–0.94)", "0.860 (0.81–0.90)", "200"),
+        ("zero-shot", "–", "–", "–"),
+        ("random-and-validation", "0.800 (0.74–0.85)", "0.800 (0.74–0.85)", "200"),
+        ("random, on validation rows, mean of 10", "0.655 (0.50–0.83)", "–", "60"),
+        ("other orders, mean of 10", "0.655 (0.50–0.83)", "–", "60"),
+    )
+
+
+@pytest.mark.parametrize(("method", "row"), [("lens", 0), ("zero_shot", 1), ("random_and_validation", 2)])
+def test_prompt_of_the_answer_is_marked(method: str, row: int) -> None:
+    answers = (make_answer("prompt", method=method), make_answer("probabilities"))
+    assert tabulate_prompts(make_result(support_examples=answers)).marked == {row}
+
+
+def test_candidates_are_named_by_what_they_read() -> None:
+    assert [name_classifier(one) for one in TESTED] == [
+        "bag of words, 1,420 rows",
+        "hidden states, no examples, layer 16",
+        "hidden states, after one prompt, layer 20",
+        "label probabilities, 1 prompt, prior",
+        "label probabilities, 2 prompts, linear",
+    ]
+
+
+def test_candidates_have_every_figure_and_the_chosen_one_is_marked() -> None:
+    table = tabulate_classifiers(make_result())
+    assert table is not None
+    assert table.rows[-1][1:] == ("0.500", "0.905", "0.856–0.938", "0.287", "0.031", "81")
+    assert table.rows[1][1:] == ("0.500", "–", "–", "–", "–", "41")
+    assert table.marked == {place for place, one in enumerate(TESTED) if one.is_chosen}
+
+
+def test_result_without_candidates_has_no_table_of_them() -> None:
+    assert tabulate_classifiers(make_result(tested=())) is None
+
+
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        ("lens", "support examples"),
+        ("zero_shot", "zero-shot prompt"),
+        ("random_and_validation", "random-and-validation examples"),
+    ],
+)
+def test_only_the_examples_of_lens_are_called_support_examples(method: str, name: str) -> None:
+    answers = (make_answer("prompt", method=method), make_answer("probabilities"))
+    assert name_choice(make_result(support_examples=answers)) == name
