@@ -1,13 +1,15 @@
-"""A bag of words: TF-IDF of one and two words, with logistic regression. It needs no language model.
+"""A bag of words: TF-IDF of words, pairs of words and beginnings of words, with logistic regression.
 
-It is the cheapest candidate for a classifier. Its file holds words of the texts, so it leaves out what points to one
-row: every word with a digit counts as the same word, and a term of a single row is no term.
+It needs no language model, and is the cheapest candidate for a classifier. Its file holds words of the texts, so it
+leaves out what points to one row: every word with a digit counts as the same word, and a term of a single row is no
+term. Beginnings of words tell much of what rare words told.
 """
 
 import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -37,12 +39,16 @@ _NUMBER = "0"
 """The term of every word with a digit."""
 
 _WITH_A_DIGIT = re.compile(r"\w*\d\w*")
+_WORD = re.compile(r"\b\w+\b|^\W+$")
+_BEGINNING = 4
+"""Length of the beginning of a longer word (characters)."""
 
 
 class WordRegression(Record):
-    """Terms with their weights. A term is a word, or two words with a space between them, in lower case.
+    """Terms with their weights, in lower case.
 
-    Every word with a digit is the word 0. Each term is in at least two of the rows that it was fitted on.
+    A term is a word, two words with a space between them, or the first four letters of a longer word and a star. Every
+    word with a digit is the word 0. Each term is in at least two of the rows on which it was fitted.
     """
 
     terms: tuple[str, ...] = Field(min_length=1, description="Terms, sorted. The term 0 is every word with a digit.")
@@ -82,7 +88,7 @@ class WordRegression(Record):
 
     @cached_property
     def _vectorizer(self) -> Any:
-        vectorizer = _make_vectorizer(vocabulary=list(self.terms))
+        vectorizer = _make_vectorizer(list(self.terms))
         vectorizer.idf_ = np.array(self.idf)
         return vectorizer
 
@@ -95,7 +101,7 @@ class FittedWords(NamedTuple):
 
 
 def fit_bag_of_words(texts: Sequence[str], gold: IndexArray, num_labels: int) -> FittedWords:
-    """Fit TF-IDF (one and two words) with logistic regression, on the most frequent terms.
+    """Fit TF-IDF with logistic regression, on the most frequent terms.
 
     A held-out row has no part in the terms, in their document frequencies or in the regression. The strength of L2 is
     chosen by cross-validated log-loss. Texts without words count as one word each. Where no two rows have a word in
@@ -122,17 +128,17 @@ def estimate_accuracy(texts: Sequence[str], gold: IndexArray, num_labels: int) -
     return float((found.argmax(axis=1) == gold).mean())
 
 
-def _make_vectorizer(**more: Any) -> Any:
+def _make_vectorizer(terms: list[str]) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer  # slow to import; a user of the types does not need it
 
-    return TfidfVectorizer(  # type: ignore[no-untyped-call]
-        preprocessor=_mask_numbers, ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b|^\W+$", **more
-    )
+    return TfidfVectorizer(analyzer=_list_terms, sublinear_tf=True, vocabulary=terms)  # type: ignore[no-untyped-call]
 
 
-def _mask_numbers(text: str) -> str:
-    """The text in lower case, without its numbers: an order or a telephone number is one person's."""
-    return _WITH_A_DIGIT.sub(_NUMBER, text.lower())
+def _list_terms(text: str) -> list[str]:
+    """The terms of a text, without its numbers: an order or a telephone number is one person's."""
+    words = _WORD.findall(_WITH_A_DIGIT.sub(_NUMBER, text.lower()))
+    pairs = [f"{word} {following}" for word, following in pairwise(words)]
+    return words + pairs + [f"{word[:_BEGINNING]}*" for word in words if len(word) > _BEGINNING]
 
 
 def _choose_terms(texts: Sequence[str], most: int) -> list[str]:
@@ -141,9 +147,8 @@ def _choose_terms(texts: Sequence[str], most: int) -> list[str]:
     Of equally frequent terms, the first in the order of their characters. Scikit-learn (`max_features`) sorts by count
     alone, and ties fall as the processor's instructions have it.
     """
-    analyse = _make_vectorizer().build_analyzer()
     counts, rows = Counter[str](), Counter[str]()
-    for terms in map(analyse, texts):
+    for terms in map(_list_terms, texts):
         counts.update(terms)
         rows.update(set(terms))
     shared = [term for term in counts if rows[term] >= _LEAST_ROWS and len(term) <= _MOST_CHARACTERS]
@@ -153,7 +158,7 @@ def _choose_terms(texts: Sequence[str], most: int) -> list[str]:
 def _fit(
     texts: Sequence[str], gold: IndexArray, num_labels: int, inverse_l2: float, most_terms: int
 ) -> tuple[Any, Regression]:
-    vectorizer = _make_vectorizer(vocabulary=_choose_terms(texts, most_terms))
+    vectorizer = _make_vectorizer(_choose_terms(texts, most_terms))
     return vectorizer, fit_regression(vectorizer.fit_transform(texts), gold, num_labels, inverse_l2)
 
 

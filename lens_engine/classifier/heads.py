@@ -106,7 +106,7 @@ class BagOfWordsHead(Record):
     """A bag of words: the head of a classifier without prompts."""
 
     kind: Literal["bag_of_words"] = Field("bag_of_words", description="Kind of the head.")
-    bag_of_words: WordRegression = Field(description="TF-IDF of one and two words with logistic regression.")
+    bag_of_words: WordRegression = Field(description="TF-IDF of words with logistic regression.")
 
 
 class StatesAndWordsHead(Record):
@@ -114,7 +114,7 @@ class StatesAndWordsHead(Record):
 
     kind: Literal["states_and_words"] = Field("states_and_words", description="Kind of the head.")
     states: StatesHead = Field(description="Logistic regression on a hidden state.")
-    bag_of_words: WordRegression = Field(description="TF-IDF of one and two words with logistic regression.")
+    bag_of_words: WordRegression = Field(description="TF-IDF of words with logistic regression.")
     words_weight: float = Field(ge=0.0, le=1.0, description="Weight of the bag of words, chosen by cross-validation.")
 
     def class_log_probs(self, states: FloatArray, texts: Sequence[str]) -> FloatArray:

@@ -118,8 +118,15 @@ def test_most_frequent_terms_are_kept() -> None:
 def test_long_terms_are_left_out() -> None:
     texts = [f"{'!' * 4_000}{mark}" for mark in "!?.;,:"] * 3
 
-    assert fit_bag_of_words([*texts, "so", "so"], np.arange(20) % 2, 2).regression.terms == ("so",)
-    assert fit_bag_of_words(texts, np.arange(18) % 2, 2).regression.terms == ("0",)
+    assert fit_bag_of_words([*texts, "so", "so"], np.arange(20) % 2, 2).regression.terms == ("!!!!*", "so")
+    assert fit_bag_of_words(texts, np.arange(18) % 2, 2).regression.terms == ("!!!!*",)
+
+
+def test_beginnings_tell_of_words_that_were_not_seen() -> None:
+    texts = ["refunding me", "a refund", "charger broken", "the charging stops"] * 3
+    found = predict_by_words(texts, np.array([0, 0, 1, 1] * 3), ["refunds", "recharged", "charged"], 2)
+
+    assert found[[0, 2]].argmax(axis=1).tolist() == [0, 1]
 
 
 def test_numbers_and_words_of_one_row_are_no_terms() -> None:
