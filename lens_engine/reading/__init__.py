@@ -2,7 +2,9 @@
 
 open_table       opens a file
 content_format   detects its format from the content
-dialect          finds its encoding and its delimiter
+dialect          how it is written; finds its delimiter
+encoding         finds its encoding
+language         the language of texts
 csv_rows  jsonl_rows  parquet_rows   one reader for each format
 columns  value_checks  text_checks   check a header, a JSON value, a string
 row_sink         the contract between the readers and what takes their rows

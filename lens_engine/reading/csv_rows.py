@@ -7,7 +7,8 @@ from typing import Never
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.columns import Columns, match_header
-from lens_engine.reading.dialect import SEPARATOR, UNDECODED, FoundDialect, show_encoding
+from lens_engine.reading.dialect import SEPARATOR, FoundDialect, show_encoding
+from lens_engine.reading.encoding import UNDECODED
 from lens_engine.reading.errors import DatasetEmpty
 from lens_engine.reading.places import find_bad_quote, quote_around, tell_place
 from lens_engine.reading.row_sink import NO_CELLS, RowSink

@@ -4,7 +4,8 @@ import io
 import json
 from collections.abc import Iterator
 
-from lens_engine.reading.dialect import UNDECODED, FoundDialect, show_encoding
+from lens_engine.reading.dialect import FoundDialect, show_encoding
+from lens_engine.reading.encoding import UNDECODED
 from lens_engine.reading.places import quote_around
 from lens_engine.reading.row_sink import RowSink
 from lens_engine.reading.strict_json import LooseJson, load_strict_json

@@ -17,10 +17,9 @@ from lens_engine.reading.dialect import (
     Dialect,
     FoundDialect,
     find_delimiter,
-    find_encoding,
-    open_text,
     show_encoding,
 )
+from lens_engine.reading.encoding import find_encoding, open_text
 from lens_engine.reading.errors import DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
 

@@ -1,6 +1,6 @@
 """Where in a file a fault is: line, column, and the words around it."""
 
-from lens_engine.reading.dialect import UNDECODED
+from lens_engine.reading.encoding import UNDECODED
 
 _AROUND = 15
 """Number of characters shown before and after a place."""
