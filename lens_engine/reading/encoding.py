@@ -32,11 +32,9 @@ _CHUNK_BYTES = 2**20
 _MAX_FOREIGN_SHARE = 0.3
 """Largest share of letters outside ASCII in a text of Latin letters. Cyrillic read as Windows-1252 has more."""
 
-_LATIN = {
-    WINDOWS_1252: frozenset("ca da de en es eu fi fr ga gl is it nb nl nn no pt sv".split()),
-    "cp1250": frozenset("bs cs hr hu pl ro sk sl".split()),
-    "cp1254": frozenset("az tr".split()),
-}
+_WESTERN = {"ca", "da", "de", "en", "es", "eu", "fi", "fr", "ga", "gl", "is", "it", "nb", "nl", "nn", "no", "pt", "sv"}
+_CENTRAL = {"bs", "cs", "hr", "hu", "pl", "ro", "sk", "sl"}
+_LATIN = {WINDOWS_1252: _WESTERN, "cp1250": _CENTRAL, "cp1254": {"az", "tr"}}
 """The encodings of spreadsheets in Europe, with the languages that are written in them."""
 _NUM_TELLING_LINES = 200
 
