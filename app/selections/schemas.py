@@ -85,7 +85,10 @@ class SelectionSummary(Outgoing):
     test_dataset_id: str | None = Field(description="Id of the test rows; null if they are held out of the dataset.")
     progress: AsStored[ProgressOut | None] = Field(description="Progress of the run; null before the first report.")
     attempt: int = Field(description="Number of times a worker started or resumed the selection.")
-    partial: bool | None = Field(description="True if the run was stopped and the result is the best found until then.")
+    partial: bool | None = Field(
+        description="True if the run was stopped and the result is the best found until then; its `verdict` says what "
+        "to do."
+    )
     stop_reason: StopReason | None = Field(
         description="Why the run ended; null without a result. completed: the run did all its work. budget: `budget` "
         "was spent. cancelled: the selection was cancelled."
