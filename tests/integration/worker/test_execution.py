@@ -89,7 +89,7 @@ def test_an_unknown_selection_is_passed_over(selections: Selections, settings: S
 @pytest.mark.parametrize(
     ("double", "code", "places"),
     [
-        ("narrow", "prompt-too-long", ["/spec/options/too_long", "/examples/"]),
+        ("narrow", "prompt-too-long", ["/spec/template"]),
         ("unsteady", "non-finite", []),
         ("hungry", "out-of-memory", []),
     ],

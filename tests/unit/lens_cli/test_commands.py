@@ -85,21 +85,19 @@ def test_help_imports_no_heavy_package() -> None:
 
 def test_select_lists_the_faults_of_both_files(reviews: Path) -> None:
     test = reviews.with_name("test.csv")
-    test.write_text(reviews.read_text().replace("film", "play") + "\n,positive")
-    reviews.write_text(reviews.read_text() + "\na last one,")
+    test.write_text(reviews.read_text().replace("film", "play") + "\n\0,positive")
+    reviews.write_text(reviews.read_text() + "\na last one,\0")
     done = lens("select", str(reviews), *TASK, "--test", str(test))
     assert done.returncode == 2
-    assert done.stderr.splitlines()[0].startswith("error: 2 faults; the first: row 80 (line 82): `label` is empty")
-    assert done.stderr.splitlines()[1:] == [
-        "  where: dataset.label",
-        "  test.text: row 80 (line 82): `text` is blank; write a text or delete the row",
-    ]
+    assert done.stderr.splitlines()[0].startswith("error: 2 faults; the first: row 80 (line 82): `label` holds a NUL")
+    assert done.stderr.splitlines()[1] == "  where: dataset.label"
+    assert done.stderr.splitlines()[2].startswith("  test.text: row 80 (line 82): `text` holds a NUL")
 
 
 def test_select_tells_faults_of_labels_beside_bad_rows(reviews: Path) -> None:
-    reviews.write_text(reviews.read_text() + "\na last one,\nloud,mixed")
+    reviews.write_text(reviews.read_text() + "\na last one,\0\nloud,mixed")
     done = lens("select", str(reviews), *TASK)
-    assert done.stderr.startswith("error: 2 faults; the first: row 80 (line 82): `label` is empty")
+    assert done.stderr.startswith("error: 2 faults; the first: row 80 (line 82): `label` holds a NUL")
     assert "1 row has the label 'mixed' (row 81, line 83), which has no label word" in done.stderr
 
 
@@ -111,11 +109,11 @@ def test_select_tells_faults_of_template_and_options_together(reviews: Path) -> 
 
 def test_select_reads_columns_by_their_names(reviews: Path) -> None:
     reviews.write_text(reviews.read_text().replace("text,label", "Body,Class"))
-    refused = lens("select", str(reviews), *TASK)
-    assert "there are no columns named exactly 'text' and 'label'" in refused.stderr
-    assert "otherwise name the columns to read (--text-column, --label-column)" in refused.stderr
-    columns = ("--text-column", "Body", "--label-column", "Class", "--preset", "quick")
-    done = lens("select", str(reviews), *TASK, *columns, "--model", "./nothing-here")
+    refused = lens("select", str(reviews), *TASK, "--text-column", "Note")
+    assert "there is no column 'Note'; columns found: 'Body', 'Class'" in refused.stderr
+    done = lens("select", str(reviews), *TASK, "--model", "./nothing-here")
+    assert "note: column 'Body' is read as the texts: a usual name" in done.stderr
+    assert "note: column 'Class' is read as the labels: a usual name" in done.stderr
     assert "where: --model" in done.stderr
 
 
