@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,14 @@ class PredictedTable:
         """The columns of the input, with their names in the output."""
         names = dict.fromkeys(name for row in self.input.rows for name in row.cells if name)
         own = {"row", "label", "probability", "probabilities", "error", *self._shares}
-        return {name: f"input_{name}" if name in own else name for name in names}
+        kept = dict[str, str]()
+        for name in names:
+            shown = _SURROGATE.sub("\ufffd", name)
+            while shown in own:
+                shown = f"input_{shown}"
+            kept[name] = shown
+            own.add(shown)
+        return kept
 
     @property
     def columns(self) -> list[str]:
@@ -72,7 +80,9 @@ def _show(cell: object) -> object:
     if isinstance(cell, str):
         return _SURROGATE.sub("\ufffd", cell)
     if isinstance(cell, list | dict):
-        return json.dumps(cell, ensure_ascii=False, default=str)
+        return _SURROGATE.sub("\ufffd", json.dumps(cell, ensure_ascii=False, default=str))
+    if isinstance(cell, float) and not isfinite(cell):
+        return None
     return cell if isinstance(cell, _PLAIN) else str(cell)
 
 
@@ -117,7 +127,7 @@ def _to_arrow(column: Sequence[Any], known: Any) -> Any:
 
     try:
         return pyarrow.array(column, known)
-    except pyarrow.ArrowException:
+    except (pyarrow.ArrowException, OverflowError):
         return pyarrow.array([None if cell is None else str(cell) for cell in column], pyarrow.string())
 
 

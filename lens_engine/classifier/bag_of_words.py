@@ -38,7 +38,7 @@ _LEAST_ROWS = 2
 _NUMBER = "0"
 """The term of every word with a digit."""
 
-_WITH_A_DIGIT = re.compile(r"\w*\d\w*")
+_WITH_A_DIGIT = re.compile(r"\b[^\W\d]*\d\w*")  # takes linear time
 _WORD = re.compile(r"\b\w+\b|^\W+$")
 _BEGINNING = 4
 """Length of the beginning of a longer word (characters)."""

@@ -25,7 +25,7 @@ _NO_TEXT = frozenset({"idna", "mbcs", "oem", "punycode", "raw-unicode-escape", "
 _MAX_RECORDS = 100
 SEPARATOR = "sep="
 """Beginning of a first line that tells some spreadsheets the delimiter: `sep=;`."""
-_SEPARATOR_LINE = re.compile(f"{SEPARATOR}(.)\r?\n")
+_SEPARATOR_LINE = re.compile(f"{SEPARATOR}([,;|\t])\r?\n")
 
 
 @dataclass(frozen=True, slots=True)

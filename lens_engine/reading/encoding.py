@@ -19,7 +19,7 @@ from lens_engine.reading.language import count_languages
 UNDECODED = re.compile("[\udc80-\udcff]")
 """A byte that is not of the encoding, as the error handler "surrogateescape" decodes it."""
 
-_FOREIGN, _LETTER = re.compile(r"[^\x00-\x7f]"), re.compile(r"[^\W\d_]")
+_FOREIGN, _WORD = re.compile(r"[^\x00-\x7f]"), re.compile(r"[^\W\d_]+")
 
 # UTF-32 first: its byte order mark begins with that of UTF-16.
 _MARKS = {
@@ -29,8 +29,8 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _CHUNK_BYTES = 2**20
-_MAX_FOREIGN_SHARE = 0.3
-"""Largest share of letters outside ASCII in a text of Latin letters. Cyrillic read as Windows-1252 has more."""
+_MAX_FOREIGN_SHARE = 0.6
+"""Largest share of letters outside ASCII in the words of Latin letters that have any. Cyrillic words have no other."""
 
 _WESTERN = {"ca", "da", "de", "en", "es", "eu", "fi", "fr", "ga", "gl", "is", "it", "nb", "nl", "nn", "no", "pt", "sv"}
 _CENTRAL = {"bs", "cs", "hr", "hu", "pl", "ro", "sk", "sl"}
@@ -115,8 +115,9 @@ def _can_be(file: io.BufferedReader, encoding: str) -> bool:
     letters = foreign = 0
     try:
         for text in _decode(file, encoding):
-            letters += len(_LETTER.findall(text))
-            foreign += len(_FOREIGN.findall(text))
+            words = [word for word in _WORD.findall(text) if not word.isascii()]
+            letters += sum(map(len, words))
+            foreign += sum(len(_FOREIGN.findall(word)) for word in words)
     except UnicodeDecodeError:
         return False
     return encoding not in _LATIN or foreign <= _MAX_FOREIGN_SHARE * letters

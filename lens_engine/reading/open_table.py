@@ -79,7 +79,7 @@ def open_table(
         try:
             with _opened_text(file, found, dialect, usual, field) as table:
                 yield table
-        except UnicodeDecodeError:
+        except UnicodeError:  # UTF-16 without its mark has no decode error
             name = show_encoding(found.encoding)
             raise InvalidDataset(
                 f"the file holds bytes that are not {name}; name its encoding (encoding), or save it as UTF-8",

@@ -148,3 +148,14 @@ def test_classifier_remembers_column_and_dialect_of_its_file(bench: Workbench) -
     rows = read_output(bench.folder / "predictions.jsonl")
     assert [row["Отзыв"] for row in rows] == ["хорошо", "плохо"]
     assert [row["label"] for row in rows] == list(CLASSIFIER.predict(["хорошо", "плохо"], TableScorer()).labels)
+
+
+def test_cells_that_cannot_be_written_are_replaced(bench: Workbench) -> None:
+    path = bench.folder / "new.jsonl"
+    path.write_text(
+        '{"text": "Sunny", "m": ["\\ud800"], "row": 1, "input_row": 2, "n": 123456789012345678901234567890}\n'
+    )
+    for suffix in FORMATS:
+        bench.run(bench.paths(path, f"predictions.{suffix}"))
+        (row,) = read_output(bench.folder / f"predictions.{suffix}")
+        assert (str(row["input_row"]), str(row["input_input_row"])) == ("1", "2")

@@ -166,3 +166,19 @@ def test_rows_left_out_are_named_up_to_ten(uploads: Uploads) -> None:
         "15 rows without a label left out (line 1, line 11, line 21, line 31, line 41, line 51, line 61, line 71, "
         "line 81, line 91 and 5 more)"
     )
+
+
+def test_letters_of_another_script_beside_many_of_ascii_are_refused(uploads: Uploads) -> None:
+    lines = [
+        f'{{"id": "order-{row}", "channel": "email", "text": "отмена заказа", "label": "cancel_order"}}'
+        for row in range(40)
+    ]
+
+    assert "neither UTF-8 nor in the Latin letters" in str(uploads.refuse("\n".join(lines).encode("cp1251")))
+
+
+def test_encoding_that_needs_a_mark_is_refused_without_one(uploads: Uploads) -> None:
+    uploads.folder.joinpath("upload").write_bytes(b"text,label\na,x\nb,y\n")
+
+    with pytest.raises(InvalidDataset, match="bytes that are not UTF-16"):
+        parse_dataset(uploads.folder / "upload", ParsingLimits(), dialect=Dialect("utf-16"))
