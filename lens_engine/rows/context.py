@@ -132,15 +132,21 @@ def _skip(rows: SplitRows, measured: _Measured, _ruler: _Ruler, most: int) -> Sp
 
 
 def _trim(rows: SplitRows, measured: _Measured, ruler: _Ruler, most: int) -> SplitRows:
-    """Cut long texts. A candidate whose cut text equals the text of another split's row is left out."""
+    """Cut long texts. Of rows whose cut texts are equal one stays, in the test rows if one of them is there."""
     fitted: dict[str, Any] = {
         split: tuple(one if length <= most else _trim_text(one, length, ruler, most) for one, length in found)
         for split, found in measured.items()
     }
-    met = {example.text for split in _QUERIES for example in fitted[split]}
-    candidates = fitted["candidates"]
-    fitted["candidates"] = tuple(example for example in candidates if example.text not in met)
-    skipped = len(candidates) - len(fitted["candidates"])
+    met, skipped = set[str](), 0
+    for split in (*reversed(_QUERIES), "candidates"):
+        kept = []
+        for example in fitted[split]:
+            if example.text in met:
+                skipped += 1
+            else:
+                met.add(example.text)
+                kept.append(example)
+        fitted[split] = tuple(kept)
     trimmed = sum(length > most for found in measured.values() for _, length in found)
     return replace(rows, **fitted, skipped_too_long=skipped, trimmed_too_long=trimmed)
 

@@ -209,3 +209,18 @@ def test_cut_text_is_as_long_as_it_may_be_however_long_its_words_are(
     (cut,) = (one for part in parts_of(fitted) for one in part if one.row == 7)
     assert len(task.render_demonstration(cut).split()) == 256
     assert examples[7].text.startswith(cut.text)
+
+
+def test_texts_that_are_equal_after_the_cut_stay_once(
+    make_problem: Callable[..., Problem], fit: Callable[..., SplitRows]
+) -> None:
+    problem = make_problem()
+    examples = [
+        replace(one, text="word " * 300 + str(one.row)) if one.row % 12 == 0 else one for one in problem.examples
+    ]
+
+    fitted = fit(replace(problem, examples=examples), 100_000, "trim_input")
+
+    texts = [one.text for part in parts_of(fitted) for one in part]
+    assert len(texts) == len(set(texts))
+    assert fitted.skipped_too_long == 19
