@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +15,8 @@ from lens_cli.refusals import RefusedInput
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.reading import ReadTexts
 from lens_engine.reading.dialect import UTF8
+from lens_engine.reading.text_checks import SURROGATE
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN = (str, int, float, bool, type(None))
 
 
@@ -36,7 +35,7 @@ class PredictedTable:
         own = {"row", "label", "probability", "probabilities", "error", *self._shares}
         kept = dict[str, str]()
         for name in names:
-            shown = _SURROGATE.sub("\ufffd", name)
+            shown = SURROGATE.sub("\ufffd", name)
             while shown in own:
                 shown = f"input_{shown}"
             kept[name] = shown
@@ -78,9 +77,9 @@ def write_predictions(table: PredictedTable, path: Path) -> None:
 def _show(cell: object) -> object:
     """A value that every format can hold. Half of a surrogate pair cannot be written as UTF-8."""
     if isinstance(cell, str):
-        return _SURROGATE.sub("\ufffd", cell)
+        return SURROGATE.sub("\ufffd", cell)
     if isinstance(cell, list | dict):
-        return _SURROGATE.sub("\ufffd", json.dumps(cell, ensure_ascii=False, default=str))
+        return SURROGATE.sub("\ufffd", json.dumps(cell, ensure_ascii=False, default=str))
     if isinstance(cell, float) and not isfinite(cell):
         return None
     return cell if isinstance(cell, _PLAIN) else str(cell)

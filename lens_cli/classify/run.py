@@ -19,6 +19,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.reading import Dialect, ParsingLimits, ReadTexts, TextRow, read_texts
 from lens_engine.reading.column_choice import find_text_column
 from lens_engine.reading.dialect import ANY_DIALECT
+from lens_engine.reading.open_table import find_dialect
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.interruption import interrupted_by
 
@@ -85,15 +86,10 @@ class ClassificationRun:
         known = classifier.input
         usual = ANY_DIALECT if known is None else Dialect(known.encoding, known.delimiter)
         usual_column = None if known is None else known.text_column
-        column = find_text_column(paths.texts, text_column, usual_column, dialect, usual)
-        texts = read_texts(
-            paths.texts,
-            ParsingLimits.of_own_files(),
-            column=column.name,
-            field="input",
-            dialect=dialect,
-            usual=usual,
-        )
+        written = find_dialect(paths.texts, "dataset", dialect, usual)
+        column = find_text_column(paths.texts, text_column, usual_column, written)
+        limits = ParsingLimits.of_own_files()
+        texts = read_texts(paths.texts, limits, column=column.name, field="input", dialect=written)
         origin = Origin(
             classifier_sha256=_digest(paths.classifier),
             input_sha256=_digest(paths.texts),

@@ -7,6 +7,7 @@ from lens_engine.classifier.input_format import InputFormat
 from lens_engine.errors import Faults, InvalidDataset
 from lens_engine.reading import BadRows, Dialect, ParsingLimits, parse_dataset
 from lens_engine.reading.column_choice import find_columns
+from lens_engine.reading.open_table import find_dialect
 from lens_engine.types import Example
 
 
@@ -30,9 +31,9 @@ class Sources:
             InvalidDataset: a file cannot be read as a table; the error lists all faults so far.
             OSError: a file cannot be read.
         """
-        columns = find_columns(self.train, self.text_column, self.label_column, self.dialect)
+        found = find_dialect(self.train, "dataset", self.dialect)
+        columns = find_columns(self.train, self.text_column, self.label_column, found)
         text, label, notes = columns.text.name, columns.label.name, columns.notes()
-        written = self.dialect
         rows = dict[str, tuple[Example, ...]]()
         for field, path in (("dataset", self.train), ("test", self.test)):
             if path is None:
@@ -44,14 +45,13 @@ class Sources:
                     field=field,
                     text_column=text,
                     label_column=label,
-                    dialect=self.dialect,
+                    dialect=found if field == "dataset" else self.dialect,
                 )
             except InvalidDataset as error:
                 faults.found.append(error)
                 rows[field] = error.others if isinstance(error, BadRows) else ()
             else:
                 rows[field] = parsed.examples
-                written = parsed.dialect if field == "dataset" else written
                 notes += [f"{field}: {warning}" for warning in parsed.warnings]
         if not all(rows.values()):
             faults.refuse()
@@ -59,7 +59,7 @@ class Sources:
             rows["dataset"],
             rows.get("test"),
             tuple(notes),
-            InputFormat(text_column=text, delimiter=written.delimiter, encoding=written.encoding),
+            InputFormat(text_column=text, delimiter=found.delimiter, encoding=found.encoding),
         )
 
 

@@ -29,7 +29,7 @@ from lens_engine.reading.dialect import ANY_DIALECT, Dialect, FoundDialect
 from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
 from lens_engine.reading.jsonl_rows import read_jsonl_rows
 from lens_engine.reading.limits import ParsingLimits
-from lens_engine.reading.open_table import ParquetTable, TextTable, open_table
+from lens_engine.reading.open_table import ParquetTable, TextTable, find_dialect, open_table
 from lens_engine.reading.parquet_rows import read_parquet_rows
 from lens_engine.reading.parsed_dataset import DatasetFormat, ParsedDataset
 from lens_engine.reading.row_collector import RowCollector
@@ -65,7 +65,7 @@ def parse_dataset(
     field: str = "dataset",
     text_column: str = TEXT,
     label_column: str = LABEL,
-    dialect: Dialect = ANY_DIALECT,
+    dialect: Dialect | FoundDialect = ANY_DIALECT,
 ) -> ParsedDataset:
     """The labelled texts of a file. The file's content decides the format, not its name.
 
@@ -87,7 +87,7 @@ def parse_dataset(
     rows = RowCollector(limits, field, text_column, label_column)
     with open_table(source, limits, field, dialect) as table:
         _read(table, rows)
-    return rows.finish(table.format, table.dialect)
+    return rows.finish(table.format, table.dialect.notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,7 @@ def read_texts(
     *,
     column: str = TEXT,
     field: str = "texts",
-    dialect: Dialect = ANY_DIALECT,
-    usual: Dialect = ANY_DIALECT,
+    dialect: Dialect | FoundDialect = ANY_DIALECT,
 ) -> ReadTexts:
     """The texts of a CSV, JSONL or Parquet file; it needs no labels. The file's content decides the format.
 
@@ -116,14 +115,13 @@ def read_texts(
         column: name of the column of texts.
         field: name of the file in error messages.
         dialect: how a text file is written; what it leaves open is found.
-        usual: how earlier files were written; it is taken where the file does not tell.
 
     Raises:
         InvalidDataset: the column is missing, or the rest of the file cannot be read.
         OSError: the file cannot be read.
     """
     rows = TextCollector(limits, field, column)
-    with open_table(path, limits, field, dialect, usual) as table:
+    with open_table(path, limits, field, dialect) as table:
         _read(table, rows)
     return ReadTexts(tuple(rows.rows), table.dialect)
 
@@ -151,7 +149,7 @@ def read_examples(
             bad rows.
         OSError: the file cannot be read.
     """
-    dialect, limits = Dialect(encoding, delimiter), ParsingLimits.of_own_files()
+    dialect, limits = find_dialect(Path(path), "dataset", Dialect(encoding, delimiter)), ParsingLimits.of_own_files()
     columns = find_columns(Path(path), text_column, label_column, dialect)
     parsed = parse_dataset(
         Path(path), limits, text_column=columns.text.name, label_column=columns.label.name, dialect=dialect

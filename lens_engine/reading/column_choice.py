@@ -7,7 +7,7 @@ from pathlib import Path
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_profiles import ColumnProfile, profile_columns, read_names
 from lens_engine.reading.columns import LABEL, TEXT, WantedColumns, match_header
-from lens_engine.reading.dialect import ANY_DIALECT, Dialect
+from lens_engine.reading.dialect import FoundDialect
 from lens_engine.reading.text_checks import show_names
 from lens_engine.task.wording import show_label
 
@@ -65,7 +65,7 @@ class ColumnChoice:
         return [note for one, usual, what in chosen if one.name != usual for note in one.notes(what)]
 
 
-def find_columns(path: Path, text: str | None, label: str | None, dialect: Dialect) -> ColumnChoice:
+def find_columns(path: Path, text: str | None, label: str | None, dialect: FoundDialect) -> ColumnChoice:
     """The columns of a trusted file; its rows are looked at only if the names do not tell.
 
     Raises:
@@ -86,23 +86,21 @@ def find_columns(path: Path, text: str | None, label: str | None, dialect: Diale
     return choice
 
 
-def find_text_column(
-    path: Path, text: str | None, usual: str | None, dialect: Dialect, usual_dialect: Dialect = ANY_DIALECT
-) -> ChosenColumn:
+def find_text_column(path: Path, text: str | None, usual: str | None, dialect: FoundDialect) -> ChosenColumn:
     """The column of texts of a trusted file without labels.
 
     Args:
         text: its name, if the caller knows it.
-        usual: its name in earlier files, which were written in the usual dialect.
+        usual: its name in earlier files.
 
     Raises:
         InvalidDataset: no column holds texts.
         OSError: the file cannot be read.
     """
-    names = read_names(path, dialect, usual_dialect)
+    names = read_names(path, dialect)
     if text is not None or (usual or TEXT) in names:
         return ChosenColumn(text or usual or TEXT, _NAMED)
-    profiles = profile_columns(path, dialect, usual_dialect)
+    profiles = profile_columns(path, dialect)
     return _by_name(profiles, _TEXT_NAMES) or _find_text(profiles)
 
 

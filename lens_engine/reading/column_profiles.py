@@ -4,14 +4,13 @@ The profiles are lenient: a value that cannot be read is left out, and reading s
 `parse_dataset` names such faults.
 """
 
-import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from lens_engine.reading.dialect import ANY_DIALECT, SEPARATOR, Dialect
+from lens_engine.reading.dialect import SEPARATOR, FoundDialect, read_records
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.open_table import ParquetTable, open_table
 from lens_engine.reading.text_checks import is_blank
@@ -56,16 +55,16 @@ class ColumnProfile:
                 self.distinct.add(fold_label(value))
 
 
-def read_names(path: Path, dialect: Dialect, usual: Dialect = ANY_DIALECT) -> list[str]:
-    """The names of the columns: the header, or the keys of the first object. See `open_table` for the arguments.
+def read_names(path: Path, dialect: FoundDialect) -> list[str]:
+    """The names of the columns: the header, or the keys of the first object.
 
     Raises:
         InvalidDataset, OSError: as `profile_columns`.
     """
-    return list(next(_read_rows(path, dialect, usual), {}))
+    return list(next(_read_rows(path, dialect), {}))
 
 
-def profile_columns(path: Path, dialect: Dialect, usual: Dialect = ANY_DIALECT) -> list[ColumnProfile]:
+def profile_columns(path: Path, dialect: FoundDialect) -> list[ColumnProfile]:
     """A profile of each column of a trusted CSV, JSONL or Parquet file, in the order of the file.
 
     Raises:
@@ -73,15 +72,15 @@ def profile_columns(path: Path, dialect: Dialect, usual: Dialect = ANY_DIALECT) 
         OSError: the file cannot be read.
     """
     profiles: dict[str, ColumnProfile] = {}
-    for row in _read_rows(path, dialect, usual):
+    for row in _read_rows(path, dialect):
         for name, value in row.items():
             profiles.setdefault(name, ColumnProfile(name)).add(value)
     return list(profiles.values())
 
 
-def _read_rows(path: Path, dialect: Dialect, usual: Dialect) -> Iterator[Row]:
+def _read_rows(path: Path, dialect: FoundDialect) -> Iterator[Row]:
     """The rows by column. The first names the columns of CSV and Parquet, and may have no values."""
-    with open_table(path, ParsingLimits.of_own_files(), "dataset", dialect, usual) as table:
+    with open_table(path, ParsingLimits.of_own_files(), "dataset", dialect) as table:
         if isinstance(table, ParquetTable):
             yield from _read_parquet(table.file)
         elif table.format == "csv":
@@ -91,19 +90,11 @@ def _read_rows(path: Path, dialect: Dialect, usual: Dialect) -> Iterator[Row]:
 
 
 def _read_csv(text: TextIO, delimiter: str) -> Iterator[Row]:
-    records = _until_broken(csv.reader(text, delimiter=delimiter))
-    filled = (record for record in records if any(map(str.strip, record)) and record[0] != SEPARATOR)
-    header = next(filled, [])
+    records = (record for record in read_records(text, delimiter) if record[0] != SEPARATOR)
+    header = next(records, [])
     yield dict.fromkeys(header)
-    for record in filled:
+    for record in records:
         yield dict(zip(header, record, strict=False))
-
-
-def _until_broken(records: Iterable[list[str]]) -> Iterator[list[str]]:
-    try:
-        yield from records
-    except csv.Error:
-        return
 
 
 def _read_jsonl(text: TextIO) -> Iterator[Row]:

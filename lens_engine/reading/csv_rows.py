@@ -86,10 +86,8 @@ class _Place:
         )
         self.rows.note(None, fault, line=self.line)
 
-    def note_undecoded(self, column: str, value: str) -> None:
-        name = show_encoding(self._dialect.encoding)
-        found = UNDECODED.search(value)
-        words = quote_around(value, 0 if found is None else found.start())
+    def note_undecoded(self, column: str, value: str, position: int) -> None:
+        name, words = show_encoding(self._dialect.encoding), quote_around(value, position)
         fault = f"holds bytes that are not {name} at {words}; save the file as UTF-8, or name its encoding (encoding)"
         self.rows.note(column, fault, line=self.line)
 
@@ -117,8 +115,8 @@ def _add_record(record: list[str], header: list[str], columns: Columns, place: _
     rows = place.rows
     text, label = record[columns.text], None if columns.label is None else record[columns.label]
     for name, value in ((rows.columns.text, text), (rows.columns.label, label)):
-        if value is not None and name is not None and UNDECODED.search(value):
-            place.note_undecoded(name, value)
+        if value is not None and name is not None and (broken := UNDECODED.search(value)):
+            place.note_undecoded(name, value, broken.start())
             return
     cells = dict(zip(header, record, strict=True)) if rows.keeps_cells else NO_CELLS
     rows.add(text, label, line=place.line, cells=cells)

@@ -3,7 +3,8 @@
 import codecs
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
@@ -57,11 +58,6 @@ class FoundDialect:
     delimiter: str | None = None  #: None for a file without delimiters
     notes: tuple[str, ...] = ()
 
-    @property
-    def known(self) -> Dialect:
-        """The dialect, for later files."""
-        return Dialect(self.encoding, self.delimiter)
-
 
 def find_delimiter(head: str, usual: str = ",") -> str:
     """The delimiter of a CSV file that begins with `head`: most rows have as many fields as the header.
@@ -71,14 +67,23 @@ def find_delimiter(head: str, usual: str = ",") -> str:
     """
     if found := _SEPARATOR_LINE.match(head):
         return found[1]
+    lines = head.splitlines(keepends=True)
+    whole = lines[:-1] if len(head) >= NUM_HEAD_CHARACTERS else lines  # the head may cut off the last
     best, best_fit = usual, (0.0, 1)
     for delimiter in DELIMITERS:
-        widths = list(_widths(head, delimiter))
+        widths = list(map(len, islice(read_records(whole, delimiter), _MAX_RECORDS)))
         header, rows = widths[0] if widths else 0, widths[1:]
         fit = (rows.count(header) / len(rows) if rows else 1.0, header)
         if header > 1 and fit > best_fit:
             best, best_fit = delimiter, fit
     return best
+
+
+def read_records(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+    """The records of a CSV file that are not blank, up to the first that breaks the table."""
+    records = csv.reader(lines, delimiter=delimiter)
+    with suppress(csv.Error):
+        yield from (record for record in records if any(map(str.strip, record)))
 
 
 def show_encoding(encoding: str) -> str:
@@ -107,20 +112,3 @@ def _check_delimiter(given: str) -> str:
             field="delimiter",
         )
     return delimiter
-
-
-def _widths(head: str, delimiter: str) -> Iterator[int]:
-    """The number of fields of the first records that are not blank. A record that the head cuts off is left out."""
-    lines = head.splitlines(keepends=True)
-    whole = lines[:-1] if len(head) >= NUM_HEAD_CHARACTERS else lines
-    records = (
-        record for record in _until_broken(csv.reader(whole, delimiter=delimiter)) if any(map(str.strip, record))
-    )
-    yield from map(len, islice(records, _MAX_RECORDS))
-
-
-def _until_broken(records: Iterator[list[str]]) -> Iterator[list[str]]:
-    try:
-        yield from records
-    except csv.Error:
-        return

@@ -44,19 +44,29 @@ class TextTable:
     dialect: FoundDialect
 
 
+def find_dialect(path: Path, field: str, dialect: Dialect, usual: Dialect = ANY_DIALECT) -> FoundDialect:
+    """How a trusted file is written, for those that read it several times. See `open_table`.
+
+    Raises:
+        InvalidDataset, OSError: as `open_table`.
+    """
+    with open_table(path, ParsingLimits.of_own_files(), field, dialect, usual) as table:
+        return table.dialect
+
+
 @contextmanager
 def open_table(
     source: Path | io.BufferedReader,
     limits: ParsingLimits,
     field: str,
-    dialect: Dialect = ANY_DIALECT,
+    dialect: Dialect | FoundDialect = ANY_DIALECT,
     usual: Dialect = ANY_DIALECT,
 ) -> Iterator[ParquetTable | TextTable]:
     """Open a file for the block. A file that the caller opened stays open.
 
     Args:
         source: the path of the file, or the file, open for reading from its beginning.
-        dialect: what is known of the file.
+        dialect: what is known of the file, or what `find_dialect` found.
         usual: how earlier files were written; it is taken where the file does not tell.
 
     Raises:
@@ -75,9 +85,12 @@ def open_table(
         if is_parquet(head, field, takes_parquet=limits.takes_parquet):
             yield ParquetTable(file)
             return
-        found = find_encoding(file, dialect, usual.encoding, field)
+        if isinstance(dialect, FoundDialect):
+            found, delimiter = dialect, dialect.delimiter
+        else:
+            found, delimiter = find_encoding(file, dialect, usual.encoding, field), dialect.delimiter
         try:
-            with _opened_text(file, found, dialect, usual, field) as table:
+            with _opened_text(file, found, delimiter, usual.delimiter, field) as table:
                 yield table
         except UnicodeError:  # UTF-16 without its mark has no decode error
             name = show_encoding(found.encoding)
@@ -89,17 +102,18 @@ def open_table(
 
 @contextmanager
 def _opened_text(
-    file: io.BufferedReader, found: FoundDialect, given: Dialect, usual: Dialect, field: str
+    file: io.BufferedReader, found: FoundDialect, delimiter: str | None, usual: str | None, field: str
 ) -> Iterator[TextTable]:
     with _detached(open_text(file, found.encoding, "")) as text:
         head = text.read(NUM_HEAD_CHARACTERS)
     file.seek(0)
     file_format = detect_text_format(head, field)
+    if file_format == "csv" and delimiter is None:
+        delimiter = find_delimiter(head, usual or ",")
+        if delimiter in list(DELIMITERS)[1:]:
+            found = replace(found, notes=(*found.notes, f"the columns are separated by {DELIMITERS[delimiter]}"))
     if file_format == "csv":
-        found = replace(found, delimiter=given.delimiter or find_delimiter(head, usual.delimiter or ","))
-        if given.delimiter is None and found.delimiter in list(DELIMITERS)[1:]:
-            note = f"the columns are separated by {DELIMITERS[found.delimiter]}"
-            found = replace(found, notes=(*found.notes, note))
+        found = replace(found, delimiter=delimiter)
     with _detached(open_text(file, found.encoding, _NEWLINES[file_format])) as text:
         yield TextTable(text, file_format, found)
 

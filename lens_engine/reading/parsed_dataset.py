@@ -1,9 +1,8 @@
 """The result of parsing an upload."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
-from lens_engine.reading.dialect import ANY_DIALECT, Dialect
 from lens_engine.types import Example
 
 DatasetFormat = Literal["csv", "jsonl", "parquet", "inline"]
@@ -17,6 +16,3 @@ class ParsedDataset:
     format: DatasetFormat
     sha256: str  #: of the (text, label) rows in order; equal rows have equal digests in every format
     warnings: tuple[str, ...]  #: one sentence for each oddity that was accepted
-    dialect: Dialect = field(
-        default=ANY_DIALECT, compare=False
-    )  #: how the file is written; empty where there is no file

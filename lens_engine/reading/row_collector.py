@@ -7,7 +7,6 @@ from typing import Never
 
 from lens_engine.errors import InputProblem, InvalidDataset
 from lens_engine.reading.columns import WantedColumns, describe_unused
-from lens_engine.reading.dialect import ANY_DIALECT, FoundDialect
 from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.parsed_dataset import DatasetFormat, ParsedDataset
@@ -106,11 +105,11 @@ class RowCollector(RowSink):
         if len(self._unused) < _MAX_UNUSED_KEPT:
             self._unused.update(dict.fromkeys(name[:_MAX_UNUSED_KEPT] for name in names[:_MAX_UNUSED_KEPT]))
 
-    def finish(self, dataset_format: DatasetFormat, dialect: FoundDialect | None = None) -> ParsedDataset:
+    def finish(self, dataset_format: DatasetFormat, notes: Sequence[str] = ()) -> ParsedDataset:
         """The dataset.
 
         Args:
-            dialect: how its file is written; None without a file.
+            notes: what to say of how its file is written.
 
         Raises:
             DatasetEmpty: fewer than two rows were kept.
@@ -124,14 +123,8 @@ class RowCollector(RowSink):
             self._refuse_rows(is_whole=True)
         if len(self._examples) == 1:
             raise DatasetEmpty("the dataset has one row only; selecting examples takes many", field=self.field)
-        notes = () if dialect is None else dialect.notes
-        return ParsedDataset(
-            tuple(self._examples),
-            dataset_format,
-            self._digest.hexdigest(),
-            (*notes, *self._warnings()),
-            ANY_DIALECT if dialect is None else dialect.known,
-        )
+        warnings = (*notes, *self._warnings())
+        return ParsedDataset(tuple(self._examples), dataset_format, self._digest.hexdigest(), warnings)
 
     def _keep(self, example: Example) -> None:
         self.refuse_if_full()

@@ -10,7 +10,7 @@ MAX_SHOWN = 10
 """Largest number of names or rows in one message."""
 
 _NUL = re.compile("\x00")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
 BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 ZERO_WIDTH = re.compile("[\u200b-\u200d\u2060-\u2064\ufeff]")
 
@@ -29,7 +29,7 @@ def find_fault(value: str, max_characters: int) -> str | None:
         return f"is longer than {max_characters:,} characters; shorten it"
     if _NUL.search(value):
         return "holds a NUL character (U+0000); remove it, or save the file as UTF-8 if it is UTF-16"
-    if _SURROGATE.search(value):
+    if SURROGATE.search(value):
         return "holds half of a surrogate pair (U+D800 to U+DFFF), which is no character; remove it"
     if has_long_run(value):
         return f"has more than {MAX_MARKS} combining marks (accents) in a row, which no script needs; remove them"

@@ -11,7 +11,7 @@ from typing import Any
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InputProblem, PromptTooLong
-from lens_engine.rows.split_warnings import FAR_LENGTH
+from lens_engine.rows.split_warnings import find_far_length
 from lens_engine.rows.splits import SplitRows, check_sizes
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.template import Task
@@ -88,7 +88,7 @@ def fit_to_context(rows: SplitRows, scorer: LabelScorer, config: SelectionConfig
     rows = replace(rows, spare=tuple(example for example, length in spare if length <= query))
     if config.too_long == "reject" or all(length <= most for found in measured.values() for _, length in found):
         return rows
-    fitted = (_trim if config.too_long == "trim_input" else _skip)(rows, measured, ruler, most)
+    fitted = _trim(rows, measured, ruler, most) if config.too_long == "trim_input" else _skip(rows, measured, most)
     check_sizes(fitted, config)
     return fitted
 
@@ -96,7 +96,7 @@ def fit_to_context(rows: SplitRows, scorer: LabelScorer, config: SelectionConfig
 def _find_bound(measured: _Measured) -> int:
     """Largest length of a text that is not far longer than the rest (tokens, rendered)."""
     lengths = sorted(length for found in measured.values() for _, length in found)
-    return max(_FAR_TOKENS, FAR_LENGTH * lengths[len(lengths) * 9 // 10]) if lengths else _FAR_TOKENS
+    return find_far_length(lengths, _FAR_TOKENS)
 
 
 def _longest_prompt(measured: _Measured, num_demonstrations: int, most: int) -> int:
@@ -123,7 +123,7 @@ def _too_long(measured: _Measured, ruler: _Ruler, longest: int) -> PromptTooLong
     return PromptTooLong(message, field=field, row=example.row, problems=tuple(faults))
 
 
-def _skip(rows: SplitRows, measured: _Measured, _ruler: _Ruler, most: int) -> SplitRows:
+def _skip(rows: SplitRows, measured: _Measured, most: int) -> SplitRows:
     kept: dict[str, Any] = {
         split: tuple(example for example, length in found if length <= most) for split, found in measured.items()
     }

@@ -11,7 +11,7 @@ from lens_engine.types import Example
 
 _MAX_LISTED = 10
 
-FAR_LENGTH = 4
+_FAR = 4
 """A text is far longer than the rest if it is longer than this many times the text that nine tenths do not exceed."""
 _FAR_CHARACTERS = 1_000
 _TREATMENTS = {
@@ -55,13 +55,22 @@ def warn_of_splits(rows: CleanProblem, served: ServedTask, config: SelectionConf
     return (*warnings, *_warn_of_sizes(served.sizes, config, is_held_out=rows.test is None))
 
 
+def find_far_length(lengths: Sequence[int], least: int) -> int:
+    """Largest length of a text that is not far longer than the rest, and at least `least`.
+
+    Args:
+        lengths: of all texts, ascending.
+    """
+    return max(_FAR * lengths[len(lengths) * 9 // 10], least) if lengths else least
+
+
 def _warn_of_length(rows: CleanProblem, config: SelectionConfig, *, lines: bool) -> list[str]:
     """The rows that are far longer than the rest, and their share of the cost, which grows with the length."""
     examples = [example for upload in rows.uploads.values() for example in upload.examples]
     lengths = sorted(len(example.text) for example in examples)
     if not lengths:
         return []
-    bound = max(FAR_LENGTH * lengths[len(lengths) * 9 // 10], _FAR_CHARACTERS)
+    bound = find_far_length(lengths, _FAR_CHARACTERS)
     far = [example for example in examples if len(example.text) > bound]
     if not far:
         return []

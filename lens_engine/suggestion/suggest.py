@@ -13,7 +13,9 @@ from lens_engine.pricing.estimate import estimate_by_words, measure_pace
 from lens_engine.reading import Dialect, ParsedDataset, ParsingLimits, parse_dataset
 from lens_engine.reading.column_choice import ColumnChoice, choose_columns
 from lens_engine.reading.column_profiles import profile_columns
+from lens_engine.reading.dialect import FoundDialect
 from lens_engine.reading.language import find_language
+from lens_engine.reading.open_table import find_dialect
 from lens_engine.rows.cleaning import join_spellings
 from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem
@@ -51,8 +53,9 @@ def suggest(
         OSError: the file cannot be read.
     """
     dialect = Dialect(encoding, delimiter)
-    columns = choose_columns(profile_columns(Path(path), dialect), text_column, label_column)
-    dataset = _parse(Path(path), columns, "dataset", dialect)
+    written = find_dialect(Path(path), "dataset", dialect)
+    columns = choose_columns(profile_columns(Path(path), written), text_column, label_column)
+    dataset = _parse(Path(path), columns, "dataset", written)
     test_rows = None if test is None else _parse(Path(test), columns, "test", dialect).examples
     problem = Problem(TaskRequest().complete(dataset.examples), dataset.examples, test_rows)
     rare = _find_rare(problem)
@@ -97,7 +100,7 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer) -> Suggestion:
     return replace(suggestion, plans=tuple(plans))
 
 
-def _parse(path: Path, columns: ColumnChoice, field: str, dialect: Dialect) -> ParsedDataset:
+def _parse(path: Path, columns: ColumnChoice, field: str, dialect: Dialect | FoundDialect) -> ParsedDataset:
     text, label = columns.text.name, columns.label.name
     limits = ParsingLimits.of_own_files()
     return parse_dataset(path, limits, field=field, text_column=text, label_column=label, dialect=dialect)

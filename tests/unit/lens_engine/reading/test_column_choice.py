@@ -11,7 +11,9 @@ import pytest
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_choice import choose_columns, find_columns, find_text_column
 from lens_engine.reading.column_profiles import MAX_DISTINCT, ColumnProfile, profile_columns
-from lens_engine.reading.dialect import ANY_DIALECT
+from lens_engine.reading.dialect import FoundDialect
+
+UTF8 = FoundDialect("utf-8", ",")
 
 
 def profile(name: str, values: Sequence[object]) -> ColumnProfile:
@@ -96,7 +98,7 @@ def write(path: Path, kind: str) -> Path:
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_every_format_has_the_same_profiles(tmp_path: Path, kind: str) -> None:
-    message, stars = profile_columns(write(tmp_path / "rows", kind), ANY_DIALECT)
+    message, stars = profile_columns(write(tmp_path / "rows", kind), UTF8)
     assert (message.name, message.num_values, message.num_distinct, message.mean_characters) == ("Message", 9, 9, 7)
     assert (stars.name, stars.num_values, stars.distinct) == ("stars", 9, {"0", "1", "2"})
 
@@ -109,7 +111,7 @@ def test_distinct_values_are_not_counted_without_bound() -> None:
 
 def test_columns_without_readable_values_are_named_too(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": ["a"], "weight": [1.5]}), tmp_path / "rows")
-    assert [(one.name, one.num_values) for one in profile_columns(tmp_path / "rows", ANY_DIALECT)] == [
+    assert [(one.name, one.num_values) for one in profile_columns(tmp_path / "rows", UTF8)] == [
         ("text", 1),
         ("weight", 0),
     ]
@@ -133,12 +135,12 @@ def test_spellings_of_a_label_count_once() -> None:
 
 def test_named_columns_are_taken_without_a_look_at_the_rows(tmp_path: Path) -> None:
     (tmp_path / "rows").write_text("text,label,other\na,x,1\nb,y,2\n")
-    choice = find_columns(tmp_path / "rows", None, None, ANY_DIALECT)
+    choice = find_columns(tmp_path / "rows", None, None, UTF8)
     assert (choice.text.name, choice.label.name, choice.notes()) == ("text", "label", [])
 
 
 def test_columns_that_were_found_are_said(tmp_path: Path) -> None:
-    choice = find_columns(write(tmp_path / "rows", "csv"), None, None, ANY_DIALECT)
+    choice = find_columns(write(tmp_path / "rows", "csv"), None, None, UTF8)
     assert choice.notes() == [
         "column 'Message' is read as the texts: a usual name",
         "column 'stars' is read as the labels: few distinct values: 3 in 9 rows",
@@ -149,12 +151,12 @@ def test_labels_that_could_be_in_two_columns_are_refused(tmp_path: Path) -> None
     rows = "".join(f"some words {number},{number % 3},{number % 2}\n" for number in range(12))
     (tmp_path / "rows").write_text("note,sort,shop\n" + rows)
     with pytest.raises(InvalidDataset, match=r"labels: 'shop', 'sort'; name the column to read \(label_column\)"):
-        find_columns(tmp_path / "rows", None, None, ANY_DIALECT)
-    assert find_columns(tmp_path / "rows", None, "sort", ANY_DIALECT).label.name == "sort"
+        find_columns(tmp_path / "rows", None, None, UTF8)
+    assert find_columns(tmp_path / "rows", None, "sort", UTF8).label.name == "sort"
 
 
 @pytest.mark.parametrize(
     ("given", "usual", "found"), [(None, None, "Message"), (None, "stars", "stars"), ("other", None, "other")]
 )
 def test_texts_without_labels_are_found(tmp_path: Path, given: str | None, usual: str | None, found: str) -> None:
-    assert find_text_column(write(tmp_path / "rows", "csv"), given, usual, ANY_DIALECT).name == found
+    assert find_text_column(write(tmp_path / "rows", "csv"), given, usual, UTF8).name == found

@@ -8,7 +8,8 @@ from dataset_uploads import Uploads
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading import BadRows, Dialect, ParsingLimits, parse_dataset
-from lens_engine.reading.dialect import find_delimiter
+from lens_engine.reading.dialect import ANY_DIALECT, find_delimiter
+from lens_engine.reading.open_table import find_dialect
 
 ROWS = [("Das Zimmer war schön; groß, hell", "gut"), ("Zu laut, 3|4 Nächte", "schlecht"), ("Naja…", "gut")]
 
@@ -39,7 +40,7 @@ def test_dialect_of_a_spreadsheet_is_found_and_said(
     notes = [said, None if name is None else f"the columns are separated by {name}"]
     for warning, note in zip(dataset.warnings, filter(None, notes), strict=True):
         assert warning.startswith(note)
-    assert dataset.dialect.delimiter == delimiter
+    assert find_dialect(uploads.folder / "upload", "dataset", ANY_DIALECT).delimiter == delimiter
 
 
 SENTENCES = {

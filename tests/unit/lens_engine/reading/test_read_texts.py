@@ -9,7 +9,9 @@ import pytest
 from dataset_uploads import write_table
 
 from lens_engine.errors import InvalidDataset
-from lens_engine.reading import DatasetTooLarge, Dialect, ParsingLimits, TextRow, read_texts
+from lens_engine.reading import DatasetTooLarge, Dialect, ParsingLimits, ReadTexts, TextRow, read_texts
+from lens_engine.reading.dialect import ANY_DIALECT
+from lens_engine.reading.open_table import find_dialect
 
 LIMITS = ParsingLimits(max_text_characters=20, takes_parquet=True)
 
@@ -120,18 +122,22 @@ def test_other_columns_are_kept(write: Writer, tmp_path: Path) -> None:
     assert rows[0].cells["text"] == "Sunny"
 
 
+def read_as_usual(path: Path, usual: Dialect) -> ReadTexts:
+    return read_texts(path, LIMITS, dialect=find_dialect(path, "input", ANY_DIALECT, usual))
+
+
 def test_usual_dialect_is_taken_where_the_file_does_not_tell(tmp_path: Path) -> None:
     path = tmp_path / "input"
     path.write_bytes("text\nпривет\n".encode("windows-1251"))
-    found = read_texts(path, LIMITS, usual=Dialect("windows-1251", ";"))
+    found = read_as_usual(path, Dialect("windows-1251", ";"))
     assert [row.text for row in found.rows] == ["привет"]
     assert (found.dialect.encoding, found.dialect.delimiter) == ("cp1251", ";")
     path.write_bytes("id,text\n1,äöü\n".encode())
-    found = read_texts(path, LIMITS, usual=Dialect("windows-1251", ";"))
+    found = read_as_usual(path, Dialect("windows-1251", ";"))
     assert [row.text for row in found.rows] == ["äöü"]
 
 
 def test_usual_encoding_of_utf8_does_not_hinder_another(tmp_path: Path) -> None:
     path = tmp_path / "input"
     path.write_bytes("text\nschön\n".encode("windows-1252"))
-    assert [row.text for row in read_texts(path, LIMITS, usual=Dialect("utf-8", ",")).rows] == ["schön"]
+    assert [row.text for row in read_as_usual(path, Dialect("utf-8", ",")).rows] == ["schön"]
