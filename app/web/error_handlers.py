@@ -1,6 +1,6 @@
 """Turns every exception, including the framework's, into a problem+json response (RFC 9457).
 
-Responses never echo what a client sent.
+Responses never echo what a client sent, but for thirty characters round a place where a file cannot be read.
 """
 
 import logging

@@ -54,8 +54,8 @@ def classify(
     INPUT that has the name of a prediction is called `input_NAME`. A row that cannot be classified has an empty label
     and its `error`; the command then ends with exit code 2.
 
-    Ctrl-C stops the run after the current batch of 256 rows. The rows that are done are in OUTPUT.partial.jsonl. The
-    same command resumes from this file and removes it at the end.
+    Ctrl-C stops the run. The batches of 256 rows that are done are in OUTPUT.partial.jsonl. The same command resumes
+    from this file and removes it at the end.
 
     Example:
 

@@ -133,7 +133,7 @@ def select(
 
     Lens searches for the support examples, compares their prompt with others, and chooses a classifier.
 
-    Ctrl-C stops the run after the current batch and keeps the best support examples so far. A second Ctrl-C ends it
+    Ctrl-C stops the run within seconds and keeps the best support examples so far. A second Ctrl-C ends it
     without a result.
 
     Example:

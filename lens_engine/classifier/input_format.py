@@ -10,4 +10,4 @@ class InputFormat(Record):
 
     text_column: str = Field(description="Name of the column of texts.")
     delimiter: str | None = Field(None, description="Delimiter of a CSV file; null for a file without delimiters.")
-    encoding: str | None = Field(None, description="Encoding of a text file; null for a Parquet file.")
+    encoding: str | None = Field(None, description="Encoding of the file.")

@@ -53,7 +53,7 @@ class Language:
 
 
 def count_languages(texts: Sequence[str]) -> Counter[str]:
-    """The number of texts in each language, of some that are spread over all."""
+    """The number of texts in each language, of 200 that are spread over all; with fewer than 400, of the first 200."""
     from py3langid import langid  # takes a second, and 120 MiB
 
     classify: Callable[[str], tuple[str, float]] = langid.classify
@@ -62,7 +62,7 @@ def count_languages(texts: Sequence[str]) -> Counter[str]:
 
 
 def find_language(examples: Sequence[Example]) -> Language | None:
-    """The language of most of some texts, spread over the rows; None if no language is that of half of them."""
+    """The language of most of some texts (see `count_languages`); None if no language is that of half of them."""
     counts = count_languages([example.text for example in examples])
     if not counts:
         return None
