@@ -14,8 +14,14 @@ from tests.e2e.processes import is_gone
 from tests.e2e.stack import OPTIONS, Stack
 from tests.e2e.waiting import until
 
-LONG_SEARCH: dict[str, Any] = {**OPTIONS, "search": {**OPTIONS["search"], "iterations": 60}}
-"""Long enough to be killed in the middle: an iteration takes a few hundredths of a second."""
+LONG_SEARCH: dict[str, Any] = {
+    **OPTIONS,
+    "num_demonstrations": 4,
+    "filtering": {**OPTIONS["filtering"], "keep": 12},
+    "search": {**OPTIONS["search"], "iterations": 60},
+}
+"""Long enough to be killed in the middle: an iteration takes a few hundredths of a second, and 12 examples have more
+permutations of four than 60 iterations try."""
 
 
 @pytest.fixture
