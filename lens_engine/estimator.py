@@ -1,5 +1,7 @@
 """A classifier of texts for scikit-learn: pipelines, cross-validation, grid search."""
 
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from math import isfinite
@@ -25,9 +27,11 @@ from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, word_of_label
 from lens_engine.task.examples import list_texts
 from lens_engine.task.template import Task, Verbalizer
+from lens_engine.task.unicode_form import fold_label
 from lens_engine.types import Example, FloatArray
 
 _LEAST_TEST_ROWS = 4
+_MOST_SHOWN = 6
 _MANY_LABELS = 16
 """Number of labels from which on test rows may lack some; see `lens_engine/rows/split_sizes.py`."""
 
@@ -108,6 +112,7 @@ class LensClassifier(ClassifierMixin, BaseEstimator):
         _refuse_missing(values.tolist())
         check_classification_targets(values)
         self.classes_, codes = np.unique(values, return_inverse=True)
+        _warn_of_spellings(self.classes_.tolist())
         if len(self.classes_) < 2:
             raise InvalidDataset(f"y has {len(self.classes_)} class; a classifier needs at least two", field="y")
         words = self._list_words()
@@ -190,6 +195,14 @@ def _refuse_missing(values: list[Any]) -> None:
     for index, value in enumerate(values):
         if value is None or (isinstance(value, float) and not isfinite(value)):
             raise InvalidDataset(f"y[{index}] is {value}; give a class, or leave the row out", field="y", row=index)
+
+
+def _warn_of_spellings(classes: list[Any]) -> None:
+    folded = Counter(fold_label(str(one)) for one in classes)
+    alike = [one for one in classes if folded[fold_label(str(one))] > 1]
+    if alike:
+        shown = ", ".join(map(repr, alike[:_MOST_SHOWN]))
+        warnings.warn(f"classes that differ in spelling only are classes of their own: {shown}", stacklevel=3)
 
 
 def _draw_seed(random_state: Any) -> int:

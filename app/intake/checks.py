@@ -1,6 +1,6 @@
 """Checks the spec of a submission, and that dataset and spec fit."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -59,9 +59,7 @@ class CheckedSpec:
     name: str | None
     warnings: tuple[str, ...] = ()  #: limits of the service that the config has by default
 
-    def submit(
-        self, dataset: Source, test: Source | None, columns: Mapping[str, str], *, is_inline: bool
-    ) -> ValidSubmission:
+    def submit(self, dataset: Source, test: Source | None, *, is_inline: bool) -> ValidSubmission:
         """Complete the spec, and check that the dataset has the labels and the number of rows that the spec needs.
 
         Raises:
@@ -69,6 +67,7 @@ class CheckedSpec:
                 rows.
             Unprocessable: the spec is too large.
         """
+        columns = dataset.columns if isinstance(dataset, ParsedDataset) else None
         with invalid_inputs(inline=is_inline, columns=columns):
             task = self.task.complete(dataset.examples, join_spellings=self.config.labels.join_spellings)
             problem = Problem(task, dataset.examples, None if test is None else test.examples)

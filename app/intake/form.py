@@ -196,7 +196,7 @@ async def _read_form(form: FormData) -> FormSubmission:
 async def _spec(form: FormData) -> bytes:
     spec = form.get("spec")
     if spec is None:
-        raise _bad_part("spec", "is missing; send JSON")
+        return b"{}"
     if isinstance(spec, str):
         return spec.encode("utf-8", "surrogatepass")
     if (spec.size or 0) > _MAX_SPEC_BYTES:

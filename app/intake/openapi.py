@@ -9,7 +9,7 @@ from app.web.openapi import REFERENCE, named
 _FILE = {
     "type": "string",
     "format": "binary",
-    "description": "CSV or JSONL file with `text` and `label`. Delimiter and encoding are found.",
+    "description": "CSV or JSONL file with a column of texts and one of labels. Delimiter and encoding are found.",
 }
 
 _WORDS = {
@@ -26,7 +26,7 @@ FORM: dict[str, Any] = {
     "type": "object",
     "title": "SubmissionForm",
     "description": "The form of POST /selections: a dataset and optionally test rows as files, and the spec as JSON.",
-    "required": ["dataset", "spec"],
+    "required": ["dataset"],
     "properties": {"dataset": _FILE, "test": _FILE, "spec": named(SelectionSpec), **_WORDS},
 }
 

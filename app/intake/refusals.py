@@ -1,24 +1,28 @@
 """Turns errors of the engine and the parser into API errors that point at a field of the body."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from app.errors import RefusedInput
 from app.problems import ErrorItem, point
 from lens_engine.errors import InvalidInput
+from lens_engine.reading.columns import LABEL, TEXT
 
 _INLINE_NAMES = {"dataset": "examples", "test": "test_examples"}
 _INLINE = frozenset(_INLINE_NAMES.values())
+Columns = tuple[str, str]
+"""Names of the columns of the texts and the labels."""
+
 _BARE = frozenset({"dataset_id", "test_dataset_id", "text_column", "label_column", "delimiter", "encoding"})
 
 
 @contextmanager
-def invalid_inputs(*, inline: bool, columns: Mapping[str, str] | None = None) -> Iterator[None]:
+def invalid_inputs(*, inline: bool, columns: Columns | None = None) -> Iterator[None]:
     """Turn an `InvalidInput` of the block into `RefusedInput`.
 
     Args:
         inline: whether the rows are in the JSON body.
-        columns: `text_column` and `label_column` of the uploads, for errors that call the columns text and label.
+        columns: those of the dataset, for errors that call them text and label.
     """
     try:
         yield
@@ -26,25 +30,23 @@ def invalid_inputs(*, inline: bool, columns: Mapping[str, str] | None = None) ->
         raise as_problem([error], inline=inline, columns=columns) from error
 
 
-def as_problem(
-    found: Sequence[InvalidInput], *, inline: bool, columns: Mapping[str, str] | None = None
-) -> RefusedInput:
+def as_problem(found: Sequence[InvalidInput], *, inline: bool, columns: Columns | None = None) -> RefusedInput:
     """Combine all errors into one. Its code is that of the first error."""
     return RefusedInput(found[0], [item for error in found for item in as_items(error, inline=inline, columns=columns)])
 
 
-def as_items(error: InvalidInput, *, inline: bool, columns: Mapping[str, str] | None = None) -> list[ErrorItem]:
+def as_items(error: InvalidInput, *, inline: bool, columns: Columns | None = None) -> list[ErrorItem]:
     """All faults of one error, each with its pointer. See `invalid_inputs` for the arguments."""
     return [
-        {"detail": fault.detail, "pointer": pointer(_rename(fault.field, columns or {}), fault.row, inline)}
+        {"detail": fault.detail, "pointer": pointer(_rename(fault.field, columns), fault.row, inline)}
         for fault in error.faults
     ]
 
 
-def _rename(field: str, columns: Mapping[str, str]) -> str:
+def _rename(field: str, columns: Columns | None) -> str:
     root, _, column = field.partition(".")
-    is_column = root in _INLINE_NAMES and f"{column}_column" in columns
-    return f"{root}.{columns[f'{column}_column']}" if is_column else field
+    names = dict(zip((TEXT, LABEL), columns or (), strict=False))
+    return f"{root}.{names[column]}" if root in _INLINE_NAMES and column in names else field
 
 
 def pointer(field: str, row: int | None, inline: bool) -> str:

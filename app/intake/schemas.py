@@ -9,8 +9,8 @@ from lens_engine.config import PresetName
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, word_of_label
 
 MAX_COLUMN_CHARACTERS = 200
-TEXT_COLUMN = "Name of the column of texts in the dataset and the test rows; the default is `text`."
-LABEL_COLUMN = "Name of the column of labels in the dataset and the test rows; the default is `label`."
+TEXT_COLUMN = "Name of the column of texts in the dataset and the test rows; by default it is told by its name."
+LABEL_COLUMN = "Name of the column of labels in the dataset and the test rows; by default it is told by its name."
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 ModelName = Annotated[str, StringConstraints(min_length=1, max_length=100)]
@@ -83,10 +83,11 @@ class SubmissionBody(Incoming):
     one_of = ("examples", "dataset_id")
     other_names: ClassVar = {"dataset": "examples", "rows": "examples", "test": "test_examples"}
 
-    spec: SelectionSpec
+    spec: SelectionSpec = Field(default_factory=SelectionSpec, description="What to search for; all has a default.")
     examples: list[Any] | None = Field(
         default=None,
-        description='Dataset rows: objects with "text" and "label". A large dataset is sent as a file, in a form.',
+        description='Dataset rows: objects with "text" and "label" or other usual names. A large dataset is sent as '
+        "a file, in a form.",
     )
     test_examples: list[Any] | None = Field(
         default=None, description="Test rows for the report; null to hold out a share of the dataset."

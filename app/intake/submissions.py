@@ -90,7 +90,7 @@ class JsonSubmission:
             lambda: read(body.test_examples, body.test_dataset_id, "test_"),
             inline=True,
         )
-        return spec.submit(dataset, test, body.columns, is_inline=body.examples is not None)
+        return spec.submit(dataset, test, is_inline=body.examples is not None)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class FormSubmission:
             return None if file is None else self._parse(file, settings, name)
 
         dataset, test = _read_both(lambda: read(self.dataset, "dataset"), lambda: read(self.test, "test"), inline=False)
-        return spec.submit(dataset, test, self.columns, is_inline=False)
+        return spec.submit(dataset, test, is_inline=False)
 
     def _parse(self, file: IO[bytes], settings: Settings, name: str) -> ParsedDataset:
         descriptor = file.fileno()  # moves a small upload from memory to disk

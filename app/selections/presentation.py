@@ -117,8 +117,11 @@ def read_accuracy(answer: dict[str, Any], use: Use) -> float | None:
     return None if figure is None else figure["accuracy"]
 
 
-def present_label_words(selection: Selection) -> tuple[LabelWord, ...]:
-    return TaskRecord.of(read_task(selection.spec)).label_words
+def present_label_words(selection: Selection, report: Report) -> tuple[LabelWord, ...]:
+    """The label words of a result, which lack those of labels that were left out; of an old one, those of the spec."""
+    task = report.result.get("task")
+    record = TaskRecord.of(read_task(selection.spec)) if task is None else TaskRecord.model_validate(task)
+    return record.label_words
 
 
 def present_spec(stored: dict[str, Any]) -> dict[str, Any]:

@@ -154,7 +154,7 @@ def render_prompt(
         **dict(advice),
         selection_id=selection_id,
         partial=bool(selection.partial),
-        label_words=present_label_words(selection),
+        label_words=present_label_words(selection, report),
         label_biases=biases,
         prompts=prompts,
         accuracy=accuracy,

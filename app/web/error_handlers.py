@@ -67,7 +67,11 @@ def install_error_handlers(app: FastAPI) -> None:
 
 
 def _of_framework(app: FastAPI, error: HTTPException) -> AppError:
-    detail = name_paths(app.openapi()["paths"]) if error.status_code == HTTPStatus.NOT_FOUND else str(error.detail)
+    detail = str(error.detail)
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        detail = name_paths(app.openapi()["paths"])
+    elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        detail = f"this path does not take the method of the request; it takes {(error.headers or {}).get('Allow')}"
     refusal = AppError(detail, headers=error.headers)
     refusal.status = error.status_code
     refusal.code = _FRAMEWORK_CODES.get(error.status_code, "refused")

@@ -52,7 +52,8 @@ def suggest(
     from lens_engine.suggestion.suggest import suggest as look_at
 
     try:
-        with refusing():
+        with refusing(), selection_bar(Console(stderr=True)) as bar:
+            bar.wait("Reading the file")
             suggestion = look_at(
                 file,
                 test=test,
@@ -62,11 +63,10 @@ def suggest(
                 encoding=encoding,
             )
             if not no_model:
-                with selection_bar(Console(stderr=True)) as bar:
-                    bar.wait(f"Loading {model}")
-                    opened = open_model(model, dtype=dtype, device=device, pair_cache_bytes=None)
-                    bar.wait("Measuring its pace")
-                    suggestion = price_suggestion(suggestion, opened.scorer)
+                bar.wait(f"Loading {model}")
+                opened = open_model(model, dtype=dtype, device=device, pair_cache_bytes=None)
+                bar.wait("Measuring its pace")
+                suggestion = price_suggestion(suggestion, opened.scorer)
     except KeyboardInterrupt:
         raise typer.Exit(EXIT_INTERRUPTED) from None
     sources = Sources(file, test, dialect=Dialect(encoding, delimiter))

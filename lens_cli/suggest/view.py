@@ -1,5 +1,6 @@
 """A suggestion for a person to read."""
 
+import os
 import shlex
 
 from rich import box
@@ -108,6 +109,11 @@ def _show_presets(suggestion: Suggestion, console: Console) -> None:
     console.print(table)
     if any(plan.seconds is not None for plan in plans):
         _say(console, "The time is at the pace that was just measured on a small sample.")
+        load, cores = os.getloadavg()[0], os.cpu_count() or 1
+        if load > cores:
+            show_note(
+                f"the machine is busy (load {load:.1f} on {cores} cores), and slower than when it is idle", console
+            )
     for plan in plans:
         if plan.refusal is not None:
             _say(console, f"{plan.preset} cannot be used: {plan.refusal}")

@@ -20,7 +20,7 @@ PHASE_NAMES = {
     Phase.EVALUATE: "Evaluation, baselines",
 }
 
-_STOPPING = "Stopping after the current batch"
+_STOPPING = "Stopping"
 
 
 class _Line:
@@ -33,6 +33,7 @@ class _Line:
     def wait(self, what: str) -> None:
         """Show what the command waits for while there is no progress."""
         self._bar.update(self._task_id, description=what, total=None)
+        self._say(what)
 
     def _say(self, line: str) -> None:
         """Print a line where no bar is shown."""
@@ -70,7 +71,7 @@ class SelectionBar(_Line):
             self._say(f"{describe_place(progress)}: {describe_facts(progress)}")
 
     def begin_to_stop(self) -> None:
-        """Say that the run stops after the current batch, until it has stopped."""
+        """Say that the run stops, until it has stopped."""
         self._is_stopping = True
         self._bar.update(self._task_id, description=_STOPPING)
         self._bar.console.print(f"{_STOPPING}; Ctrl-C again stops now, without a result", soft_wrap=True)
@@ -120,7 +121,7 @@ class RowBar(_Line):
             self._say(f"Classifying: {facts}")
 
     def begin_to_stop(self) -> None:
-        """Say that the run stops after the current batch."""
+        """Say that the run stops."""
         self._bar.update(self._task_id, description=_STOPPING)
         self._say(_STOPPING)
 

@@ -18,18 +18,18 @@ strict_json      JSON that every reader understands in the same way
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import BufferedReader
 from pathlib import Path
 
 from lens_engine.errors import InputProblem, InvalidDataset
-from lens_engine.reading.column_choice import find_columns
-from lens_engine.reading.columns import LABEL, TEXT
+from lens_engine.reading.column_choice import find_columns, name_columns
+from lens_engine.reading.column_profiles import NAMED_ROWS, read_names
+from lens_engine.reading.columns import TEXT
 from lens_engine.reading.csv_rows import read_csv_rows
 from lens_engine.reading.dialect import ANY_DIALECT, Dialect, FoundDialect
 from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
 from lens_engine.reading.jsonl_rows import read_jsonl_rows
 from lens_engine.reading.limits import ParsingLimits
-from lens_engine.reading.open_table import ParquetTable, TextTable, find_dialect, open_table
+from lens_engine.reading.open_table import ParquetTable, Source, TextTable, find_dialect, open_table
 from lens_engine.reading.parquet_rows import read_parquet_rows
 from lens_engine.reading.parsed_dataset import DatasetFormat, ParsedDataset
 from lens_engine.reading.row_collector import RowCollector
@@ -59,12 +59,12 @@ __all__ = [
 
 
 def parse_dataset(
-    source: Path | BufferedReader,
+    source: Source,
     limits: ParsingLimits,
     *,
     field: str = "dataset",
-    text_column: str = TEXT,
-    label_column: str = LABEL,
+    text_column: str | None = None,
+    label_column: str | None = None,
     dialect: Dialect | FoundDialect = ANY_DIALECT,
 ) -> ParsedDataset:
     """The labelled texts of a file. The file's content decides the format, not its name.
@@ -74,20 +74,24 @@ def parse_dataset(
     The call blocks while it reads; an event loop should call it in a thread.
 
     Args:
-        source: the path of the file, or the file, open for reading from its beginning; it stays open.
+        source: the path of the file, or the file, open for reading; it stays open.
         field: name of the dataset in error messages.
-        text_column: name of the column of texts.
-        label_column: name of the column of labels.
+        text_column, label_column: names of the columns; None to tell them by their names, which a warning says.
         dialect: how a text file is written; what it leaves open is found, and a warning says so.
 
     Raises:
         InvalidDataset: the content is wrong; also the subclasses in `lens_engine.reading.errors`. No content raises
             another error.
     """
-    rows = RowCollector(limits, field, text_column, label_column)
+    names: Sequence[str] = ()
+    if text_column is None or label_column is None:
+        dialect = find_dialect(source, field, dialect, limits=limits)
+        names = read_names(source, dialect, limits=limits)
+    columns = name_columns(names, text_column, label_column)
+    rows = RowCollector(limits, field, columns.text.name, columns.label.name)
     with open_table(source, limits, field, dialect) as table:
         _read(table, rows)
-    return rows.finish(table.format, table.dialect.notes)
+    return rows.finish(table.format, (*columns.notes(), *table.dialect.notes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,18 +166,23 @@ def parse_inline(
     limits: ParsingLimits,
     *,
     field: str = "examples",
-    text_column: str = TEXT,
-    label_column: str = LABEL,
+    text_column: str | None = None,
+    label_column: str | None = None,
 ) -> ParsedDataset:
     """The labelled texts of a JSON body, by the rules of JSONL. A column is a key of each object.
+
+    Args:
+        text_column, label_column: as in `parse_dataset`.
 
     Raises:
         InvalidDataset: as `parse_dataset`.
     """
-    rows = RowCollector(limits, field, text_column, label_column)
+    names = dict.fromkeys(name for one in examples[:NAMED_ROWS] if isinstance(one, Mapping) for name in one)
+    columns = name_columns(list(names), text_column, label_column)
+    rows = RowCollector(limits, field, columns.text.name, columns.label.name)
     for item in examples:
         add_value(item, rows)
-    return rows.finish("inline")
+    return rows.finish("inline", columns.notes())
 
 
 def _read(table: ParquetTable | TextTable, rows: RowSink) -> None:

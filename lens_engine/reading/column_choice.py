@@ -9,6 +9,7 @@ from lens_engine.reading.column_profiles import ColumnProfile, profile_columns, 
 from lens_engine.reading.columns import LABEL, TEXT, WantedColumns, match_header
 from lens_engine.reading.dialect import FoundDialect
 from lens_engine.reading.text_checks import show_names
+from lens_engine.task.unicode_form import fold_label
 from lens_engine.task.wording import show_label
 
 _TEXT_NAMES = (
@@ -101,7 +102,24 @@ def find_text_column(path: Path, text: str | None, usual: str | None, dialect: F
     if text is not None or (usual or TEXT) in names:
         return ChosenColumn(text or usual or TEXT, _NAMED)
     profiles = profile_columns(path, dialect)
-    return _by_name(profiles, _TEXT_NAMES) or _find_text(profiles)
+    return _by_name(names, _TEXT_NAMES) or _find_text(profiles)
+
+
+def name_columns(names: Sequence[str], text: str | None, label: str | None) -> ColumnChoice:
+    """The columns that the caller or their names tell, or else `text` and `label`."""
+    by_name = choose_by_name(names, text, label)
+    found = [one or ChosenColumn(usual, _NAMED) for one, usual in zip(by_name, (TEXT, LABEL), strict=True)]
+    others = tuple(name for name in names if name not in [one.name for one in found])
+    return ColumnChoice(text=found[0], label=found[1], others=others, possible_labels=())
+
+
+def choose_by_name(
+    names: Sequence[str], text: str | None = None, label: str | None = None
+) -> tuple[ChosenColumn | None, ChosenColumn | None]:
+    """The columns of the texts and of the labels that the caller or their names tell."""
+    chosen_label = _given(label) or _by_name([name for name in names if name != text], _LABEL_NAMES)
+    free = [name for name in names if chosen_label is None or name != chosen_label.name]
+    return _given(text) or _by_name(free, _TEXT_NAMES), chosen_label
 
 
 def choose_columns(
@@ -122,13 +140,14 @@ def choose_columns(
             raise InvalidDataset(
                 f"there is no column {show_label(name)}; columns found: {_show(profiles)}", field="dataset"
             )
-    chosen_label = _given(label) or _by_name([one for one in profiles if one.name != text], _LABEL_NAMES)
+    chosen_text, chosen_label = choose_by_name([profile.name for profile in profiles], text, label)
     free = [one for one in profiles if chosen_label is None or one.name != chosen_label.name]
-    chosen_text = _given(text) or _by_name(free, _TEXT_NAMES) or _find_text(free)
+    chosen_text = chosen_text or _find_text(free)
     possible = [one for one in free if one.name != chosen_text.name and _can_be_labels(one)]
     is_guessed = chosen_label is None
     if chosen_label is None:
         chosen_label = _find_label(possible, profiles)
+        _refuse_row_as_header(chosen_label.name, possible)
     used = (chosen_text.name, chosen_label.name)
     return ColumnChoice(
         chosen_text,
@@ -143,17 +162,15 @@ def _given(name: str | None) -> ChosenColumn | None:
     return None if name is None else ChosenColumn(name, _NAMED)
 
 
-def _by_name(profiles: Sequence[ColumnProfile], usual: Sequence[str]) -> ChosenColumn | None:
+def _by_name(names: Sequence[str], usual: Sequence[str]) -> ChosenColumn | None:
     """The column with the exact name, or that name in another case, or else with another usual name."""
-    if usual[0] in [profile.name for profile in profiles]:
+    if usual[0] in names:
         return ChosenColumn(usual[0], "named exactly so")
     for other in usual:
-        for profile in profiles:
-            if _fold(profile.name) == other:
+        for name in names:
+            if _fold(name) == other:
                 is_first = other == usual[0]
-                return ChosenColumn(
-                    profile.name, f"named {other} but for case and spaces" if is_first else "a usual name"
-                )
+                return ChosenColumn(name, f"named {other} but for case and spaces" if is_first else "a usual name")
     return None
 
 
@@ -178,6 +195,19 @@ def _find_label(possible: Sequence[ColumnProfile], profiles: Sequence[ColumnProf
         )
     fewest = min(possible, key=lambda one: len(one.distinct))
     return ChosenColumn(fewest.name, f"few distinct values: {len(fewest.distinct)} in {fewest.num_values:,} rows")
+
+
+def _refuse_row_as_header(name: str, profiles: Sequence[ColumnProfile]) -> None:
+    """
+    Raises:
+        InvalidDataset: the name of the column of labels is a label too.
+    """
+    if any(one.name == name and fold_label(name) in one.distinct for one in profiles):
+        raise InvalidDataset(
+            f"the first line looks like a row, not like a header: {show_label(name)} is one of the labels; add a first "
+            "line that names the columns, such as text,label",
+            field="dataset",
+        )
 
 
 def _can_be_labels(profile: ColumnProfile) -> bool:

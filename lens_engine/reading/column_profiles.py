@@ -7,17 +7,20 @@ The profiles are lenient: a value that cannot be read is left out, and reading s
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from itertools import islice
 from typing import BinaryIO, TextIO
 
 from lens_engine.reading.dialect import SEPARATOR, FoundDialect, read_records
 from lens_engine.reading.limits import ParsingLimits
-from lens_engine.reading.open_table import ParquetTable, open_table
+from lens_engine.reading.open_table import OWN_FILES, ParquetTable, Source, open_table
 from lens_engine.reading.text_checks import is_blank
 from lens_engine.task.unicode_form import fold_label
 
 MAX_DISTINCT = 200
 """Largest number of distinct values that are counted."""
+
+NAMED_ROWS = 20
+"""Number of objects whose keys name the columns."""
 
 Row = Mapping[str, object]
 
@@ -55,16 +58,17 @@ class ColumnProfile:
                 self.distinct.add(fold_label(value))
 
 
-def read_names(path: Path, dialect: FoundDialect) -> list[str]:
-    """The names of the columns: the header, or the keys of the first object.
+def read_names(source: Source, dialect: FoundDialect, *, limits: ParsingLimits = OWN_FILES) -> list[str]:
+    """The names of the columns: the header, or the keys of the first objects.
 
     Raises:
         InvalidDataset, OSError: as `profile_columns`.
     """
-    return list(next(_read_rows(path, dialect), {}))
+    rows = islice(_read_rows(source, dialect, limits), NAMED_ROWS)
+    return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def profile_columns(path: Path, dialect: FoundDialect) -> list[ColumnProfile]:
+def profile_columns(source: Source, dialect: FoundDialect) -> list[ColumnProfile]:
     """A profile of each column of a trusted CSV, JSONL or Parquet file, in the order of the file.
 
     Raises:
@@ -72,21 +76,21 @@ def profile_columns(path: Path, dialect: FoundDialect) -> list[ColumnProfile]:
         OSError: the file cannot be read.
     """
     profiles: dict[str, ColumnProfile] = {}
-    for row in _read_rows(path, dialect):
+    for row in _read_rows(source, dialect, OWN_FILES):
         for name, value in row.items():
             profiles.setdefault(name, ColumnProfile(name)).add(value)
     return list(profiles.values())
 
 
-def _read_rows(path: Path, dialect: FoundDialect) -> Iterator[Row]:
+def _read_rows(source: Source, dialect: FoundDialect, limits: ParsingLimits) -> Iterator[Row]:
     """The rows by column. The first names the columns of CSV and Parquet, and may have no values."""
-    with open_table(path, ParsingLimits.of_own_files(), "dataset", dialect) as table:
+    with open_table(source, limits, "dataset", dialect) as table:
         if isinstance(table, ParquetTable):
             yield from _read_parquet(table.file)
         elif table.format == "csv":
             yield from _read_csv(table.text, table.dialect.delimiter or ",")
         else:
-            yield from _read_jsonl(table.text)
+            yield from _read_jsonl(table.text, limits.max_row_characters)
 
 
 def _read_csv(text: TextIO, delimiter: str) -> Iterator[Row]:
@@ -97,8 +101,8 @@ def _read_csv(text: TextIO, delimiter: str) -> Iterator[Row]:
         yield dict(zip(header, record, strict=False))
 
 
-def _read_jsonl(text: TextIO) -> Iterator[Row]:
-    for line in text:
+def _read_jsonl(text: TextIO, max_characters: int) -> Iterator[Row]:
+    while line := text.readline(max_characters):
         try:
             row = json.loads(line)
         except (ValueError, RecursionError):
@@ -122,5 +126,5 @@ def _read_parquet(file: BinaryIO) -> Iterator[Row]:
         ]
         for batch in table.iter_batches(columns=readable):
             yield from batch.to_pylist()
-    except ArrowException:
+    except (ArrowException, UnicodeDecodeError):
         return

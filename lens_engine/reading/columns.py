@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Never
 
 from lens_engine.errors import InvalidDataset
+from lens_engine.reading.dialect import DELIMITERS
 from lens_engine.reading.text_checks import show_names
 from lens_engine.task.wording import show_label
 
@@ -102,6 +103,9 @@ def _advise(missing: Sequence[str], names: Sequence[str], wanted: WantedColumns)
     renames = " and ".join(f"{show_label(found[0])} to {show_label(name)}" for name, found in near.items() if found)
     what = "the column" if len(wanted.names) == 1 else "the columns"
     other_names = f"name {what} to read ({wanted.parameters})"
+    delimiters = [one for one in DELIMITERS if len(names) == 1 and one in names[0]]
+    if delimiters and wanted.label is not None:
+        return f"name the delimiter of the file, perhaps {show_label(delimiters[0])} (delimiter)"
     if renames:
         return f"rename {renames}, or {other_names}"
     if any(name not in (TEXT, LABEL) for name in missing):  # the caller named it

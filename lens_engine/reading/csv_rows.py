@@ -33,6 +33,7 @@ def read_csv_rows(text: io.TextIOWrapper, rows: RowSink, dialect: FoundDialect) 
             elif columns is not None:
                 _add_record(record, header, columns, _Place(rows, lines.row, line, dialect))
             elif record[0] != SEPARATOR:
+                _check_header(record, rows, dialect)
                 header, columns = record, match_header(record, rows.columns, rows.field)
                 rows.skip_columns(columns.unused)
             line = reader.line_num + 1
@@ -106,6 +107,20 @@ class _Place:
         if "unexpected end of data" in complaint:
             return f"opens a quote that is never closed ({at}); close it, and write a quote inside a text twice"
         return f"has a quote in the wrong place ({at}); write a quote inside a quoted text twice"
+
+
+def _check_header(header: list[str], rows: RowSink, dialect: FoundDialect) -> None:
+    """
+    Raises:
+        InvalidDataset: the header is not of this encoding.
+    """
+    for name in header:
+        if broken := UNDECODED.search(name):
+            raise InvalidDataset(
+                f"the header holds bytes that are not {show_encoding(dialect.encoding)} at "
+                f"{quote_around(name, broken.start())}; name the file's encoding (encoding), or save it as UTF-8",
+                field=rows.field,
+            )
 
 
 def _add_record(record: list[str], header: list[str], columns: Columns, place: _Place) -> None:

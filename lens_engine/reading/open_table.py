@@ -23,6 +23,9 @@ from lens_engine.reading.encoding import find_encoding, open_text
 from lens_engine.reading.errors import DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
 
+Source = Path | io.BufferedReader
+OWN_FILES = ParsingLimits.of_own_files()
+
 _NEWLINES: dict[TextFormat, str] = {"csv": "", "jsonl": "\n"}
 
 
@@ -44,19 +47,26 @@ class TextTable:
     dialect: FoundDialect
 
 
-def find_dialect(path: Path, field: str, dialect: Dialect, usual: Dialect = ANY_DIALECT) -> FoundDialect:
-    """How a trusted file is written, for those that read it several times. See `open_table`.
+def find_dialect(
+    source: Source,
+    field: str,
+    dialect: Dialect | FoundDialect,
+    usual: Dialect = ANY_DIALECT,
+    *,
+    limits: ParsingLimits = OWN_FILES,
+) -> FoundDialect:
+    """How a file is written, for those that read it several times. See `open_table`.
 
     Raises:
         InvalidDataset, OSError: as `open_table`.
     """
-    with open_table(path, ParsingLimits.of_own_files(), field, dialect, usual) as table:
+    with open_table(source, limits, field, dialect, usual) as table:
         return table.dialect
 
 
 @contextmanager
 def open_table(
-    source: Path | io.BufferedReader,
+    source: Source,
     limits: ParsingLimits,
     field: str,
     dialect: Dialect | FoundDialect = ANY_DIALECT,
@@ -65,7 +75,7 @@ def open_table(
     """Open a file for the block. A file that the caller opened stays open.
 
     Args:
-        source: the path of the file, or the file, open for reading from its beginning.
+        source: the path of the file, or the file, open for reading; it is read from its beginning.
         dialect: what is known of the file, or what `find_dialect` found.
         usual: how earlier files were written; it is taken where the file does not tell.
 
@@ -80,6 +90,7 @@ def open_table(
             raise DatasetTooLarge(
                 f"the file has {num_bytes:,} bytes, more than {most:,}; send a sample of it", field=field
             )
+        file.seek(0)
         head = file.read(NUM_SNIFFED_BYTES)
         file.seek(0)
         if is_parquet(head, field, takes_parquet=limits.takes_parquet):

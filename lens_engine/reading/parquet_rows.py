@@ -10,7 +10,7 @@ from lens_engine.reading.row_sink import NO_CELLS, RowSink
 from lens_engine.task.wording import show_label
 
 if TYPE_CHECKING:
-    from pyarrow import DataType, RecordBatch
+    from pyarrow import Array, DataType, RecordBatch
     from pyarrow.parquet import ParquetFile
 
 _BATCH_ROWS = 1024
@@ -49,7 +49,7 @@ def _read_table(table: "ParquetFile", rows: RowSink) -> None:
     for batch in table.iter_batches(_BATCH_ROWS, columns=None if rows.keeps_cells else list(wanted.names)):
         texts = _read_strings(batch, wanted.text)
         labels = _read_strings(batch, wanted.label) if wanted.label is not None else iter([None] * batch.num_rows)
-        cells = batch.to_pylist() if rows.keeps_cells else [NO_CELLS] * batch.num_rows
+        cells = _read_cells(batch) if rows.keeps_cells else [NO_CELLS] * batch.num_rows
         for text, label, others in zip(texts, labels, cells, strict=True):
             rows.add(text, label, cells=others)
 
@@ -59,6 +59,24 @@ def _read_strings(batch: "RecordBatch", name: str) -> Iterator[Any]:
     import pyarrow
 
     return iter(batch.column(name).cast(pyarrow.large_string()).to_pylist())
+
+
+def _read_cells(batch: "RecordBatch") -> list[dict[str, object]]:
+    """The values of all columns of each row."""
+    columns = [_read_any(column) for column in batch.columns]
+    return [dict(zip(batch.schema.names, cells, strict=True)) for cells in zip(*columns, strict=True)]
+
+
+def _read_any(column: "Array[Any]") -> list[object]:
+    """The values of a column; as text if Python has no such values, such as a date in the year 10,000."""
+    import pyarrow
+
+    try:
+        return list(column.to_pylist())
+    except UnicodeDecodeError:
+        return [value and value.decode(errors="replace") for value in column.cast(pyarrow.large_binary()).to_pylist()]
+    except (LookupError, OverflowError, ValueError):
+        return list(column.cast(pyarrow.large_string()).to_pylist())
 
 
 def _is_readable(arrow_type: "DataType", *, allows_integers: bool) -> bool:

@@ -16,3 +16,4 @@ class ParsedDataset:
     format: DatasetFormat
     sha256: str  #: of the (text, label) rows in order; equal rows have equal digests in every format
     warnings: tuple[str, ...]  #: one sentence for each oddity that was accepted
+    columns: tuple[str, str]  #: of the texts and the labels

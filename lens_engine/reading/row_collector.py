@@ -124,7 +124,8 @@ class RowCollector(RowSink):
         if len(self._examples) == 1:
             raise DatasetEmpty("the dataset has one row only; selecting examples takes many", field=self.field)
         warnings = (*notes, *self._warnings())
-        return ParsedDataset(tuple(self._examples), dataset_format, self._digest.hexdigest(), warnings)
+        columns = (self._text, self._label)
+        return ParsedDataset(tuple(self._examples), dataset_format, self._digest.hexdigest(), warnings, columns)
 
     def _keep(self, example: Example) -> None:
         self.refuse_if_full()

@@ -99,12 +99,12 @@ class SupportExamples(Record):
     )
     recommended: bool | None = Field(
         description="False if the classifier to use is more often right, by more than a standard error on rows that "
-        "are no test rows; null if nothing was compared."
+        "are no test rows, or on the test rows of a prompt that was judged on no others; null if nothing was compared."
     )
     best: BestAnswer | None = Field(
         None,
-        description="The classifier to use where the prompt is not recommended, or else the prompt; null if "
-        "nothing was compared.",
+        description="The classifier to use where the prompt is not recommended, or else the prompt; null "
+        "without a classifier.",
     )
     reason: str = Field(description="How often the prompt and what it was compared with are right.")
 

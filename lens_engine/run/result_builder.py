@@ -12,6 +12,7 @@ from lens_engine.result import (
     BestAnswer,
     LabelBias,
     Lead,
+    PromptContender,
     Provenance,
     SelectionResult,
     Spending,
@@ -90,11 +91,15 @@ def _answer(ending: Ending, use: Use, classifier: Candidate | None) -> SupportEx
     chosen, shown = pick_answer(contenders), {id(one): prompts.show(one, use) for one in contenders}
     rival = next((one for one in contenders[1:] if one.method == "random_and_validation"), None)
     figures = shown[id(chosen)]
-    ahead = _list_ahead(chosen, classifier, ending.state.evaluation.candidates)
-    is_compared = classifier is not None and chosen.score is not None
-    best = BestAnswer(name=chosen.method, test=figures.test)
-    if ahead:
-        best = BestAnswer(name=ahead[0].name, test=ahead[0].classifier.test)
+    ahead = _list_ahead(figures, classifier, ending.state.evaluation.candidates)
+    is_compared = figures.judged is not None or figures.test is not None
+    best = None
+    if classifier is not None:
+        is_prompt = is_compared and not ahead
+        best = BestAnswer(
+            name=chosen.method if is_prompt else classifier.name,
+            test=figures.test if is_prompt else classifier.classifier.test,
+        )
     biases = () if chosen.biases is None else zip(run.task.labels, chosen.biases.tolist(), strict=True)
     return SupportExamples(
         use=use,
@@ -107,13 +112,15 @@ def _answer(ending: Ending, use: Use, classifier: Candidate | None) -> SupportEx
         with_biases=prompts.measure(chosen, "probabilities"),
         contenders=tuple(shown.values()),
         comparison=None if rival is None else prompts.compare(contenders[0], rival, use),
-        recommended=not ahead if is_compared else None,
-        best=best if is_compared else None,
+        recommended=None if best is None or not is_compared else not ahead,
+        best=best,
         reason=say_prompt(list(shown.values()), figures, ahead),
     )
 
 
-def _list_ahead(prompt: Contender, classifier: Candidate | None, candidates: Sequence[Candidate]) -> list[Candidate]:
+def _list_ahead(
+    prompt: PromptContender, classifier: Candidate | None, candidates: Sequence[Candidate]
+) -> list[Candidate]:
     """The classifier to use and the bag of words, as far as they are ahead of a prompt; nothing without the first."""
     if classifier is None or not _is_behind(prompt, classifier):
         return []
@@ -121,11 +128,16 @@ def _list_ahead(prompt: Contender, classifier: Candidate | None, candidates: Seq
     return [classifier, *(one for one in words if _is_behind(prompt, one))]
 
 
-def _is_behind(prompt: Contender, candidate: Candidate) -> bool:
-    """Whether a classifier is ahead by more than a standard error, on rows that are no test rows."""
-    if prompt.score is None:
+def _is_behind(prompt: PromptContender, candidate: Candidate) -> bool:
+    """Whether a classifier is ahead by more than a standard error.
+
+    Rows that are no test rows tell; the test rows do only if the prompt was judged on no others.
+    """
+    is_judged = prompt.judged is not None
+    own = prompt.judged if is_judged else prompt.test
+    theirs = candidate.cross_validated if is_judged else candidate.classifier.test
+    if own is None or theirs is None:
         return False
-    own, theirs = prompt.score, candidate.cross_validated
     variance = own.accuracy * (1 - own.accuracy) / own.n + theirs.accuracy * (1 - theirs.accuracy) / theirs.n
     return bool(theirs.accuracy - own.accuracy > variance**0.5)
 
@@ -170,9 +182,9 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
     rows, skipped = ending.prepared.run.rows, ending.state.evaluation.skipped
     warnings = list(rows.warnings)
     if rows.skipped_too_long:
-        warnings.append(f"{show_count(rows.skipped_too_long, 'row', 'was')} left out because of too long texts")
+        warnings.append(f"{show_count(rows.skipped_too_long, 'row', 'was')} too long and left out")
     if rows.trimmed_too_long:
-        warnings.append(f"{show_count(rows.trimmed_too_long, 'text', 'was')} cut because of their length")
+        warnings.append(f"{show_count(rows.trimmed_too_long, 'text', 'was')} too long and cut")
     warnings += ending.findings.warnings
     warnings += _noisy_lead(lead, ending.identity.dtype)
     if ending.prepared.meter.met_deadline and ending.reason is StopReason.BUDGET:

@@ -58,7 +58,8 @@ def list_examples(given: Iterable[Any], field: str = "dataset") -> Sequence[Exam
 
     Raises:
         TypeError: `given` or a row has another form; the message names the row.
-        InvalidDataset: a column is missing, the columns differ in length, or a text is empty.
+        InvalidDataset: a column is missing, the columns differ in length, a text is empty, a text or label is missing,
+            or texts and labels are swapped.
     """
     if isinstance(given, list | tuple) and all(isinstance(one, Example) for one in given):
         return given
@@ -66,11 +67,13 @@ def list_examples(given: Iterable[Any], field: str = "dataset") -> Sequence[Exam
         raise TypeError(f"the {field} is of type {type(given).__name__}; {_FORMS}")
     columns = _find_columns(given, field)
     if columns is None:
-        return [_make_example(row, one, field) for row, one in enumerate(given)]
+        return _check_order([_make_example(row, one, field) for row, one in enumerate(given)], field)
     texts, labels = map(list, columns)
     if len(texts) != len(labels):
         raise InvalidDataset(f"the {field} has {len(texts):,} texts and {len(labels):,} labels", field=field)
-    return [_make_example(row, one, field) for row, one in enumerate(zip(texts, labels, strict=True))]
+    return _check_order(
+        [_make_example(row, one, field) for row, one in enumerate(zip(texts, labels, strict=True))], field
+    )
 
 
 def _find_columns(given: Any, field: str) -> tuple[Iterable[Any], Iterable[Any]] | None:
@@ -104,6 +107,12 @@ def _make_example(row: int, one: Any, field: str) -> Example:
     if isinstance(label, Integral) and not isinstance(label, bool):
         label = str(int(label))
     for name, value in ((_TEXT, text), (_LABEL, label)):
+        if value is None or value != value:  # not a number: so pandas writes a missing value
+            raise InvalidDataset(
+                f"the {name} in row {row} of the {field} is missing; give it, or leave the row out",
+                field=f"{field}.{name}",
+                row=row,
+            )
         if not isinstance(value, str):
             raise TypeError(f"the {name} in row {row} of the {field} is of type {type(value).__name__}; give a string")
     if not text.strip():
@@ -111,6 +120,21 @@ def _make_example(row: int, one: Any, field: str) -> Example:
             f"the text in row {row} of the {field} is empty; leave the row out", field=f"{field}.text", row=row
         )
     return Example(row, text, label)
+
+
+def _check_order(examples: list[Example], field: str) -> list[Example]:
+    """
+    Raises:
+        InvalidDataset: each label occurs once and the texts are repeated.
+    """
+    texts, labels = ({getattr(one, name) for one in examples} for name in (_TEXT, _LABEL))
+    if len(labels) == len(examples) >= 2 * len(texts) > 0:
+        raise InvalidDataset(
+            f"each label of the {field} occurs once, and its texts are repeated; a row is (text, label): are they "
+            "swapped?",
+            field=field,
+        )
+    return examples
 
 
 def list_labels(examples: Iterable[Example], *, join_spellings: bool = True) -> list[str]:

@@ -54,7 +54,6 @@ BAD_FORMS: list[tuple[str, bytes, Refusal]] = [
     ("2,000 files", named(b"dataset", b"x") * 2_000 + EDGE, UNREADABLE),
     ("no parts", EDGE, lacks("/dataset")),
     ("no dataset", named(b"spec", SPEC) + EDGE, lacks("/dataset")),
-    ("no spec", named(b"dataset", CSV) + EDGE, lacks("/spec")),
     ("unknown part", GOOD_PARTS + named(b"data", b"") + EDGE, lacks("/data")),
     ("two datasets", named(b"dataset", CSV) + GOOD_PARTS + EDGE, lacks("/dataset")),
     ("dataset without a file name", plain(b"dataset", CSV) + named(b"spec", SPEC) + EDGE, lacks("/dataset")),

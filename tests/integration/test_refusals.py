@@ -187,7 +187,7 @@ def test_bad_body_is_refused_with_its_place(intake: Intake, sent: object, code: 
 BAD_FILES: list[tuple[str, bytes, bytes | None, Refusal]] = [
     ("empty", b"", None, Refusal("dataset-empty", ("/dataset",))),
     ("one row", write_jsonl(GOOD_ROWS[:1]), None, Refusal("dataset-empty", ("/dataset",))),
-    ("no text column", CSV.replace(b"text", b"review", 1), None, Refusal("invalid-dataset", ("/dataset/text",))),
+    ("no text column", CSV.replace(b"text", b"entry", 1), None, Refusal("invalid-dataset", ("/dataset/text",))),
     (
         "ragged row",
         CSV + b"some words, and canary-7f3a,positive",

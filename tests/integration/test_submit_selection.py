@@ -157,6 +157,23 @@ def test_columns_of_both_files_may_have_other_names(client: TestClient, database
     assert {(row.text, row.label) for row in stored} == {("one", "positive"), ("two", "negative")}
 
 
+def test_columns_are_told_by_their_names_and_the_spec_has_defaults(client: TestClient, database: Database) -> None:
+    rows = [{"Review": f"{row['text']} {number}", "Label": row["label"]} for number in (1, 2) for row in make_rows()]
+    content = "".join(f"{one['Review']},{one['Label']}\n" for one in [{"Review": "Review", "Label": "Label"}, *rows])
+    for sent in (
+        client.post("/selections", files={"dataset": content.encode()}),
+        client.post("/selections", json={"examples": rows}),
+    ):
+        assert sent.status_code == 202, sent.text
+        assert sent.json()["warnings"][:2] == [
+            "dataset: column 'Review' is read as the texts: a usual name",
+            "dataset: column 'Label' is read as the labels: named label but for case and spaces",
+        ]
+        with database.session_scope() as session:
+            stored = session.scalars(select(Example).where(Example.dataset_id == sent.json()["dataset_id"])).all()
+        assert {(row.text, row.label) for row in stored} == {(row["Review"], row["Label"]) for row in rows}
+
+
 @pytest.mark.parametrize(
     ("encoding", "delimiter", "given", "said"),
     [

@@ -48,7 +48,7 @@ def test_seconds_are_shown_as_a_clock(seconds: float, text: str) -> None:
     assert describe_seconds(seconds) == text
 
 
-def test_without_terminal_each_step_and_tenth_prints_a_line() -> None:
+def test_without_terminal_each_wait_step_and_tenth_prints_a_line() -> None:
     console = Console(file=StringIO(), width=200)
     with selection_bar(console) as bar:
         bar.wait("Loading")
@@ -57,6 +57,7 @@ def test_without_terminal_each_step_and_tenth_prints_a_line() -> None:
         bar.finish("Done")
     assert isinstance(console.file, StringIO)
     assert [line.split(":")[0] for line in console.file.getvalue().splitlines()] == [
+        "Loading",
         "Search 2/4",
         "Search 2/4",
     ]
@@ -69,16 +70,14 @@ def test_without_terminal_a_stop_is_said() -> None:
         bar.begin_to_stop()
         bar.show(replace(PROGRESS, tokens_done=30_001))
     assert isinstance(console.file, StringIO)
-    assert console.file.getvalue().splitlines()[-1] == (
-        "Stopping after the current batch; Ctrl-C again stops now, without a result"
-    )
+    assert console.file.getvalue().splitlines()[-1] == ("Stopping; Ctrl-C again stops now, without a result")
 
 
 def test_progress_does_not_hide_that_a_run_stops() -> None:
     bar, rich_bar = make_bar()
     bar.begin_to_stop()
     bar.show(PROGRESS)
-    assert rich_bar.tasks[0].description == "Stopping after the current batch"
+    assert rich_bar.tasks[0].description == "Stopping"
 
 
 def make_bar() -> tuple[SelectionBar, Bar]:

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lens_engine.errors import InvalidDataset
+from lens_engine.reading import ParsingLimits, parse_dataset, parse_inline
 from lens_engine.reading.column_choice import choose_columns, find_columns, find_text_column
 from lens_engine.reading.column_profiles import MAX_DISTINCT, ColumnProfile, profile_columns
 from lens_engine.reading.dialect import FoundDialect
@@ -160,3 +161,23 @@ def test_labels_that_could_be_in_two_columns_are_refused(tmp_path: Path) -> None
 )
 def test_texts_without_labels_are_found(tmp_path: Path, given: str | None, usual: str | None, found: str) -> None:
     assert find_text_column(write(tmp_path / "rows", "csv"), given, usual, UTF8).name == found
+
+
+def test_row_in_place_of_the_header_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "headless.csv"
+    path.write_text("a fine film,good\na dull film,bad\na good one,good\na bad one,bad\nfine,good\n")
+    with pytest.raises(InvalidDataset, match="looks like a row, not like a header: 'good' is one of the labels"):
+        find_columns(path, None, None, UTF8)
+
+
+def test_usual_names_are_enough_to_parse_a_file_or_objects(tmp_path: Path) -> None:
+    rows = [{"Label": "x", "id": 1}, *({"Label": "x", "id": 2, "review": f"text {number}"} for number in range(12))]
+    path = tmp_path / "reviews"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in [{**rows[0], "review": None}, *rows[1:]]))
+    for parsed in (parse_dataset(path, ParsingLimits()), parse_inline(rows[1:], ParsingLimits())):
+        assert parsed.columns == ("review", "Label")
+        assert {example.text for example in parsed.examples} == {f"text {number}" for number in range(12)}
+        assert parsed.warnings[:2] == (
+            "column 'review' is read as the texts: a usual name",
+            "column 'Label' is read as the labels: named label but for case and spaces",
+        )

@@ -3,7 +3,7 @@ import csv
 import pytest
 from dataset_uploads import Uploads
 
-from lens_engine.reading import DatasetTooLarge, ParsingLimits
+from lens_engine.reading import DatasetTooLarge, Dialect, InvalidDataset, ParsingLimits, parse_dataset
 
 
 def test_mixed_line_ends_are_taken(uploads: Uploads) -> None:
@@ -132,3 +132,13 @@ def test_row_of_another_width_is_shown_from_its_beginning(uploads: Uploads) -> N
     refusal = uploads.refuse(b"text,label\na,x\none, two, three, four,y\n")
 
     assert str(refusal).endswith("; the row begins 'one, two, three…'")
+
+
+def test_wrong_encoding_or_delimiter_is_named_in_place_of_a_missing_column(uploads: Uploads) -> None:
+    path = uploads.folder / "upload"
+    path.write_bytes("text,categoría\na,b\n".encode("cp1252"))
+    with pytest.raises(InvalidDataset, match="the header holds bytes that are not UTF-8 at 'categor"):
+        parse_dataset(path, ParsingLimits(), dialect=Dialect(encoding="utf-8"))
+    path.write_bytes(b"text;label\na;b\n")
+    with pytest.raises(InvalidDataset, match=r"name the delimiter of the file, perhaps ';' \(delimiter\)"):
+        parse_dataset(path, ParsingLimits(), dialect=Dialect(delimiter=","))

@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 from dataset_uploads import Uploads, write_parquet, write_table
 
-from lens_engine.reading import InvalidDataset, ParsingLimits, UnsupportedDatasetFormat, parse_dataset
+from lens_engine.reading import InvalidDataset, ParsingLimits, UnsupportedDatasetFormat, parse_dataset, read_texts
 
 TEXTS = ["works", "broke"]
 GOOD = write_parquet([("works", "good"), ("broke", "bad")])
@@ -99,3 +99,17 @@ def test_damaged_file_is_refused(uploads: Uploads, content: bytes) -> None:
 
     assert type(refusal) is InvalidDataset
     assert "damaged" in str(refusal)
+
+
+@pytest.mark.parametrize(
+    ("column", "shown"),
+    [
+        (pyarrow.array([2**30, None], pyarrow.date32()), "<value out of range: 1073741824>"),
+        (pyarrow.array([2**62, None], pyarrow.duration("s")), "4611686018427387904"),
+        (pyarrow.array([b"a\xff", None]).view(pyarrow.string()), "a\ufffd"),
+    ],
+)
+def test_kept_column_of_values_that_python_lacks_is_text(column: pyarrow.Array, shown: str, tmp_path: Path) -> None:
+    (tmp_path / "input").write_bytes(write_table(pyarrow.table({"text": TEXTS, "odd": column})))
+    found = read_texts(tmp_path / "input", ParsingLimits.of_own_files())
+    assert [row.cells["odd"] for row in found.rows] == [shown, None]

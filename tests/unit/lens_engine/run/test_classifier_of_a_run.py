@@ -153,6 +153,18 @@ def test_prompt_without_a_classifier_is_compared_with_nothing(select: Callable[.
     assert (answer.recommended, answer.best) == (None, None)
 
 
+def test_prompt_that_was_judged_on_test_rows_alone_is_compared_on_them(select: Callable[..., SelectionResult]) -> None:
+    def err(_: Prefix, query: str, span: str) -> float:
+        return -0.1 if ("sunny" in query) != ("POSITIVE" in span) else -3.0
+
+    nothing_else = {"use": "prompt", "method": "random", "splits": {"confirmation": 0}}
+    answer = select(TableScorer(err), classifier={"kind": "bag_of_words", "fit_rows": 80}, **nothing_else).answer
+
+    assert answer.judged is None
+    assert answer.best is not None
+    assert (answer.recommended, answer.best.name) == (False, "bag_of_words")
+
+
 def test_no_fit_row_is_a_demonstration_or_a_test_row(
     select: Callable[..., SelectionResult], make_planted_problem: Make, make_config: Make
 ) -> None:

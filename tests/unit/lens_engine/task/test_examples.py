@@ -60,8 +60,8 @@ def test_given_examples_keep_their_rows_and_integers_become_labels() -> None:
         (["a joy"], "row 0 of the dataset is of type str"),
         ([("a joy", "good"), ("a bore",)], "row 1 of the dataset is of type tuple"),
         ([{"text": "a joy", "class": "good"}], "row 0 of the dataset is of type dict"),
-        ([("a joy", "good"), (None, "bad")], "the text in row 1 of the dataset is of type NoneType"),
-        ([("a joy", "good"), ("a bore", float("nan"))], "the label in row 1 of the dataset is of type float"),
+        ([("a joy", "good"), (b"a bore", "bad")], "the text in row 1 of the dataset is of type bytes"),
+        ([("a joy", "good"), ("a bore", 0.5)], "the label in row 1 of the dataset is of type float"),
         ([("a joy", True)], "the label in row 0 of the dataset is of type bool"),
     ],
 )
@@ -77,6 +77,9 @@ def test_other_form_is_a_type_error_that_names_the_row(given: Any, message: str)
         ({"x": [1]}, "no column 'text' and no column 'label'; columns found: 'x'", None),
         ((TEXTS, ["good"]), "2 texts and 1 labels", None),
         ([("a joy", "good"), (" ", "bad")], "the text in row 1 of the test is empty", 1),
+        ([("a joy", "good"), (None, "bad")], "the text in row 1 of the test is missing", 1),
+        ([("a joy", "good"), ("a bore", float("nan"))], "the label in row 1 of the test is missing", 1),
+        ([("good", "a joy"), ("good", "a treat")], "are they swapped?", None),
     ],
 )
 def test_unusable_data_is_refused(given: Any, message: str, row: int | None) -> None:
