@@ -23,8 +23,9 @@ from app.selections.schemas import (
     SpecOut,
     SupportExamplesOut,
 )
-from lens_engine.classifier.classifier import Classifier, LabelWord, TaskRecord
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import SelectionConfig, Use
+from lens_engine.task.record import LabelWord, TaskRecord
 
 _COPIED = SelectionOut.model_fields.keys() - {"spec", "progress", "queue"}
 _OF_ANSWER = ("use", "method", "examples", "prompt", "label_biases")

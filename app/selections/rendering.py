@@ -6,10 +6,10 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from app.selections.schemas import Advice, Outgoing
 from app.web.validation import Incoming
-from lens_engine.classifier.classifier import LabelWord
 from lens_engine.config import Use
 from lens_engine.reading.text_checks import is_blank
 from lens_engine.result import LabelBias
+from lens_engine.task.record import LabelWord
 
 MAX_INPUTS = 100
 

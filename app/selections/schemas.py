@@ -6,9 +6,9 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WrapValidator
 
 from app.lifecycle.states import Status
-from lens_engine.classifier.classifier import TaskRecord
 from lens_engine.config import PresetName, SelectionConfig, Use
 from lens_engine.result import LabelBias, SelectionResult, SupportExample
+from lens_engine.task.record import TaskRecord
 from lens_engine.types import Phase, StopReason
 
 T = TypeVar("T")

@@ -19,6 +19,7 @@ class Prediction(Record):
     label: str | None = None  #: None: the row is bad
     probabilities: tuple[float, ...] = ()  #: in the order of `Classifier.labels`; empty for a bad row
     error: str | None = None
+    is_cut: bool = False  #: whether the text was longer than those of the report, and was cut as they were
 
     @property
     def probability(self) -> float | None:
@@ -54,7 +55,11 @@ def predict_rows(classifier: Classifier, rows: Sequence[TextRow], scorer: LabelS
             errors[longest] = f"the text is too long: a prompt exceeds the model's {scorer.max_prompt_tokens:,} tokens"
             good.remove(longest)
     predictions = {
-        place: Prediction(label=label, probabilities=tuple(map(float, probabilities)))
+        place: Prediction(
+            label=label,
+            probabilities=tuple(map(float, probabilities)),
+            is_cut=classifier.most_tokens is not None and lengths[place] > classifier.most_tokens,
+        )
         for place, label, probabilities in zip(good, found.labels, found.probabilities, strict=True)
     }
     return [predictions.get(place) or Prediction(error=errors[place]) for place in range(len(rows))]

@@ -22,6 +22,7 @@ from lens_engine.reading.dialect import ANY_DIALECT
 from lens_engine.reading.open_table import find_dialect
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.interruption import interrupted_by
+from lens_engine.task.wording import show_count
 
 _MAX_SHOWN = 5
 """Largest number of bad rows that are named."""
@@ -142,6 +143,8 @@ class ClassificationRun:
             )
             partial.remove()
         console.print(Text(f"{num_rows:,} rows in {self.paths.output}"), soft_wrap=True)
+        if num_cut := sum(one.is_cut for one in partial.predictions):
+            show_note(f"{show_count(num_cut, 'text', 'was')} too long and cut, as in the report", console)
         self._refuse_bad_rows(partial.predictions)
 
     def _load(self, open_scorer: Callable[[str], LabelScorer], bar: RowBar) -> LabelScorer | None:

@@ -18,8 +18,9 @@ from lens_engine.disk.replace_file import replace_file
 from lens_engine.errors import ClassifierUnreadable, ModelMismatch
 from lens_engine.scoring.base import LabelScorer, OpenModel, Prefix, ScorerIdentity, find_scorer
 from lens_engine.scoring.states import find_states_scorer
+from lens_engine.task.cutting import TextCutter
 from lens_engine.task.examples import list_texts
-from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.task.record import TaskRecord
 from lens_engine.task.wording import show_count, show_label
 from lens_engine.types import POOLINGS, FloatArray, Record
 
@@ -28,41 +29,6 @@ BATCH_TEXTS = 256
 
 _MAX_LABELS = 10
 """Largest number of labels that `repr` names."""
-
-
-class LabelWord(Record):
-    """A label and the word that stands for it in a prompt."""
-
-    label: str = Field(description="Label, as in the dataset.")
-    word: str = Field(description="Word that stands for the label in a prompt.")
-
-
-class TaskRecord(Record):
-    """Template, label words and separator of a task."""
-
-    template: str = Field(description="Pattern with one {text} followed by one {label}.")
-    label_words: tuple[LabelWord, ...] = Field(
-        description="Label word of each label. A list, because the order of the labels is the order of the head's "
-        "coefficients, and a JSON object has no order."
-    )
-    separator: str = Field(description="Text that ends each demonstration.")
-
-    @classmethod
-    def of(cls, task: Task) -> "TaskRecord":
-        words = tuple(LabelWord(label=label, word=word) for label, word in task.verbalizer.words.items())
-        return cls(template=task.template.pattern, label_words=words, separator=task.separator)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return tuple(one.label for one in self.label_words)
-
-    def task(self) -> Task:
-        """
-        Raises:
-            InvalidTemplate, InvalidVerbalizer: the record was changed by hand.
-        """
-        words = {one.label: one.word for one in self.label_words}
-        return Task(Template(self.template), Verbalizer(words), self.separator)
 
 
 class Prompt(Record):
@@ -112,6 +78,9 @@ class Classifier(Record):
         description="Mean number of tokens computed for one input, where all demonstrations are held in memory."
     )
     tokens_held: int = Field(0, description="Number of tokens of all prompts' demonstrations, computed once.")
+    most_tokens: int | None = Field(
+        None, description="Number of tokens of a rendered text above which it is cut, as in the report; null for never."
+    )
     test: Quality | None = Field(None, description="Quality on the test rows of the selection.")
     input: InputFormat | None = Field(
         None, description="Column and dialect of the file of the selection; null if it was made of no file."
@@ -180,11 +149,21 @@ class Classifier(Record):
                 f"{path} is not a classifier that this version of Lens can read: {fault}", field="classifier"
             ) from error
 
+    def cut(self, texts: Sequence[str], scorer: LabelScorer) -> list[str]:
+        """The texts, the long ones cut as in the report; the others are the same strings."""
+        if self.most_tokens is None:
+            return list(texts)
+        task = self.task.task()
+        cutter = TextCutter(task, scorer.count_tokens, self.most_tokens)
+        lengths = scorer.count_tokens([task.render_query(text) for text in texts])
+        return [cutter.cut(text, length) for text, length in zip(texts, lengths, strict=True)]
+
     def predict(self, texts: Iterable[str], scorer: LabelScorer | OpenModel | None = None) -> Predictions:
         """Classify texts.
 
         Args:
-            texts: any number of texts: a list, tuple, array `[texts]` or Series of strings.
+            texts: any number of texts: a list, tuple, array `[texts]` or Series of strings. Long ones are cut, as in
+                the report.
             scorer: the model that the head was fitted on, from `open_model`. A classifier without prompts needs none.
 
         Raises:
@@ -213,6 +192,7 @@ class Classifier(Record):
             return head.bag_of_words.class_log_probs(texts)
         if scorer is None:
             raise self._mismatch("give the model")
+        texts = self.cut(texts, scorer)
         queries = [task.render_query(text) for text in texts]
         if not isinstance(head, StatesHead | StatesAndWordsHead):
             return head.class_log_probs(scorer.score(self.prefixes, queries, task.label_spans))

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from lens_engine.classifier.candidates import TestedClassifier
-from lens_engine.classifier.classifier import Classifier, TaskRecord
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import Quality
 from lens_engine.result.parts import (
     Lead,
@@ -20,6 +20,7 @@ from lens_engine.result.parts import (
     Verdict,
 )
 from lens_engine.result.summary import represent, summarise, summarise_as_html
+from lens_engine.task.record import TaskRecord
 from lens_engine.types import Record, StopReason
 
 _NOT_DIGESTED: dict[str, Any] = {

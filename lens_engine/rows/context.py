@@ -14,6 +14,7 @@ from lens_engine.errors import InputProblem, PromptTooLong
 from lens_engine.rows.split_warnings import find_far_length
 from lens_engine.rows.splits import SplitRows, check_sizes
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.task.cutting import TextCutter
 from lens_engine.task.template import Task
 from lens_engine.types import Example
 
@@ -25,9 +26,6 @@ _SPLITS = ("candidates", *_QUERIES)
 
 _FAR_TOKENS = 256
 """Least length of a text that is cut because it is far longer than the rest (tokens)."""
-
-_STEP = 64
-"""First step from the guessed end of a cut text (characters)."""
 
 _Measured = dict[str, list[tuple[Example, int]]]
 """The rows of each split with their lengths (tokens)."""
@@ -85,7 +83,11 @@ def fit_to_context(rows: SplitRows, scorer: LabelScorer, config: SelectionConfig
         most = min(most, ruler.share)
     query = min(max((length for split in _QUERIES for _, length in measured[split]), default=0), most)
     spare = zip(rows.spare, ruler.queries(rows.spare), strict=True)
-    rows = replace(rows, spare=tuple(example for example, length in spare if length <= query))
+    rows = replace(
+        rows,
+        spare=tuple(example for example, length in spare if length <= query),
+        most_tokens=most if config.too_long == "trim_input" else None,
+    )
     if config.too_long == "reject" or all(length <= most for found in measured.values() for _, length in found):
         return rows
     fitted = _trim(rows, measured, ruler, most) if config.too_long == "trim_input" else _skip(rows, measured, most)
@@ -133,8 +135,9 @@ def _skip(rows: SplitRows, measured: _Measured, most: int) -> SplitRows:
 
 def _trim(rows: SplitRows, measured: _Measured, ruler: _Ruler, most: int) -> SplitRows:
     """Cut long texts. Of rows whose cut texts are equal one stays, in the test rows if one of them is there."""
+    cutter = TextCutter(ruler.task, ruler.scorer.count_tokens, most)
     fitted: dict[str, Any] = {
-        split: tuple(one if length <= most else _trim_text(one, length, ruler, most) for one, length in found)
+        split: tuple(replace(one, text=cutter.cut(one.text, length)) for one, length in found)
         for split, found in measured.items()
     }
     met, skipped = set[str](), 0
@@ -149,31 +152,3 @@ def _trim(rows: SplitRows, measured: _Measured, ruler: _Ruler, most: int) -> Spl
         fitted[split] = tuple(kept)
     trimmed = sum(length > most for found in measured.values() for _, length in found)
     return replace(rows, **fitted, skipped_too_long=skipped, trimmed_too_long=trimmed)
-
-
-def _trim_text(example: Example, length: int, ruler: _Ruler, most: int) -> Example:
-    """The example with a longest beginning of its text whose demonstration has at most `most` tokens.
-
-    It is found by bisection, from the place that the mean length of a token suggests: texts may be very long.
-    """
-
-    def fits(characters: int) -> bool:
-        return ruler.demonstrations([replace(example, text=example.text[:characters])])[0] <= most
-
-    low, high, step = len(example.text) * most // length, len(example.text), _STEP
-    while low > 0 and not fits(low):
-        low, high, step = max(low - step, 0), low - 1, 2 * step
-    step = _STEP
-    while low + step < high and fits(low + step):
-        low, step = low + step, 2 * step
-    high = min(high, low + step)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    if not low:
-        raise PromptTooLong(
-            f"even without its text, a demonstration has more than {most} tokens; "
-            "shorten the template or use fewer demonstrations",
-            field="template",
-        )
-    return replace(example, text=example.text[:low])

@@ -55,6 +55,7 @@ class SplitRows:
     results."""
     skipped_too_long: int = 0  #: rows left out because of too long texts
     trimmed_too_long: int = 0  #: rows whose text was cut because of its length
+    most_tokens: int | None = None  #: largest length of a rendered text that is not cut; None if none is cut
 
 
 def split_examples(problem: Problem, config: SelectionConfig) -> SplitRows:

@@ -11,7 +11,7 @@ import numpy as np
 
 from lens_engine.classifier.bag_of_words import FittedWords, fit_bag_of_words
 from lens_engine.classifier.candidates import Candidate, CandidateName
-from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt, TaskRecord
+from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
 from lens_engine.classifier.fitting import can_fit, fit_prompts_head, fit_states_head, fit_words_weight
 from lens_engine.classifier.heads import BagOfWordsHead, Head, StatesAndWordsHead
 from lens_engine.classifier.quality import gold_losses, measure_quality
@@ -21,6 +21,7 @@ from lens_engine.methods.base import Run
 from lens_engine.methods.random import draw_random
 from lens_engine.rows.fit_rows import list_labelled_rows, pick_fit_rows
 from lens_engine.rows.splits import SplitRows
+from lens_engine.task.record import TaskRecord
 from lens_engine.types import POOLINGS, Example, FloatArray
 
 _LAYER_SHARES = (0.53, 0.67)
@@ -149,6 +150,7 @@ class Classifying:
             fit_rows=len(gold) if num_rows is None else num_rows,
             model=ModelRecord.of(self.meter.scorer.identity) if prompts else None,
             tokens_per_input=len(prompts) * self._mean_query_tokens if prompts else 0.0,
+            most_tokens=self.run.rows.most_tokens if prompts else None,
             tokens_held=sum(self.meter.count_tokens(one) for prefix in rendered for one in prefix),
             test=measure_quality(tested, self._test_rows.gold),
         )

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lens_engine.classifier.candidates import Candidate, TestedClassifier, choose_candidate
-from lens_engine.classifier.classifier import TaskRecord
 from lens_engine.config import USES, Use
 from lens_engine.judging.judgement import summarise
 from lens_engine.methods.base import Findings
@@ -27,6 +26,7 @@ from lens_engine.run.state import RunState
 from lens_engine.run.wording import name_step, say_prompt, say_verdict
 from lens_engine.scoring.base import LabelScorer, ScorerIdentity
 from lens_engine.scoring.cache.scorer import SituatedScorer, find_computing
+from lens_engine.task.record import TaskRecord
 from lens_engine.task.wording import show_count
 from lens_engine.types import Permutation, StopReason
 from lens_engine.version import __version__

@@ -4,7 +4,7 @@ from typing import Any
 
 from lens_engine.classifier.bag_of_words import WordRegression
 from lens_engine.classifier.candidates import Candidate, CandidateName, TestedClassifier
-from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt, TaskRecord
+from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
 from lens_engine.classifier.heads import BagOfWordsHead, LinearHead, StatesAndWordsHead, StatesHead
 from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.config import MethodName, Use
@@ -21,6 +21,7 @@ from lens_engine.result import (
     SupportExamples,
     Verdict,
 )
+from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.types import Example, Phase, StopReason
 

@@ -21,7 +21,7 @@ from app.settings import Settings
 from lens_cli.application import create_application
 from lens_cli.demo.sample import SAMPLE_SPEC
 from lens_engine import LanguageModel, Task, Template, Verbalizer
-from lens_engine.classifier.classifier import TaskRecord
+from lens_engine.task.record import TaskRecord
 from lens_engine.testing import TableScorer, tiny_causal_lm
 from lens_engine.types import Example
 from tests.unit.lens_engine.test_wings import FLOORS

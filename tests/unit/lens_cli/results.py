@@ -1,7 +1,7 @@
 """A result with every part, for the tests of what is printed and written."""
 
 from lens_engine.classifier.candidates import CandidateName, TestedClassifier
-from lens_engine.classifier.classifier import Classifier, LabelWord, ModelRecord, Prompt, TaskRecord
+from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
 from lens_engine.classifier.heads import ArgmaxHead, HeadKind
 from lens_engine.classifier.quality import Accuracy, Quality
 from lens_engine.config import Use
@@ -19,6 +19,7 @@ from lens_engine.result import (
     SupportExamples,
     Verdict,
 )
+from lens_engine.task.record import LabelWord, TaskRecord
 from lens_engine.types import StopReason
 
 JUDGED = Accuracy(accuracy=0.91, n=100, ci95=(0.838, 0.952), macro_f1=0.91)

@@ -159,3 +159,10 @@ def test_cells_that_cannot_be_written_are_replaced(bench: Workbench) -> None:
         bench.run(bench.paths(path, f"predictions.{suffix}"))
         (row,) = read_output(bench.folder / f"predictions.{suffix}")
         assert (str(row["input_row"]), str(row["input_input_row"])) == ("1", "2")
+
+
+def test_cut_texts_are_counted(bench: Workbench) -> None:
+    CLASSIFIER.model_copy(update={"most_tokens": 20}).save(bench.folder / "classifier.json")
+    paths = bench.paths(bench.write(["Sunny", "word " * 40]))
+    assert "note: 1 text was too long and cut, as in the report" in bench.run(paths, max_prompt_tokens=40)
+    assert [row["error"] for row in read_output(paths.output)] == ["", ""]

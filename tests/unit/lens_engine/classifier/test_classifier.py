@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from lens_engine.classifier.bag_of_words import fit_bag_of_words
-from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt, TaskRecord
+from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
 from lens_engine.classifier.fitting import fit_head, fit_states_head
 from lens_engine.classifier.heads import BagOfWordsHead, Head, HeadKind, StatesAndWordsHead, StatesHead
 from lens_engine.classifier.log_probs import normalise
 from lens_engine.classifier.quality import measure_quality
 from lens_engine.errors import ClassifierUnreadable, InvalidDataset, InvalidVerbalizer, ModelMismatch
+from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import POOLINGS, Example
@@ -304,3 +305,16 @@ def test_repr_is_one_line(make_classifier: Make) -> None:
         "Classifier(states_and_words head, 1 prompt, labels 'warm', 'cold', 'absent, or \u00e9gal', model table)"
     )
     assert "0 prompts" in repr(make_classifier("bag_of_words"))
+
+
+@pytest.mark.parametrize("kind", ["linear", "states"])
+def test_text_longer_than_those_of_the_report_is_cut_as_they_were(kind: HeadKind, make_classifier: Make) -> None:
+    classifier, scorer = make_classifier(kind, most_tokens=9), StatesTableScorer()
+    long, short = TEXTS[0] + " more" * 90, TEXTS[1]
+
+    cut = classifier.cut([long, short], scorer)
+
+    assert cut == [f"{TEXTS[0]} more more ", short]
+    assert len(TASK.render_demonstration(Example(0, cut[0], LABELS[0])).split()) == 9
+    found = classifier.predict([long, short], scorer).probabilities
+    assert (found == make_classifier(kind).predict(cut, scorer).probabilities).all()

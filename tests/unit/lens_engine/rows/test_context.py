@@ -62,7 +62,7 @@ def test_rows_that_fit_are_left_alone(
 
     fitted = fit(problem, JUST_ENOUGH, too_long)
 
-    assert fitted == split_examples(problem, make_config())
+    assert replace(fitted, most_tokens=None) == split_examples(problem, make_config())
 
 
 def test_one_token_too_many_is_refused_with_the_numbers(
@@ -193,7 +193,9 @@ def test_texts_that_are_all_long_are_left_alone(
 ) -> None:
     problem = make_problem(range(240), num_words=900)
 
-    assert fit(problem, 100_000, "trim_input") == split_examples(problem, make_config())
+    fitted = fit(problem, 100_000, "trim_input")
+
+    assert replace(fitted, most_tokens=None) == split_examples(problem, make_config())
 
 
 @pytest.mark.parametrize("words", [["a"], ["lengthy-word" * 40], ["a", "lengthy-word" * 40]])

@@ -1,0 +1,41 @@
+"""A task as JSON, in results and classifiers."""
+
+from pydantic import Field
+
+from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.types import Record
+
+
+class LabelWord(Record):
+    """A label and the word that stands for it in a prompt."""
+
+    label: str = Field(description="Label, as in the dataset.")
+    word: str = Field(description="Word that stands for the label in a prompt.")
+
+
+class TaskRecord(Record):
+    """Template, label words and separator of a task."""
+
+    template: str = Field(description="Pattern with one {text} followed by one {label}.")
+    label_words: tuple[LabelWord, ...] = Field(
+        description="Label word of each label. A list, because the order of the labels is the order of the head's "
+        "coefficients, and a JSON object has no order."
+    )
+    separator: str = Field(description="Text that ends each demonstration.")
+
+    @classmethod
+    def of(cls, task: Task) -> "TaskRecord":
+        words = tuple(LabelWord(label=label, word=word) for label, word in task.verbalizer.words.items())
+        return cls(template=task.template.pattern, label_words=words, separator=task.separator)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(one.label for one in self.label_words)
+
+    def task(self) -> Task:
+        """
+        Raises:
+            InvalidTemplate, InvalidVerbalizer: the record was changed by hand.
+        """
+        words = {one.label: one.word for one in self.label_words}
+        return Task(Template(self.template), Verbalizer(words), self.separator)
