@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from app.ids import new_id
 from app.models import Dataset, Selection
 from app.models import Example as StoredExample
+from lens_engine.classifier.input_format import InputFormat
 from lens_engine.reading import ParsedDataset
 from lens_engine.types import Example
 
@@ -27,7 +28,7 @@ def store_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> str
 
 
 def find_equal_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> str | None:
-    """Find a dataset with the same rows, format and warnings. It is locked as by `owns_dataset`.
+    """Find a dataset with the same rows, format, column, dialect and warnings. It is locked as by `owns_dataset`.
 
     A dataset that another transaction is about to delete is not found.
     """
@@ -37,6 +38,7 @@ def find_equal_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -
         Dataset.format == parsed.format,
         Dataset.num_rows == len(parsed.examples),
         Dataset.warnings == list(parsed.warnings),
+        Dataset.input.is_not_distinct_from(_describe_input(parsed)),
     )
     return session.scalar(query.limit(1).with_for_update(read=True, key_share=True, skip_locked=True))
 
@@ -55,11 +57,20 @@ def insert_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> st
             num_bytes=sum(len(example.text.encode()) + len(example.label.encode()) for example in parsed.examples),
             label_counts=counts,
             warnings=list(parsed.warnings),
+            input=_describe_input(parsed),
         )
     )
     for start in range(0, len(parsed.examples), _ROWS_PER_STATEMENT):
         _insert_examples(session, dataset_id, parsed.examples[start : start + _ROWS_PER_STATEMENT])
     return dataset_id
+
+
+def _describe_input(parsed: ParsedDataset) -> dict[str, Any] | None:
+    dialect = parsed.dialect
+    if dialect is None:
+        return None
+    found = InputFormat(text_column=parsed.columns[0], delimiter=dialect.delimiter, encoding=dialect.encoding)
+    return found.model_dump(mode="json")
 
 
 def _insert_examples(session: Session, dataset_id: str, examples: Sequence[Example]) -> None:

@@ -8,7 +8,7 @@ from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.lifecycle.states import Status
-from app.models import Event, Report, Selection, StoredCheckpoint, StoredClassifier
+from app.models import Dataset, Event, Report, Selection, StoredCheckpoint, StoredClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
@@ -75,8 +75,10 @@ def read_best(session: Session, selection_id: str) -> SelectionResult | None:
 
 
 def _store_classifier(session: Session, selection_id: str, classifier: Classifier) -> None:
-    values = {"selection_id": selection_id, "classifier": classifier.model_dump(mode="json")}
-    session.execute(insert(StoredClassifier).values(**values))
+    of_dataset = select(Dataset.input).join(Selection, Selection.dataset_id == Dataset.id)
+    known = session.scalar(of_dataset.where(Selection.id == selection_id))
+    stored = {**classifier.model_dump(mode="json"), "input": known}
+    session.execute(insert(StoredClassifier).values(selection_id=selection_id, classifier=stored))
     event = {
         "size": len(classifier.prompts),
         "head": classifier.head.kind,

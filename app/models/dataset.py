@@ -29,6 +29,8 @@ class Dataset(Base):
     num_bytes: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")  #: of texts and labels, in UTF-8
     label_counts: Mapped[dict[str, int]] = mapped_column(JSONB)
     warnings: Mapped[list[Any]] = mapped_column(JSONB, default=list)
+    input: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    """Column of the texts and dialect of the file, for classifiers; null for rows that were in no file."""
     created_at: Mapped[CreatedAt]
 
 

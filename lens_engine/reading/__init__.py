@@ -91,7 +91,7 @@ def parse_dataset(
     rows = RowCollector(limits, field, columns.text.name, columns.label.name)
     with open_table(source, limits, field, dialect) as table:
         _read(table, rows)
-    return rows.finish(table.format, (*columns.notes(), *table.dialect.notes))
+    return rows.finish(table.format, columns.notes(), table.dialect)
 
 
 @dataclass(frozen=True, slots=True)

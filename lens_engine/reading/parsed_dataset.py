@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from lens_engine.reading.dialect import FoundDialect
 from lens_engine.types import Example
 
 DatasetFormat = Literal["csv", "jsonl", "parquet", "inline"]
@@ -17,3 +18,4 @@ class ParsedDataset:
     sha256: str  #: of the (text, label) rows in order; equal rows have equal digests in every format
     warnings: tuple[str, ...]  #: one sentence for each oddity that was accepted
     columns: tuple[str, str]  #: of the texts and the labels
+    dialect: FoundDialect | None = None  #: how the file is written; None for rows that were in no file

@@ -7,6 +7,7 @@ from typing import Never
 
 from lens_engine.errors import InputProblem, InvalidDataset
 from lens_engine.reading.columns import WantedColumns, describe_unused
+from lens_engine.reading.dialect import FoundDialect
 from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge
 from lens_engine.reading.limits import ParsingLimits
 from lens_engine.reading.parsed_dataset import DatasetFormat, ParsedDataset
@@ -105,11 +106,14 @@ class RowCollector(RowSink):
         if len(self._unused) < _MAX_UNUSED_KEPT:
             self._unused.update(dict.fromkeys(name[:_MAX_UNUSED_KEPT] for name in names[:_MAX_UNUSED_KEPT]))
 
-    def finish(self, dataset_format: DatasetFormat, notes: Sequence[str] = ()) -> ParsedDataset:
+    def finish(
+        self, dataset_format: DatasetFormat, notes: Sequence[str] = (), dialect: FoundDialect | None = None
+    ) -> ParsedDataset:
         """The dataset.
 
         Args:
-            notes: what to say of how its file is written.
+            notes: what to say of its columns.
+            dialect: how its file is written.
 
         Raises:
             DatasetEmpty: fewer than two rows were kept.
@@ -123,9 +127,14 @@ class RowCollector(RowSink):
             self._refuse_rows(is_whole=True)
         if len(self._examples) == 1:
             raise DatasetEmpty("the dataset has one row only; selecting examples takes many", field=self.field)
-        warnings = (*notes, *self._warnings())
-        columns = (self._text, self._label)
-        return ParsedDataset(tuple(self._examples), dataset_format, self._digest.hexdigest(), warnings, columns)
+        return ParsedDataset(
+            tuple(self._examples),
+            dataset_format,
+            self._digest.hexdigest(),
+            (*notes, *(() if dialect is None else dialect.notes), *self._warnings()),
+            (self._text, self._label),
+            dialect,
+        )
 
     def _keep(self, example: Example) -> None:
         self.refuse_if_full()

@@ -1,5 +1,6 @@
 """GET /selections/{id}/classifier: what production loads, number for number."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,14 +13,17 @@ from app.lifecycle import endings
 from app.lifecycle.claims import Claim
 from app.models import Report
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.input_format import InputFormat
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
 from tests.integration.conftest import Selections
 from tests.integration.samples import (
     make_bag_of_words,
     make_classifier,
+    make_csv,
     make_pool,
     make_result,
+    make_spec,
     make_states_classifier,
     problem_of,
 )
@@ -45,6 +49,17 @@ def test_saved_answer_loads_as_the_classifier_that_was_made(
     assert loaded == made
     assert loaded.model_dump_json() == made.model_dump_json()
     assert loaded.labels == ("positive", "negative")
+
+
+def test_classifier_remembers_how_the_dataset_was_written(
+    client: TestClient, selections: Selections, finish: Callable[[Claim, SelectionResult], str]
+) -> None:
+    content = make_csv().replace(b"text,label", b"Review,Label", 1).replace(b",", b";")
+    sent = client.post("/selections", files={"dataset": content}, data={"spec": json.dumps(make_spec())})
+    assert sent.status_code == 202, sent.text
+    selection_id = finish(selections.claim(sent.json()["id"]), make_result())
+    loaded = Classifier.model_validate(client.get(f"/selections/{selection_id}/classifier").json())
+    assert loaded.input == InputFormat(text_column="Review", delimiter=";", encoding="utf-8")
 
 
 def test_classifier_of_the_result_is_stored_once_and_shown_with_it(
