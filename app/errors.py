@@ -15,13 +15,17 @@
     │   ├── NotFailed                   409  not-failed
     │   ├── NotCancelled                409  not-cancelled
     │   └── IdempotencyInFlight         409  idempotency-in-flight
+    ├── PreconditionFailed              412  precondition-failed
     ├── ContentTooLarge                 413  content-too-large
     ├── UnsupportedMediaType            415  unsupported-media-type
     ├── RefusedInput                    422  the engine's code; 413 and 415 for two codes of the parser
     ├── Unprocessable                   422  invalid-request
     │   ├── UnknownModelName            422  unknown-model
     │   ├── UnknownDataset              422  unknown-dataset
+    │   ├── UnknownSelection            422  unknown-selection
+    │   ├── UnknownVersion              422  unknown-version
     │   └── IdempotencyMismatch         422  idempotency-mismatch
+    ├── PreconditionRequired            428  precondition-required
     ├── TooManyRequests                 429  too-many-requests
     │   └── TooManySelections           429  too-many-selections
     └── Unavailable                     503  unavailable
@@ -136,6 +140,14 @@ class IdempotencyInFlight(Conflict):
     code = "idempotency-in-flight"
 
 
+class PreconditionFailed(AppError):
+    status, code = 412, "precondition-failed"
+
+
+class PreconditionRequired(AppError):
+    status, code = 428, "precondition-required"
+
+
 class ContentTooLarge(AppError):
     status, code = 413, "content-too-large"
 
@@ -154,6 +166,14 @@ class UnknownModelName(Unprocessable):
 
 class UnknownDataset(Unprocessable):
     code = "unknown-dataset"
+
+
+class UnknownSelection(Unprocessable):
+    code = "unknown-selection"
+
+
+class UnknownVersion(Unprocessable):
+    code = "unknown-version"
 
 
 class IdempotencyMismatch(Unprocessable):

@@ -8,6 +8,8 @@ from datetime import datetime
 from ulid import ULID
 
 _ID = re.compile(r"[a-z]{2,3}_[0-9a-z]{26}")
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+"""Form of the name of a prompt. Ids and numbers have it too."""
 
 
 def new_id(prefix: str) -> str:
@@ -31,7 +33,7 @@ def encode_cursor(last_id: str) -> str:
 
 
 def decode_cursor(cursor: str) -> str:
-    """Return the id inside a cursor made by `encode_cursor`.
+    """Return the id, number or name inside a cursor made by `encode_cursor`.
 
     Raises:
         ValueError: the cursor is invalid.
@@ -40,6 +42,6 @@ def decode_cursor(cursor: str) -> str:
         decoded = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
     except (binascii.Error, UnicodeError) as error:
         raise ValueError("not a cursor") from error
-    if not (is_id(decoded) or decoded.isdigit()):
+    if not NAME.fullmatch(decoded):
         raise ValueError("not a cursor")
     return decoded

@@ -23,6 +23,8 @@ from app.metrics.endpoint import router as metrics_router
 from app.metrics.process_state import ProcessMetrics
 from app.metrics.requests import RequestMetrics, SweepMetrics
 from app.metrics.service_state import ServiceState
+from app.prompts.endpoints import router as prompts_router
+from app.prompts.schemas import PromptBody
 from app.queue import JobQueue
 from app.selections.endpoints import router as selections_router
 from app.selections.rendering import RenderBody
@@ -94,12 +96,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(intake_router)
     app.include_router(selections_router)
     app.include_router(results_router)
+    app.include_router(prompts_router)
     app.include_router(health_router)
     app.include_router(metrics_router)
     request_metrics = _install_metrics(app)
     app.state.intake = Intake(services, app.state.process_metrics.reader_ends.inc)
     install_documentation(
-        app, partial(add_schemas, models=(*submissions.MODELS, RenderBody), others=submissions.SCHEMAS)
+        app, partial(add_schemas, models=(*submissions.MODELS, RenderBody, PromptBody), others=submissions.SCHEMAS)
     )
     install_error_handlers(app)
     # The middleware added last sees a request first.

@@ -1,4 +1,4 @@
-"""Finds the owner of a key in the database, and remembers the answer for some seconds.
+"""Finds a key in the database, and remembers the answer for some seconds.
 
 The hash of the presented key is looked up, not the key: how long that takes tells nothing about a key.
 """
@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from app.database import Database
 from app.errors import Unavailable
 from app.keys import repository
+from app.keys.repository import LiveKey
 from app.keys.secret import has_form, hash_key
 
 _MOST_REMEMBERED = 10_000
@@ -34,17 +35,17 @@ class KeyLookup:
         self._database = database
         # Threads of its own, and few: a flood of unknown keys must not take those of the requests, nor the connections.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="lens-keys")
-        self._owners: TTLCache[str, str | None] = TTLCache(_MOST_REMEMBERED, lifetime_seconds)
+        self._live: TTLCache[str, LiveKey | None] = TTLCache(_MOST_REMEMBERED, lifetime_seconds)
         self._has_keys: TTLCache[str, bool] = TTLCache(1, lifetime_seconds)
         self._asking: dict[str, Future[Any]] = {}
 
-    async def find_owner(self, key: str) -> str | None:
-        """Return the owner of a live key, or None.
+    async def find_key(self, key: str) -> LiveKey | None:
+        """Return a live key, or None.
 
         Raises:
             Unavailable: Postgres does not answer.
         """
-        return await self._remember(self._owners, hash_key(key), self._find) if has_form(key) else None
+        return await self._remember(self._live, hash_key(key), self._find) if has_form(key) else None
 
     async def has_keys(self) -> bool:
         """Whether a key was ever made.
@@ -75,13 +76,11 @@ class KeyLookup:
         answers[question] = found
         return found
 
-    def _find(self, digest: str) -> str | None:
+    def _find(self, digest: str) -> LiveKey | None:
         key = self._read(lambda session: repository.find_live_key(session, digest))
-        if key is None:
-            return None
-        if key.is_use_old:
+        if key is not None and key.is_use_old:
             self._note_use(key.id)
-        return key.owner_id
+        return key
 
     def _read(self, query: Callable[[Session], T]) -> T:
         try:

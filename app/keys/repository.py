@@ -18,13 +18,14 @@ class LiveKey:
 
     id: str
     owner_id: str
+    name: str
     is_use_old: bool
 
 
 def find_live_key(session: Session, sha256: str) -> LiveKey | None:
     """Return the key with this hash, unless it is revoked or expired."""
     is_live = ApiKey.revoked_at.is_(None), or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > func.now())
-    statement = select(ApiKey.id, ApiKey.owner_id, _IS_USE_OLD).where(ApiKey.sha256 == sha256, *is_live)
+    statement = select(ApiKey.id, ApiKey.owner_id, ApiKey.name, _IS_USE_OLD).where(ApiKey.sha256 == sha256, *is_live)
     row = session.execute(statement).one_or_none()
     return None if row is None else LiveKey(*row)
 

@@ -8,6 +8,7 @@ from app.models.counter import StoredCounter
 from app.models.dataset import Dataset, Example
 from app.models.event import Event
 from app.models.idempotency_key import IdempotencyKey
+from app.models.prompt import Prompt, PromptContent, PromptVersion
 from app.models.report import Report
 from app.models.selection import Selection
 
@@ -18,6 +19,9 @@ __all__ = [
     "Event",
     "Example",
     "IdempotencyKey",
+    "Prompt",
+    "PromptContent",
+    "PromptVersion",
     "Report",
     "Selection",
     "StoredCheckpoint",

@@ -9,26 +9,19 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import Row
 
-from app.lifecycle.spec import read_task
 from app.lifecycle.states import TERMINAL, Status
 from app.models import Report, Selection, StoredClassifier
 from app.selections.schemas import (
-    Advice,
-    BestOut,
     ProgressOut,
     QueueOut,
     ResultOut,
     SelectionOut,
     SelectionSummary,
     SpecOut,
-    SupportExamplesOut,
 )
-from lens_engine.classifier.classifier import Classifier
-from lens_engine.config import SelectionConfig, Use
-from lens_engine.task.record import LabelWord, TaskRecord
+from lens_engine.config import SelectionConfig
 
 _COPIED = SelectionOut.model_fields.keys() - {"spec", "progress", "queue"}
-_OF_ANSWER = ("use", "method", "examples", "prompt", "label_biases")
 _DONE = {"step": "steps", "pairs_total": "pairs_done", "tokens_total": "tokens_done"}
 """What each figure of the progress is after a success."""
 
@@ -69,60 +62,6 @@ def present_result(report: Report, classifier: StoredClassifier | None) -> Resul
         return ResultOut.model_validate(stored)
     except ValidationError:
         return stored
-
-
-def present_support_examples(report: Report, use: Use | None) -> SupportExamplesOut:
-    """Build the API's view of the support examples for a use; None for the use that was asked for."""
-    answer = pick_answer(report, use)
-    shown = {name: answer.get(name) for name in _OF_ANSWER}
-    return SupportExamplesOut(
-        **shown,
-        **dict(present_advice(report, answer)),
-        selection_id=report.selection_id,
-        partial=report.result.get("partial"),
-        task=report.result.get("task"),
-        accuracy_without_biases=read_accuracy(answer, "prompt"),
-        accuracy_with_biases=read_accuracy(answer, "probabilities"),
-    )
-
-
-def present_advice(report: Report, answer: dict[str, Any]) -> Advice:
-    """Build the API's view of whether support examples are recommended. `best` names a classifier if they are not."""
-    best = answer.get("best")
-    if best is not None:
-        figure, path = best["test"] or {}, None if answer["recommended"] else _classifier_path(report)
-        best = BestOut(name=best["name"], accuracy=figure.get("accuracy"), n=figure.get("n"), path=path)
-    return Advice(recommended=answer.get("recommended"), best=best, reason=answer.get("reason"))
-
-
-def advise_classifier(report: Report, classifier: Classifier) -> Advice:
-    """Build the advice on the prompts of a classifier of label probabilities: it is what the verdict recommends."""
-    accuracy, n = (None, None) if classifier.test is None else (classifier.test.accuracy, classifier.test.n)
-    best = BestOut(name="label_probabilities", accuracy=accuracy, n=n, path=_classifier_path(report))
-    return Advice(recommended=True, best=best, reason=report.result["verdict"]["sentence"])
-
-
-def _classifier_path(report: Report) -> str:
-    return f"/selections/{report.selection_id}/classifier"
-
-
-def pick_answer(report: Report, use: Use | None) -> dict[str, Any]:
-    """The stored support examples for a use; the first are those of the use that was asked for."""
-    answers: list[dict[str, Any]] = report.result.get("support_examples") or [{}]  # of another release
-    return next((one for one in answers if use in (None, one.get("use"))), answers[0])
-
-
-def read_accuracy(answer: dict[str, Any], use: Use) -> float | None:
-    """Accuracy of stored support examples on the test rows, as this use reads them."""
-    figure = answer.get("without_biases" if use == "prompt" else "with_biases")
-    return None if figure is None else figure["accuracy"]
-
-
-def present_label_words(selection: Selection, report: Report) -> tuple[LabelWord, ...]:
-    """The label words of a result, which lack those of labels that were left out; of an old one, those of the spec."""
-    task = report.result.get("task")
-    record = TaskRecord.of(read_task(selection.spec)) if task is None else TaskRecord.model_validate(task)
-    return record.label_words
 
 
 def present_spec(stored: dict[str, Any]) -> dict[str, Any]:

@@ -10,15 +10,8 @@ from sqlalchemy.orm import Session
 from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep, SessionDep
 from app.models import Report, StoredClassifier
 from app.selections import openapi, repository, service
-from app.selections.presentation import (
-    advise_classifier,
-    pick_answer,
-    present_advice,
-    present_label_words,
-    present_result,
-    present_support_examples,
-    read_accuracy,
-)
+from app.selections.answers import Answers
+from app.selections.presentation import present_result
 from app.selections.rendering import RenderBody, Rendered
 from app.selections.schemas import ResultOut, SupportExamplesOut
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
@@ -81,9 +74,7 @@ AskedDep = Annotated[Asked, Depends()]
 )
 def get_support_examples(asked: AskedDep, use: UseParameter = None) -> Response:
     """Return the support examples in order, their prompt, label biases, and how good they are."""
-    return asked.answer(
-        f"support-examples-{use}", Report, lambda session: present_support_examples(asked.report(session), use)
-    )
+    return asked.answer(f"support-examples-{use}", Report, lambda session: Answers.of(asked.report(session)).show(use))
 
 
 @router.get(
@@ -138,24 +129,7 @@ def render_prompt(
     To classify with the support examples: let the model score each label word after the prompt, add the label biases if
     the use is `probabilities`, and take the likeliest. The prompts of a classifier need its head too.
     """
-    selection = service.get(session, owner, selection_id)
-    inputs = body.inputs if body.inputs is not None else [body.input or ""]
-    report = service.get_report(services, session, owner, selection_id)
-    if body.prompts == "support_examples":
-        answer = pick_answer(report, body.use)
-        prompts, biases = service.render(selection, answer["examples"], inputs), answer["label_biases"]
-        advice, accuracy = present_advice(report, answer), read_accuracy(answer, answer["use"])
-    else:
+    classifier = None
+    if body.prompts == "classifier":
         classifier = service.get_classifier(services, session, owner, selection_id)
-        prompts, biases = service.render_classifier(classifier, inputs), ()
-        advice = advise_classifier(report, classifier)
-        accuracy = None if classifier.test is None else classifier.test.accuracy
-    return Rendered(
-        **dict(advice),
-        selection_id=selection_id,
-        partial=bool(selection.partial),
-        label_words=present_label_words(selection, report),
-        label_biases=biases,
-        prompts=prompts,
-        accuracy=accuracy,
-    )
+    return Answers.of(service.get_report(services, session, owner, selection_id)).render(body, classifier)

@@ -1,6 +1,6 @@
 """Decisions about selections. SQL is in the repositories, HTTP in the endpoints."""
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -17,19 +17,15 @@ from app.errors import (
 )
 from app.lifecycle.quota import hold_quota
 from app.lifecycle.retry import resume_cancelled, retry_failed
-from app.lifecycle.spec import read_task
 from app.lifecycle.states import TERMINAL, Status
 from app.models import Report, Selection
 from app.selections import repository
 from app.selections.polls import SelectionState, retry_after
 from app.selections.presentation import present
 from app.selections.queue_place import find_position
-from app.selections.rendering import RenderedPrompt
 from app.selections.schemas import QueueOut, SelectionOut
 from app.services import Services
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS
-from lens_engine.types import Example
 
 _Found = TypeVar("_Found")
 
@@ -109,35 +105,6 @@ def _say_again(selection_id: str, status: Status) -> str:
     """The request that queues a cancelled or failed selection again; nothing for another status."""
     verb = {Status.CANCELLED: "resume", Status.FAILED: "retry"}.get(status)
     return "" if verb is None else f"; POST /selections/{selection_id}/{verb} queues it again"
-
-
-def render(selection: Selection, stored: list[dict[str, Any]], inputs: list[str]) -> list[RenderedPrompt]:
-    """Build the prompt for each input from stored support examples."""
-    task = read_task(selection.spec)
-    demonstrations = [Example(example["row"], example["text"], example["label"]) for example in stored]
-    prompts = [task.render_prompt(demonstrations, text) for text in inputs]
-    return [_show_prompt(number, prompt) for number, prompt in enumerate(prompts)]
-
-
-def render_classifier(classifier: Classifier, inputs: list[str]) -> list[RenderedPrompt]:
-    """Build every prompt of the classifier for each input, in the order of the classifier's prompts.
-
-    Raises:
-        NoClassifier: the classifier reads no label probabilities, so its prompts alone classify nothing.
-    """
-    if classifier.head.kind not in PROMPTS_HEAD_KINDS:
-        what = classifier.head.kind.replace("_", " ")
-        raise NoClassifier(f"the classifier reads {what}, which no prompt shows; download it, and run lens classify")
-    queries = [classifier.task.task().render_query(text) for text in inputs]
-    return [
-        _show_prompt(number, prompt.text + query)
-        for number, query in enumerate(queries)
-        for prompt in classifier.prompts
-    ]
-
-
-def _show_prompt(number: int, prompt: str) -> RenderedPrompt:
-    return RenderedPrompt(input=number, prompt=prompt, characters=len(prompt))
 
 
 def cancel(services: Services, owner_id: str, selection_id: str) -> tuple[SelectionOut, bool]:

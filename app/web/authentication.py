@@ -37,7 +37,7 @@ _POLICY_VIOLATION = 1008  # a code of RFC 6455
 
 
 class AuthenticationMiddleware:
-    """Sets `request.state.owner_id`, or answers 401; 503 if the keys of the database cannot be read.
+    """Sets `request.state.owner_id` and `key_name`, or answers 401; 503 if the keys of the database cannot be read.
 
     Answers to owners vary by key, and nobody stores an answer that does not say how long it may be kept.
     """
@@ -55,35 +55,32 @@ class AuthenticationMiddleware:
             await self._app(scope, receive, send)
             return
         try:
-            owner = await self._owner(Headers(scope=scope).get("Authorization", ""))
+            owner, key_name = await self._caller(Headers(scope=scope).get("Authorization", ""))
         except (Unauthorized, Unavailable) as refusal:
             await problem_response(scope, refusal)(scope, receive, _for_one_owner(send))
             return
         send = _for_one_owner(send, OPEN if owner is None else {})
         owner = owner or LOCAL_OWNER
-        scope.setdefault("state", {})["owner_id"] = owner
+        scope.setdefault("state", {}).update(owner_id=owner, key_name=key_name)
         context.add(owner=owner)
         await self._app(scope, receive, send)
 
-    async def _owner(self, authorization: str) -> str | None:
-        """The owner of the key; None without one, where no key is asked for.
+    async def _caller(self, authorization: str) -> tuple[str | None, str | None]:
+        """The owner of the key, and its name if it is one of the database; None twice where no key is asked for.
 
         Raises:
             Unauthorized: a key is needed, and none that lives was sent. What was wrong with it is not said.
             Unavailable: the keys of the database cannot be read.
         """
         scheme, _, key = authorization.partition(" ")
-        owner = await self._find_owner(key.strip()) if scheme.lower() == "bearer" else None
-        if owner is None and self._settings.is_open and not await self._keys.has_keys():
-            return None
-        if owner is None:
-            raise Unauthorized(
-                "send an API key as `Authorization: Bearer <key>`", headers={"WWW-Authenticate": "Bearer"}
-            )
-        return owner
-
-    async def _find_owner(self, key: str) -> str | None:
-        return find_owner(self._settings.api_keys or {}, key) or await self._keys.find_owner(key)
+        if scheme.lower() == "bearer":
+            if owner := find_owner(self._settings.api_keys or {}, key.strip()):
+                return owner, None
+            if live := await self._keys.find_key(key.strip()):
+                return live.owner_id, live.name
+        if self._settings.is_open and not await self._keys.has_keys():
+            return None, None
+        raise Unauthorized("send an API key as `Authorization: Bearer <key>`", headers={"WWW-Authenticate": "Bearer"})
 
 
 def _is_public(scope: Scope) -> bool:

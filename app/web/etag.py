@@ -31,6 +31,11 @@ def is_known(if_none_match: str | None, etag: str) -> bool:
     return etag in known or "*" in known
 
 
+def version_etag(version: int) -> str:
+    """The ETag of everything that a version of a name says. A client sends it as `If-Match` to change the name."""
+    return f'"{version}"'
+
+
 def answer_unchanged(etag: str, headers: dict[str, str]) -> Response:
     """Build the answer to a client that has the current response."""
     return Response(status_code=304, headers={"ETag": etag, **headers})

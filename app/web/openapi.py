@@ -14,7 +14,7 @@ _HEADERS: dict[str, dict[str, Any]] = {
         "description": "Present if an earlier request with this Idempotency-Key got the same answer.",
         "schema": {"type": "string", "enum": ["true"]},
     },
-    "Location": {"description": "Path of the selection.", "schema": {"type": "string", "format": "uri-reference"}},
+    "Location": {"description": "Path of what was made.", "schema": {"type": "string", "format": "uri-reference"}},
     "Retry-After": {
         "description": "Time after which to send the next request (seconds).",
         "schema": {"type": "integer", "minimum": 1},
@@ -101,10 +101,12 @@ def add_schemas(document: dict[str, Any], models: Sequence[type[BaseModel]], oth
 _DESCRIPTIONS = {
     400: "The request is malformed.",
     401: "The API key is missing or unknown.",
-    404: "You have no selection with this id.",
+    404: "You have no selection with this id, or no prompt with this name.",
+    412: "The version is another than `If-Match` names, or the name exists already; read the current version first.",
     413: "The request body is too large.",
     415: "The media type of the request body is not supported.",
     422: "The request is well-formed but invalid; `errors` names each place.",
+    428: "The request has neither `If-Match` nor `If-None-Match: *`.",
     429: "You send too many requests, or have too many selections queued or running; repeat the request after "
     "`Retry-After`.",
     503: "The service is temporarily unavailable; repeat the request after `Retry-After`.",

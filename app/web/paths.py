@@ -4,8 +4,6 @@ from collections.abc import Collection
 
 from starlette.types import Scope
 
-_OF_A_SELECTION = "/selections/{selection_id}/"
-
 
 def served_path(scope: Scope) -> str:
     """The path without the prefix under which a proxy serves the application (`root_path` of ASGI)."""
@@ -16,9 +14,12 @@ def served_path(scope: Scope) -> str:
 
 def name_paths(paths: Collection[str]) -> str:
     """That there is no such path, and which there are."""
-    below = sorted(path.removeprefix(_OF_A_SELECTION) for path in paths if path.startswith(_OF_A_SELECTION))
-    others = sorted(path for path in paths if not path.startswith(_OF_A_SELECTION))
-    return (
-        f"there is no such path; there are {', '.join(others)} and, below {_OF_A_SELECTION}, {', '.join(below)}; "
-        "/docs describes them"
-    )
+    below, others = dict[str, list[str]](), list[str]()
+    for path in sorted(paths):
+        one, found, part = path.partition("}/")
+        if found:
+            below.setdefault(f"{one}{found}", []).append(part)
+        else:
+            others.append(path)
+    parts = "; ".join(f"below {one}, {', '.join(names)}" for one, names in below.items())
+    return f"there is no such path; there are {', '.join(others)}; {parts}; /docs describes them"

@@ -94,18 +94,24 @@ def test_refusal_that_needs_no_body_reads_none(
     assert asked == 0
 
 
-def routes_with_a_body() -> list[str]:
+def routes_with_a_body() -> list[tuple[str, str]]:
     paths = create_app(Settings(_env_file=None)).openapi()["paths"]
-    return [path for path, methods in paths.items() for operation in methods.values() if "requestBody" in operation]
+    return [
+        (method.upper(), path)
+        for path, methods in paths.items()
+        for method, operation in methods.items()
+        if "requestBody" in operation
+    ]
 
 
 @pytest.mark.parametrize("headers", [{}, {"Content-Type": "text/plain"}, {"Content-Type": "application/x-json"}])
-@pytest.mark.parametrize("path", routes_with_a_body())
+@pytest.mark.parametrize(("method", "path"), routes_with_a_body())
 def test_body_of_another_media_type_is_refused_with_the_right_one(
-    client: TestClient, path: str, headers: dict[str, str]
+    client: TestClient, method: str, path: str, headers: dict[str, str]
 ) -> None:
-    where = path.replace("{selection_id}", "sel_01jd0000000000000000000000")
-    body = problem_of(client.post(where, content=b"{}", headers=headers), 415, "unsupported-media-type")
+    where = path.replace("{selection_id}", "sel_01jd0000000000000000000000").replace("{name}", "triage")
+    sent = client.request(method, where, content=b"{}", headers=headers)
+    body = problem_of(sent, 415, "unsupported-media-type")
     assert "application/json" in body["detail"]
     assert ("Content-Type is missing" in body["detail"]) == (not headers)
 
@@ -123,9 +129,10 @@ def test_unknown_path_is_not_found(client: TestClient, path: str) -> None:
     body = problem_of(client.get(path), 404, "not-found")
     assert body["instance"] == path
     assert body["detail"] == (
-        "there is no such path; there are /healthz, /models, /readyz, /selections, /selections/{selection_id} and, "
-        "below /selections/{selection_id}/, cancel, classifier, events, render, result, resume, retry, "
-        "support-examples; /docs describes them"
+        "there is no such path; there are /healthz, /models, /prompts, /prompts/{name}, /readyz, /selections, "
+        "/selections/{selection_id}; below /prompts/{name}/, classifier, render, support-examples, versions; below "
+        "/selections/{selection_id}/, cancel, classifier, events, render, result, resume, retry, support-examples; "
+        "/docs describes them"
     )
 
 

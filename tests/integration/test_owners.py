@@ -13,7 +13,14 @@ from app.main import create_app
 from app.settings import Settings
 from tests.integration.samples import make_result, make_spec, make_submission, problem_of
 
-BODIES = {"/selections/{selection_id}/render": ({"input": "x"}, {"input": "x", "prompts": "support_examples"})}
+_INPUTS = ({"input": "x"}, {"input": "x", "prompts": "support_examples"})
+BODIES: dict[str, tuple[Any, ...]] = {
+    "/selections/{selection_id}/render": _INPUTS,
+    "/prompts/{name}/render": _INPUTS,
+    "/prompts/{name}": ({"version": 1}, {"selection_id": "sel_01jd0000000000000000000000"}),
+}
+IDS = {"{selection_id}": "sel_01jd0000000000000000000000", "{name}": "nobodys"}
+"""What a path has in place of an id, and an id of nobody."""
 KEYS = {"alice": "key-of-alice", "bob": "key-of-bob"}
 
 
@@ -28,12 +35,14 @@ def as_(owner: str) -> dict[str, str]:
 
 @pytest.fixture
 def alices(guarded: TestClient, database: Database) -> dict[str, Any]:
-    """A finished selection of Alice."""
+    """A finished selection of Alice, and a name that says what it found."""
     made: dict[str, Any] = guarded.post("/selections", json=make_submission(), headers=as_("alice")).json()
     with database.session_scope() as session:
         claim = claims.claim_selection(session, made["id"], 60)
         assert claim is not None
         endings.finish(session, claim, make_result())
+    body, headers = {"selection_id": made["id"]}, {**as_("alice"), "If-None-Match": "*"}
+    assert guarded.put("/prompts/alices", json=body, headers=headers).status_code == 201
     return made
 
 
@@ -79,23 +88,25 @@ def test_owner_sees_and_uses_what_is_theirs(guarded: TestClient, alices: dict[st
     assert [item["id"] for item in guarded.get("/selections", headers=as_("alice")).json()["items"]] == [alices["id"]]
 
 
-def routes_of_a_selection() -> Iterator[tuple[str, str, Any]]:
-    """Every documented route of one selection, with each body to send to it: a new route is tested too."""
+def routes_of_one_thing() -> Iterator[tuple[str, str, Any]]:
+    """Every documented route of one selection or name, with each body to send to it: a new route is tested too."""
     paths = create_app(Settings(_env_file=None)).openapi()["paths"]
     for path, operations in paths.items():
-        if "{selection_id}" in path:
+        if any(place in path for place in IDS):
             for method in operations:
                 for body in BODIES.get(path, (None,)):
                     yield method.upper(), path, body
 
 
-@pytest.mark.parametrize(("method", "path", "body"), [*routes_of_a_selection()])
+@pytest.mark.parametrize(("method", "path", "body"), [*routes_of_one_thing()])
 def test_what_another_owner_has_is_not_found(
     guarded: TestClient, alices: dict[str, Any], method: str, path: str, body: Any
 ) -> None:
+    alice_has = {"{selection_id}": alices["id"], "{name}": "alices"}
+    place = next(place for place in IDS if place in path)
+    headers = {**as_("bob"), **({"If-Match": "*"} if method in ("PUT", "DELETE") else {})}
     theirs, nobodys = (
-        guarded.request(method, path.replace("{selection_id}", id_), json=body, headers=as_("bob"))
-        for id_ in (alices["id"], "sel_01jd0000000000000000000000")
+        guarded.request(method, path.replace(place, ids[place]), json=body, headers=headers) for ids in (alice_has, IDS)
     )
     refusal, unknown = problem_of(theirs, 404, "not-found"), problem_of(nobodys, 404, "not-found")
     for varying in ("instance", "request_id"):
@@ -106,7 +117,15 @@ def test_what_another_owner_has_is_not_found(
 
 def test_list_of_another_owner_is_empty(guarded: TestClient, alices: dict[str, Any]) -> None:
     assert alices["id"]
-    assert guarded.get("/selections", headers=as_("bob")).json()["items"] == []
+    for path in ("/selections", "/prompts"):
+        assert guarded.get(path, headers=as_("bob")).json()["items"] == []
+
+
+def test_selection_of_another_owner_cannot_be_named(guarded: TestClient, alices: dict[str, Any]) -> None:
+    headers = {**as_("bob"), "If-None-Match": "*"}
+    refusal = guarded.put("/prompts/bobs", json={"selection_id": alices["id"]}, headers=headers)
+    problem_of(refusal, 422, "unknown-selection")
+    assert guarded.get("/prompts/alices", headers=as_("bob")).status_code == 404
 
 
 def test_dataset_of_another_owner_is_unknown(guarded: TestClient, alices: dict[str, Any]) -> None:

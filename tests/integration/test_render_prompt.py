@@ -137,16 +137,14 @@ def test_result_without_classifier_renders_its_best_prompt_only(
     problem_of(client.post(path, json={"input": "b", **CLASSIFIER}), 409, "no-classifier")
 
 
-def test_label_that_the_run_left_out_has_no_word(
-    client: TestClient, selections: Selections, database: Database
-) -> None:
+def test_label_words_are_those_of_the_result(client: TestClient, selections: Selections, database: Database) -> None:
     claim = selections.running()
     result = make_result()
-    task = result.task.model_copy(update={"label_words": result.task.label_words[:1]})
+    task = result.task.model_copy(update={"label_words": result.task.label_words[::-1]})
     with database.session_scope() as session:
         assert endings.finish(session, claim, result.model_copy(update={"task": task}))
     response = client.post(f"/selections/{claim.selection_id}/render", json={"input": "b"})
-    assert response.json()["label_words"] == ABOUT["label_words"][:1]
+    assert response.json()["label_words"] == ABOUT["label_words"][::-1]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.ids import decode_cursor, encode_cursor, is_id, new_id
+from app.ids import NAME, decode_cursor, encode_cursor, is_id, new_id
 
 
 def test_new_ids_are_valid_and_unique() -> None:
@@ -30,4 +30,4 @@ def test_any_text_as_cursor_decodes_or_is_refused(cursor: str) -> None:
         decoded = decode_cursor(cursor)
     except ValueError:
         return
-    assert is_id(decoded) or decoded.isdigit()
+    assert NAME.fullmatch(decoded)

@@ -61,6 +61,8 @@ def test_operations_have_short_names(document: dict[str, Any]) -> None:
         *("submit_selection", "list_selections", "get_selection", "delete_selection", "cancel_selection"),
         *("retry_selection", "resume_selection"),
         *("list_events", "get_support_examples", "get_result", "get_classifier", "render_prompt"),
+        *("list_prompts", "put_prompt", "get_prompt", "delete_prompt", "list_prompt_versions"),
+        *("get_prompt_support_examples", "get_prompt_classifier", "render_named_prompt"),
         *("is_alive", "is_ready", "list_models"),
     }
 

@@ -1,0 +1,55 @@
+"""Names that production reads: which version each has, the history, and what a version says."""
+
+from typing import Any
+
+from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Integer, String
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.models.base import Base, CreatedAt, IdText, OwnerText
+
+NameText = String(100, collation="C")
+
+
+class Prompt(Base):
+    """A name. A deleted one stays, so that the numbers of its versions only grow."""
+
+    __tablename__ = "prompts"
+
+    owner_id: Mapped[str] = mapped_column(OwnerText, primary_key=True)
+    name: Mapped[str] = mapped_column(NameText, primary_key=True)
+    version: Mapped[int] = mapped_column(Integer)
+    is_deleted: Mapped[bool]
+
+
+class PromptVersion(Base):
+    """One change of a name, with what lists show. No row is ever changed."""
+
+    __tablename__ = "prompt_versions"
+    __table_args__ = (
+        ForeignKeyConstraint(["owner_id", "name"], ["prompts.owner_id", "prompts.name"]),
+        CheckConstraint("(selection_id IS NULL) = (digest IS NULL)", name="deletion_has_neither"),
+    )
+
+    owner_id: Mapped[str] = mapped_column(OwnerText, primary_key=True)
+    name: Mapped[str] = mapped_column(NameText, primary_key=True)
+    version: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    selection_id: Mapped[str | None] = mapped_column(IdText)  #: it may be deleted; null for the deletion of the name
+    digest: Mapped[str | None] = mapped_column(String(64))  #: of the content
+    summary: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    note: Mapped[str | None] = mapped_column(String(500))
+    key_name: Mapped[str | None] = mapped_column(String(100))  #: of the key that made the change
+    created_at: Mapped[CreatedAt]
+
+
+class PromptContent(Base):
+    """What production reads of a version, copied from a result. Versions with equal content share it."""
+
+    __tablename__ = "prompt_contents"
+    __table_args__ = (ForeignKeyConstraint(["owner_id", "name"], ["prompts.owner_id", "prompts.name"]),)
+
+    owner_id: Mapped[str] = mapped_column(OwnerText, primary_key=True)
+    name: Mapped[str] = mapped_column(NameText, primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    result: Mapped[dict[str, Any]] = mapped_column(JSONB)  #: the fields of a result that `READ_BY_PRODUCTION` names
+    classifier: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))

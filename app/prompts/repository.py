@@ -1,0 +1,103 @@
+"""SQL of names. A read is one statement that joins name, version and content, so no reader sees a mixture."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, delete, func, insert, select
+from sqlalchemy.dialects.postgresql import insert as insert_or_not
+from sqlalchemy.orm import Session
+
+from app.models import Prompt, PromptContent, PromptVersion
+
+Found = tuple[PromptVersion, PromptContent]
+
+_IS_CURRENT = (
+    (PromptVersion.owner_id == Prompt.owner_id)
+    & (PromptVersion.name == Prompt.name)
+    & (PromptVersion.version == Prompt.version)
+)
+_HAS_CONTENT = (
+    (PromptContent.owner_id == PromptVersion.owner_id)
+    & (PromptContent.name == PromptVersion.name)
+    & (PromptContent.digest == PromptVersion.digest)
+)
+
+
+def find_version(session: Session, owner_id: str, name: str) -> int | None:
+    """Return the number of the current version, without its content."""
+    return session.scalar(select(Prompt.version).where(*_is(owner_id, name)))
+
+
+def find_current(session: Session, owner_id: str, name: str) -> PromptVersion | None:
+    """Return the current version, without its content."""
+    return session.scalar(select(PromptVersion).join(Prompt, _IS_CURRENT).where(*_is(owner_id, name)))
+
+
+def read_current(session: Session, owner_id: str, name: str) -> Found | None:
+    """Return the current version with its content."""
+    statement = select(PromptVersion, PromptContent).join(Prompt, _IS_CURRENT).join(PromptContent, _HAS_CONTENT)
+    return _first(session, statement.where(*_is(owner_id, name)))
+
+
+def find_content(session: Session, owner_id: str, name: str, version: int) -> Found | None:
+    """Return a version with its content. None if there is none, or a deletion of the name took the content."""
+    statement = select(PromptVersion, PromptContent).join(PromptContent, _HAS_CONTENT)
+    own = (PromptVersion.owner_id == owner_id, PromptVersion.name == name, PromptVersion.version == version)
+    return _first(session, statement.where(*own))
+
+
+def lock_name(session: Session, owner_id: str, name: str) -> Prompt:
+    """Return the row of a name, locked until the transaction ends. A new one is deleted, and has the version 0."""
+    values = {"owner_id": owner_id, "name": name, "version": 0, "is_deleted": True}
+    session.execute(insert_or_not(Prompt).values(**values).on_conflict_do_nothing())
+    own = select(Prompt).where(Prompt.owner_id == owner_id, Prompt.name == name)
+    return session.execute(own.with_for_update()).scalar_one()
+
+
+def count_names(session: Session, owner_id: str) -> int:
+    statement = select(func.count()).select_from(Prompt).where(Prompt.owner_id == owner_id, ~Prompt.is_deleted)
+    return int(session.scalar(statement) or 0)
+
+
+def add_version(session: Session, prompt: Prompt, content: PromptContent | None, **about: Any) -> PromptVersion:
+    """Add the next version of a locked name; without content, the name is deleted."""
+    prompt.version, prompt.is_deleted = prompt.version + 1, content is None
+    session.flush()
+    name = {"owner_id": prompt.owner_id, "name": prompt.name}
+    digest = None if content is None else content.digest
+    if content is not None:
+        copied = {"digest": digest, "result": content.result, "classifier": content.classifier}
+        session.execute(insert_or_not(PromptContent).values(**name, **copied).on_conflict_do_nothing())
+    values = {**name, "version": prompt.version, "digest": digest, **about}
+    return session.execute(insert(PromptVersion).values(**values).returning(PromptVersion)).scalar_one()
+
+
+def delete_contents(session: Session, owner_id: str, name: str) -> None:
+    session.execute(delete(PromptContent).where(PromptContent.owner_id == owner_id, PromptContent.name == name))
+
+
+def list_names(session: Session, owner_id: str, after: str | None, limit: int) -> Sequence[PromptVersion]:
+    """Return the current versions of up to `limit` + 1 names. The extra one shows that there is a next page."""
+    statement = select(PromptVersion).join(Prompt, _IS_CURRENT).where(Prompt.owner_id == owner_id, ~Prompt.is_deleted)
+    if after is not None:
+        statement = statement.where(Prompt.name > after)
+    return session.scalars(statement.order_by(Prompt.name).limit(limit + 1)).all()
+
+
+def list_versions(
+    session: Session, owner_id: str, name: str, before: int | None, limit: int
+) -> Sequence[PromptVersion]:
+    """Return up to `limit` + 1 versions, newest first."""
+    statement = select(PromptVersion).where(PromptVersion.owner_id == owner_id, PromptVersion.name == name)
+    if before is not None:
+        statement = statement.where(PromptVersion.version < before)
+    return session.scalars(statement.order_by(PromptVersion.version.desc()).limit(limit + 1)).all()
+
+
+def _is(owner_id: str, name: str) -> tuple[ColumnElement[bool], ...]:
+    return Prompt.owner_id == owner_id, Prompt.name == name, ~Prompt.is_deleted
+
+
+def _first(session: Session, statement: Select[PromptVersion, PromptContent]) -> Found | None:
+    found = session.execute(statement).one_or_none()
+    return None if found is None else (found[0], found[1])

@@ -1,0 +1,78 @@
+"""Wire types of names."""
+
+from datetime import datetime
+from typing import Annotated, ClassVar
+
+from pydantic import Field, StringConstraints
+
+from app.selections.rendering import Rendered
+from app.selections.schemas import Outgoing, SupportExamplesOut
+from app.web.validation import Incoming
+
+Note = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+
+
+class PromptBody(Incoming):
+    """What a name shall say: what a selection found, or what an earlier version said."""
+
+    one_of = ("selection_id", "version")
+    other_names: ClassVar = {"id": "selection_id", "selection": "selection_id", "comment": "note"}
+
+    selection_id: str | None = Field(
+        default=None, max_length=40, description="Id of one of your selections that has a result."
+    )
+    version: int | None = Field(default=None, ge=1, description="An earlier version of this name, to go back to it.")
+    note: Note | None = Field(default=None, description="Why the name changes, for its history.")
+
+
+class PromptSummary(Outgoing):
+    """What lists show of a version."""
+
+    model: str | None = Field(None, description="Language model for which the support examples were found.")
+    accuracy: float | None = Field(None, description="Accuracy of the support examples on the test rows.")
+    recommended: bool | None = Field(None, description="Whether the support examples are recommended.")
+    head: str | None = Field(None, description="Kind of the classifier's head; null without a classifier.")
+    classifier_accuracy: float | None = Field(None, description="Accuracy of the classifier on the test rows.")
+
+
+class PromptVersionOut(PromptSummary):
+    """A version of a name. Its number is one more than that of the version before, also after a deletion."""
+
+    name: str = Field(description="The name.")
+    version: int = Field(description="Number of the version; `ETag` has it too.")
+    selection_id: str | None = Field(
+        description="Selection of which the version is a copy, and which may be gone; null where the name was deleted."
+    )
+    note: str | None = Field(description="Why the name changed.")
+    key_name: str | None = Field(
+        description="Name of the API key that made the version; null for a key of the settings, or without keys."
+    )
+    created_at: datetime = Field(description="Time of the change.")
+
+
+class PromptPage(Outgoing):
+    """One page of names with their current versions."""
+
+    items: list[PromptVersionOut] = Field(description="Names in alphabetical order.")
+    next: str | None = Field(description="Cursor of the next page; null on the last page.")
+
+
+class PromptHistory(Outgoing):
+    """One page of the versions of a name."""
+
+    items: list[PromptVersionOut] = Field(description="Versions, newest first.")
+    next: str | None = Field(description="Cursor of the next page; null on the last page.")
+
+
+class NamedSupportExamples(SupportExamplesOut):
+    """The support examples that a name says."""
+
+    name: str = Field(description="The name.")
+    version: int = Field(description="Version of the name.")
+
+
+class NamedPrompts(Rendered):
+    """The prompts of a name for each input."""
+
+    name: str = Field(description="The name.")
+    version: int = Field(description="Version of the name.")

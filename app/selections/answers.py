@@ -1,0 +1,118 @@
+"""What production reads of a finished run, of the selection itself or of the copy that a name keeps.
+
+Another release may have stored it. So it is shown as it is stored, and is not validated.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.errors import NoClassifier
+from app.models import Report
+from app.selections.rendering import RenderBody, Rendered, RenderedPrompt
+from app.selections.schemas import Advice, BestOut, SupportExamplesOut
+from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS
+from lens_engine.config import Use
+from lens_engine.task.record import TaskRecord
+from lens_engine.types import Example
+
+READ_BY_PRODUCTION = ("task", "support_examples", "partial", "verdict")
+"""The fields of a result that are read here."""
+
+_OF_ANSWER = ("use", "method", "examples", "prompt", "label_biases")
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The support examples of a result, and the prompts for new inputs."""
+
+    selection_id: str
+    path: str  #: of the resource that the client reads
+    result: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, report: Report) -> "Answers":
+        return cls(report.selection_id, f"/selections/{report.selection_id}", report.result)
+
+    def show(self, use: Use | None) -> SupportExamplesOut:
+        """The support examples for a use; None for the use that was asked for."""
+        answer = self._pick(use)
+        shown = {name: answer.get(name) for name in _OF_ANSWER}
+        return SupportExamplesOut(
+            **shown,
+            **dict(self._advise(answer)),
+            selection_id=self.selection_id,
+            partial=self.result.get("partial"),
+            task=self.result.get("task"),
+            accuracy_without_biases=read_accuracy(answer, "prompt"),
+            accuracy_with_biases=read_accuracy(answer, "probabilities"),
+        )
+
+    def render(self, body: RenderBody, classifier: Classifier | None) -> Rendered:
+        """The prompts for each input: of the support examples, or of this classifier.
+
+        Raises:
+            NoClassifier: the classifier reads no label probabilities, so its prompts alone classify nothing.
+        """
+        inputs = body.inputs if body.inputs is not None else [body.input or ""]
+        record = TaskRecord.model_validate(self.result["task"])
+        if classifier is None:
+            answer = self._pick(body.use)
+            examples = [Example(one["row"], one["text"], one["label"]) for one in answer["examples"]]
+            beginnings = ["".join(record.task().render_prefix(examples))]
+            advice, accuracy, biases = (
+                self._advise(answer),
+                read_accuracy(answer, answer["use"]),
+                answer["label_biases"],
+            )
+        else:
+            _check_head(classifier)
+            record, beginnings = classifier.task, [prompt.text for prompt in classifier.prompts]
+            advice, biases = self._advise_classifier(classifier), ()
+            accuracy = None if classifier.test is None else classifier.test.accuracy
+        queries = [record.task().render_query(text) for text in inputs]
+        return Rendered(
+            **dict(advice),
+            selection_id=self.selection_id,
+            partial=bool(self.result.get("partial")),
+            label_words=record.label_words,
+            label_biases=biases,
+            prompts=[
+                RenderedPrompt(input=number, prompt=beginning + query, characters=len(beginning + query))
+                for number, query in enumerate(queries)
+                for beginning in beginnings
+            ],
+            accuracy=accuracy,
+        )
+
+    def _pick(self, use: Use | None) -> dict[str, Any]:
+        """The stored support examples for a use; the first are those of the use that was asked for."""
+        answers: list[dict[str, Any]] = self.result.get("support_examples") or [{}]  # of another release
+        return next((one for one in answers if use in (None, one.get("use"))), answers[0])
+
+    def _advise(self, answer: dict[str, Any]) -> Advice:
+        """Whether support examples are recommended. `best` names a classifier if they are not."""
+        best = answer.get("best")
+        if best is not None:
+            figure, path = best["test"] or {}, None if answer["recommended"] else f"{self.path}/classifier"
+            best = BestOut(name=best["name"], accuracy=figure.get("accuracy"), n=figure.get("n"), path=path)
+        return Advice(recommended=answer.get("recommended"), best=best, reason=answer.get("reason"))
+
+    def _advise_classifier(self, classifier: Classifier) -> Advice:
+        """The advice on the prompts of a classifier of label probabilities: it is what the verdict recommends."""
+        accuracy, n = (None, None) if classifier.test is None else (classifier.test.accuracy, classifier.test.n)
+        best = BestOut(name="label_probabilities", accuracy=accuracy, n=n, path=f"{self.path}/classifier")
+        return Advice(recommended=True, best=best, reason=self.result["verdict"]["sentence"])
+
+
+def read_accuracy(answer: Mapping[str, Any], use: Use) -> float | None:
+    """Accuracy of stored support examples on the test rows, as this use reads them."""
+    figure = answer.get("without_biases" if use == "prompt" else "with_biases")
+    return None if figure is None else figure["accuracy"]
+
+
+def _check_head(classifier: Classifier) -> None:
+    if classifier.head.kind not in PROMPTS_HEAD_KINDS:
+        what = classifier.head.kind.replace("_", " ")
+        raise NoClassifier(f"the classifier reads {what}, which no prompt shows; download it, and run lens classify")
