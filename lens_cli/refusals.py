@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
 
+from lens_cli.flags import SETTING, name_flags
 from lens_engine.errors import (
     CheckpointError,
     InvalidConfig,
@@ -50,9 +50,6 @@ _FAULTS_OF_A_PATH = {
 }
 """What the user can mend by another path."""
 
-_SETTING = re.compile(r'set options\.([a-z_.]+) to "?(\w+)"?')
-"""What the engine says of an option that the caller should set."""
-
 
 class Refusal(Exception):
     """The command cannot continue. `details` are further lines for the user."""
@@ -82,7 +79,7 @@ def refusing(advise: Callable[[InvalidDataset], str | None] | None = None) -> It
     except InvalidInput as error:
         hint = advise(error) if advise is not None and isinstance(error, InvalidDataset) else None
         details = (*_locate(error), *([] if hint is None else [hint]))
-        raise RefusedInput(_name_flags(str(error)), *map(_name_flags, details)) from error
+        raise RefusedInput(name_flags(str(error)), *map(name_flags, details)) from error
     except (UnknownModel, UnsafeModel, UnreadableModel) as error:
         raise RefusedInput(str(error), "where: --model") from error
     except CheckpointError as error:
@@ -156,22 +153,11 @@ def _describe_variable(location: tuple[int | str, ...], message: str) -> str:
     return f"{name}: {message}" if location else message
 
 
-def _name_flags(message: str) -> str:
-    """The message with the names that options and columns have on the command line."""
-    for names in ("text_column, label_column", "text_column", "label_column", "encoding", "delimiter"):
-        message = message.replace(f"({names})", f"({re.sub(r'[a-z_]+', _as_flag, names)})")
-    return _SETTING.sub(lambda found: f"add --option {found[1]}={found[2]}", message)
-
-
-def _as_flag(found: re.Match[str]) -> str:
-    return f"--{found[0].replace('_', '-')}"
-
-
 def list_settings(error: InvalidInput) -> dict[str, str] | None:
     """The options that fix all faults, with their values; None if a fault needs something else."""
     settings: dict[str, str] = {}
     for fault in error.faults:
-        found = _SETTING.findall(fault.detail)
+        found = SETTING.findall(fault.detail)
         if not found:
             return None
         settings.update(found)

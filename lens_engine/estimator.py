@@ -107,6 +107,8 @@ class LensClassifier(ClassifierMixin, BaseEstimator):
             LensError: as `open_model` and `select_support_examples`.
         """
         texts = list_texts(X, "X")
+        if not isinstance(self.options, Mapping | None):
+            raise TypeError(f"options is of type {type(self.options).__name__}; give a mapping")
         values = column_or_1d(y, warn=True)
         check_consistent_length(texts, values)
         _refuse_missing(values.tolist())

@@ -68,7 +68,8 @@ def weigh_models(settings: Settings) -> dict[str, int]:
     }
     missing = [package for package in ("torch", "transformers") if models and find_spec(package) is None]
     if missing:
-        raise UnfitWorker(f"{missing[0]} is not installed; run: pip install 'lens-icl[service,model]'")
+        install = "pip install -c constraints.txt '.[service,model]'"
+        raise UnfitWorker(f"{missing[0]} is not installed; in the folder of Lens, run: {install}")
     return {name: _weigh(name, reference, settings) for name, reference in models.items()}
 
 

@@ -15,7 +15,7 @@ from lens_engine.errors import InvalidInput
 from lens_engine.presets import resolve_config
 from lens_engine.reading import ParsedDataset
 from lens_engine.rows.problem import Problem
-from lens_engine.rows.splits import split_examples
+from lens_engine.run.preparation import split_within_budget
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Template, Verbalizer
 from lens_engine.types import Example
@@ -71,7 +71,7 @@ class CheckedSpec:
         with invalid_inputs(inline=is_inline, columns=columns):
             task = self.task.complete(dataset.examples, join_spellings=self.config.labels.join_spellings)
             problem = Problem(task, dataset.examples, None if test is None else test.examples)
-            split = split_examples(problem, self.config)
+            split = split_within_budget(problem, self.config)
         stored = StoredSpec.of(self.model, task, self.preset, self.config)
         _check_size(stored)
         defaults = (f"spec: {default}" for default in (*self.task.list_defaults(task), *self.warnings))

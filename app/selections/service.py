@@ -26,8 +26,10 @@ from app.selections.queue_place import find_position
 from app.selections.schemas import QueueOut, SelectionOut
 from app.services import Services
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.errors import InvalidInput
 
 _Found = TypeVar("_Found")
+_CODES_OF_INPUT = frozenset(kind.code for kind in InvalidInput.__subclasses__())
 
 
 def get(session: Session, owner_id: str, selection_id: str) -> Selection:
@@ -66,6 +68,8 @@ def get_report(services: Services, session: Session, owner_id: str, selection_id
     report = repository.find_report(session, selection_id)
     if report is None and Status(selection.status) in TERMINAL:
         again = _say_again(selection_id, Status(selection.status))
+        if selection.error is not None and selection.error["code"] in _CODES_OF_INPUT:
+            again = f"; another attempt would fail again, so submit a new selection: {selection.error['detail']}"
         raise NoResult(f"the selection is {selection.status} and has no support examples{again}")
     if report is None:
         raise NotFinished(

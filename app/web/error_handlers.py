@@ -4,7 +4,6 @@ Responses never echo what a client sent, but for thirty characters round a place
 """
 
 import logging
-from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -22,7 +21,7 @@ from app.errors import NO_SPACE, AppError, BadRequest, StorageFull, Unavailable,
 from app.logs.failures import summarize
 from app.problems import problem
 from app.web.access_log import note_problem
-from app.web.paths import name_paths
+from app.web.paths import find_methods, name_paths, served_path
 from app.web.request_id import HEADER
 from app.web.validation import error_items, join_details
 
@@ -56,8 +55,12 @@ def install_error_handlers(app: FastAPI) -> None:
 
         app.add_exception_handler(kind, handle)
 
+    async def handle_framework(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return problem_response(request.scope, _of_framework(app, request.scope, error))
+
     install(AppError, lambda error: error)
-    install(HTTPException, partial(_of_framework, app))
+    app.add_exception_handler(HTTPException, handle_framework)
     install(RequestValidationError, _of_validation)
     install(ClientDisconnect, lambda _: BadRequest("the client disconnected before the body was read"))
     for kind in (OperationalError, InterfaceError, PoolTimeout, DBAPIError):
@@ -66,12 +69,15 @@ def install_error_handlers(app: FastAPI) -> None:
     install(Exception, _of_anything)
 
 
-def _of_framework(app: FastAPI, error: HTTPException) -> AppError:
+def _of_framework(app: FastAPI, scope: Scope, error: HTTPException) -> AppError:
     detail = str(error.detail)
     if error.status_code == HTTPStatus.NOT_FOUND:
         detail = name_paths(app.openapi()["paths"])
     elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        detail = f"this path does not take the method of the request; it takes {(error.headers or {}).get('Allow')}"
+        one = (error.headers or {}).get("Allow", "")  # the framework names the methods of one route
+        methods = find_methods(app.openapi()["paths"], served_path(scope)) or one
+        error.headers = {"Allow": methods}
+        detail = f"this path does not take the method of the request; it takes {methods}"
     refusal = AppError(detail, headers=error.headers)
     refusal.status = error.status_code
     refusal.code = _FRAMEWORK_CODES.get(error.status_code, "refused")

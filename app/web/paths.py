@@ -1,6 +1,8 @@
 """The path of a request as the routes know it, and what to say of a path that no route has."""
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from starlette.types import Scope
 
@@ -23,3 +25,11 @@ def name_paths(paths: Collection[str]) -> str:
             others.append(path)
     parts = "; ".join(f"below {one}, {', '.join(names)}" for one, names in below.items())
     return f"there is no such path; there are {', '.join(others)}; {parts}; /docs describes them"
+
+
+def find_methods(paths: Mapping[str, Mapping[str, Any]], path: str) -> str | None:
+    """The methods that a path takes, by the OpenAPI document; None for a path that is not in it."""
+    for known, operations in paths.items():
+        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", known), path):
+            return ", ".join(method.upper() for method in operations)
+    return None

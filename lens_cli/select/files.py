@@ -20,7 +20,7 @@ def show_files(result: SelectionResult, output: Path | None, classifier: Path | 
     Args:
         output, classifier: the files that were written.
     """
-    written = [] if output is None else [f"{output} (with the single prompt as text: prompt)"]
+    written = [] if output is None else [f"{output} (with the single prompt as text: support_examples[0].prompt)"]
     kept, more = result.classifier, list[str]()
     if classifier is not None and kept is not None:
         written.append(f"{classifier} (prompts: {len(kept.prompts)}, head: {kept.head.kind})")

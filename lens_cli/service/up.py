@@ -39,7 +39,7 @@ def up(
 ) -> None:
     """Run everything on this machine: Postgres, Redis, the API and one worker, until Ctrl-C.
 
-    Nothing has to be installed or configured first. The data stays in the data directory, so a
+    The extra `embedded` has both servers. The data stays in the data directory, so a
     selection that was under way goes on at the next `lens up`.
     """
     from lens_cli.service.stack import StackSpec, running_stack

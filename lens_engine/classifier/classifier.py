@@ -3,6 +3,7 @@
 `Classifier.save` writes it as JSON, and `Classifier.load` reads the same classifier again, to the bit.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -142,6 +143,8 @@ class Classifier(Record):
         try:
             return cls.model_validate_json(Path(path).read_bytes())
         except ValidationError as error:
+            if hint := _name_other_file(Path(path)):
+                raise ClassifierUnreadable(f"{path} is {hint}", field="classifier") from error
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
             fault = f"{where}: {first['msg']}" if where else first["msg"]
@@ -224,3 +227,16 @@ class Classifier(Record):
         model = self.model
         made_for = "no model" if model is None else f"{model.model} (revision {model.revision[:12]})"
         return ModelMismatch(f"the classifier was made for {made_for}: {what}", field="model")
+
+
+def _name_other_file(path: Path) -> str | None:
+    """What a file of Lens is that is no classifier; None for another file."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(found, dict) and "support_examples" in found:
+        return "a result; save its field `classifier` as a file of its own, or name one by --classifier"
+    if isinstance(found, dict) and {"code", "title", "detail"} <= found.keys():
+        return f"an error that the service answered, no classifier: {found['detail']}"
+    return None

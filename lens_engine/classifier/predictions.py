@@ -68,7 +68,10 @@ class Predictions:
         Raises:
             ImportError: pandas is not installed.
         """
-        from pandas import DataFrame  # an option; no other part of the library needs pandas
+        try:
+            from pandas import DataFrame  # an option; no other part of the library needs pandas
+        except ImportError as error:
+            raise ImportError("pandas is not installed; run: pip install pandas, or take to_dict()") from error
 
         return DataFrame(self.to_dict())
 

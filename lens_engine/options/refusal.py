@@ -46,7 +46,7 @@ def _list_names(path: str, value: object) -> list[str]:
 
 def _describe_unknown(name: str) -> str:
     suggestion = _ask(suggest_options(name))
-    return f"there is no option {_show(name)}; {suggestion or 'docs/algorithm.md lists the options'}"
+    return f"there is no option {_show(name)}; {suggestion or 'docs/reference.md lists the options'}"
 
 
 def _describe_value(path: str, value: object) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from lens_engine.metering.cost import Cost
 from lens_engine.result import Splits
+from lens_engine.types import Phase
 from lens_engine.views.table import NOTHING, Table, describe_seconds
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ def describe_estimate(estimate: "CostEstimate") -> list[str]:
 def _list_limits(estimate: "CostEstimate") -> Iterator[str]:
     pairs, seconds = estimate.budget.max_pairs, estimate.budget.max_seconds
     if pairs is not None and pairs < estimate.total.pairs:
-        yield f"at {pairs:,} pairs (budget.max_pairs)"
+        first = estimate.phases.get(Phase.FILTER, Cost()).pairs
+        early = f", before any permutation is searched: that takes more than {first:,}" if pairs <= first else ""
+        yield f"at {pairs:,} pairs (budget.max_pairs){early}"
     if seconds is not None and (estimate.seconds is None or seconds < estimate.seconds):
         yield f"after {describe_seconds(seconds)} (budget.max_seconds)"
 

@@ -1,12 +1,13 @@
 """Chooses the columns of texts and labels, and says why."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_profiles import ColumnProfile, profile_columns, read_names
-from lens_engine.reading.columns import LABEL, TEXT, WantedColumns, match_header
+from lens_engine.reading.columns import LABEL, TEXT, WantedColumns, find_near, match_header
 from lens_engine.reading.dialect import FoundDialect
 from lens_engine.reading.text_checks import show_names
 from lens_engine.task.unicode_form import fold_label
@@ -29,6 +30,8 @@ _LABEL_NAMES = (
     *("rótulo", "intenção"),
 )
 """Usual names, in English, French, German, Spanish, Italian and Portuguese; the earlier one is preferred."""
+
+_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?!\d)")
 
 _NAMED = "you named it"
 
@@ -137,8 +140,10 @@ def choose_columns(
         match_header([profiles[0].name], WantedColumns(), "dataset")  # refuses, and tells what is missing
     for name in (text, label):
         if name is not None and name not in [profile.name for profile in profiles]:
+            near = find_near(name, [profile.name for profile in profiles])
+            hint = "" if near is None else f"; did you mean {show_label(near)}?"
             raise InvalidDataset(
-                f"there is no column {show_label(name)}; columns found: {_show(profiles)}", field="dataset"
+                f"there is no column {show_label(name)}; columns found: {_show(profiles)}{hint}", field="dataset"
             )
     chosen_text, chosen_label = choose_by_name([profile.name for profile in profiles], text, label)
     free = [one for one in profiles if chosen_label is None or one.name != chosen_label.name]
@@ -212,6 +217,8 @@ def _refuse_row_as_header(name: str, profiles: Sequence[ColumnProfile]) -> None:
 
 def _can_be_labels(profile: ColumnProfile) -> bool:
     distinct = profile.num_distinct
+    if all(map(_DATE.match, profile.distinct)):
+        return False
     return distinct is not None and distinct >= 2 and profile.num_values >= _ROWS_A_LABEL * distinct
 
 

@@ -1,5 +1,6 @@
 """Finds the wanted columns, mostly `text` and `label`, in a table's header."""
 
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -106,8 +107,10 @@ def _advise(missing: Sequence[str], names: Sequence[str], wanted: WantedColumns)
     delimiters = [one for one in DELIMITERS if len(names) == 1 and one in names[0]]
     if delimiters and wanted.label is not None:
         return f"name the delimiter of the file, perhaps {show_label(delimiters[0])} (delimiter)"
-    if renames:
+    if renames and not any(name not in (TEXT, LABEL) for name in missing):
         return f"rename {renames}, or {other_names}"
+    if renames:
+        return f"name {' and '.join(show_label(found[0]) for found in near.values() if found)} ({wanted.parameters})"
     if any(name not in (TEXT, LABEL) for name in missing):  # the caller named it
         return f"name one of the columns found ({wanted.parameters})"
     return (
@@ -117,7 +120,19 @@ def _advise(missing: Sequence[str], names: Sequence[str], wanted: WantedColumns)
 
 
 def _is_near(found: str, wanted: str) -> bool:
-    return found.strip().casefold() == wanted.strip().casefold()
+    """Whether two names differ in case, spaces and accents only."""
+    return _bare(found) == _bare(wanted)
+
+
+def _bare(name: str) -> str:
+    return "".join(
+        one for one in unicodedata.normalize("NFD", name.strip().casefold()) if not unicodedata.combining(one)
+    )
+
+
+def find_near(name: str, names: Sequence[str]) -> str | None:
+    """The column that differs from the name in case, spaces and accents only."""
+    return next((found for found in names if _is_near(found, name)), None)
 
 
 def _path(column: str, wanted: WantedColumns, field: str) -> str:

@@ -11,6 +11,13 @@ _SAMPLE = 200
 _CHARACTERS = 500
 """Number of characters of each."""
 
+_SURE = 0.8
+"""Share of the texts from which on a run warns of their language."""
+_FOREIGN = (
+    "the bundled model is English and reads other languages badly; a model of many languages, such as Qwen/Qwen3-0.6B, "
+    "reads them better"
+)
+
 _NAMES = {
     "ar": "Arabic",
     "cs": "Czech",
@@ -77,5 +84,13 @@ def describe_language(language: Language, *, is_bundled: bool) -> str:
     if language.code == "en":
         return found
     if is_bundled:
-        return f"{found}; the bundled model is English and reads other languages badly, so name another (--model)"
+        return f"{found}; {_FOREIGN}; name another (--model)"
     return f"{found}; choose a model that has learned it, and write the template in it"
+
+
+def warn_of_language(examples: Sequence[Example]) -> str | None:
+    """What to say of texts for the bundled model, which has learned English; None if nothing is to be said."""
+    language = find_language(examples)
+    if language is None or language.code == "en" or language.share < _SURE:
+        return None
+    return f"{language.name} in {language.share:.0%} of the texts that were looked at; {_FOREIGN}"

@@ -74,7 +74,7 @@ class RowCollector(RowSink):
         elif fault := find_fault(text, self.limits.max_text_characters):
             self.note(self._text, fault, line=line)
         elif fault := find_fault(label, self.limits.max_label_characters):
-            self.note(self._label, fault, line=line)
+            self.note(self._label, f"{fault}, or name another column of labels (label_column)", line=line)
         else:
             self._keep(Example(self.next_row, text, label, line))
 

@@ -67,7 +67,7 @@ def tabulate_prompts(result: "SelectionResult") -> Table:
         header=("", *(_USES[answer.use] for answer in result.support_examples), "n"),
         rows=tuple(rows),
         marked=frozenset(marked),
-        caption="means have the lowest and the highest accuracy in brackets",
+        caption="" if result.random is None else "means have the lowest and the highest accuracy in brackets",
     )
 
 

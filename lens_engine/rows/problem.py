@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lens_engine.task.examples import list_examples
+from lens_engine.task.examples import list_examples, refuse_swapped
 from lens_engine.task.template import Task
 from lens_engine.task.wording import show_count
 from lens_engine.types import Example
@@ -28,12 +28,13 @@ class Problem:
 
         Raises:
             TypeError: `task` is no task, or an example has another form.
-            InvalidDataset: a column is missing, or a text is empty.
+            InvalidDataset: a column is missing, a text is empty, or texts and labels are swapped.
         """
         if not isinstance(task, Task):
             raise TypeError(f"the task is of type {type(task).__name__}; write Problem(Task.for_examples(rows), rows)")
         object.__setattr__(self, "task", task)
         object.__setattr__(self, "examples", list_examples(examples))
+        refuse_swapped(self.examples)
         object.__setattr__(self, "test", None if test is None else list_examples(test, "test"))
 
     def __repr__(self) -> str:

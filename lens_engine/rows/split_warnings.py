@@ -93,7 +93,7 @@ def _describe_joined(upload: CleanRows, name: str) -> str:
     joined += ["…"] * (len(upload.respelled) > _MAX_LISTED)
     return (
         f"{show_count(number, f'{name} row', 'has')} another spelling of a label and {'is' if number == 1 else 'are'} "
-        f"read so: {'; '.join(joined)} (labels.join_spellings=false keeps spellings apart)"
+        f"read so: {'; '.join(joined)} (to keep them apart, set options.labels.join_spellings to false)"
     )
 
 

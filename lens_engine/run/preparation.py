@@ -4,13 +4,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lens_engine.config import SelectionConfig
+from lens_engine.errors import InvalidConfig
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.progress import SelectionListener, SilentListener
 from lens_engine.methods.base import Method, Run
 from lens_engine.methods.catalogue import METHODS, Methods, make_method, name_method
 from lens_engine.pricing.estimate import CostEstimate, estimate_by_words, measure_lengths, measure_pace
-from lens_engine.pricing.prices import Prices
+from lens_engine.pricing.prices import Prices, TokenLengths
 from lens_engine.result import Splits
 from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.fit_rows import list_labelled_rows
@@ -67,6 +68,33 @@ def prepare_run(
         deadline=deadline,
     )
     return PreparedRun(problem, run, method, meter, name_method(config))
+
+
+def split_within_budget(problem: Problem, config: SelectionConfig) -> SplitRows:
+    """The splits, without a model: what can be refused before one is loaded.
+
+    Raises:
+        InvalidDataset, ClassTooSmall, InvalidConfig: as `select_support_examples`.
+    """
+    rows = split_examples(problem, config)
+    run = Run(rows.task, config, rows, Prices(rows, config, TokenLengths(0.0, 0.0)))
+    check_budget(run, make_method(run))
+    return rows
+
+
+def check_budget(run: Run, method: Method[Any]) -> None:
+    """
+    Raises:
+        InvalidConfig: the budget does not cover the first step and the test rows.
+    """
+    limit, first = run.config.budget.max_pairs, method.first_step()
+    least = (first.cost + reserve_for_test(run, method)).pairs
+    if limit is not None and limit < least:
+        raise InvalidConfig(
+            f"max_pairs is {limit}, and {first.name} with the test rows takes {least}; "
+            "raise it, or lower filtering.candidates or splits.test",
+            field="options.budget.max_pairs",
+        )
 
 
 def _fit_and_price(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -> tuple[SplitRows, Prices]:

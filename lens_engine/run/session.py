@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from lens_engine.errors import CheckpointForeign, InvalidConfig, NothingSelected
+from lens_engine.errors import CheckpointForeign, NothingSelected
 from lens_engine.metering.journal import MOST_BYTES, Journal
 from lens_engine.metering.meter import Meter, Stopped
 from lens_engine.methods.base import Method, Run
@@ -14,8 +14,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import digest_examples
 from lens_engine.run.checkpoint import UNREADABLE, Checkpoint, CheckpointStore
 from lens_engine.run.evaluation import Evaluator
-from lens_engine.run.evaluation_plan import reserve_for_test
-from lens_engine.run.preparation import PreparedRun
+from lens_engine.run.preparation import PreparedRun, check_budget
 from lens_engine.run.result_builder import Ending, build_result
 from lens_engine.run.state import Evaluation, RunState
 from lens_engine.types import Permutation, StopReason
@@ -37,7 +36,7 @@ class Session:
     state: RunState[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        _check_budget(self.run, self.method)
+        check_budget(self.run, self.method)
         self.state = RunState(self.method.start())
         checkpoint = self.store.load()
         self.meter.journal = Journal(self._save_within)
@@ -188,14 +187,3 @@ class Session:
             "place": [identity.dtype, identity.device, identity.executor],
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _check_budget(run: Run, method: Method[Any]) -> None:
-    limit, first = run.config.budget.max_pairs, method.first_step()
-    least = (first.cost + reserve_for_test(run, method)).pairs
-    if limit is not None and limit < least:
-        raise InvalidConfig(
-            f"max_pairs is {limit}, and {first.name} with the test rows takes {least}; "
-            "raise it, or lower filtering.candidates or splits.test",
-            field="options.budget.max_pairs",
-        )

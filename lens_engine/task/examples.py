@@ -58,8 +58,8 @@ def list_examples(given: Iterable[Any], field: str = "dataset") -> Sequence[Exam
 
     Raises:
         TypeError: `given` or a row has another form; the message names the row.
-        InvalidDataset: a column is missing, the columns differ in length, a text is empty, a text or label is missing,
-            or texts and labels are swapped.
+        InvalidDataset: a column is missing, the columns differ in length, a text is empty, or a text or label is
+            missing.
     """
     if isinstance(given, list | tuple) and all(isinstance(one, Example) for one in given):
         return given
@@ -67,13 +67,11 @@ def list_examples(given: Iterable[Any], field: str = "dataset") -> Sequence[Exam
         raise TypeError(f"the {field} is of type {type(given).__name__}; {_FORMS}")
     columns = _find_columns(given, field)
     if columns is None:
-        return _check_order([_make_example(row, one, field) for row, one in enumerate(given)], field)
+        return [_make_example(row, one, field) for row, one in enumerate(given)]
     texts, labels = map(list, columns)
     if len(texts) != len(labels):
         raise InvalidDataset(f"the {field} has {len(texts):,} texts and {len(labels):,} labels", field=field)
-    return _check_order(
-        [_make_example(row, one, field) for row, one in enumerate(zip(texts, labels, strict=True))], field
-    )
+    return [_make_example(row, one, field) for row, one in enumerate(zip(texts, labels, strict=True))]
 
 
 def _find_columns(given: Any, field: str) -> tuple[Iterable[Any], Iterable[Any]] | None:
@@ -122,19 +120,18 @@ def _make_example(row: int, one: Any, field: str) -> Example:
     return Example(row, text, label)
 
 
-def _check_order(examples: list[Example], field: str) -> list[Example]:
+def refuse_swapped(examples: Sequence[Example], field: str = "dataset") -> None:
     """
     Raises:
-        InvalidDataset: each label occurs once and the texts are repeated.
+        InvalidDataset: most labels occur once, and most texts are repeated.
     """
-    texts, labels = ({getattr(one, name) for one in examples} for name in (_TEXT, _LABEL))
-    if len(labels) == len(examples) >= 2 * len(texts) > 0:
+    num_labels, num_texts = (len({getattr(one, name) for one in examples}) for name in (_LABEL, _TEXT))
+    if num_labels > 0.8 * len(examples) and 2 * num_texts <= len(examples):
         raise InvalidDataset(
-            f"each label of the {field} occurs once, and its texts are repeated; a row is (text, label): are they "
-            "swapped?",
+            f"the {len(examples):,} rows have {num_labels:,} labels and {num_texts:,} texts; are the columns of texts "
+            "and labels swapped?",
             field=field,
         )
-    return examples
 
 
 def list_labels(examples: Iterable[Example], *, join_spellings: bool = True) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.task.defaults import DEFAULT_SEPARATOR, DEFAULT_TEMPLATE
-from lens_engine.task.examples import list_labels
+from lens_engine.task.examples import list_labels, refuse_swapped
 from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.task.wording import show_label
 from lens_engine.types import Example
@@ -28,9 +28,10 @@ class TaskRequest:
             join_spellings: the option `labels.join_spellings`; a label has its most frequent spelling.
 
         Raises:
-            InvalidDataset: without a verbalizer, and all examples have one label.
+            InvalidDataset: texts and labels are swapped; or without a verbalizer, and all examples have one label.
             InvalidVerbalizer: without a verbalizer, and a label gives no word, or two labels give the same word.
         """
+        refuse_swapped(examples)
         verbalizer = self.verbalizer
         if verbalizer is None:
             labels = list_labels(examples, join_spellings=join_spellings)

@@ -73,6 +73,8 @@ class Verbalizer:
     words: Mapping[str, str]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.words, Mapping):
+            raise TypeError(f"the label words are of type {type(self.words).__name__}; give a mapping label -> word")
         if len(self.words) < 2:
             raise InvalidVerbalizer(
                 f"a verbalizer needs at least two labels; it has {len(self.words)}", field="verbalizer"

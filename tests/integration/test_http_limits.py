@@ -124,6 +124,24 @@ def test_lying_length_does_not_lift_the_cap(settings: Settings) -> None:
     assert asked == 6
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "methods"),
+    [
+        ("PUT", "/selections", {"GET", "POST"}),
+        ("POST", "/prompts/triage", {"GET", "PUT", "DELETE"}),
+        ("PATCH", "/selections/sel_01jd0000000000000000000000", {"GET", "DELETE"}),
+        ("DELETE", "/docs", {"GET"}),
+    ],
+)
+def test_other_method_is_refused_with_all_that_the_path_takes(
+    client: TestClient, method: str, path: str, methods: set[str]
+) -> None:
+    response = client.request(method, path)
+    body = problem_of(response, 405, "method-not-allowed")
+    assert set(response.headers["allow"].split(", ")) == methods
+    assert response.headers["allow"] in body["detail"]
+
+
 @pytest.mark.parametrize("path", ["/nowhere", "/selections/"])
 def test_unknown_path_is_not_found(client: TestClient, path: str) -> None:
     body = problem_of(client.get(path), 404, "not-found")

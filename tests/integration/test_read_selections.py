@@ -259,3 +259,15 @@ def test_cancelled_run_keeps_its_best_permutation(
     result = client.get(f"/selections/{claim.selection_id}/support-examples").json()
     assert result["partial"] is True
     assert [example["row"] for example in result["examples"]] == [3, 0]
+
+
+def test_input_that_would_fail_again_is_not_to_be_retried(
+    client: TestClient, selections: Selections, database: Database
+) -> None:
+    claim = selections.running()
+    with database.session_scope() as session:
+        assert endings.fail(session, claim, {"code": "invalid-options", "detail": "max_pairs is 5"})
+    refusal = problem_of(client.get(f"/selections/{claim.selection_id}/support-examples"), 409, "no-result")
+    assert "submit a new selection: max_pairs is 5" in refusal["detail"]
+    failed = client.get(f"/selections/{selections.failed()}/support-examples").json()
+    assert "/retry queues it again" in failed["detail"]

@@ -73,6 +73,13 @@ BAD_SPECS: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ("option as a field", {"seed": 1}, "invalid-request", ["/spec/seed"], "did you mean `options.seed`?"),
     ("read-only field", {"status": CANARY}, "invalid-request", ["/spec/status"], ""),
     ("owner", {"owner_id": CANARY}, "invalid-request", ["/spec/owner_id"], ""),
+    (
+        "budget for less than a first step",
+        {"options": {**SMALL_OPTIONS, "budget": {"max_pairs": 5}}},
+        "invalid-options",
+        ["/spec/options/budget/max_pairs"],
+        "the first round of filtering with the test rows takes",
+    ),
     ("empty name", {"name": ""}, "invalid-request", ["/spec/name"], "`name` is empty"),
     ("long name", {"name": "x" * 201}, "invalid-request", ["/spec/name"], "`name` has more than 200 characters"),
     ("long separator", {"separator": "x" * 101}, "invalid-request", ["/spec/separator"], ""),

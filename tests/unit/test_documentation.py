@@ -221,7 +221,7 @@ def test_tables_of_the_reference_are_those_that_the_code_writes() -> None:
 def test_routes_of_the_service_and_of_the_page_are_the_same() -> None:
     paths = create_app(Settings(_env_file=None)).openapi()["paths"]
     served = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
-    shown = set(re.findall(r"`((?:GET|POST|DELETE) /[^`?]+)(?:\?[^`]*)?`", read(ROOT / "docs/api.md")))
+    shown = set(re.findall(r"`((?:GET|POST|PUT|DELETE) /[^`?]+)(?:\?[^`]*)?`", read(ROOT / "docs/api.md")))
     assert {route.replace("{id}", "{selection_id}") for route in shown} == served
 
 

@@ -113,7 +113,9 @@ def find_binary(package: str, path: str) -> str:
     """
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise ChildFailed(f"{package} is not installed; run: pip install 'lens-icl[embedded]'")
+        raise ChildFailed(
+            f"{package} is not installed; in the folder of Lens, run: pip install -c constraints.txt '.[embedded]'"
+        )
     binary = Path(spec.submodule_search_locations[0], path)
     if not binary.exists():
         raise ChildFailed(f"{binary} is missing; reinstall {package}")

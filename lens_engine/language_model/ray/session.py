@@ -66,8 +66,9 @@ def import_ray() -> Any:
     try:
         import ray
     except ImportError as error:
+        install = "pip install -c constraints.txt '.[cluster]'"
         raise InvalidConfig(
-            "several actors need Ray, which is not installed; run: pip install 'lens-icl[cluster]'", field="actors"
+            f"several actors need Ray, which is not installed; in the folder of Lens, run: {install}", field="actors"
         ) from error
     return ray
 

@@ -85,7 +85,7 @@ def test_bad_option_is_refused_with_its_path(options: dict[str, Any], field: str
         ({"beam_width": 3}, "there is no option 'beam_width'; did you mean search.beam_width?"),
         ({"search": {"beam_widht": 3}}, "there is no option 'search.beam_widht'; did you mean search.beam_width?"),
         ({"serach": {"beam_width": 3}}, "there is no option 'serach.beam_width'; did you mean search.beam_width?"),
-        ({"shots": 4}, "there is no option 'shots'; docs/algorithm.md lists the options"),
+        ({"shots": 4}, "there is no option 'shots'; docs/reference.md lists the options"),
         ({"search": {"beam_width": 0}}, "search.beam_width must be a whole number from 1 to 256; it is 0"),
         ({"search": {"beam_width": None}}, "search.beam_width must be a whole number from 1 to 256; it is null"),
         (
@@ -99,7 +99,7 @@ def test_bad_option_is_refused_with_its_path(options: dict[str, Any], field: str
             "too_long must be one of reject, skip_example, trim_input; it is 'rejects'; did you mean reject?",
         ),
         ({"search": 5}, "search is a group of options, such as search.beam_width; it is 5"),
-        ({"x" * 500: 1}, f"there is no option '{'x' * 59}…; docs/algorithm.md lists the options"),
+        ({"x" * 500: 1}, f"there is no option '{'x' * 59}…; docs/reference.md lists the options"),
     ],
 )
 def test_refusal_of_an_option_says_what_is_allowed(options: dict[str, Any], message: str) -> None:

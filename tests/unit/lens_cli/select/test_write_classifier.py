@@ -35,7 +35,7 @@ def test_written_files_and_the_next_command_are_named() -> None:
     show_files(make_result(), Path("result.json"), Path("my classifier.json"), console)
     assert isinstance(console.file, StringIO)
     assert console.file.getvalue().splitlines() == [
-        "Written: result.json (with the single prompt as text: prompt), "
+        "Written: result.json (with the single prompt as text: support_examples[0].prompt), "
         f"my classifier.json (prompts: {len(CLASSIFIER.prompts)}, head: {CLASSIFIER.head.kind})",
         "Next: lens classify new.csv --classifier 'my classifier.json' --output predictions.csv",
     ]

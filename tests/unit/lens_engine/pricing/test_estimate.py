@@ -36,7 +36,7 @@ class Clock:
         return self.seconds
 
 
-CALLS = 3
+CALLS = 5
 """Calls of a scorer too fast for the first sample: one that is not timed, and two samples."""
 
 
@@ -82,22 +82,25 @@ def test_what_no_run_would_take_is_refused(
         estimate_cost(make_planted_problem(), make_planted_scorer(max_prompt_tokens=20), make_config())
 
 
-def test_pace_is_that_of_the_call_after_the_first(make_planted_problem: MakeProblem, make_config: MakeConfig) -> None:
+def test_pace_is_the_best_of_three_calls_after_the_first(
+    make_planted_problem: MakeProblem, make_config: MakeConfig
+) -> None:
     problem, clock = make_planted_problem(), Clock()
 
     def pass_time(call: int) -> None:
-        clock.seconds += 2.0 if call else 100.0
+        clock.seconds += (100.0, 5.0, 2.0, 30.0)[call]
 
     scorer = TableScorer(before_call=pass_time)
     rows = split_examples(problem, make_config())
 
     pace = measure_pace(rows, problem.task, scorer, clock)
 
-    (first, few, _), (prefixes, queries, _) = scorer.calls
+    (first, few, _), (prefixes, queries, _), *others = scorer.calls
+    assert len(others) == 2
     assert first * few < prefixes * queries
     # A demonstration has seven words ("day0 rainy quality9 difficulty9 It was NEGATIVE."), a query six.
     assert pace == prefixes * (7 + 6 * queries) / 2.0
-    assert clock.seconds == 102.0
+    assert clock.seconds == 137.0
 
 
 def test_pace_is_measured_and_not_remembered(
@@ -112,7 +115,7 @@ def test_pace_is_measured_and_not_remembered(
     assert scorer.num_calls == 2 * CALLS
 
 
-@pytest.mark.parametrize(("seconds", "num_calls"), [(100.0, 2), (0.9, 2), (0.5, 3), (0.01, 3)])
+@pytest.mark.parametrize(("seconds", "num_calls"), [(100.0, 2), (0.9, 4), (0.5, 5), (0.01, 5)])
 def test_slow_model_is_measured_on_a_small_sample_and_a_fast_one_on_a_larger(
     seconds: float, num_calls: int, make_planted_problem: MakeProblem, make_config: MakeConfig
 ) -> None:
@@ -120,7 +123,7 @@ def test_slow_model_is_measured_on_a_small_sample_and_a_fast_one_on_a_larger(
     problem, clock = make_planted_problem(4000), Clock()
 
     def pass_time(call: int) -> None:
-        clock.seconds += seconds if call == 1 else 0.0
+        clock.seconds += seconds if 1 <= call <= 3 else 0.0
 
     scorer = TableScorer(before_call=pass_time)
     rows = split_examples(problem, make_config())
@@ -130,8 +133,8 @@ def test_slow_model_is_measured_on_a_small_sample_and_a_fast_one_on_a_larger(
     assert scorer.num_calls == num_calls
     sizes = [prefixes * queries for prefixes, queries, _ in scorer.calls]
     assert sizes[1] * 6.5 == pytest.approx(1024, rel=0.2)
-    if num_calls == 3:
-        assert sizes[2] * 6.5 == pytest.approx(min(2.0 / seconds, 8) * 1024, rel=0.2)
+    if num_calls == 5:
+        assert sizes[4] * 6.5 == pytest.approx(min(2.0 / seconds, 8) * 1024, rel=0.2)
 
 
 def test_pace_of_a_clock_that_stands_still_is_unknown(

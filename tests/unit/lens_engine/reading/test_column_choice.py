@@ -12,6 +12,7 @@ from lens_engine.errors import InvalidDataset
 from lens_engine.reading import ParsingLimits, parse_dataset, parse_inline
 from lens_engine.reading.column_choice import choose_columns, find_columns, find_text_column
 from lens_engine.reading.column_profiles import MAX_DISTINCT, ColumnProfile, profile_columns
+from lens_engine.reading.columns import WantedColumns, match_header
 from lens_engine.reading.dialect import FoundDialect
 
 UTF8 = FoundDialect("utf-8", ",")
@@ -181,3 +182,20 @@ def test_usual_names_are_enough_to_parse_a_file_or_objects(tmp_path: Path) -> No
             "column 'review' is read as the texts: a usual name",
             "column 'Label' is read as the labels: named label but for case and spaces",
         )
+
+
+def test_dates_are_no_labels(tmp_path: Path) -> None:
+    rows = "".join(f"2026-11-0{row % 3 + 1},a rather long message of its own {row}\n" for row in range(12))
+    (tmp_path / "new.csv").write_text(f"day,message\n{rows}")
+    with pytest.raises(InvalidDataset, match="no column looks like labels"):
+        find_columns(tmp_path / "new.csv", None, None, UTF8)
+
+
+@pytest.mark.parametrize("given", ["message", "catégorie", "CATEGORIE "])
+def test_column_that_is_nearly_named_is_proposed(given: str) -> None:
+    profiles = [profile("Message", ["a"]), profile("Categorie", ["b"])]
+    meant = "Message" if given == "message" else "Categorie"
+    with pytest.raises(InvalidDataset, match=f"did you mean '{meant}'?"):
+        choose_columns(profiles, given, None)
+    with pytest.raises(InvalidDataset, match=rf"name '{meant}' \(text_column, label_column\)"):
+        match_header(["Message", "Categorie", "text"], WantedColumns("text", given), "dataset")

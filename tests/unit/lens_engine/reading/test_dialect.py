@@ -9,7 +9,9 @@ from dataset_uploads import Uploads
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading import BadRows, Dialect, ParsingLimits, parse_dataset
 from lens_engine.reading.dialect import ANY_DIALECT, find_delimiter
+from lens_engine.reading.language import warn_of_language
 from lens_engine.reading.open_table import find_dialect
+from lens_engine.types import Example
 
 ROWS = [("Das Zimmer war schön; groß, hell", "gut"), ("Zu laut, 3|4 Nächte", "schlecht"), ("Naja…", "gut")]
 
@@ -183,3 +185,14 @@ def test_encoding_that_needs_a_mark_is_refused_without_one(uploads: Uploads) -> 
 
     with pytest.raises(InvalidDataset, match="bytes that are not UTF-16"):
         parse_dataset(uploads.folder / "upload", ParsingLimits(), dialect=Dialect("utf-16"))
+
+
+def test_language_that_the_bundled_model_reads_badly_is_named() -> None:
+    foreign = "Bonjour, je voudrais savoir quand ma commande sera livrée, merci de votre réponse rapide"
+    english = "Hello, I would like to know when my order will be delivered, thank you for a quick reply"
+    rows = [Example(row, f"{foreign} {row}", "x") for row in range(10)]
+    warning = warn_of_language(rows)
+    assert warning is not None
+    assert warning.startswith("French in 100% of the texts that were looked at; the bundled model is English")
+    assert warn_of_language([Example(row, f"{english} {row}", "x") for row in range(10)]) is None
+    assert warn_of_language([*rows[:6], *(Example(row, english, "x") for row in range(4))]) is None

@@ -60,9 +60,9 @@ def test_joined_spellings_are_counted_in_a_warning_for_each_upload(desk: Task, m
 
     assert split.warnings[:2] == (
         "13 dataset rows have another spelling of a label and are read so: 'Café' (10), 'café ' (2) as 'café'; "
-        "'Delivery' (1) as 'delivery' (labels.join_spellings=false keeps spellings apart)",
+        "'Delivery' (1) as 'delivery' (to keep them apart, set options.labels.join_spellings to false)",
         "1 test row has another spelling of a label and is read so: 'DELIVERY' (1) as 'delivery' "
-        "(labels.join_spellings=false keeps spellings apart)",
+        "(to keep them apart, set options.labels.join_spellings to false)",
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 from lens_engine.errors import InvalidDataset
 from lens_engine.rows.problem import Problem
 from lens_engine.task.examples import list_examples, list_texts
+from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.types import Example
 
@@ -79,7 +80,6 @@ def test_other_form_is_a_type_error_that_names_the_row(given: Any, message: str)
         ([("a joy", "good"), (" ", "bad")], "the text in row 1 of the test is empty", 1),
         ([("a joy", "good"), (None, "bad")], "the text in row 1 of the test is missing", 1),
         ([("a joy", "good"), ("a bore", float("nan"))], "the label in row 1 of the test is missing", 1),
-        ([("good", "a joy"), ("good", "a treat")], "are they swapped?", None),
     ],
 )
 def test_unusable_data_is_refused(given: Any, message: str, row: int | None) -> None:
@@ -150,3 +150,11 @@ def test_repr_of_a_problem_counts() -> None:
     task = Task.for_examples(EXAMPLES)
     assert repr(Problem(task, EXAMPLES)) == "Problem(2 examples, 2 labels, test rows held out of them)"
     assert repr(Problem(task, EXAMPLES, EXAMPLES[:1])) == "Problem(2 examples, 2 labels, 1 test row)"
+
+
+def test_swapped_columns_are_named_wherever_rows_come_from() -> None:
+    rows = [(label, text) for label, text in zip(["good", "bad"] * 6, map(str, range(12)), strict=True)]
+    with pytest.raises(InvalidDataset, match="12 labels and 2 texts; are the columns of texts and labels swapped"):
+        TaskRequest().complete(list_examples(rows))
+    with pytest.raises(InvalidDataset, match="swapped"):
+        Problem(Task("{text} {label}", {"a": "a", "b": "b"}), rows)

@@ -1,0 +1,19 @@
+"""The words of the engine in the words of the command line."""
+
+import re
+
+SETTING = re.compile(r'set options\.([a-z_.]+) to "?(\w+)"?')
+"""What the engine says of an option that the caller should set."""
+
+_PARAMETERS = ("text_column, label_column", "text_column", "label_column", "encoding", "delimiter")
+
+
+def name_flags(message: str) -> str:
+    """The message with the names that options and columns have on the command line."""
+    for names in _PARAMETERS:
+        message = message.replace(f"({names})", f"({re.sub(r'[a-z_]+', _as_flag, names)})")
+    return SETTING.sub(lambda found: f"add --option {found[1]}={found[2]}", message)
+
+
+def _as_flag(found: re.Match[str]) -> str:
+    return f"--{found[0].replace('_', '-')}"
