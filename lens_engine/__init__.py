@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lens_engine.config import SelectionConfig
     from lens_engine.errors import LensError
     from lens_engine.estimator import LensClassifier
+    from lens_engine.exports import export_support_examples
     from lens_engine.language_model.loading.load import load_scorer
     from lens_engine.language_model.open_model import LanguageModel, open_model
     from lens_engine.pipeline import select_support_examples
@@ -44,6 +45,7 @@ __all__ = [
     "Template",
     "Verbalizer",
     "estimate_cost",
+    "export_support_examples",
     "load_scorer",
     "open_model",
     "read_examples",
@@ -67,6 +69,7 @@ _HOME = {
     "Template": "task.template",
     "Verbalizer": "task.template",
     "estimate_cost": "run.preparation",
+    "export_support_examples": "exports",
     "load_scorer": "language_model.loading.load",
     "open_model": "language_model.open_model",
     "read_examples": "reading",

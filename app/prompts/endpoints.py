@@ -24,7 +24,7 @@ from app.prompts.schemas import (
 )
 from app.prompts.service import Change, Condition, NamedAnswers
 from app.selections import openapi
-from app.selections.result_endpoints import RenderBodyDep, UseParameter
+from app.selections.result_endpoints import FormatParameter, RenderBodyDep, UseParameter
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, version_etag
 from app.web.openapi import named, not_modified, refusals, sends
 from app.web.rate_limits import SUBMISSION_LIMIT
@@ -87,7 +87,7 @@ class Asked:
     services: ServicesDep
     if_none_match: KnownEtag = None
 
-    def answer(self, show: Callable[[NamedAnswers], BaseModel]) -> Response:
+    def answer(self, show: Callable[[NamedAnswers], BaseModel | Response]) -> Response:
         """Answer with a part of the current version, or 304 without reading it."""
         with self.services.database.session_scope() as session:
             if (unchanged := self._answer_known(session)) is not None:
@@ -218,6 +218,12 @@ def get_prompt_support_examples(asked: AskedDep, use: UseParameter = None) -> Re
 def get_prompt_classifier(asked: AskedDep) -> Response:
     """Return the classifier that a name says: a file that `Classifier.load` of the library reads."""
     return asked.answer(NamedAnswers.get_classifier)
+
+
+@router.get("/{name}/export", response_class=Response, responses=openapi.exported(_READ))
+def export_prompt(asked: AskedDep, format: FormatParameter = "json", use: UseParameter = None) -> Response:
+    """Return the support examples that a name says as a file that another tool loads; see the route of a selection."""
+    return asked.answer(lambda found: found.answers.export(format, use))
 
 
 @router.post(

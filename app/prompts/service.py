@@ -160,7 +160,7 @@ def read(session: Session, owner_id: str, name: str) -> NamedAnswers:
     if found is None:
         raise NotFound("there is no prompt with this name")
     version, content = found
-    answers = Answers(version.selection_id or "", f"/prompts/{name}", content.result)
+    answers = Answers(version.selection_id or "", f"/prompts/{name}", content.result, version.summary.get("model"))
     return NamedAnswers(version, answers, content.classifier)
 
 

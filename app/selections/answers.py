@@ -7,13 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.errors import NoClassifier
+from pydantic import ValidationError
+from starlette.responses import Response
+
+from app.errors import NoClassifier, NoResult
 from app.models import Report
 from app.selections.rendering import RenderBody, Rendered, RenderedPrompt
 from app.selections.schemas import Advice, BestOut, SupportExamplesOut
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS
 from lens_engine.config import Use
+from lens_engine.exports import FORMATS, FormatName, Source, write_export
+from lens_engine.result import SupportExamples
 from lens_engine.task.record import TaskRecord
 from lens_engine.types import Example
 
@@ -30,10 +35,12 @@ class Answers:
     selection_id: str
     path: str  #: of the resource that the client reads
     result: Mapping[str, Any]
+    model: str | None  #: language model for which the support examples were found
 
     @classmethod
     def of(cls, report: Report) -> "Answers":
-        return cls(report.selection_id, f"/selections/{report.selection_id}", report.result)
+        model = (report.result.get("provenance") or {}).get("model")
+        return cls(report.selection_id, f"/selections/{report.selection_id}", report.result, model)
 
     def show(self, use: Use | None) -> SupportExamplesOut:
         """The support examples for a use; None for the use that was asked for."""
@@ -48,6 +55,24 @@ class Answers:
             accuracy_without_biases=read_accuracy(answer, "prompt"),
             accuracy_with_biases=read_accuracy(answer, "probabilities"),
         )
+
+    def export(self, export_format: FormatName, use: Use | None) -> Response:
+        """The support examples as a file that another tool loads.
+
+        Raises:
+            NoResult: another release stored the result in a form that this one cannot export.
+        """
+        kind = FORMATS[export_format]
+        try:
+            answer = SupportExamples.model_validate(self._pick(use))
+            source = Source(TaskRecord.model_validate(self.result.get("task")), answer, self.model)
+        except ValidationError as error:
+            raise NoResult("another release of the service stored this result; submit a new selection") from error
+        headers = {
+            "Content-Disposition": f'attachment; filename="support-examples{kind.suffix}"',
+            "X-Format-Matches-Evaluation": "true" if kind.is_evaluated_prompt else "null",
+        }
+        return Response(write_export(source, export_format), media_type=kind.media_type, headers=headers)
 
     def render(self, body: RenderBody, classifier: Classifier | None) -> Rendered:
         """The prompts for each input: of the support examples, or of this classifier.

@@ -1,9 +1,11 @@
 """Examples and bodies of the routes of selections in the OpenAPI document."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from app.selections.rendering import RenderBody
-from app.web.openapi import named
+from app.web.openapi import named, sends
+from lens_engine.exports import FORMATS
 
 EXAMPLE_SPEC: dict[str, Any] = {
     "template": "{text} It was {label}.",
@@ -70,3 +72,11 @@ CLASSIFIER: dict[str, Any] = {"content": {"application/json": {"example": EXAMPL
 RENDER_BODY: dict[str, Any] = {
     "requestBody": {"required": True, "content": {"application/json": {"schema": named(RenderBody)}}}
 }
+
+
+def exported(answers: Mapping[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
+    """The OpenAPI entries of a route that answers with an export."""
+    media_types = sorted({one.media_type.partition(";")[0] for one in FORMATS.values()})
+    content = {one: {"schema": {"type": "string"} if one.startswith("text/") else {}} for one in media_types}
+    found = {"description": "The file.", "content": content}
+    return {**answers, 200: {**found, **sends("ETag", "Content-Disposition", "X-Format-Matches-Evaluation")}}

@@ -19,12 +19,15 @@ from app.web.openapi import not_modified, refusals, sends
 from app.web.request_body import json_body
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
+from lens_engine.exports import FormatName
 
 RenderBodyDep = Annotated[RenderBody, Depends(json_body(RenderBody))]
 
 UseParameter = Annotated[
     Use | None, Query(description="Use for which the prompt is the best; default: that of the selection.")
 ]
+
+FormatParameter = Annotated[FormatName, Query(description="Form of the file.")]
 
 router = APIRouter(prefix="/selections", tags=["selections"], dependencies=OWNER_ROUTE)
 
@@ -113,6 +116,18 @@ def get_classifier(asked: AskedDep) -> Response:
         return service.get_classifier(asked.services, session, asked.owner, asked.selection_id)
 
     return asked.answer("classifier", StoredClassifier, show)
+
+
+@router.get("/{selection_id}/export", response_class=Response, responses=openapi.exported(_ANSWERS))
+def export_support_examples(asked: AskedDep, format: FormatParameter = "json", use: UseParameter = None) -> Response:
+    """Return the support examples as a file that another tool loads.
+
+    `text`, `json` and `lm-eval` give a model the prompt that was evaluated. Others do not, and their accuracy is not
+    known before it was measured: `X-Format-Matches-Evaluation` is `null`.
+    """
+    return asked.answer(
+        f"export-{format}-{use}", Report, lambda session: Answers.of(asked.report(session)).export(format, use)
+    )
 
 
 @router.post(

@@ -41,7 +41,10 @@ def answer_unchanged(etag: str, headers: dict[str, str]) -> Response:
     return Response(status_code=304, headers={"ETag": etag, **headers})
 
 
-def answer_with_etag(etag: str, body: BaseModel | dict[str, Any], headers: dict[str, str]) -> Response:
-    """Build the response of this body."""
+def answer_with_etag(etag: str, body: BaseModel | dict[str, Any] | Response, headers: dict[str, str]) -> Response:
+    """Build the response of this body, or give a response its ETag."""
+    if isinstance(body, Response):
+        body.headers.update({"ETag": etag, **headers})
+        return body
     content = body.model_dump_json().encode() if isinstance(body, BaseModel) else JSONResponse(body).body
     return Response(content, media_type="application/json", headers={"ETag": etag, **headers})

@@ -9,6 +9,7 @@ from pydantic.json_schema import models_json_schema
 from app.problems import TITLES
 
 _HEADERS: dict[str, dict[str, Any]] = {
+    "Content-Disposition": {"description": "Name for the file.", "schema": {"type": "string"}},
     "ETag": {"description": "Version of the answer, for `If-None-Match`.", "schema": {"type": "string"}},
     "Idempotent-Replayed": {
         "description": "Present if an earlier request with this Idempotency-Key got the same answer.",
@@ -18,6 +19,10 @@ _HEADERS: dict[str, dict[str, Any]] = {
     "Retry-After": {
         "description": "Time after which to send the next request (seconds).",
         "schema": {"type": "integer", "minimum": 1},
+    },
+    "X-Format-Matches-Evaluation": {
+        "description": "Whether a model gets the prompt that was evaluated; null if nobody measured this form.",
+        "schema": {"type": "string", "enum": ["true", "false", "null"]},
     },
     "WWW-Authenticate": {"description": "Always `Bearer`.", "schema": {"type": "string"}},
 }

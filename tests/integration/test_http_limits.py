@@ -148,9 +148,9 @@ def test_unknown_path_is_not_found(client: TestClient, path: str) -> None:
     assert body["instance"] == path
     assert body["detail"] == (
         "there is no such path; there are /healthz, /models, /prompts, /prompts/{name}, /readyz, /selections, "
-        "/selections/{selection_id}; below /prompts/{name}/, classifier, render, support-examples, versions; below "
-        "/selections/{selection_id}/, cancel, classifier, events, render, result, resume, retry, support-examples; "
-        "/docs describes them"
+        "/selections/{selection_id}; below /prompts/{name}/, classifier, export, render, support-examples, versions; "
+        "below /selections/{selection_id}/, cancel, classifier, events, export, render, result, resume, retry, "
+        "support-examples; /docs describes them"
     )
 
 

@@ -344,7 +344,7 @@ def test_model_that_is_not_there_is_refused_by_its_name(session: RaySession, tmp
 def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
 
-    with pytest.raises(InvalidConfig, match=r"pip install 'lens-icl\[cluster\]'"):
+    with pytest.raises(InvalidConfig, match=r"pip install -c constraints.txt '.\[cluster\]'"):
         RayScorer.start("no-model", actors=2)
 
 

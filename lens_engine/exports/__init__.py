@@ -1,0 +1,80 @@
+"""Support examples in the forms that other tools load. Library, command and service write the same bytes.
+
+contract     what a format shows, and how it writes that
+text  json_file   the prompt that was evaluated, and everything
+jsonl  csv_file   text and label word of each example
+openai_chat  anthropic  gemini   turns of a chat
+langchain  dspy  promptfoo  lm_eval   files of tools
+markdown     for people
+
+A chat model does not see the prompt that was evaluated, so its accuracy may be another.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import get_args
+
+from lens_engine.config import Use
+from lens_engine.errors import InvalidConfig
+from lens_engine.exports.anthropic import ANTHROPIC
+from lens_engine.exports.contract import Format, FormatName, Source
+from lens_engine.exports.csv_file import CSV
+from lens_engine.exports.dspy import DSPY
+from lens_engine.exports.gemini import GEMINI
+from lens_engine.exports.json_file import JSON
+from lens_engine.exports.jsonl import JSONL
+from lens_engine.exports.langchain import LANGCHAIN
+from lens_engine.exports.lm_eval import LM_EVAL
+from lens_engine.exports.markdown import MARKDOWN
+from lens_engine.exports.openai_chat import OPENAI_CHAT
+from lens_engine.exports.promptfoo import PROMPTFOO
+from lens_engine.exports.text import TEXT
+from lens_engine.result import SelectionResult
+
+__all__ = ["FORMATS", "Format", "FormatName", "Source", "export_support_examples", "write_export"]
+
+FORMATS: Mapping[FormatName, Format] = {
+    "json": JSON,
+    "text": TEXT,
+    "jsonl": JSONL,
+    "csv": CSV,
+    "openai-chat": OPENAI_CHAT,
+    "anthropic": ANTHROPIC,
+    "gemini": GEMINI,
+    "langchain": LANGCHAIN,
+    "dspy": DSPY,
+    "promptfoo": PROMPTFOO,
+    "lm-eval": LM_EVAL,
+    "markdown": MARKDOWN,
+}
+
+
+def export_support_examples(
+    result: SelectionResult | str | Path, format: FormatName = "text", *, use: Use | None = None
+) -> bytes:
+    """The support examples of a result in a format that another tool loads, in UTF-8.
+
+    Args:
+        result: a result, or the path of a file of one.
+        format: a name in `FORMATS`.
+        use: use for which the prompt is the best; None for that of the run.
+
+    Raises:
+        InvalidConfig: there is no such format or use.
+        OSError, ValueError: the file cannot be read, or is no result.
+    """
+    if not isinstance(result, SelectionResult):
+        result = SelectionResult.model_validate_json(Path(result).read_bytes())
+    if format not in FORMATS:
+        raise InvalidConfig(f"there is no format {format!r}; take {', '.join(FORMATS)}", field="format")
+    if use is not None and use not in get_args(Use):
+        raise InvalidConfig(f"there is no use {use!r}; take prompt or probabilities", field="use")
+    if result.task is None:
+        raise ValueError("the result has no task: another release of Lens wrote it")
+    answer = next((one for one in result.support_examples if use in (None, one.use)), result.answer)
+    return write_export(Source(result.task, answer, result.provenance.model), format)
+
+
+def write_export(source: Source, format: FormatName) -> bytes:
+    """The support examples of the source in this format, in UTF-8."""
+    return FORMATS[format].write(source).encode()

@@ -1,0 +1,14 @@
+"""`anthropic`: turns for the Messages API of Anthropic, whose system prompt is no message."""
+
+import json
+
+from lens_engine.exports.contract import Format, Source
+from lens_engine.exports.openai_chat import write_turns
+
+
+def write(source: Source) -> str:
+    shown = {"system": source.instruction, "messages": write_turns(source)}
+    return json.dumps(shown, ensure_ascii=False, indent=2) + "\n"
+
+
+ANTHROPIC = Format(write, "application/json", ".json")

@@ -1,0 +1,60 @@
+"""The contract of a format: what it shows, and how it writes that."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from lens_engine.result import SupportExamples
+from lens_engine.task.record import TaskRecord
+
+FormatName = Literal[
+    "json",
+    "text",
+    "jsonl",
+    "csv",
+    "openai-chat",
+    "anthropic",
+    "gemini",
+    "langchain",
+    "dspy",
+    "promptfoo",
+    "lm-eval",
+    "markdown",
+]
+
+SLOT = "text"
+"""Name of the place of the live input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The support examples for one use, and their task."""
+
+    task: TaskRecord
+    answer: SupportExamples
+    model: str | None = None  #: the language model for which they were found
+
+    @property
+    def demonstrations(self) -> list[tuple[str, str]]:
+        """Text and label word of each support example, in order."""
+        return [(one.text, one.label_word) for one in self.answer.examples]
+
+    @property
+    def words(self) -> list[str]:
+        """The label words, in the order of the labels."""
+        return [one.word for one in self.task.label_words]
+
+    @property
+    def instruction(self) -> str:
+        """What tells a chat model the label words, for formats with a place for it."""
+        return f"Answer with one of these labels and nothing else: {', '.join(self.words)}."
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of exports."""
+
+    write: Callable[[Source], str]
+    media_type: str
+    suffix: str  #: of a file, with its dot
+    is_evaluated_prompt: bool = False  #: whether a model gets byte for byte the prompt that was evaluated

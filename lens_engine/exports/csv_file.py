@@ -1,0 +1,26 @@
+"""`csv`: text and label word of each support example, for a spreadsheet, in the order of the prompt.
+
+A cell that a spreadsheet would run as a formula begins with an apostrophe, as OWASP advises ("CSV Injection").
+"""
+
+import csv
+import io
+
+from lens_engine.exports.contract import Format, Source
+
+_RUN = ("=", "+", "-", "@", "\t", "\r")
+
+
+def write(source: Source) -> str:
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    writer.writerow(("text", "label"))
+    writer.writerows((_escape(text), _escape(word)) for text, word in source.demonstrations)
+    return file.getvalue()
+
+
+def _escape(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(_RUN) else cell
+
+
+CSV = Format(write, "text/csv; charset=utf-8", ".csv")

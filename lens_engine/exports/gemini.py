@@ -1,0 +1,17 @@
+"""`gemini`: turns for the Gemini API, which calls the assistant `model`. Without demonstrations, it is instructed."""
+
+import json
+
+from lens_engine.exports.contract import Format, Source
+from lens_engine.exports.openai_chat import write_turns
+
+_ROLES = {"user": "user", "assistant": "model"}
+
+
+def write(source: Source) -> str:
+    turns = [{"role": _ROLES[one["role"]], "parts": [{"text": one["content"]}]} for one in write_turns(source)]
+    system = {} if source.demonstrations else {"systemInstruction": {"parts": [{"text": source.instruction}]}}
+    return json.dumps({**system, "contents": turns}, ensure_ascii=False, indent=2) + "\n"
+
+
+GEMINI = Format(write, "application/json", ".json")

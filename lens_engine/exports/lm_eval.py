@@ -1,0 +1,42 @@
+"""`lm-eval`: a task file for the Language Model Evaluation Harness; name the dataset in it.
+
+Its prompt is byte for byte the one that was evaluated. The file is JSON, which is YAML, but for the escapes of
+characters beyond the first plane, which YAML writes otherwise.
+"""
+
+import json
+import re
+
+from lens_engine.exports.contract import SLOT, Format, Source
+from lens_engine.exports.promptfoo import escape
+
+_PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
+
+
+def write(source: Source) -> str:
+    template, mark = source.task.task().template, "\0"
+    before, after = template.render_query(mark).split(mark)
+    span = template.render_span(source.words[0])
+    shown = {
+        "task": "lens_support_examples",
+        "output_type": "multiple_choice",
+        "doc_to_text": f"{escape(before)}{{{{{SLOT}}}}}{escape(after)}",
+        "doc_to_choice": source.words,
+        "doc_to_target": "label",
+        "target_delimiter": span[: len(span) - len(source.words[0])],
+        "fewshot_delimiter": template.tail + source.task.separator,
+        "num_fewshot": len(source.demonstrations),
+        "fewshot_config": {
+            "sampler": "first_n",
+            "samples": [{"text": text, "label": word} for text, word in source.demonstrations],
+        },
+    }
+    return _PAIR.sub(_join_pair, json.dumps(shown, indent=2)) + "\n"
+
+
+def _join_pair(found: re.Match[str]) -> str:
+    high, low = (int(half, 16) for half in found.groups())
+    return f"\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08x}"
+
+
+LM_EVAL = Format(write, "application/yaml", ".yaml", is_evaluated_prompt=True)

@@ -1,0 +1,25 @@
+"""`openai-chat`: turns for chat completions. The last message is the place of the live input.
+
+Without demonstrations, a system message names the label words.
+"""
+
+import json
+
+from lens_engine.exports.contract import SLOT, Format, Source
+
+
+def write(source: Source) -> str:
+    messages = [] if source.demonstrations else [{"role": "system", "content": source.instruction}]
+    messages += write_turns(source)
+    return json.dumps({"messages": messages}, ensure_ascii=False, indent=2) + "\n"
+
+
+def write_turns(source: Source, slot: str = f"{{{SLOT}}}") -> list[dict[str, str]]:
+    """User and assistant in turn, and the live input last."""
+    turns = []
+    for text, word in source.demonstrations:
+        turns += [{"role": "user", "content": text}, {"role": "assistant", "content": word}]
+    return [*turns, {"role": "user", "content": slot}]
+
+
+OPENAI_CHAT = Format(write, "application/json", ".json")

@@ -1,0 +1,58 @@
+"""…/export: the support examples of a selection or a name as files of other tools."""
+
+import json
+from typing import get_args
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.models import Report
+from lens_engine.exports import FORMATS, FormatName, export_support_examples
+from tests.integration.conftest import Selections
+from tests.integration.samples import make_result, problem_of
+
+EVALUATED = {"text", "json", "lm-eval"}
+
+
+@pytest.mark.parametrize("format", get_args(FormatName))
+def test_library_selection_and_name_give_the_same_bytes(
+    client: TestClient, selections: Selections, format: FormatName
+) -> None:
+    selection_id = selections.succeeded()
+    body, headers = {"selection_id": selection_id}, {"If-None-Match": "*"}
+    assert client.put("/prompts/triage", json=body, headers=headers).status_code == 201
+    expected = export_support_examples(make_result(), format)
+    for path in (f"/selections/{selection_id}", "/prompts/triage"):
+        response = client.get(f"{path}/export", params={"format": format})
+        assert response.content == expected
+        assert response.headers["content-type"] == FORMATS[format].media_type
+        assert response.headers["content-disposition"].endswith(f'{FORMATS[format].suffix}"')
+        assert response.headers["x-format-matches-evaluation"] == ("true" if format in EVALUATED else "null")
+        known = client.get(
+            f"{path}/export", params={"format": format}, headers={"If-None-Match": response.headers["etag"]}
+        )
+        assert (known.status_code, known.content) == (304, b"")
+
+
+def test_use_picks_the_support_examples(client: TestClient, selections: Selections) -> None:
+    path = f"/selections/{selections.succeeded()}/export"
+    shown = [json.loads(client.get(path, params={"use": use}).content) for use in ("prompt", "probabilities")]
+    assert [one["support_examples"]["use"] for one in shown] == ["prompt", "probabilities"]
+    assert json.loads(client.get(path).content) == shown[0]
+
+
+def test_unknown_format_and_unfinished_selection_are_refused(client: TestClient, selections: Selections) -> None:
+    done, queued = selections.succeeded(), selections.queued()
+    refusal = problem_of(client.get(f"/selections/{done}/export", params={"format": "yaml"}), 400, "bad-request")
+    assert "'openai-chat'" in refusal["detail"]
+    problem_of(client.get(f"/selections/{queued}/export"), 409, "not-finished")
+
+
+def test_result_of_another_release_is_refused(client: TestClient, selections: Selections, database: Database) -> None:
+    selection_id = selections.succeeded()
+    with database.session_scope() as session:
+        report = session.get(Report, selection_id)
+        assert report is not None
+        report.result = {**report.result, "task": None}
+    problem_of(client.get(f"/selections/{selection_id}/export"), 409, "no-result")

@@ -1,0 +1,171 @@
+"""Each format of exports gives the texts and label words again, in order, whatever is in them."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import jinja2
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lens_engine.errors import InvalidConfig
+from lens_engine.exports import FORMATS, FormatName, Source, export_support_examples, write_export
+from lens_engine.result import SupportExample
+from lens_engine.task.record import TaskRecord
+from lens_engine.task.template import Task
+from lens_engine.types import Example
+from tests.unit.lens_cli.results import make_answer, make_result
+
+AWKWARD = [
+    "{x} and {text}",
+    "{{x}} {% if y %} {# z #} {{ 'a' }}",
+    "100 % %s $text ${text}",
+    "\"quotes\" and 'quotes' and \\ and `ticks`",
+    "lines\nand\r\nmore\n\n",
+    "emoji 🎬🏽 and 日本語 and e\u0301",
+    "עברית וגם ‫RTL‬",
+    "\u2028\u0085\x00\x1b",
+    "=1+1",
+    "@here",
+    "0",
+]
+TASK = Task("{text} It was {label}.", {"zero": "0", "good": "{good}", "other": "it's 🎬"})
+TURNS = [(text, ("0", "{good}", "it's 🎬")[place % 3]) for place, text in enumerate(AWKWARD)]
+INPUT = 'The {x} "live" {{input}} 🎬 {% raw %}'
+
+
+def make_source(turns: list[tuple[str, str]], task: Task = TASK) -> Source:
+    labels = {word: label for label, word in task.verbalizer.words.items()}
+    examples = tuple(
+        SupportExample(
+            position=place, row=place, text=text, label=labels[word], label_word=word, info_score=None, tokens=1
+        )
+        for place, (text, word) in enumerate(turns)
+    )
+    prompt = "".join(task.render_prefix([Example(one.row, one.text, one.label) for one in examples]))
+    answer = make_answer("prompt").model_copy(update={"examples": examples, "prompt": prompt})
+    return Source(TaskRecord.of(task), answer, "a-model")
+
+
+def written(source: Source, format: FormatName) -> str:
+    return write_export(source, format).decode()
+
+
+def roles(source: Source, assistant: str) -> list[tuple[str, str]]:
+    return [pair for text, word in source.demonstrations for pair in (("user", text), (assistant, word))]
+
+
+def read_openai(shown: Any) -> list[tuple[str, str]]:
+    return [(one["role"], one["content"]) for one in shown["messages"]]
+
+
+def read_gemini(shown: Any) -> list[tuple[str, str]]:
+    return [(one["role"], "".join(part["text"] for part in one["parts"])) for one in shown["contents"]]
+
+
+def render_promptfoo(shown: Any) -> list[tuple[str, str]]:
+    """promptfoo renders the strings of a JSON prompt one by one, by Nunjucks, whose tags are those of Jinja."""
+    return [(one["role"], jinja2.Environment().from_string(one["content"]).render(text=INPUT)) for one in shown]
+
+
+@pytest.mark.parametrize(
+    ("format", "read", "assistant"),
+    [
+        ("openai-chat", read_openai, "assistant"),
+        ("anthropic", read_openai, "assistant"),
+        ("gemini", read_gemini, "model"),
+    ],
+)
+def test_turns_are_the_examples_and_the_last_is_the_slot(
+    format: FormatName, read: Callable[[Any], list[tuple[str, str]]], assistant: str
+) -> None:
+    source = make_source(TURNS)
+    assert read(json.loads(written(source, format))) == [*roles(source, assistant), ("user", "{text}")]
+
+
+@given(
+    st.lists(st.tuples(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(["0", "{good}"])), max_size=4)
+)
+def test_any_text_comes_through_every_format(turns: list[tuple[str, str]]) -> None:
+    source = make_source(turns)
+    expected = [{"text": text, "label": word} for text, word in turns]
+    assert [json.loads(line) for line in written(source, "jsonl").split("\n")[:-1]] == expected
+    assert json.loads(written(source, "dspy"))["demos"] == expected
+    assert yaml.safe_load(written(source, "lm-eval"))["fewshot_config"]["samples"] == expected
+    assert json.loads(written(source, "json"))["support_examples"]["prompt"] == source.answer.prompt
+    assert written(source, "text") == f"{source.answer.prompt}{{text}} It was"
+    assert write_export(source, "markdown")
+
+
+def test_promptfoo_renders_each_message_as_it_is() -> None:
+    source = make_source([turn for turn in TURNS if "\r" not in turn[0] and not turn[0].endswith("\n")])
+    rendered = render_promptfoo(json.loads(written(source, "promptfoo")))
+    assert rendered == [*roles(source, "assistant"), ("user", INPUT)]
+
+
+def test_langchain_loads_and_formats_the_same_turns() -> None:
+    from langchain_core.load import loads
+
+    source = make_source(TURNS)
+    with pytest.warns(match="beta"):
+        loaded: Any = loads(written(source, "langchain"), allowed_objects="core")
+    messages = loaded.format_messages(text=INPUT)
+    shown = [({"human": "user", "ai": "assistant"}[one.type], one.content) for one in messages]
+    assert shown == [*roles(source, "assistant"), ("user", INPUT)]
+    assert loaded.input_variables == ["text"]
+
+
+def test_lm_eval_gives_the_prompt_that_was_evaluated() -> None:
+    """As lm-eval 0.4 builds a prompt: Jinja for the texts, then the delimiters."""
+    source = make_source(TURNS)
+    task = yaml.safe_load(written(source, "lm-eval"))
+    environment = jinja2.Environment(keep_trailing_newline=True, undefined=jinja2.StrictUndefined)
+    template = environment.from_string(task["doc_to_text"])
+    shots = task["fewshot_config"]["samples"][: task["num_fewshot"]]
+    prompt = "".join(
+        template.render(**one) + task["target_delimiter"] + one[task["doc_to_target"]] + task["fewshot_delimiter"]
+        for one in shots
+    )
+    assert prompt == source.answer.prompt
+    assert template.render(text=INPUT) == TASK.render_query(INPUT)
+    assert [task["target_delimiter"] + word for word in task["doc_to_choice"]] == list(TASK.label_spans)
+
+
+def test_cell_that_a_spreadsheet_would_run_is_escaped() -> None:
+    source = make_source([(text, "0") for text in ("=1+1", "+1", "-1", "@x", "\tx", "\rx", "a=1", 'a "b", c\nd')])
+    rows = list(csv.reader(io.StringIO(written(source, "csv"), newline="")))
+    texts = ["'=1+1", "'+1", "'-1", "'@x", "'\tx", "'\rx", "a=1", 'a "b", c\nd']
+    assert rows == [["text", "label"], *([text, "0"] for text in texts)]
+
+
+@pytest.mark.parametrize("format", ["openai-chat", "gemini", "anthropic", "langchain", "promptfoo", "dspy"])
+def test_chat_without_demonstrations_learns_the_label_words(format: FormatName) -> None:
+    assert "Answer with one of these labels and nothing else: 0, " in written(make_source([]), format)
+
+
+def test_result_and_its_file_give_the_same_bytes(tmp_path: Path) -> None:
+    result = make_result().model_copy(update={"task": TaskRecord.of(TASK)})
+    (tmp_path / "result.json").write_text(result.model_dump_json())
+    for format in FORMATS:
+        content = export_support_examples(result, format)
+        assert content
+        assert export_support_examples(tmp_path / "result.json", format) == content
+    both = {export_support_examples(result, "json", use=use) for use in ("prompt", "probabilities")}
+    assert len(both) == 2
+    with pytest.raises(ValueError, match="another release of Lens wrote it"):
+        export_support_examples(make_result())
+
+
+def test_unknown_format_or_use_is_refused_with_those_there_are() -> None:
+    assert set(get_args(FormatName)) == set(FORMATS)
+    wrong: Any = "yaml"
+    with pytest.raises(InvalidConfig, match=re.escape("there is no format 'yaml'; take json, text")):
+        export_support_examples(make_result(), wrong)
+    with pytest.raises(InvalidConfig, match="take prompt or probabilities"):
+        export_support_examples(make_result(), use=wrong)
