@@ -1,7 +1,7 @@
 """All SQL of datasets. Queries on behalf of a client filter by owner."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import delete, exists, func, insert, or_, select, text
@@ -92,6 +92,13 @@ def load_rows(session: Session, dataset_id: str) -> tuple[Example, ...]:
     columns = select(StoredExample.row, StoredExample.text, StoredExample.label)
     rows = session.execute(columns.where(StoredExample.dataset_id == dataset_id).order_by(StoredExample.row))
     return tuple(Example(row, content, label) for row, content, label in rows)
+
+
+def load_texts(session: Session, dataset_id: str, rows: Collection[int]) -> dict[int, str]:
+    """Read the texts of these rows of a dataset."""
+    columns = select(StoredExample.row, StoredExample.text)
+    found = session.execute(columns.where(StoredExample.dataset_id == dataset_id, StoredExample.row.in_(rows)))
+    return {row: content for row, content in found.all()}  # noqa: C416 - rows are no pairs for mypy
 
 
 def load_warnings(session: Session, dataset_id: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
 from sqlalchemy.orm import Session
@@ -13,13 +13,14 @@ from app.selections import openapi, repository, service
 from app.selections.answers import Answers
 from app.selections.presentation import present_result
 from app.selections.rendering import RenderBody, Rendered
-from app.selections.schemas import ResultOut, SupportExamplesOut
+from app.selections.schemas import ResultOut, SupportExamplesOut, SuspiciousLabelsOut
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag
 from app.web.openapi import not_modified, refusals, sends
 from app.web.request_body import json_body
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
 from lens_engine.exports import FormatName
+from lens_engine.exports.suspicious_labels import write_suspicious_labels
 
 RenderBodyDep = Annotated[RenderBody, Depends(json_body(RenderBody))]
 
@@ -128,6 +129,29 @@ def export_support_examples(asked: AskedDep, format: FormatParameter = "json", u
     return asked.answer(
         f"export-{format}-{use}", Report, lambda session: Answers.of(asked.report(session)).export(format, use)
     )
+
+
+@router.get(
+    "/{selection_id}/suspicious-labels",
+    response_model=SuspiciousLabelsOut,
+    response_description="The rows, as JSON or as CSV.",
+    responses={**_ANSWERS, 200: {"content": {"text/csv": {"schema": {"type": "string"}}}, **sends("ETag")}},
+)
+def list_suspicious_labels(
+    asked: AskedDep,
+    format: Annotated[Literal["json", "csv"], Query(description="json, or csv for a spreadsheet.")] = "json",
+) -> Response:
+    """List the rows whose label the classifier contradicts with confidence, the most suspicious first."""
+
+    def show(session: Session) -> SuspiciousLabelsOut | Response:
+        found = service.list_suspicious_labels(asked.services, session, asked.owner, asked.selection_id)
+        if format == "json":
+            return found
+        content = write_suspicious_labels(found.items, {one.row: one.text for one in found.items})
+        headers = {"Content-Disposition": 'attachment; filename="suspicious-labels.csv"'}
+        return Response(content.encode("utf-8-sig"), media_type="text/csv; charset=utf-8", headers=headers)
+
+    return asked.answer(f"suspicious-labels-{format}", Report, show)
 
 
 @router.post(

@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WrapValidator
 
 from app.lifecycle.states import Status
+from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.config import PresetName, SelectionConfig, Use
 from lens_engine.result import LabelBias, SelectionResult, SupportExample
 from lens_engine.task.record import TaskRecord
@@ -200,6 +201,22 @@ class Advice(Outgoing):
         "was compared."
     )
     reason: AsStored[str] = Field(description="How often the prompt and what it was compared with are right.")
+
+
+class SuspiciousLabelOut(SuspiciousLabel):
+    """A row whose label the classifier contradicts with confidence, and its text."""
+
+    text: str = Field(description="Text of the row.")
+
+
+class SuspiciousLabelsOut(Outgoing):
+    """Rows whose label is probably wrong."""
+
+    selection_id: str = Field(description="Id of the selection.")
+    items: list[SuspiciousLabelOut] = Field(
+        description="At most 200 rows, the most suspicious first. Only rows on which the classifier was "
+        "cross-validated are judged."
+    )
 
 
 class SupportExamplesOut(Advice):

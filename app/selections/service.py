@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from app.datasets.repository import delete_unused_datasets
+from app.datasets.repository import delete_unused_datasets, load_texts
 from app.errors import (
     AlreadyFinished,
     NoClassifier,
@@ -23,7 +23,7 @@ from app.selections import repository
 from app.selections.polls import SelectionState, retry_after
 from app.selections.presentation import present
 from app.selections.queue_place import find_position
-from app.selections.schemas import QueueOut, SelectionOut
+from app.selections.schemas import QueueOut, SelectionOut, SuspiciousLabelOut, SuspiciousLabelsOut
 from app.services import Services
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.errors import InvalidInput
@@ -77,6 +77,22 @@ def get_report(services: Services, session: Session, owner_id: str, selection_id
             headers=retry_after(services.settings, selection.status, selection.progress),
         )
     return report
+
+
+def list_suspicious_labels(
+    services: Services, session: Session, owner_id: str, selection_id: str
+) -> SuspiciousLabelsOut:
+    """Return the rows of a finished selection whose label is probably wrong, with their texts.
+
+    Raises:
+        NotFinished, NoResult: as `get_report`.
+    """
+    report = get_report(services, session, owner_id, selection_id)
+    found = report.result.get("suspicious_labels", [])
+    dataset_id = get(session, owner_id, selection_id).dataset_id
+    texts = load_texts(session, dataset_id, [one["row"] for one in found])
+    items = [SuspiciousLabelOut(**one, text=texts[one["row"]]) for one in found]
+    return SuspiciousLabelsOut(selection_id=selection_id, items=items)
 
 
 def get_classifier(services: Services, session: Session, owner_id: str, selection_id: str) -> Classifier:

@@ -9,7 +9,7 @@ from lens_cli.refusals import list_settings
 from lens_engine.errors import InvalidDataset
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.reading import BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
-from lens_engine.reading.language import describe_language, find_language
+from lens_engine.reading.language import warn_of_language
 from lens_engine.types import Example
 
 _UNREADABLE = (BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat)
@@ -20,8 +20,8 @@ def note_language(examples: Sequence[Example], model: str) -> list[str]:
     """A note if the bundled model, which is English, shall read texts of another language."""
     if model != BUNDLED_MODEL:
         return []
-    found = find_language(examples)
-    return [] if found is None or found.code == "en" else [f"texts: {describe_language(found, is_bundled=True)}"]
+    warning = warn_of_language(examples)
+    return [] if warning is None else [warning]
 
 
 def advise(error: InvalidDataset, train: Path) -> str | None:

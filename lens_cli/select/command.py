@@ -114,12 +114,19 @@ def select(
         Path | None,
         typer.Option(help="File for the classifier as JSON; lens classify reads it. It is replaced if it exists."),
     ] = None,
+    suspicious: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File for the rows whose label is probably wrong as CSV, the most suspicious first; it is replaced.",
+        ),
+    ] = None,
     compare: Annotated[
         ComparisonsOption | None,
         typer.Option(
             metavar="NAME",
             help="Comparisons of the support examples. usual: zero-shot, and random-and-validation for as many pairs. "
-            "all: other orders too. none: neither. Default: usual.",
+            "all: other orders too. none: zero-shot only, if the splits have confirmation rows. Default: usual.",
         ),
     ] = None,
     estimate: Annotated[
@@ -151,8 +158,9 @@ def select(
     from lens_cli.views.cost import show_estimate
     from lens_cli.views.notes import show_note
     from lens_cli.views.progress import selection_bar
-    from lens_cli.views.result import show_result
+    from lens_cli.views.result import show_result, show_suspicious_labels
     from lens_engine.disk.replace_file import replace_file
+    from lens_engine.exports.suspicious_labels import write_suspicious_labels
     from lens_engine.reading import Dialect
     from lens_engine.run.preparation import estimate_cost
 
@@ -162,6 +170,7 @@ def select(
             check_output(output)
             check_output(classifier, "--classifier")
             check_output(checkpoint, "--checkpoint")
+            check_output(suspicious, "--suspicious")
             faults = Faults()
             with faults.noting():
                 asked = read_task_request(template, verbalizer, separator)
@@ -171,7 +180,8 @@ def select(
                 sources = Sources(train, test, text_column, label_column, Dialect(encoding, delimiter))
             faults.refuse()
             run = SelectionRun.prepare(sources, asked, config)
-            for note in (*run.notes, *note_language(run.problem.examples, model)):
+            foreign = note_language(run.problem.examples, model)
+            for note in (*run.notes, *foreign):
                 show_note(note, console)
             if output is None and classifier is None and not estimate:
                 show_note("no file will be written; add --classifier classifier.json to keep the classifier", console)
@@ -186,11 +196,16 @@ def select(
                 result = run.execute(opened, checkpoint, console, remembers=pair_cache)
             if output is not None:
                 replace_file(output, (result.model_dump_json(indent=2) + "\n").encode())
+            if suspicious is not None:
+                texts = {example.row: example.text for example in run.problem.examples}
+                content = write_suspicious_labels(result.suspicious_labels, texts)
+                replace_file(suspicious, content.encode("utf-8-sig"))
             is_written = classifier is not None and write_classifier(result, classifier, console)
     except KeyboardInterrupt:
         console.print("Stopped.")
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    show_result(result, Console(highlight=False), shown=run.warnings)
+    show_result(result, Console(highlight=False), shown=(*run.warnings, *foreign))
+    show_suspicious_labels(result, run.problem.examples, Console(highlight=False))
     show_files(result, output, classifier if is_written else None, Console(highlight=False))
     if result.stop_reason is StopReason.CANCELLED:
         raise typer.Exit(EXIT_INTERRUPTED)

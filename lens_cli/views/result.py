@@ -1,6 +1,6 @@
 """A result as text and tables: support examples, prompts, classifiers, what to use, cost."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -8,8 +8,18 @@ from rich.text import Text
 
 from lens_cli.views.table import NARROW, draw_table
 from lens_engine.result import SelectionResult
-from lens_engine.result.summary import describe_choice, describe_cost, describe_ranking_rows, warn_of_examples
+from lens_engine.result.summary import (
+    describe_choice,
+    describe_cost,
+    describe_ranking_rows,
+    describe_suspicious_labels,
+    warn_of_examples,
+)
 from lens_engine.result.tables import tabulate_classifiers, tabulate_examples, tabulate_prompts
+from lens_engine.types import Example
+
+_MOST_SUSPICIOUS = 5
+"""Number of suspicious labels that are printed."""
 
 
 def show_result(result: SelectionResult, console: Console, shown: Collection[str] = ()) -> None:
@@ -37,3 +47,14 @@ def draw_examples(result: SelectionResult) -> Table:
     table.columns[2].no_wrap = True  # the label words
     table.columns[-1].ratio = 1
     return table
+
+
+def show_suspicious_labels(result: SelectionResult, examples: Sequence[Example], console: Console) -> None:
+    """Print how many labels are suspicious, and the first of them."""
+    if not result.suspicious_labels:
+        return
+    by_row = {example.row: example for example in examples}
+    console.print(Text(f"{describe_suspicious_labels(result)} --suspicious FILE writes them with their texts:"))
+    for one in result.suspicious_labels[:_MOST_SUSPICIOUS]:
+        place = by_row[one.row].place
+        console.print(Text(f"  {place}: {one.label}, likelier {one.likelier} ({one.probability_of_likelier:.2f})"))

@@ -10,6 +10,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.fitting import first_within_an_error
 from lens_engine.classifier.heads import HeadKind, find_states_head
 from lens_engine.classifier.quality import Quality
+from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.types import FloatArray, Pooling, Record
 
 CandidateName = Literal["bag_of_words", "states", "states_and_words", "label_probabilities"]
@@ -21,6 +22,7 @@ class Candidate(Record):
     name: CandidateName
     classifier: Classifier  #: with its quality on the test rows
     cross_validated: Quality  #: on the fit rows
+    suspicious_labels: tuple[SuspiciousLabel, ...] = ()  #: among the rows on which it was cross-validated
     losses: tuple[float, ...]  #: loss of each fit row (nats), under a head that was fitted without the row's fold
 
     @property

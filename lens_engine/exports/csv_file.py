@@ -15,11 +15,12 @@ def write(source: Source) -> str:
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerow(("text", "label"))
-    writer.writerows((_escape(text), _escape(word)) for text, word in source.demonstrations)
+    writer.writerows((escape_cell(text), escape_cell(word)) for text, word in source.demonstrations)
     return file.getvalue()
 
 
-def _escape(cell: str) -> str:
+def escape_cell(cell: str) -> str:
+    """The cell, after an apostrophe if a spreadsheet would run it."""
     return f"'{cell}" if cell.startswith(_RUN) else cell
 
 

@@ -9,6 +9,7 @@ from pydantic import Field
 from lens_engine.classifier.candidates import TestedClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import Quality
+from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.result.parts import (
     Lead,
     Provenance,
@@ -47,6 +48,11 @@ class SelectionResult(Record):
         None, description="The classifier to use; null if none was made, or the run ended before."
     )
     tested: tuple[TestedClassifier, ...] = Field(description="Every candidate for the classifier, the cheapest first.")
+    suspicious_labels: tuple[SuspiciousLabel, ...] = Field(
+        (),
+        description="Rows whose label the classifier to use contradicts with confidence, by cross-validation; the most "
+        "suspicious first, at most 200. Rows on which it was not cross-validated are not judged.",
+    )
     verdict: Verdict = Field(description="Which classifier to use, and why; without one, how to get one.")
     random: Spread | None = Field(
         None, description="Accuracy on the validation rows of permutations drawn at random, for the use asked for."

@@ -2,7 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from lens_engine.classifier.suspicion import MOST_SUSPICIOUS
 from lens_engine.result.tables import name_choice, tabulate_classifiers, tabulate_examples, tabulate_prompts
+from lens_engine.task.wording import show_count
 from lens_engine.views.html import write_block, write_paragraph, write_table
 from lens_engine.views.table import Table, describe_seconds
 
@@ -57,7 +59,8 @@ def list_opening(result: "SelectionResult") -> list[str]:
 
 def _list_closing(result: "SelectionResult") -> list[str]:
     notes = [f"note: {warning}" for warning in result.warnings]
-    return [*filter(None, [describe_ranking_rows(result)]), *notes, describe_cost(result), f"digest {result.digest}"]
+    closing = [describe_ranking_rows(result), describe_suspicious_labels(result)]
+    return [*filter(None, closing), *notes, describe_cost(result), f"digest {result.digest}"]
 
 
 def warn_of_examples(result: "SelectionResult") -> str:
@@ -82,6 +85,15 @@ def describe_ranking_rows(result: "SelectionResult") -> str:
     if comparison is None or result.answer.method == "random_and_validation":
         return text
     return f"{text} Against random-and-validation: p = {comparison.p_value:.2g} (exact McNemar test on the test rows)."
+
+
+def describe_suspicious_labels(result: "SelectionResult") -> str:
+    """How many rows have a label that is probably wrong; nothing without any."""
+    number = len(result.suspicious_labels)
+    if not number:
+        return ""
+    found = f"{show_count(number, 'row', 'has')} a label that the classifier contradicts with confidence"
+    return f"{found}{' (the most that are listed)' * (number == MOST_SUSPICIOUS)}."
 
 
 def describe_cost(result: "SelectionResult") -> str:

@@ -15,6 +15,7 @@ from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
 from lens_engine.classifier.fitting import can_fit, fit_prompts_head, fit_states_head, fit_words_weight
 from lens_engine.classifier.heads import BagOfWordsHead, Head, StatesAndWordsHead
 from lens_engine.classifier.quality import gold_losses, measure_quality
+from lens_engine.classifier.suspicion import SuspiciousLabel, find_suspicious
 from lens_engine.judging.judgement import EvaluationRows
 from lens_engine.metering.meter import Meter
 from lens_engine.methods.base import Run
@@ -43,7 +44,9 @@ class Classifying:
         words = self._words
         head = BagOfWordsHead(bag_of_words=words.regression)
         tested = words.regression.class_log_probs(self._test_rows.texts)
-        return [self._candidate("bag_of_words", (), head, self._held_out_of_words, tested, len(words.held_out))]
+        candidate = self._candidate("bag_of_words", (), head, self._held_out_of_words, tested, len(words.held_out))
+        found = self._find_suspicious(words.held_out, list_labelled_rows(self.run.rows))
+        return [candidate.model_copy(update={"suspicious_labels": found})]
 
     def states(self, demonstrations: Sequence[Example]) -> list[Candidate]:
         """Hidden states of the query after the prompt with these demonstrations, alone and with the bag of words.
@@ -156,8 +159,16 @@ class Classifying:
         )
         losses = tuple(gold_losses(held_out, gold).tolist())
         return Candidate(
-            name=name, classifier=classifier, cross_validated=measure_quality(held_out, gold), losses=losses
+            name=name,
+            classifier=classifier,
+            cross_validated=measure_quality(held_out, gold),
+            suspicious_labels=self._find_suspicious(held_out, self._fit_rows.examples),
+            losses=losses,
         )
+
+    def _find_suspicious(self, held_out: FloatArray, examples: Sequence[Example]) -> tuple[SuspiciousLabel, ...]:
+        task, rows = self.run.task, [example.row for example in examples]
+        return find_suspicious(held_out, task.index_labels(examples), rows, task.labels)
 
     @cached_property
     def _mean_query_tokens(self) -> float:

@@ -74,6 +74,7 @@ def build_result(ending: Ending) -> SelectionResult:
             TestedClassifier.of(one, is_chosen=one is chosen)
             for one in sorted(evaluation.candidates, key=lambda one: one.price)
         ),
+        suspicious_labels=() if chosen is None else chosen.suspicious_labels,
         verdict=Verdict(sentence=say_verdict(ending.reason, chosen, evaluation.candidates)),
         random=summarise(accuracies, len(run.rows.validation)) if accuracies else None,
         order=evaluation.order,

@@ -150,7 +150,7 @@ def test_unknown_path_is_not_found(client: TestClient, path: str) -> None:
         "there is no such path; there are /healthz, /models, /prompts, /prompts/{name}, /readyz, /selections, "
         "/selections/{selection_id}; below /prompts/{name}/, classifier, export, render, support-examples, versions; "
         "below /selections/{selection_id}/, cancel, classifier, events, export, render, result, resume, retry, "
-        "support-examples; /docs describes them"
+        "support-examples, suspicious-labels; /docs describes them"
     )
 
 

@@ -1,5 +1,7 @@
 """Lists, progress, events and results."""
 
+import csv
+import io
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -10,10 +12,11 @@ from starlette.testclient import TestClient
 from app.database import Database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Lease
+from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
 from tests.integration.conftest import Selections
-from tests.integration.samples import PROGRESS, make_result, problem_of
+from tests.integration.samples import PROGRESS, make_result, make_rows, problem_of
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 7])
@@ -271,3 +274,26 @@ def test_input_that_would_fail_again_is_not_to_be_retried(
     assert "submit a new selection: max_pairs is 5" in refusal["detail"]
     failed = client.get(f"/selections/{selections.failed()}/support-examples").json()
     assert "/retry queues it again" in failed["detail"]
+
+
+def test_suspicious_labels_come_with_their_texts(
+    client: TestClient, selections: Selections, database: Database
+) -> None:
+    claim = selections.running()
+    judged = {"label": "a", "likelier": "b", "probability": 0.1, "probability_of_likelier": 0.9}
+    suspicious = [SuspiciousLabel.model_validate({"row": row, **judged}) for row in (7, 2)]
+    result = make_result().model_copy(update={"suspicious_labels": tuple(suspicious)})
+    with database.session_scope() as session:
+        assert endings.finish(session, claim, result)
+    path, rows = f"/selections/{claim.selection_id}/suspicious-labels", make_rows()
+    shown = client.get(path)
+    assert shown.json() == {
+        "selection_id": claim.selection_id,
+        "items": [{**one.model_dump(), "text": rows[one.row]["text"]} for one in suspicious],
+    }
+    assert client.get(path, headers={"If-None-Match": shown.headers["etag"]}).status_code == 304
+    table = client.get(path, params={"format": "csv"})
+    assert table.headers["content-type"] == "text/csv; charset=utf-8"
+    lines = list(csv.DictReader(io.StringIO(table.content.decode("utf-8-sig"))))
+    assert [(line["row"], line["text"]) for line in lines] == [("7", rows[7]["text"]), ("2", rows[2]["text"])]
+    problem_of(client.get(f"/selections/{selections.queued()}/suspicious-labels"), 409, "not-finished")

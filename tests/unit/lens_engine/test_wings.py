@@ -19,7 +19,7 @@ FLOORS = (
     ("result", "language_model", "metering", "rows"),
     ("reading", "judging", "pricing"),
     ("methods",),
-    ("run",),
+    ("run", "exports"),
     ("pipeline", "testing", "suggestion"),
     ("estimator",),
 )

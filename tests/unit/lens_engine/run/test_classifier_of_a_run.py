@@ -13,6 +13,7 @@ from lens_engine.classifier.candidates import Candidate, choose_candidate
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
+from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
 from lens_engine.scoring.base import Prefix
 from lens_engine.testing import StatesTableScorer, TableScorer
@@ -163,6 +164,22 @@ def test_prompt_that_was_judged_on_test_rows_alone_is_compared_on_them(select: C
     assert answer.judged is None
     assert answer.best is not None
     assert (answer.recommended, answer.best.name) == (False, "bag_of_words")
+
+
+def test_flipped_labels_are_found_among_the_rows_that_were_cross_validated(
+    make_planted_problem: Make, make_config: Make
+) -> None:
+    problem = make_planted_problem()
+    other = dict(zip(problem.task.labels, reversed(problem.task.labels), strict=True))
+    examples = [replace(one, label=other[one.label]) if one.row % 20 == 7 else one for one in problem.examples]
+    flipped = {one.row for one in examples if one.row % 20 == 7}
+
+    result = select_support_examples(Problem(problem.task, examples), KnowingScorer(), make_config(**WHOLE))
+
+    found = {one.row for one in result.suspicious_labels}
+    assert found
+    assert found <= flipped
+    assert all(one.probability < one.probability_of_likelier for one in result.suspicious_labels)
 
 
 def test_no_fit_row_is_a_demonstration_or_a_test_row(
