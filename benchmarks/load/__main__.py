@@ -13,11 +13,13 @@ from benchmarks.load.bodies import large_form, large_json, small_submission
 from benchmarks.load.client import Connection
 from benchmarks.load.floods import FLOODS, probe
 from benchmarks.load.measures import Peak, Times, ratios
+from benchmarks.load.names import finish_selections, read_bare, switch_and_read
 from benchmarks.load.scenarios import Submitted, poll, submit_at_rate, upload_at_once, uploading
 from benchmarks.load.servers import Server, Servers, running_servers
 
 _MIB = 2**20
 _POLLED = 50
+_READERS = 200
 _GOALS = "goals: polls p99 at most 50 ms, nothing lost, memory at most 400 MiB, p99 of polls at most x2 beside uploads"
 
 
@@ -58,6 +60,19 @@ async def measure_floods(servers: Servers, seconds: float) -> None:
                 await flooding
             _say(f"{name}, {server.name}: {times.describe()}, memory at most {peak.most / _MIB:.0f} MiB")
     _say(_FLOOD_GOALS)
+
+
+async def measure_names(servers: Servers, readers: int, seconds: float) -> None:
+    """A name that is switched back and forth under readers, beside the bare endpoint."""
+    ids = await _submit_some(servers.lens)
+    rows = finish_selections(servers, ids)
+    for _ in range(2):
+        bare = await read_bare(servers.bare, f"/selections/{ids[0]}", readers, seconds / 2)
+        _say(f"{readers} readers of the bare endpoint: {bare.describe()}")
+    found = await switch_and_read(servers.lens, rows, readers, seconds)
+    _say(f"{readers} readers of a name: {found.times.describe()}")
+    _say(f"  {len(found.versions)} versions read, {found.mixtures} mixtures; lens / bare: {ratios(found.times, bare)}")
+    _say("goals: no mixture, no 5xx, p99 at most x3")
 
 
 async def _measure_polls(servers: Servers, ids: list[str], options: Options) -> None:
@@ -119,12 +134,16 @@ def main() -> None:
     parser.add_argument("--uploads", type=int, default=20, help="uploads at the same moment")
     parser.add_argument("--upload-mb", type=float, default=10.0, help="size of an upload (MB)")
     parser.add_argument("--floods", action="store_true", help="only what a hostile client sends")
+    parser.add_argument("--names", action="store_true", help="only a name that is switched under 200 readers")
     given = parser.parse_args()
     options = Options(given.pollers, given.seconds, given.rate, given.uploads, int(given.upload_mb * 1e6))
     with tempfile.TemporaryDirectory(prefix="load-") as folder:
         Path(folder).chmod(0o711)  # Postgres runs as another account under root
         with running_servers(Path(folder)) as servers:
-            asyncio.run(measure_floods(servers, given.seconds) if given.floods else measure(servers, options))
+            if given.names:
+                asyncio.run(measure_names(servers, _READERS, given.seconds))
+            else:
+                asyncio.run(measure_floods(servers, given.seconds) if given.floods else measure(servers, options))
 
 
 def _say(line: str) -> None:

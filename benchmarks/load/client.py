@@ -11,6 +11,7 @@ class Answer:
 
     status: int
     headers: Mapping[str, str]
+    body: bytes = b""
 
 
 @dataclass(slots=True)
@@ -43,10 +44,10 @@ class Connection:
         await writer.drain()
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
-        await reader.readexactly(int(headers.get("content-length", "0")))
+        body = await reader.readexactly(int(headers.get("content-length", "0")))
         if headers.get("connection") == "close":
             self.close()
-        return Answer(int(head[0].split()[1]), headers)
+        return Answer(int(head[0].split()[1]), headers, body)
 
     def close(self) -> None:
         if self._streams is not None:
