@@ -22,6 +22,7 @@ FROM build AS build-api
 COPY pyproject.toml README.md LICENSE ./
 COPY app ./app
 COPY lens_cli ./lens_cli
+COPY lens_client ./lens_client
 COPY lens_engine ./lens_engine
 COPY migrations ./migrations
 COPY worker ./worker
@@ -37,6 +38,7 @@ RUN pip --python /opt/lens/bin/python install -c constraints.txt --no-deps \
 COPY pyproject.toml README.md LICENSE ./
 COPY app ./app
 COPY lens_cli ./lens_cli
+COPY lens_client ./lens_client
 COPY lens_engine ./lens_engine
 COPY migrations ./migrations
 COPY worker ./worker

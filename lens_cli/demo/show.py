@@ -3,25 +3,30 @@
 import json
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from pydantic import TypeAdapter
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lens_cli.demo.client import SelectionClient
 from lens_cli.demo.cuts import list_cut_lines
 from lens_cli.demo.sample import DEMO_SPEC, NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, check_sample
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal
 from lens_cli.service.stack import Stack, StackSpec, find_free_port, running_stack
 from lens_cli.signals import interruptible
-from lens_cli.views.progress import selection_bar
+from lens_cli.views.progress import SelectionBar, selection_bar
 from lens_cli.views.result import show_result
+from lens_client import ClientError, LensClient, Problem
+from lens_client.models import Selection
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.language_model.open_model import open_model
+from lens_engine.metering.progress import Progress
+from lens_engine.result import SelectionResult
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.views.table import describe_seconds
 
@@ -33,6 +38,8 @@ DEMO_ENVIRONMENT = {
     "LENS_RETRY_AFTER_SECONDS": "1",
 }
 """What the demonstration needs, over a `.env` that is meant for a service of one's own."""
+
+_PROGRESS = TypeAdapter(Progress)
 
 
 def show_demo() -> None:
@@ -67,25 +74,47 @@ def tell_story(
 
     `open_scorer` opens the model that the classifier asks.
     """
-    with SelectionClient(stack.url) as client:
-        selection_id = client.submit(SAMPLE_FOLDER / "train.csv", SAMPLE_FOLDER / "test.csv", DEMO_SPEC)
+    with refusing_problems(stack), LensClient(stack.url, trust_env=False) as client:
+        train, test = SAMPLE_FOLDER / "train.csv", SAMPLE_FOLDER / "test.csv"
+        selection_id = client.selections.submit(train, test=test, spec=DEMO_SPEC).id
         console.print(Text(f"POST {stack.url}/selections  →  202, {selection_id}"), soft_wrap=True)
         with selection_bar(console) as bar:
             bar.wait("Loading the model")
-            client.wait(selection_id, bar.show, stack.check_alive)
+            client.selections.wait(selection_id, on_change=lambda selection: _follow(selection, bar))
             bar.finish("Done")
         console.print()
-        show_result(client.read_result(selection_id), console)
+        found = client.selections.result(selection_id)
+        result = {name: value for name, value in found.items() if name != "selection_id"}
+        show_result(SelectionResult.model_validate(result), console)
         console.print()
         for line in list_cut_lines(DEMO_SPEC):
             console.print(Text(line), soft_wrap=True)
         _heading("Three new inputs, by the classifier from GET /selections/{id}/classifier", console)
-        classifier = client.read_classifier(selection_id)
+        classifier = Classifier.model_validate(client.selections.classifier(selection_id))
         console.print(_build_predictions_table(classifier, open_scorer(classifier)))
-        _heading("The prompt for a new input, from POST /selections/{id}/render", console)
-        prompt, reason = client.render(selection_id, NEW_INPUT)
-        console.print(Text(f"{reason}\n\n{prompt}"), soft_wrap=True)
+        _heading("The prompt for a new input, from POST /prompts/support-desk/render", console)
+        client.prompts.put("support-desk", selection_id=selection_id, note="of the demonstration")
+        rendered = client.prompts.render("support-desk", NEW_INPUT)
+        console.print(Text(f"{rendered.reason}\n\n{rendered}"), soft_wrap=True)
     console.print("\nThe same by hand: start `lens up`; docs/api.md has the curl commands.\n")
+
+
+def _follow(selection: Selection, bar: SelectionBar) -> None:
+    if selection.progress is not None:
+        bar.show(_PROGRESS.validate_python(selection.progress))
+
+
+@contextmanager
+def refusing_problems(stack: Stack) -> Iterator[None]:
+    """Turn what the service refuses, and its end, into a refusal."""
+    try:
+        yield
+    except Problem as problem:
+        details = tuple(f"{one.get('pointer', '')}: {one.get('detail', '')}" for one in problem.errors)
+        raise Refusal(str(problem), details=details) from problem
+    except ClientError as error:
+        stack.check_alive()
+        raise Refusal(str(error)) from error
 
 
 def _build_predictions_table(classifier: Classifier, scorer: LabelScorer | None) -> Table:

@@ -34,7 +34,7 @@ def read_curl_lines(lens: Stack) -> str:
 
 
 def read_client(lens: Stack) -> str:
-    return read_block("README.md", "python", "httpx.Client", url_of(lens))
+    return read_block("README.md", "python", "LensClient", url_of(lens))
 
 
 def url_of(lens: Stack) -> str:
@@ -88,12 +88,12 @@ def test_client_of_the_readme_leads_from_a_dataset_to_a_prompt(lens: Stack, tmp_
     client = run(tmp_path, sys.executable, "-c", read_client(lens))
 
     assert client.returncode == 0, client.stderr
-    assert client.stdout.count(" Topic: ") == 8
+    assert client.stdout.count(" Topic: ") == 2 * 8  # the support examples, and the prompt of a name
+    assert client.stdout.endswith("I was charged twice for the same order Topic:\n")
 
 
 def test_client_of_the_readme_stops_after_a_refusal(lens: Stack, tmp_path: Path) -> None:
-    client = run(tmp_path, sys.executable, "-c", read_client(lens).replace("spec.json", "README.md"))
+    client = run(tmp_path, sys.executable, "-c", read_client(lens).replace("train.csv", "README.md"))
 
     assert client.returncode == 1
-    assert '"title":"The request is malformed"' in client.stderr
-    assert not (tmp_path / "classifier.json").exists()
+    assert "lens_client.errors.InvalidDataset: " in client.stderr

@@ -14,11 +14,11 @@ import psutil
 import pytest
 from rich.console import Console
 
-from lens_cli.demo.client import SelectionClient
 from lens_cli.demo.sample import NEW_INPUT, NEW_INPUTS, SAMPLE_FOLDER, SAMPLE_SPEC
-from lens_cli.demo.show import tell_story
+from lens_cli.demo.show import refusing_problems, tell_story
 from lens_cli.refusals import Refusal
 from lens_cli.service.stack import Stack, StackSpec, running_stack
+from lens_client import LensClient
 from lens_engine.testing import TableScorer, tiny_causal_lm
 from tests.dispositions import default_signals, ignored_signals
 from tests.e2e.processes import ROOT, is_gone
@@ -152,6 +152,6 @@ def test_demonstration_shows_examples_table_prompt_and_curl_lines(stack: Stack) 
 
 def test_client_is_told_which_field_the_service_refuses(stack: Stack) -> None:
     spec = {**SAMPLE_SPEC, "template": "{text} Topic."}
-    with SelectionClient(stack.url) as client, pytest.raises(Refusal) as caught:
-        client.submit(SAMPLE_FOLDER / "train.csv", SAMPLE_FOLDER / "test.csv", spec)
+    with pytest.raises(Refusal) as caught, refusing_problems(stack), LensClient(stack.url) as client:
+        client.selections.submit(SAMPLE_FOLDER / "train.csv", test=SAMPLE_FOLDER / "test.csv", spec=spec)
     assert caught.value.details[0].startswith("/spec/template: ")

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -163,3 +164,12 @@ def test_wing_of_the_service_imports_only_from_below(wing: str) -> None:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(above)
     ]
     assert found == []
+
+
+def test_client_needs_httpx_and_pydantic_alone() -> None:
+    allowed = {"httpx", "pydantic", "lens_client", *sys.stdlib_module_names}
+    paths = modules_of("lens_client")
+    assert paths
+    assert {name for path in paths for name, _, _ in imports_of(path)} <= allowed
+    project = tomllib.loads((ROOT / "lens_client/pyproject.toml").read_text())["project"]
+    assert [one.partition(">")[0] for one in project["dependencies"]] == ["httpx", "pydantic"]

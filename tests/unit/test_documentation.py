@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 REFERENCE = runpy.run_path(str(ROOT / ".ci" / "reference.py"))
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
-PACKAGES = ("lens_engine", "app", "lens_cli", "worker", "migrations", "experiments", "benchmarks")
+PACKAGES = ("lens_engine", "app", "lens_cli", "lens_client", "worker", "migrations", "experiments", "benchmarks")
 
 
 def read(path: Path) -> str:

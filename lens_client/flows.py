@@ -1,0 +1,220 @@
+"""What is asked, in which order, and again: the part of the client that is the same with and without asyncio.
+
+A flow is a generator. It yields calls, for which it is sent answers, and pauses, and returns what the caller gets.
+"""
+
+import json
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+
+from lens_client.errors import NotFound, NotSucceeded, TimedOut, Unreachable, problem_of
+from lens_client.models import (
+    Answer,
+    PromptVersion,
+    Rendered,
+    Selection,
+    SupportExamples,
+    SuspiciousLabel,
+    Use,
+)
+
+T = TypeVar("T")
+A = TypeVar("A", bound=Answer)
+File = str | Path | bytes
+
+_TRIES = 5
+_LONGEST_PAUSE = 30.0
+_MOST_KEPT = 256
+_RETRIED = (429, 503)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request."""
+
+    method: str
+    path: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)  #: of `httpx.Client.request`
+    is_repeatable: bool = True  #: whether a request whose answer was lost may be sent again
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait (seconds)."""
+
+    seconds: float
+
+
+Flow = Generator[Call | Pause, httpx.Response, T]
+
+
+def ask(call: Call) -> Flow[httpx.Response]:
+    """Send a request, again after `Retry-After` where the service is busy or away.
+
+    Raises:
+        Problem: the service refuses.
+        Unreachable: it did not answer.
+    """
+    for left in reversed(range(_TRIES)):
+        wait = min(2.0 ** (_TRIES - left - 1), _LONGEST_PAUSE)
+        try:
+            answer = yield call
+        except httpx.TransportError as error:
+            if not left or not (call.is_repeatable or isinstance(error, httpx.ConnectError)):
+                raise Unreachable(f"{call.method} {call.path}: {error or type(error).__name__}") from error
+        else:
+            is_busy = answer.status_code in _RETRIED and (call.is_repeatable or answer.status_code == 429)
+            is_busy |= answer.is_error and problem_of(answer).code == "idempotency-in-flight"
+            if not (is_busy and left):
+                if answer.is_error:
+                    raise problem_of(answer)
+                return answer
+            wait = min(read_retry_after(answer, wait), _LONGEST_PAUSE)
+        yield Pause(wait)
+    raise AssertionError("the last try returns or raises")
+
+
+def read_retry_after(answer: httpx.Response, usual: float) -> float:
+    """The seconds after which the service wants to be asked again."""
+    try:
+        return float(answer.headers["Retry-After"])
+    except (KeyError, ValueError):
+        return usual
+
+
+@dataclass
+class Flows:
+    """Every call of the client as a flow. Answers with an ETag are kept, and asked for again by it."""
+
+    kept: OrderedDict[str, httpx.Response] = field(default_factory=OrderedDict)
+
+    def read(self, path: str, **params: Any) -> Flow[httpx.Response]:
+        """GET, with the ETag of the answer that is kept; the kept answer if it still holds."""
+        given = {name: value for name, value in params.items() if value is not None}
+        key = str(httpx.URL(path, params=given))
+        known = self.kept.get(key)
+        headers = {} if known is None else {"If-None-Match": known.headers["ETag"]}
+        answer = yield from ask(Call("GET", path, {"params": given, "headers": headers}))
+        if answer.status_code == 304 and known is not None:
+            self.kept.move_to_end(key)
+            return known
+        if "ETag" in answer.headers:
+            self.kept[key] = answer
+            if len(self.kept) > _MOST_KEPT:
+                self.kept.popitem(last=False)
+        return answer
+
+    def read_as(self, kind: type[A], path: str, **params: Any) -> Flow[A]:
+        answer = yield from self.read(path, **params)
+        return kind.model_validate_json(answer.content)
+
+    def read_json(self, path: str) -> Flow[dict[str, Any]]:
+        answer = yield from self.read(path)
+        return dict(answer.json())
+
+    def read_bytes(self, path: str, **params: Any) -> Flow[bytes]:
+        answer = yield from self.read(path, **params)
+        return answer.content
+
+    def read_pages(self, kind: type[A], path: str, most: int | None = None, **params: Any) -> Flow[list[A]]:
+        """The items of all pages, or the first `most`."""
+        found: list[A] = []
+        cursor = None
+        while most is None or len(found) < most:
+            page = (yield from self.read(path, cursor=cursor, **params)).json()
+            found += [kind.model_validate(item) for item in page["items"]]
+            cursor = page["next"]
+            if cursor is None:
+                break
+        return found[:most]
+
+    def submit(
+        self,
+        dataset: File | None,
+        test: File | None,
+        spec: Mapping[str, Any] | None,
+        parts: Mapping[str, Any],
+        idempotency_key: str | None,
+    ) -> Flow[Selection]:
+        """Submit files, or the JSON of `parts`, under a key, so that a repeat makes no second selection."""
+        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        given = {name: value for name, value in parts.items() if value is not None}
+        if dataset is None:
+            body: dict[str, Any] = {"json": {**given, "spec": dict(spec or {})}}
+        else:
+            files = {"dataset": dataset} | ({} if test is None else {"test": test})
+            contents = {name: (name, read_file(file)) for name, file in files.items()}
+            body = {
+                "files": {**contents, "spec": (None, json.dumps(dict(spec or {})).encode(), "application/json")},
+                "data": given,
+            }
+        answer = yield from ask(Call("POST", "/selections", {**body, "headers": headers}))
+        return Selection.model_validate_json(answer.content)
+
+    def wait(
+        self, selection_id: str, on_change: Callable[[Selection], None] | None, timeout: float | None
+    ) -> Flow[Selection]:
+        """Poll as often as the service asks for until the selection has ended."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            answer = yield from self.read(f"/selections/{selection_id}")
+            selection = Selection.model_validate_json(answer.content)
+            if on_change is not None:
+                on_change(selection)
+            if selection.status == "succeeded":
+                return selection
+            if selection.has_ended:
+                raise NotSucceeded(selection)
+            seconds = read_retry_after(answer, 2.0)
+            if deadline is not None and time.monotonic() + seconds > deadline:
+                raise TimedOut(f"the selection {selection_id} is {selection.status} after {timeout:g} s")
+            yield Pause(seconds)
+
+    def change(self, selection_id: str, verb: str) -> Flow[Selection]:
+        answer = yield from ask(Call("POST", f"/selections/{selection_id}/{verb}"))
+        return Selection.model_validate_json(answer.content)
+
+    def delete(self, path: str, headers: Mapping[str, str] | None = None) -> Flow[None]:
+        yield from ask(Call("DELETE", path, {"headers": dict(headers or {})}, is_repeatable=headers is None))
+
+    def put(self, name: str, body: Mapping[str, Any], if_version: int | None) -> Flow[PromptVersion]:
+        """Change a name that has this version; None for whichever it has, or for a new name."""
+        headers = {"If-None-Match": "*"}
+        if if_version is None:
+            try:
+                current = yield from self.read_as(PromptVersion, f"/prompts/{name}")
+                if_version = current.version
+            except NotFound:
+                pass
+        if if_version is not None:
+            headers = {"If-Match": f'"{if_version}"'}
+        given = {key: value for key, value in body.items() if value is not None}
+        call = Call("PUT", f"/prompts/{name}", {"json": given, "headers": headers}, is_repeatable=False)
+        answer = yield from ask(call)
+        return PromptVersion.model_validate_json(answer.content)
+
+    def render(
+        self, path: str, inputs: str | list[str] | tuple[str, ...], prompts: str, use: Use | None
+    ) -> Flow[Rendered]:
+        body: dict[str, Any] = {"input": inputs} if isinstance(inputs, str) else {"inputs": list(inputs)}
+        body |= {"prompts": prompts} | ({} if use is None else {"use": use})
+        answer = yield from ask(Call("POST", f"{path}/render", {"json": body}))
+        return Rendered.model_validate_json(answer.content)
+
+    def support_examples(self, path: str, use: Use | None) -> Flow[SupportExamples]:
+        return self.read_as(SupportExamples, f"{path}/support-examples", use=use)
+
+    def suspicious_labels(self, selection_id: str) -> Flow[list[SuspiciousLabel]]:
+        shown = yield from self.read_json(f"/selections/{selection_id}/suspicious-labels")
+        return [SuspiciousLabel.model_validate(item) for item in shown["items"]]
+
+
+def read_file(file: File) -> bytes:
+    return file if isinstance(file, bytes) else Path(file).read_bytes()

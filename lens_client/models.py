@@ -1,0 +1,151 @@
+"""Answers of the service. Fields that a later release adds are kept as attributes."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Use = Literal["prompt", "probabilities"]
+Status = Literal["queued", "running", "cancelling", "cancelled", "succeeded", "failed"]
+
+
+class Answer(BaseModel):
+    """Base of answers."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class Selection(Answer):
+    """A selection: its state, progress and spec."""
+
+    id: str
+    status: Status
+    name: str | None = None
+    dataset_id: str
+    test_dataset_id: str | None = None
+    progress: dict[str, Any] | None = None
+    partial: bool | None = None
+    stop_reason: str | None = None
+    error: dict[str, Any] | None = None
+    digest: str | None = None
+    created_at: datetime
+    spec: dict[str, Any] | None = None  #: None in a list
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status in ("succeeded", "failed", "cancelled")
+
+
+class Best(Answer):
+    """What is most often right: the prompt, or a classifier."""
+
+    name: str
+    accuracy: float | None
+    n: int | None
+    path: str | None
+
+
+class LabelWord(Answer):
+    """A label and its word in the prompt."""
+
+    label: str
+    word: str
+
+
+class Task(Answer):
+    """Template, label words and separator."""
+
+    template: str
+    label_words: tuple[LabelWord, ...]
+    separator: str
+
+
+class SupportExample(Answer):
+    """One demonstration."""
+
+    position: int
+    row: int
+    text: str
+    label: str
+    label_word: str
+
+
+class LabelBias(Answer):
+    """A number to add to the log-probability of a label word (nats)."""
+
+    label: str
+    bias: float
+
+
+class SupportExamples(Answer):
+    """The support examples for one use."""
+
+    selection_id: str
+    use: Use
+    task: Task
+    examples: tuple[SupportExample, ...]
+    prompt: str
+    label_biases: tuple[LabelBias, ...]
+    accuracy_without_biases: float | None
+    accuracy_with_biases: float | None
+    recommended: bool | None
+    best: Best | None
+    reason: str | None
+    name: str | None = None  #: of the prompt that was read
+    version: int | None = None
+
+
+class RenderedPrompt(Answer):
+    """A prompt to send to the model unchanged."""
+
+    input: int
+    prompt: str
+    characters: int
+
+
+class Rendered(Answer):
+    """The prompts for new inputs."""
+
+    selection_id: str
+    partial: bool
+    label_words: tuple[LabelWord, ...]
+    label_biases: tuple[LabelBias, ...]
+    prompts: tuple[RenderedPrompt, ...]
+    accuracy: float | None
+    recommended: bool | None
+    best: Best | None
+    reason: str | None
+    name: str | None = None  #: of the prompt that was read
+    version: int | None = None
+
+    def __str__(self) -> str:
+        """The first prompt: the only one of one input and the support examples."""
+        return self.prompts[0].prompt
+
+
+class PromptVersion(Answer):
+    """A version of a name."""
+
+    name: str
+    version: int
+    selection_id: str | None
+    note: str | None
+    key_name: str | None
+    created_at: datetime
+    model: str | None = None
+    accuracy: float | None = None
+    recommended: bool | None = None
+    head: str | None = None
+    classifier_accuracy: float | None = None
+
+
+class SuspiciousLabel(Answer):
+    """A row whose label is probably wrong."""
+
+    row: int
+    text: str
+    label: str
+    likelier: str
+    probability: float
+    probability_of_likelier: float

@@ -1,0 +1,197 @@
+"""The client's own decisions: what it sends again, how long it waits, and which error it raises."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from app.errors import AppError
+from lens_client import AsyncLensClient, LensClient, errors
+from lens_client.errors import Problem, Unreachable
+
+ID = "sel_01jd5g9k2m7x8y4z0q3r6t1v5w"
+SELECTION = {"id": ID, "status": "succeeded", "dataset_id": "ds_1", "created_at": "2026-11-25T10:00:00Z"}
+VERSION = {
+    "name": "x",
+    "version": 7,
+    "selection_id": ID,
+    "note": None,
+    "key_name": None,
+    "created_at": "2026-11-25T10:00:00Z",
+}
+
+Answers = list[httpx.Response | Exception]
+
+
+class Wire:
+    """Gives these answers in turn, and keeps the requests."""
+
+    def __init__(self, *answers: httpx.Response | Exception) -> None:
+        self.answers, self.requests = iter(answers), list[httpx.Request]()
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        answer = next(self.answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    found = list[float]()
+
+    async def note(seconds: float) -> None:
+        found.append(seconds)
+
+    monkeypatch.setattr(time, "sleep", found.append)
+    monkeypatch.setattr(asyncio, "sleep", note)
+    return found
+
+
+def client_of(*answers: httpx.Response | Exception) -> tuple[LensClient, Wire]:
+    wire = Wire(*answers)
+    return LensClient("http://lens", transport=httpx.MockTransport(wire)), wire
+
+
+def ok(body: Any = SELECTION, status: int = 200, **headers: str) -> httpx.Response:
+    return httpx.Response(status, json=body, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def refused(status: int, code: str, **headers: str) -> httpx.Response:
+    body = json.dumps({"code": code, "title": code, "detail": f"because {code}", "errors": [], "request_id": "r1"})
+    shown = {"Content-Type": "application/problem+json", **{name.replace("_", "-"): headers[name] for name in headers}}
+    return httpx.Response(status, content=body, headers=shown)
+
+
+def test_busy_service_is_asked_again_after_the_time_that_it_names(pauses: list[float]) -> None:
+    client, wire = client_of(refused(503, "busy", Retry_After="7"), refused(429, "too-many-requests"), ok())
+    assert client.selections.get(ID).id == ID
+    assert len(wire.requests) == 3
+    assert pauses == [7.0, 2.0]
+
+
+def test_submission_is_sent_again_with_the_same_key(pauses: list[float]) -> None:
+    lost = httpx.ReadError("gone")
+    client, wire = client_of(lost, refused(409, "idempotency-in-flight", Retry_After="1"), ok(status=202))
+    assert client.selections.submit(b"text,label\n", spec={"preset": "quick"}, text_column="text").id == ID
+    assert len({request.headers["Idempotency-Key"] for request in wire.requests}) == 1
+    assert (
+        len({request.content.replace(request.headers["Content-Type"][-32:].encode(), b"") for request in wire.requests})
+        == 1
+    )
+    assert pauses == [1.0, 1.0]
+
+
+def test_change_of_a_name_whose_answer_was_lost_is_not_sent_again() -> None:
+    client, wire = client_of(httpx.ReadError("gone"))
+    with pytest.raises(Unreachable, match="PUT /prompts/x"):
+        client.prompts.put("x", selection_id=ID, if_version=6)
+    assert wire.requests[0].headers["If-Match"] == '"6"'
+    client, wire = client_of(httpx.ConnectError("refused"), ok(VERSION))
+    assert client.prompts.put("x", selection_id=ID, if_version=6).version == 7
+
+
+def test_change_names_the_version_that_the_name_has() -> None:
+    client, wire = client_of(ok(VERSION, ETag='"7"'), ok({**VERSION, "version": 8}))
+    assert client.prompts.put("x", version=3, note="back").version == 8
+    assert wire.requests[1].headers["If-Match"] == '"7"'
+    assert json.loads(wire.requests[1].content) == {"version": 3, "note": "back"}
+    client, wire = client_of(refused(404, "not-found"), ok(VERSION, 201))
+    client.prompts.put("x", selection_id=ID)
+    assert wire.requests[1].headers["If-None-Match"] == "*"
+
+
+def test_answer_with_an_etag_is_kept_until_it_changes() -> None:
+    client, wire = client_of(
+        ok(ETag='"a"'), httpx.Response(304, headers={"ETag": '"a"'}), ok({**SELECTION, "status": "failed"})
+    )
+    assert [client.selections.get(ID).status for _ in range(3)] == ["succeeded", "succeeded", "failed"]
+    assert [request.headers.get("If-None-Match") for request in wire.requests] == [None, '"a"', '"a"']
+
+
+def test_service_that_never_answers_is_unreachable(pauses: list[float]) -> None:
+    client, wire = client_of(*[httpx.ConnectTimeout("slow")] * 5)
+    with pytest.raises(Unreachable):
+        client.selections.get(ID)
+    assert (len(wire.requests), pauses) == (5, [1.0, 2.0, 4.0, 8.0])
+
+
+def test_wait_polls_until_the_end_as_often_as_the_service_asks_for(pauses: list[float]) -> None:
+    running = {**SELECTION, "status": "running"}
+    seen = list[str]()
+    client, _ = client_of(ok(running, Retry_After="3"), ok(running, Retry_After="9"), ok())
+    assert client.selections.wait(ID, on_change=lambda one: seen.append(one.status)).status == "succeeded"
+    assert (seen, pauses) == (["running", "running", "succeeded"], [3.0, 9.0])
+    client, _ = client_of(ok({**SELECTION, "status": "failed", "error": {"detail": "no memory"}}))
+    with pytest.raises(errors.NotSucceeded, match="ended as failed: no memory") as failure:
+        client.selections.wait(ID)
+    assert failure.value.selection.status == "failed"
+    client, _ = client_of(ok(running, Retry_After="60"))
+    with pytest.raises(errors.TimedOut):
+        client.selections.wait(ID, timeout=5.0)
+
+
+def subclasses(kind: type[Any]) -> Iterator[type[Any]]:
+    for one in kind.__subclasses__():
+        yield one
+        yield from subclasses(one)
+
+
+def test_each_code_of_a_refusal_has_a_class() -> None:
+    assert {kind.code for kind in subclasses(AppError)} <= set(Problem.kinds)
+    for code, kind in Problem.kinds.items():
+        client, _ = client_of(*[refused(400, code)] * 5)
+        with pytest.raises(kind, match=f"because {code}") as refusal:
+            client.selections.get(ID)
+        assert (refusal.value.code, refusal.value.request_id) == (code, "r1")
+
+
+def test_unknown_code_and_answer_of_a_proxy_are_problems() -> None:
+    client, _ = client_of(refused(400, "made-up"), httpx.Response(502, text="<html>"))
+    with pytest.raises(Problem) as refusal:
+        client.selections.get(ID)
+    assert refusal.value.code == "made-up"
+    with pytest.raises(Problem, match="502 Bad Gateway"):
+        client.selections.get(ID)
+
+
+def test_pages_are_followed() -> None:
+    def page(items: list[Any], cursor: str | None) -> httpx.Response:
+        return ok({"items": items, "next": cursor})
+
+    client, wire = client_of(page([SELECTION] * 2, "c1"), page([SELECTION], None))
+    assert len(client.selections.list(status="succeeded")) == 3
+    assert dict(wire.requests[1].url.params) == {"cursor": "c1", "status": "succeeded"}
+    client, wire = client_of(page([SELECTION] * 2, "c1"))
+    assert len(client.selections.list(most=1)) == 1
+
+
+def test_async_client_does_the_same(pauses: list[float]) -> None:
+    wire = Wire(refused(503, "busy", Retry_After="2"), httpx.ReadError("gone"), ok(ETag='"a"'), httpx.Response(304))
+
+    async def read() -> list[str]:
+        async with AsyncLensClient("http://lens", api_key="k", transport=httpx.MockTransport(wire)) as client:
+            return [(await client.selections.get(ID)).status for _ in range(2)]
+
+    assert asyncio.run(read()) == ["succeeded", "succeeded"]
+    assert pauses == [2.0, 2.0]
+    assert wire.requests[0].headers["Authorization"] == "Bearer k"
+
+
+def methods_of(kind: type[Any]) -> dict[str, Callable[..., Any]]:
+    return {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+
+
+def test_both_clients_have_the_same_calls() -> None:
+    from lens_client.async_resources import AsyncPrompts, AsyncSelections
+    from lens_client.resources import Prompts, Selections
+
+    for plain, other in ((Selections, AsyncSelections), (Prompts, AsyncPrompts)):
+        assert {name: [*one.__annotations__.items()] for name, one in methods_of(plain).items()} == {
+            name: [*one.__annotations__.items()] for name, one in methods_of(other).items()
+        }
