@@ -5,6 +5,8 @@ import os
 import signal
 
 import httpx
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from app.lifecycle.states import Status
 from tests.e2e.stack import Stack
@@ -20,7 +22,10 @@ def test_a_crash_of_postgres_costs_no_selection(lens: Stack) -> None:
     selection_id = lens.submit()
     lens.wait_for_checkpoint(selection_id)
 
-    os.kill(lens.scalar(_SOMEBODY), signal.SIGKILL)  # Postgres cuts every session and recovers
+    with lens.database.engine.connect() as session:
+        os.kill(lens.scalar(_SOMEBODY), signal.SIGKILL)  # Postgres cuts every session and recovers
+        until(lambda: _is_cut(session), "every session is cut")
+        session.invalidate()
     lens.let_go()
     until(lambda: _is_ready(lens), "the service answers again")
     selection = lens.wait_until_done(selection_id)
@@ -39,6 +44,14 @@ def wait_for_sweep(lens: Stack, selection_id: str) -> None:
     made = f"INSERT INTO idempotency_keys ({columns}) SELECT {values} FROM selections WHERE id = :id RETURNING 1"
     assert lens.scalar(made, id=selection_id) == 1
     until(lambda: lens.scalar("SELECT count(*) = 0 FROM idempotency_keys"), "the sweep forgets the key")
+
+
+def _is_cut(session: Connection) -> bool:
+    try:
+        session.exec_driver_sql("SELECT 1")
+    except DBAPIError:
+        return True
+    return False
 
 
 def _is_ready(lens: Stack) -> bool:
