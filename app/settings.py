@@ -153,7 +153,8 @@ class Settings(BaseSettings):
     max_owner_bytes: int | None = Field(
         2**30,
         ge=1,
-        description="Size of the texts and labels that one owner may have stored (bytes); null for no maximum.",
+        description="Size of the texts, labels and contents of names that one owner may have stored (bytes); null for "
+        "no maximum.",
     )
     max_body_bytes: int = Field(2**19, ge=1024, description="Maximum size of any other body (bytes).")
     max_rows: int = Field(100_000, ge=1, description="Maximum number of rows of a dataset.")

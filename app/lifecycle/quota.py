@@ -1,4 +1,4 @@
-"""What one owner may have: selections that are queued or running, and bytes of datasets."""
+"""What one owner may have: selections that are queued or running, and bytes of datasets and of what names say."""
 
 from sqlalchemy import func, literal, select
 from sqlalchemy.orm import Session
@@ -7,6 +7,7 @@ from app.datasets.repository import count_bytes
 from app.errors import OwnerFull, TooManySelections
 from app.lifecycle.states import LEASED, Status
 from app.models import Selection
+from app.prompts.repository import count_content_bytes
 from app.settings import Settings
 
 _RETRY_AFTER_SECONDS = 30
@@ -44,14 +45,17 @@ def hold_quota(session: Session, owner_id: str, settings: Settings) -> None:
 
 
 def check_bytes(session: Session, owner_id: str, settings: Settings) -> None:
-    """Refuse datasets beyond what an owner may have stored. Call it after they were written, under `hold_quota`.
+    """Refuse more than an owner may have stored. Call it after it was written, under `hold_quota`.
 
     Raises:
-        OwnerFull: the datasets of the owner are larger than the settings allow.
+        OwnerFull: the datasets of the owner, and what the owner's names say, are larger than the settings allow.
     """
     most = settings.max_owner_bytes
-    if most is not None and (stored := count_bytes(session, owner_id)) > most:
+    if most is None:
+        return
+    stored = count_bytes(session, owner_id) + count_content_bytes(session, owner_id)
+    if stored > most:
         raise OwnerFull(
-            f"with this dataset you would have {stored:,} bytes stored, and {most:,} are allowed; delete selections "
+            f"with this you would have {stored:,} bytes stored, and {most:,} are allowed; delete selections and names "
             "that you no longer need, or name a stored dataset by dataset_id"
         )

@@ -17,6 +17,7 @@ from app.errors import (
     UnknownSelection,
     UnknownVersion,
 )
+from app.lifecycle.quota import check_bytes
 from app.models import Prompt, PromptContent, PromptVersion
 from app.prompts import repository
 from app.prompts.schemas import PromptBody, PromptSummary
@@ -76,7 +77,7 @@ class Change:
         Raises:
             UnknownSelection, UnknownVersion: the body names a selection or version that there is not.
             NotFinished, NoResult: the selection has no result.
-            OwnerFull: the owner has too many names.
+            OwnerFull: the owner has too many names, or too many bytes stored.
             PreconditionRequired, PreconditionFailed, NotFound: as `Condition.check`.
         """
         with self.services.database.session_scope() as session:
@@ -89,7 +90,9 @@ class Change:
             if current is not None and (current.digest, current.selection_id) == (content.digest, selection_id):
                 return current
             about = {"selection_id": selection_id, "summary": summary, "note": body.note, "key_name": self.key_name}
-            return repository.add_version(session, prompt, content, **about)
+            version = repository.add_version(session, prompt, content, **about)
+            check_bytes(session, self.owner_id, self.services.settings)
+            return version
 
     def delete(self) -> None:
         """Delete what the name said in all versions. Its history stays for a name that is made anew.

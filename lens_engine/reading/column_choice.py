@@ -210,7 +210,7 @@ def _refuse_row_as_header(name: str, profiles: Sequence[ColumnProfile]) -> None:
     if any(one.name == name and fold_label(name) in one.distinct for one in profiles):
         raise InvalidDataset(
             f"the first line looks like a row, not like a header: {show_label(name)} is one of the labels; add a first "
-            "line that names the columns, such as text,label",
+            "line that names the columns, such as text,label, or name the columns to read (text_column, label_column)",
             field="dataset",
         )
 

@@ -1,5 +1,6 @@
 """/prompts: names that production reads, their versions, and who may change them."""
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -285,3 +286,16 @@ def test_no_reader_sees_a_mixture(client: TestClient, finish: Callable[..., str]
             assert put(client, version=version, selection_id=both[version % 2]).status_code == 200
         ended.set()
         assert all(one.result() > 0 for one in reading)
+
+
+def test_contents_count_among_the_bytes_of_an_owner(
+    make_client: Callable[..., TestClient], finish: Callable[..., str]
+) -> None:
+    selection_id = finish()
+    refusal = problem_of(put(make_client(max_owner_bytes=100), selection_id=selection_id), 413, "owner-full")
+    with_content = int(re.findall(r"would have ([\d,]+) bytes", refusal["detail"])[0].replace(",", ""))
+    problem_of(put(make_client(max_owner_bytes=with_content - 1), selection_id=selection_id), 413, "owner-full")
+    roomy = make_client(max_owner_bytes=1_000_000)
+    assert roomy.get("/prompts").json()["items"] == []
+    assert put(roomy, selection_id=selection_id).status_code == 201
+    assert put(make_client(max_owner_bytes=with_content), "other", selection_id=selection_id).status_code == 413
