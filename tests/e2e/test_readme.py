@@ -22,11 +22,17 @@ NEEDS_CURL = pytest.mark.skipif(
 
 def read_block(page: str, language: str, contained: str, url: str) -> str:
     """The one block of a page with this text, for a service at another address."""
+    block = find_block(page, language, contained)
+    assert URL in block
+    return block.replace(URL, url)
+
+
+def find_block(page: str, language: str, contained: str) -> str:
+    """The one block of a page with this text."""
     text = (ROOT / page).read_text("utf-8")
     blocks = re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     (block,) = (block for block in blocks if contained in block)
-    assert URL in block
-    return block.replace(URL, url)
+    return str(block)
 
 
 def read_curl_lines(lens: Stack) -> str:
@@ -60,11 +66,14 @@ def read_answers(output: str) -> list[Any]:
 def test_curl_lines_of_the_api_page_lead_from_a_dataset_to_a_prompt(lens: Stack, tmp_path: Path) -> None:
     lens.start_worker()
 
-    shell = run(tmp_path, "bash", "-euo", "pipefail", "-c", read_curl_lines(lens))
+    names = find_block("docs/api.md", "bash", "/prompts/support-triage")
+    shell = run(tmp_path, "bash", "-euo", "pipefail", "-c", read_curl_lines(lens) + names)
 
     assert shell.returncode == 0, shell.stderr
-    selection, result, rendered = read_answers(shell.stdout)
-    assert shell.stdout.count("\n") == 3  # each answer on a line of its own
+    selection, result, rendered, version, named = read_answers(shell.stdout)
+    assert shell.stdout.count("\n") == 5  # each answer on a line of its own
+    assert (version["version"], version["note"]) == (1, "first")
+    assert named["prompts"][0]["prompt"].endswith("I was charged twice Topic:")
     assert selection["status"] == "succeeded"
     assert len(result["examples"]) == 8
     assert rendered["prompts"][0]["prompt"].endswith("I was charged twice for the same order Topic:")
