@@ -25,6 +25,7 @@ from lens_engine.types import Example
 READ_BY_PRODUCTION = ("task", "support_examples", "partial", "verdict")
 """The fields of a result that are read here."""
 
+_OTHER_RELEASE = "another release of the service stored this result; submit a new selection"
 _OF_ANSWER = ("use", "method", "examples", "prompt", "label_biases")
 
 
@@ -62,12 +63,11 @@ class Answers:
         Raises:
             NoResult: another release stored the result in a form that this one cannot export.
         """
-        kind = FORMATS[export_format]
+        kind, task = FORMATS[export_format], self._read_task()
         try:
-            answer = SupportExamples.model_validate(self._pick(use))
-            source = Source(TaskRecord.model_validate(self.result.get("task")), answer, self.model)
+            source = Source(task, SupportExamples.model_validate(self._pick(use)), self.model)
         except ValidationError as error:
-            raise NoResult("another release of the service stored this result; submit a new selection") from error
+            raise NoResult(_OTHER_RELEASE) from error
         headers = {
             "Content-Disposition": f'attachment; filename="support-examples{kind.suffix}"',
             "X-Format-Matches-Evaluation": "true" if kind.is_evaluated_prompt else "null",
@@ -79,9 +79,10 @@ class Answers:
 
         Raises:
             NoClassifier: the classifier reads no label probabilities, so its prompts alone classify nothing.
+            NoResult: another release stored the result without its task.
         """
         inputs = body.inputs if body.inputs is not None else [body.input or ""]
-        record = TaskRecord.model_validate(self.result["task"])
+        record = self._read_task()
         if classifier is None:
             answer = self._pick(body.use)
             examples = [Example(one["row"], one["text"], one["label"]) for one in answer["examples"]]
@@ -110,6 +111,12 @@ class Answers:
             ],
             accuracy=accuracy,
         )
+
+    def _read_task(self) -> TaskRecord:
+        try:
+            return TaskRecord.model_validate(self.result.get("task"))
+        except ValidationError as error:
+            raise NoResult(_OTHER_RELEASE) from error
 
     def _pick(self, use: Use | None) -> dict[str, Any]:
         """The stored support examples for a use; the first are those of the use that was asked for."""

@@ -56,3 +56,4 @@ def test_result_of_another_release_is_refused(client: TestClient, selections: Se
         assert report is not None
         report.result = {**report.result, "task": None}
     problem_of(client.get(f"/selections/{selection_id}/export"), 409, "no-result")
+    problem_of(client.post(f"/selections/{selection_id}/render", json={"input": "b"}), 409, "no-result")
