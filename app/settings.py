@@ -128,7 +128,8 @@ class Settings(BaseSettings):
     )
     rate_submissions: Rate | None = Field(
         "60/minute",
-        description="Number of submissions, retries and resumes of one owner in a moving window; null for no limit.",
+        description="Number of submissions, retries, resumes and changes of names of one owner in a moving window; "
+        "null for no limit.",
     )
 
     # Limits of an upload.

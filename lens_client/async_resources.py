@@ -4,7 +4,7 @@ from builtins import list as List  # noqa: N812 - a method is called `list`
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
-from lens_client.flows import File, Flow, Flows
+from lens_client.flows import File, Flow, Flows, path_of
 from lens_client.models import PromptVersion, Rendered, Selection, Status, SupportExamples, SuspiciousLabel, Use
 from lens_client.resources import PromptKind
 
@@ -37,7 +37,7 @@ class AsyncSelections:
 
     async def get(self, selection_id: str) -> Selection:
         """As `Selections.get`."""
-        return await self._run(self._flows.read_as(Selection, f"/selections/{selection_id}"))
+        return await self._run(self._flows.read_as(Selection, path_of("selections", selection_id)))
 
     async def wait(
         self, selection_id: str, *, on_change: Callable[[Selection], None] | None = None, timeout: float | None = None
@@ -63,19 +63,19 @@ class AsyncSelections:
 
     async def delete(self, selection_id: str) -> None:
         """As `Selections.delete`."""
-        await self._run(self._flows.delete(f"/selections/{selection_id}"))
+        await self._run(self._flows.delete(path_of("selections", selection_id)))
 
     async def support_examples(self, selection_id: str, *, use: Use | None = None) -> SupportExamples:
         """As `Selections.support_examples`."""
-        return await self._run(self._flows.support_examples(f"/selections/{selection_id}", use))
+        return await self._run(self._flows.support_examples(path_of("selections", selection_id), use))
 
     async def result(self, selection_id: str) -> dict[str, Any]:
         """As `Selections.result`."""
-        return await self._run(self._flows.read_json(f"/selections/{selection_id}/result"))
+        return await self._run(self._flows.read_json(path_of("selections", selection_id, "result")))
 
     async def classifier(self, selection_id: str) -> dict[str, Any]:
         """As `Selections.classifier`."""
-        return await self._run(self._flows.read_json(f"/selections/{selection_id}/classifier"))
+        return await self._run(self._flows.read_json(path_of("selections", selection_id, "classifier")))
 
     async def render(
         self,
@@ -86,11 +86,13 @@ class AsyncSelections:
         use: Use | None = None,
     ) -> Rendered:
         """As `Selections.render`."""
-        return await self._run(self._flows.render(f"/selections/{selection_id}", inputs, prompts, use))
+        return await self._run(self._flows.render(path_of("selections", selection_id), inputs, prompts, use))
 
     async def export(self, selection_id: str, format: str = "json", *, use: Use | None = None) -> bytes:
         """As `Selections.export`."""
-        return await self._run(self._flows.read_bytes(f"/selections/{selection_id}/export", format=format, use=use))
+        return await self._run(
+            self._flows.read_bytes(path_of("selections", selection_id, "export"), format=format, use=use)
+        )
 
     async def suspicious_labels(self, selection_id: str) -> List[SuspiciousLabel]:
         """As `Selections.suspicious_labels`."""
@@ -119,7 +121,7 @@ class AsyncPrompts:
 
     async def get(self, name: str) -> PromptVersion:
         """As `Prompts.get`."""
-        return await self._run(self._flows.read_as(PromptVersion, f"/prompts/{name}"))
+        return await self._run(self._flows.read_as(PromptVersion, path_of("prompts", name)))
 
     async def list(self, *, most: int | None = None) -> List[PromptVersion]:
         """As `Prompts.list`."""
@@ -127,26 +129,26 @@ class AsyncPrompts:
 
     async def versions(self, name: str, *, most: int | None = None) -> List[PromptVersion]:
         """As `Prompts.versions`."""
-        return await self._run(self._flows.read_pages(PromptVersion, f"/prompts/{name}/versions", most))
+        return await self._run(self._flows.read_pages(PromptVersion, path_of("prompts", name, "versions"), most))
 
     async def delete(self, name: str, *, if_version: int) -> None:
         """As `Prompts.delete`."""
-        await self._run(self._flows.delete(f"/prompts/{name}", {"If-Match": f'"{if_version}"'}))
+        await self._run(self._flows.delete(path_of("prompts", name), {"If-Match": f'"{if_version}"'}))
 
     async def support_examples(self, name: str, *, use: Use | None = None) -> SupportExamples:
         """As `Prompts.support_examples`."""
-        return await self._run(self._flows.support_examples(f"/prompts/{name}", use))
+        return await self._run(self._flows.support_examples(path_of("prompts", name), use))
 
     async def classifier(self, name: str) -> dict[str, Any]:
         """As `Prompts.classifier`."""
-        return await self._run(self._flows.read_json(f"/prompts/{name}/classifier"))
+        return await self._run(self._flows.read_json(path_of("prompts", name, "classifier")))
 
     async def render(
         self, name: str, inputs: str | List[str], *, prompts: PromptKind = "support_examples", use: Use | None = None
     ) -> Rendered:
         """As `Prompts.render`."""
-        return await self._run(self._flows.render(f"/prompts/{name}", inputs, prompts, use))
+        return await self._run(self._flows.render(path_of("prompts", name), inputs, prompts, use))
 
     async def export(self, name: str, format: str = "json", *, use: Use | None = None) -> bytes:
         """As `Prompts.export`."""
-        return await self._run(self._flows.read_bytes(f"/prompts/{name}/export", format=format, use=use))
+        return await self._run(self._flows.read_bytes(path_of("prompts", name, "export"), format=format, use=use))

@@ -4,6 +4,7 @@ A flow is a generator. It yields calls, for which it is sent answers, and pauses
 """
 
 import json
+import math
 import time
 import uuid
 from collections import OrderedDict
@@ -11,6 +12,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import httpx
 
@@ -73,7 +75,7 @@ def ask(call: Call) -> Flow[httpx.Response]:
             is_busy = answer.status_code in _RETRIED and (call.is_repeatable or answer.status_code == 429)
             is_busy |= answer.is_error and problem_of(answer).code == "idempotency-in-flight"
             if not (is_busy and left):
-                if answer.is_error:
+                if not (answer.is_success or answer.status_code == 304):
                     raise problem_of(answer)
                 return answer
             wait = min(read_retry_after(answer, wait), _LONGEST_PAUSE)
@@ -84,9 +86,10 @@ def ask(call: Call) -> Flow[httpx.Response]:
 def read_retry_after(answer: httpx.Response, usual: float) -> float:
     """The seconds after which the service wants to be asked again."""
     try:
-        return float(answer.headers["Retry-After"])
+        seconds = float(answer.headers["Retry-After"])
     except (KeyError, ValueError):
         return usual
+    return seconds if 0.0 <= seconds < math.inf else usual
 
 
 @dataclass
@@ -103,6 +106,7 @@ class Flows:
         headers = {} if known is None else {"If-None-Match": known.headers["ETag"]}
         answer = yield from ask(Call("GET", path, {"params": given, "headers": headers}))
         if answer.status_code == 304 and known is not None:
+            self.kept[key] = known  # another thread may have forgotten it
             self.kept.move_to_end(key)
             return known
         if "ETag" in answer.headers:
@@ -147,6 +151,8 @@ class Flows:
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         given = {name: value for name, value in parts.items() if value is not None}
         if dataset is None:
+            if test is not None:
+                raise TypeError("a test file needs a dataset file; give test_examples or test_dataset_id")
             body: dict[str, Any] = {"json": {**given, "spec": dict(spec or {})}}
         else:
             files = {"dataset": dataset} | ({} if test is None else {"test": test})
@@ -164,7 +170,7 @@ class Flows:
         """Poll as often as the service asks for until the selection has ended."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            answer = yield from self.read(f"/selections/{selection_id}")
+            answer = yield from self.read(path_of("selections", selection_id))
             selection = Selection.model_validate_json(answer.content)
             if on_change is not None:
                 on_change(selection)
@@ -178,7 +184,8 @@ class Flows:
             yield Pause(seconds)
 
     def change(self, selection_id: str, verb: str) -> Flow[Selection]:
-        answer = yield from ask(Call("POST", f"/selections/{selection_id}/{verb}"))
+        call = Call("POST", path_of("selections", selection_id, verb), is_repeatable=verb != "retry")
+        answer = yield from ask(call)
         return Selection.model_validate_json(answer.content)
 
     def delete(self, path: str, headers: Mapping[str, str] | None = None) -> Flow[None]:
@@ -189,14 +196,14 @@ class Flows:
         headers = {"If-None-Match": "*"}
         if if_version is None:
             try:
-                current = yield from self.read_as(PromptVersion, f"/prompts/{name}")
+                current = yield from self.read_as(PromptVersion, path_of("prompts", name))
                 if_version = current.version
             except NotFound:
                 pass
         if if_version is not None:
             headers = {"If-Match": f'"{if_version}"'}
         given = {key: value for key, value in body.items() if value is not None}
-        call = Call("PUT", f"/prompts/{name}", {"json": given, "headers": headers}, is_repeatable=False)
+        call = Call("PUT", path_of("prompts", name), {"json": given, "headers": headers}, is_repeatable=False)
         answer = yield from ask(call)
         return PromptVersion.model_validate_json(answer.content)
 
@@ -212,8 +219,20 @@ class Flows:
         return self.read_as(SupportExamples, f"{path}/support-examples", use=use)
 
     def suspicious_labels(self, selection_id: str) -> Flow[list[SuspiciousLabel]]:
-        shown = yield from self.read_json(f"/selections/{selection_id}/suspicious-labels")
+        shown = yield from self.read_json(path_of("selections", selection_id, "suspicious-labels"))
         return [SuspiciousLabel.model_validate(item) for item in shown["items"]]
+
+
+def path_of(*parts: str) -> str:
+    """The path of these parts, quoted, so that no name is read as another path.
+
+    Raises:
+        ValueError: a part is empty or a step to another folder.
+    """
+    for part in parts:
+        if part in ("", ".", ".."):
+            raise ValueError(f"{part!r} is no name or id")
+    return "".join(f"/{quote(part, safe='')}" for part in parts)
 
 
 def read_file(file: File) -> bytes:

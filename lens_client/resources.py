@@ -4,7 +4,7 @@ from builtins import list as List  # noqa: N812 - a method is called `list`
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, TypeVar
 
-from lens_client.flows import File, Flow, Flows
+from lens_client.flows import File, Flow, Flows, path_of
 from lens_client.models import PromptVersion, Rendered, Selection, Status, SupportExamples, SuspiciousLabel, Use
 
 PromptKind = Literal["support_examples", "classifier"]
@@ -45,7 +45,7 @@ class Selections:
 
     def get(self, selection_id: str) -> Selection:
         """Read a selection."""
-        return self._run(self._flows.read_as(Selection, f"/selections/{selection_id}"))
+        return self._run(self._flows.read_as(Selection, path_of("selections", selection_id)))
 
     def wait(
         self, selection_id: str, *, on_change: Callable[[Selection], None] | None = None, timeout: float | None = None
@@ -80,19 +80,19 @@ class Selections:
 
     def delete(self, selection_id: str) -> None:
         """Delete an ended selection."""
-        self._run(self._flows.delete(f"/selections/{selection_id}"))
+        self._run(self._flows.delete(path_of("selections", selection_id)))
 
     def support_examples(self, selection_id: str, *, use: Use | None = None) -> SupportExamples:
         """The support examples, in order."""
-        return self._run(self._flows.support_examples(f"/selections/{selection_id}", use))
+        return self._run(self._flows.support_examples(path_of("selections", selection_id), use))
 
     def result(self, selection_id: str) -> dict[str, Any]:
         """Everything that the run found."""
-        return self._run(self._flows.read_json(f"/selections/{selection_id}/result"))
+        return self._run(self._flows.read_json(path_of("selections", selection_id, "result")))
 
     def classifier(self, selection_id: str) -> dict[str, Any]:
         """The classifier, as a file that `lens classify` reads."""
-        return self._run(self._flows.read_json(f"/selections/{selection_id}/classifier"))
+        return self._run(self._flows.read_json(path_of("selections", selection_id, "classifier")))
 
     def render(
         self,
@@ -103,11 +103,11 @@ class Selections:
         use: Use | None = None,
     ) -> Rendered:
         """The prompts for new inputs; `str` of the answer is the first."""
-        return self._run(self._flows.render(f"/selections/{selection_id}", inputs, prompts, use))
+        return self._run(self._flows.render(path_of("selections", selection_id), inputs, prompts, use))
 
     def export(self, selection_id: str, format: str = "json", *, use: Use | None = None) -> bytes:
         """The support examples as a file that another tool loads."""
-        return self._run(self._flows.read_bytes(f"/selections/{selection_id}/export", format=format, use=use))
+        return self._run(self._flows.read_bytes(path_of("selections", selection_id, "export"), format=format, use=use))
 
     def suspicious_labels(self, selection_id: str) -> List[SuspiciousLabel]:
         """Rows whose label is probably wrong, the most suspicious first."""
@@ -143,7 +143,7 @@ class Prompts:
 
     def get(self, name: str) -> PromptVersion:
         """Which version a name has."""
-        return self._run(self._flows.read_as(PromptVersion, f"/prompts/{name}"))
+        return self._run(self._flows.read_as(PromptVersion, path_of("prompts", name)))
 
     def list(self, *, most: int | None = None) -> List[PromptVersion]:
         """Your names with their versions."""
@@ -151,26 +151,26 @@ class Prompts:
 
     def versions(self, name: str, *, most: int | None = None) -> List[PromptVersion]:
         """The versions of a name, newest first."""
-        return self._run(self._flows.read_pages(PromptVersion, f"/prompts/{name}/versions", most))
+        return self._run(self._flows.read_pages(PromptVersion, path_of("prompts", name, "versions"), most))
 
     def delete(self, name: str, *, if_version: int) -> None:
         """Delete a name that has this version."""
-        self._run(self._flows.delete(f"/prompts/{name}", {"If-Match": f'"{if_version}"'}))
+        self._run(self._flows.delete(path_of("prompts", name), {"If-Match": f'"{if_version}"'}))
 
     def support_examples(self, name: str, *, use: Use | None = None) -> SupportExamples:
         """The support examples that a name says."""
-        return self._run(self._flows.support_examples(f"/prompts/{name}", use))
+        return self._run(self._flows.support_examples(path_of("prompts", name), use))
 
     def classifier(self, name: str) -> dict[str, Any]:
         """The classifier that a name says."""
-        return self._run(self._flows.read_json(f"/prompts/{name}/classifier"))
+        return self._run(self._flows.read_json(path_of("prompts", name, "classifier")))
 
     def render(
         self, name: str, inputs: str | List[str], *, prompts: PromptKind = "support_examples", use: Use | None = None
     ) -> Rendered:
         """The prompts of a name for new inputs; `str` of the answer is the first."""
-        return self._run(self._flows.render(f"/prompts/{name}", inputs, prompts, use))
+        return self._run(self._flows.render(path_of("prompts", name), inputs, prompts, use))
 
     def export(self, name: str, format: str = "json", *, use: Use | None = None) -> bytes:
         """The support examples of a name as a file that another tool loads."""
-        return self._run(self._flows.read_bytes(f"/prompts/{name}/export", format=format, use=use))
+        return self._run(self._flows.read_bytes(path_of("prompts", name, "export"), format=format, use=use))

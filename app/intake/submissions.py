@@ -80,14 +80,15 @@ class JsonSubmission:
         spec = check_spec(body.spec, settings)
         limits = _parsing_limits(settings)
 
-        def read(rows: list[Any] | None, dataset_id: str | None, prefix: str) -> Source | None:
+        def read(rows: list[Any] | None, dataset_id: str | None, prefix: str, dataset: Source | None) -> Source | None:
+            columns = _columns_of(dataset, body.columns)
             if rows is not None:
-                return parse_inline(rows, limits, field=f"{prefix}examples", **body.columns)
+                return parse_inline(rows, limits, field=f"{prefix}examples", **columns)
             return None if dataset_id is None else find_dataset(dataset_id, f"{prefix}dataset_id")
 
         dataset, test = _read_both(
-            lambda: read(body.examples, body.dataset_id, ""),
-            lambda: read(body.test_examples, body.test_dataset_id, "test_"),
+            lambda: read(body.examples, body.dataset_id, "", None),
+            lambda dataset: read(body.test_examples, body.test_dataset_id, "test_", dataset),
             inline=True,
         )
         return spec.submit(dataset, test, is_inline=body.examples is not None)
@@ -127,40 +128,54 @@ class FormSubmission:
         """Parse and check the spec and the files. Raises the same errors as `JsonSubmission.validate`."""
         spec = check_spec(read_model(SelectionSpec, self._spec, "spec"), settings)
 
-        def read(file: IO[bytes] | None, name: str) -> Source | None:
-            return None if file is None else self._parse(file, settings, name)
+        def read(file: IO[bytes] | None, name: str, dataset: Source | None) -> Source | None:
+            return None if file is None else self._parse(file, settings, name, _columns_of(dataset, self.columns))
 
-        dataset, test = _read_both(lambda: read(self.dataset, "dataset"), lambda: read(self.test, "test"), inline=False)
+        dataset, test = _read_both(
+            lambda: read(self.dataset, "dataset", None),
+            lambda dataset: read(self.test, "test", dataset),
+            inline=False,
+        )
         return spec.submit(dataset, test, is_inline=False)
 
-    def _parse(self, file: IO[bytes], settings: Settings, name: str) -> ParsedDataset:
+    def _parse(self, file: IO[bytes], settings: Settings, name: str, columns: Mapping[str, str]) -> ParsedDataset:
         descriptor = file.fileno()  # moves a small upload from memory to disk
         file.flush()
         with open(descriptor, "rb", closefd=False) as reader:
             reader.seek(0)
             limits, dialect = _parsing_limits(settings), Dialect(**self.dialect)
-            return parse_dataset(reader, limits, field=name, dialect=dialect, **self.columns)
+            return parse_dataset(reader, limits, field=name, dialect=dialect, **columns)
 
 
 RawSubmission = JsonSubmission | FormSubmission
 
 
+def _columns_of(dataset: Source | None, given: Mapping[str, str]) -> Mapping[str, str]:
+    """The columns of test rows: those of the dataset, whose texts they are compared with."""
+    if not isinstance(dataset, ParsedDataset):
+        return given
+    return dict(zip(("text_column", "label_column"), dataset.columns, strict=True))
+
+
 def _read_both(
-    read_dataset: Callable[[], Source | None], read_test: Callable[[], Source | None], *, inline: bool
+    read_dataset: Callable[[], Source | None],
+    read_test: Callable[[Source | None], Source | None],
+    *,
+    inline: bool,
 ) -> tuple[Source, Source | None]:
-    """Read the dataset and the test rows.
+    """Read the dataset and the test rows, which have the columns of the dataset.
 
     Raises:
         RefusedInput: names the faults of both.
     """
     faults = Faults()
-    found: list[Source | None] = []
+    dataset = test = None
     with invalid_inputs(inline=inline):
-        for read in (read_dataset, read_test):
-            with faults.noting():
-                found.append(read())
+        with faults.noting():
+            dataset = read_dataset()
+        with faults.noting():
+            test = read_test(dataset)
         faults.refuse()
-    dataset, test = found
     assert dataset is not None
     return dataset, test
 

@@ -21,7 +21,9 @@ class PromptBody(Incoming):
     selection_id: str | None = Field(
         default=None, max_length=40, description="Id of one of your selections that has a result."
     )
-    version: int | None = Field(default=None, ge=1, description="An earlier version of this name, to go back to it.")
+    version: int | None = Field(
+        default=None, ge=1, le=2**31 - 1, description="An earlier version of this name, to go back to it."
+    )
     note: Note | None = Field(default=None, description="Why the name changes, for its history.")
 
 

@@ -120,7 +120,7 @@ class Change:
         return self._copy(session, body.selection_id or "")
 
     def _copy(self, session: Session, selection_id: str) -> tuple[str, dict[str, Any], PromptContent]:
-        if selections.find_selection(session, self.owner_id, selection_id) is None:
+        if selections.lock_selection(session, self.owner_id, selection_id) is None:
             detail = "there is no selection with this id"
             raise UnknownSelection(detail, errors=[{"detail": detail, "pointer": "/selection_id"}])
         report = selection_service.get_report(self.services, session, self.owner_id, selection_id)

@@ -18,6 +18,12 @@ def find_selection(session: Session, owner_id: str, selection_id: str) -> Select
     return session.scalar(select(Selection).where(Selection.id == selection_id, Selection.owner_id == owner_id))
 
 
+def lock_selection(session: Session, owner_id: str, selection_id: str) -> Selection | None:
+    """As `find_selection`, and keep it from being resumed or deleted until the transaction ends."""
+    own = select(Selection).where(Selection.id == selection_id, Selection.owner_id == owner_id)
+    return session.scalar(own.with_for_update(read=True))
+
+
 def find_state(session: Session, owner_id: str, selection_id: str) -> SelectionState | None:
     """Read what a poll needs, without the spec, the warnings and the error, which may be large."""
     columns = [getattr(Selection, name) for name in SelectionState.__slots__]

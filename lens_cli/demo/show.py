@@ -80,7 +80,7 @@ def tell_story(
         console.print(Text(f"POST {stack.url}/selections  →  202, {selection_id}"), soft_wrap=True)
         with selection_bar(console) as bar:
             bar.wait("Loading the model")
-            client.selections.wait(selection_id, on_change=lambda selection: _follow(selection, bar))
+            client.selections.wait(selection_id, on_change=lambda selection: _follow(selection, bar, stack))
             bar.finish("Done")
         console.print()
         found = client.selections.result(selection_id)
@@ -99,7 +99,9 @@ def tell_story(
     console.print("\nThe same by hand: start `lens up`; docs/api.md has the curl commands.\n")
 
 
-def _follow(selection: Selection, bar: SelectionBar) -> None:
+def _follow(selection: Selection, bar: SelectionBar, stack: Stack) -> None:
+    """Show the progress, and end if a process of the service has ended: the API would answer for ever."""
+    stack.check_alive()
     if selection.progress is not None:
         bar.show(_PROGRESS.validate_python(selection.progress))
 

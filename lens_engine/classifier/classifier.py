@@ -165,8 +165,8 @@ class Classifier(Record):
         """Classify texts.
 
         Args:
-            texts: any number of texts: a list, tuple, array `[texts]` or Series of strings. Long ones are cut, as in
-                the report.
+            texts: any number of texts: a list, tuple, array `[texts]` or Series of strings. Long ones are cut as in
+                the report, but for a bag of words alone.
             scorer: the model that the head was fitted on, from `open_model`. A classifier without prompts needs none.
 
         Raises:

@@ -61,7 +61,7 @@ def export_support_examples(
 
     Raises:
         InvalidConfig: there is no such format or use.
-        OSError, ValueError: the file cannot be read, or is no result.
+        OSError, ValueError: the file cannot be read, or is no result of this release.
     """
     if not isinstance(result, SelectionResult):
         result = SelectionResult.model_validate_json(Path(result).read_bytes())
@@ -70,7 +70,7 @@ def export_support_examples(
     if use is not None and use not in get_args(Use):
         raise InvalidConfig(f"there is no use {use!r}; take prompt or probabilities", field="use")
     if result.task is None:
-        raise ValueError("the result has no task: another release of Lens wrote it")
+        raise InvalidConfig("the result has no task: another release of Lens wrote it", field="result")
     answer = next((one for one in result.support_examples if use in (None, one.use)), result.answer)
     return write_export(Source(result.task, answer, result.provenance.model), format)
 

@@ -20,7 +20,7 @@ def write(source: Source) -> str:
     shown = {
         "task": "lens_support_examples",
         "output_type": "multiple_choice",
-        "doc_to_text": f"{escape(before)}{{{{{SLOT}}}}}{escape(after)}",
+        "doc_to_text": f"{_close(escape(before))}{{{{{SLOT}}}}}{escape(after)}",
         "doc_to_choice": source.words,
         "doc_to_target": "label",
         "target_delimiter": span[: len(span) - len(source.words[0])],
@@ -32,6 +32,11 @@ def write(source: Source) -> str:
         },
     }
     return _PAIR.sub(_join_pair, json.dumps(shown, indent=2)) + "\n"
+
+
+def _close(before: str) -> str:
+    """The text, with a last brace as a string in a tag: it would join the tag that follows."""
+    return f"{before[:-1]}{{{{ '{{' }}}}" if before.endswith("{") else before
 
 
 def _join_pair(found: re.Match[str]) -> str:

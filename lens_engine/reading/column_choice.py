@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lens_engine.errors import InvalidDataset
 from lens_engine.reading.column_profiles import ColumnProfile, profile_columns, read_names
-from lens_engine.reading.columns import LABEL, TEXT, WantedColumns, find_near, match_header
+from lens_engine.reading.columns import LABEL, MAX_COLUMNS, TEXT, WantedColumns, find_near, match_header
 from lens_engine.reading.dialect import FoundDialect
 from lens_engine.reading.text_checks import show_names
 from lens_engine.task.unicode_form import fold_label
@@ -171,11 +171,11 @@ def _by_name(names: Sequence[str], usual: Sequence[str]) -> ChosenColumn | None:
     """The column with the exact name, or that name in another case, or else with another usual name."""
     if usual[0] in names:
         return ChosenColumn(usual[0], "named exactly so")
+    folded = {_fold(name): name for name in reversed(names[:MAX_COLUMNS])}  # of equal ones, the first
     for other in usual:
-        for name in names:
-            if _fold(name) == other:
-                is_first = other == usual[0]
-                return ChosenColumn(name, f"named {other} but for case and spaces" if is_first else "a usual name")
+        if other in folded:
+            is_first = other == usual[0]
+            return ChosenColumn(folded[other], f"named {other} but for case and spaces" if is_first else "a usual name")
     return None
 
 

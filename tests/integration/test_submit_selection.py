@@ -174,6 +174,16 @@ def test_columns_are_told_by_their_names_and_the_spec_has_defaults(client: TestC
         assert {(row.text, row.label) for row in stored} == {(row["Review"], row["Label"]) for row in rows}
 
 
+def test_test_rows_have_the_columns_of_the_dataset(client: TestClient, database: Database) -> None:
+    train = "comment,category\n" + "".join(f"{row['text']},{row['label']}\n" for row in make_rows())
+    test = "text,comment,category\n1,fine,positive\n2,dull,negative\n"  # `text` has numbers, and would be preferred
+    sent = post_files(client, {"dataset": train.encode(), "test": test.encode()})
+    assert sent.status_code == 202, sent.text
+    with database.session_scope() as session:
+        stored = session.scalars(select(Example).where(Example.dataset_id == sent.json()["test_dataset_id"])).all()
+    assert {row.text for row in stored} == {"fine", "dull"}
+
+
 @pytest.mark.parametrize(
     ("encoding", "delimiter", "given", "said"),
     [

@@ -195,3 +195,37 @@ def test_both_clients_have_the_same_calls() -> None:
         assert {name: [*one.__annotations__.items()] for name, one in methods_of(plain).items()} == {
             name: [*one.__annotations__.items()] for name, one in methods_of(other).items()
         }
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), [("a#old", "/prompts/a%23old"), ("a/b?c", "/prompts/a%2Fb%3Fc"), ("../x", "/prompts/..%2Fx")]
+)
+def test_name_is_never_read_as_another_path(name: str, path: str) -> None:
+    client, wire = client_of(ok(VERSION, ETag='"7"'))
+    client.prompts.get(name)
+    assert wire.requests[0].url.raw_path.decode() == path
+    for no_name in ("", ".", ".."):
+        with pytest.raises(ValueError, match="is no name or id"):
+            client.prompts.delete(no_name, if_version=1)
+
+
+def test_test_file_without_a_dataset_file_is_not_dropped() -> None:
+    client, wire = client_of()
+    with pytest.raises(TypeError, match="test_examples"):
+        client.selections.submit(test=b"text,label", examples=[])
+    assert wire.requests == []
+
+
+@pytest.mark.parametrize("wait", ["nan", "-1", "inf", "soon"])
+def test_odd_time_to_wait_and_a_redirect_are_survived(wait: str, pauses: list[float]) -> None:
+    client, _ = client_of(refused(503, "busy", Retry_After=wait), httpx.Response(307, headers={"Location": "/x"}))
+    with pytest.raises(Problem, match="307"):
+        client.selections.get(ID)
+    assert pauses == [1.0]
+
+
+def test_retry_whose_answer_was_lost_is_not_sent_again() -> None:
+    client, wire = client_of(httpx.ReadError("gone"))
+    with pytest.raises(Unreachable):
+        client.selections.retry(ID)
+    assert len(wire.requests) == 1

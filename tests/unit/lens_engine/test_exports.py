@@ -137,6 +137,13 @@ def test_lm_eval_gives_the_prompt_that_was_evaluated() -> None:
     assert [task["target_delimiter"] + word for word in task["doc_to_choice"]] == list(TASK.label_spans)
 
 
+def test_brace_before_the_slot_of_lm_eval_is_no_tag() -> None:
+    task = Task("Q: {{{text}}} A: {label}", {"a": "a", "b": "b"})
+    shown = yaml.safe_load(written(make_source([("x", "a")], task), "lm-eval"))
+    environment = jinja2.Environment(keep_trailing_newline=True)
+    assert environment.from_string(shown["doc_to_text"]).render(text=INPUT) == task.render_query(INPUT)
+
+
 def test_cell_that_a_spreadsheet_would_run_is_escaped() -> None:
     source = make_source([(text, "0") for text in ("=1+1", "+1", "-1", "@x", "\tx", "\rx", "a=1", 'a "b", c\nd')])
     rows = list(csv.reader(io.StringIO(written(source, "csv"), newline="")))
@@ -158,7 +165,7 @@ def test_result_and_its_file_give_the_same_bytes(tmp_path: Path) -> None:
         assert export_support_examples(tmp_path / "result.json", format) == content
     both = {export_support_examples(result, "json", use=use) for use in ("prompt", "probabilities")}
     assert len(both) == 2
-    with pytest.raises(ValueError, match="another release of Lens wrote it"):
+    with pytest.raises(InvalidConfig, match="another release of Lens wrote it"):
         export_support_examples(make_result())
 
 
