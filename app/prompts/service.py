@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -27,6 +27,8 @@ from app.selections.answers import READ_BY_PRODUCTION, Answers, read_accuracy
 from app.services import Services
 from app.web.etag import is_known, version_etag
 from lens_engine.classifier.classifier import Classifier
+
+_Found = TypeVar("_Found")
 
 MOST_NAMES = 1000
 """Number of names that one owner may have."""
@@ -103,8 +105,7 @@ class Change:
         with self.services.database.session_scope() as session:
             prompt = repository.lock_name(session, self.owner_id, self.name)
             self.condition.check(prompt)
-            if prompt.is_deleted:
-                raise NotFound("there is no prompt with this name")
+            _found(None if prompt.is_deleted else prompt)
             repository.add_version(session, prompt, None, summary={}, key_name=self.key_name)
             repository.delete_contents(session, self.owner_id, self.name)
 
@@ -159,10 +160,7 @@ def read(session: Session, owner_id: str, name: str) -> NamedAnswers:
     Raises:
         NotFound: there is no such name.
     """
-    found = repository.read_current(session, owner_id, name)
-    if found is None:
-        raise NotFound("there is no prompt with this name")
-    version, content = found
+    version, content = _found(repository.read_current(session, owner_id, name))
     answers = Answers(version.selection_id or "", f"/prompts/{name}", content.result, version.summary.get("model"))
     return NamedAnswers(version, answers, content.classifier)
 
@@ -173,10 +171,13 @@ def get(session: Session, owner_id: str, name: str) -> PromptVersion:
     Raises:
         NotFound: there is no such name.
     """
-    version = repository.find_current(session, owner_id, name)
-    if version is None:
+    return _found(repository.find_current(session, owner_id, name))
+
+
+def _found(value: _Found | None) -> _Found:
+    if value is None:
         raise NotFound("there is no prompt with this name; PUT /prompts/{name} makes one")
-    return version
+    return value
 
 
 def _digest(result: Mapping[str, Any], classifier: Mapping[str, Any] | None) -> str:

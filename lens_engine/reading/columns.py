@@ -107,11 +107,12 @@ def _advise(missing: Sequence[str], names: Sequence[str], wanted: WantedColumns)
     delimiters = [one for one in DELIMITERS if len(names) == 1 and one in names[0]]
     if delimiters and wanted.label is not None:
         return f"name the delimiter of the file, perhaps {show_label(delimiters[0])} (delimiter)"
-    if renames and not any(name not in (TEXT, LABEL) for name in missing):
+    is_named = any(name not in (TEXT, LABEL) for name in missing)  # by the caller
+    if renames and not is_named:
         return f"rename {renames}, or {other_names}"
     if renames:
         return f"name {' and '.join(show_label(found[0]) for found in near.values() if found)} ({wanted.parameters})"
-    if any(name not in (TEXT, LABEL) for name in missing):  # the caller named it
+    if is_named:
         return f"name one of the columns found ({wanted.parameters})"
     return (
         f"the first line of a CSV file, or the keys of each JSON object, must name {what} "

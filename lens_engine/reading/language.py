@@ -80,7 +80,7 @@ def find_language(examples: Sequence[Example]) -> Language | None:
 
 def describe_language(language: Language, *, is_bundled: bool) -> str:
     """What the language means for the model: the bundled one has learned English."""
-    found = f"{language.name} in {language.share:.0%} of the texts that were looked at"
+    found = _tell(language)
     if language.code == "en":
         return found
     if is_bundled:
@@ -93,4 +93,8 @@ def warn_of_language(examples: Sequence[Example]) -> str | None:
     language = find_language(examples)
     if language is None or language.code == "en" or language.share < _SURE:
         return None
-    return f"{language.name} in {language.share:.0%} of the texts that were looked at; {_FOREIGN}"
+    return f"{_tell(language)}; {_FOREIGN}"
+
+
+def _tell(language: Language) -> str:
+    return f"{language.name} in {language.share:.0%} of the texts that were looked at"

@@ -15,7 +15,7 @@ from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
 from lens_engine.classifier.fitting import can_fit, fit_prompts_head, fit_states_head, fit_words_weight
 from lens_engine.classifier.heads import BagOfWordsHead, Head, StatesAndWordsHead
 from lens_engine.classifier.quality import gold_losses, measure_quality
-from lens_engine.classifier.suspicion import SuspiciousLabel, find_suspicious
+from lens_engine.classifier.suspicion import find_suspicious
 from lens_engine.judging.judgement import EvaluationRows
 from lens_engine.metering.meter import Meter
 from lens_engine.methods.base import Run
@@ -44,9 +44,8 @@ class Classifying:
         words = self._words
         head = BagOfWordsHead(bag_of_words=words.regression)
         tested = words.regression.class_log_probs(self._test_rows.texts)
-        candidate = self._candidate("bag_of_words", (), head, self._held_out_of_words, tested, len(words.held_out))
-        found = self._find_suspicious(words.held_out, list_labelled_rows(self.run.rows))
-        return [candidate.model_copy(update={"suspicious_labels": found})]
+        judged = (words.held_out, list_labelled_rows(self.run.rows))
+        return [self._candidate("bag_of_words", (), head, self._held_out_of_words, tested, judged)]
 
     def states(self, demonstrations: Sequence[Example]) -> list[Candidate]:
         """Hidden states of the query after the prompt with these demonstrations, alone and with the bag of words.
@@ -139,9 +138,17 @@ class Classifying:
         head: Head,
         held_out: FloatArray,
         tested: FloatArray,
-        num_rows: int | None = None,
+        judged: tuple[FloatArray, Sequence[Example]] | None = None,
     ) -> Candidate:
+        """A candidate.
+
+        Args:
+            held_out: `[fit_rows, labels]`, of heads that were fitted without the row.
+            tested: `[test_rows, labels]`.
+            judged: the same as `held_out` of more rows, and these rows; None for the fit rows.
+        """
         task, gold = self.run.task, self._fit_rows.gold
+        log_probs, examples = (held_out, self._fit_rows.examples) if judged is None else judged
         rendered = [task.render_prefix(prompt) for prompt in prompts]
         classifier = Classifier(
             task=TaskRecord.of(task),
@@ -150,7 +157,7 @@ class Classifying:
                 for prompt, prefix in zip(prompts, rendered, strict=True)
             ),
             head=head,
-            fit_rows=len(gold) if num_rows is None else num_rows,
+            fit_rows=len(examples),
             model=ModelRecord.of(self.meter.scorer.identity) if prompts else None,
             tokens_per_input=len(prompts) * self._mean_query_tokens if prompts else 0.0,
             most_tokens=self.run.rows.most_tokens if prompts else None,
@@ -162,13 +169,11 @@ class Classifying:
             name=name,
             classifier=classifier,
             cross_validated=measure_quality(held_out, gold),
-            suspicious_labels=self._find_suspicious(held_out, self._fit_rows.examples),
+            suspicious_labels=find_suspicious(
+                log_probs, task.index_labels(examples), [example.row for example in examples], task.labels
+            ),
             losses=losses,
         )
-
-    def _find_suspicious(self, held_out: FloatArray, examples: Sequence[Example]) -> tuple[SuspiciousLabel, ...]:
-        task, rows = self.run.task, [example.row for example in examples]
-        return find_suspicious(held_out, task.index_labels(examples), rows, task.labels)
 
     @cached_property
     def _mean_query_tokens(self) -> float:

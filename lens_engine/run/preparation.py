@@ -1,10 +1,12 @@
 """Preparation of a run: its rows, its method, its price."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.metering.progress import SelectionListener, SilentListener
@@ -12,6 +14,7 @@ from lens_engine.methods.base import Method, Run
 from lens_engine.methods.catalogue import METHODS, Methods, make_method, name_method
 from lens_engine.pricing.estimate import CostEstimate, estimate_by_words, measure_lengths, measure_pace
 from lens_engine.pricing.prices import Prices, TokenLengths
+from lens_engine.reading.language import warn_of_language
 from lens_engine.result import Splits
 from lens_engine.rows.context import fit_to_context
 from lens_engine.rows.fit_rows import list_labelled_rows
@@ -32,6 +35,12 @@ class PreparedRun:
     method: Method[Any]
     meter: Meter
     method_name: str
+
+    @cached_property
+    def foreign_texts(self) -> str | None:
+        """A warning of texts that the bundled model reads badly. Every checkpoint has a result, so it is made once."""
+        is_bundled = self.meter.scorer.identity.model == BUNDLED_MODEL
+        return warn_of_language(self.problem.examples) if is_bundled else None
 
 
 def prepare_run(

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from lens_engine.classifier.candidates import Candidate, TestedClassifier, choose_candidate
 from lens_engine.config import USES, Use
 from lens_engine.judging.judgement import summarise
-from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.methods.base import Findings
-from lens_engine.reading.language import warn_of_language
 from lens_engine.result import (
     BestAnswer,
     LabelBias,
@@ -188,8 +186,7 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
         warnings.append(f"{show_count(rows.skipped_too_long, 'row', 'was')} too long and left out")
     if rows.trimmed_too_long:
         warnings.append(f"{show_count(rows.trimmed_too_long, 'text', 'was')} too long and cut")
-    if ending.identity.model == BUNDLED_MODEL and (foreign := warn_of_language(ending.prepared.problem.examples)):
-        warnings.append(foreign)
+    warnings += filter(None, [ending.prepared.foreign_texts])
     warnings += ending.findings.warnings
     warnings += _noisy_lead(lead, ending.identity.dtype)
     if ending.prepared.meter.met_deadline and ending.reason is StopReason.BUDGET:

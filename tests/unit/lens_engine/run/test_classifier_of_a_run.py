@@ -11,10 +11,13 @@ import pytest
 
 from lens_engine.classifier.candidates import Candidate, choose_candidate
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
 from lens_engine.rows.splits import split_examples
+from lens_engine.run import preparation
+from lens_engine.run.checkpoint import Checkpoint, MemoryCheckpointStore
 from lens_engine.scoring.base import Prefix
 from lens_engine.testing import StatesTableScorer, TableScorer
 from lens_engine.types import States
@@ -272,3 +275,26 @@ def test_cheapest_candidate_within_an_error_of_the_best_is_chosen(whole: Selecti
     assert choose_candidate([best, near, far]) is near
     assert choose_candidate([far, best]) is best
     assert choose_candidate([]) is None
+
+
+def test_language_is_looked_for_once_however_many_results_a_run_makes(
+    make_planted_problem: Make, make_config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = list[int]()
+
+    def look(examples: Sequence[Any]) -> str:
+        looked.append(len(examples))
+        return "French"
+
+    class Store(MemoryCheckpointStore):
+        def save(self, checkpoint: Checkpoint) -> None:
+            assert checkpoint.result_if_cancelled is not None
+            checkpoint.result_if_cancelled()
+
+    monkeypatch.setattr(preparation, "warn_of_language", look)
+    problem = make_planted_problem()
+    result = select_support_examples(
+        problem, TableScorer(name=BUNDLED_MODEL), make_config(**WHOLE), checkpoints=Store()
+    )
+    assert looked == [len(problem.examples)]
+    assert "French" in result.warnings
