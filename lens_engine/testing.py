@@ -5,7 +5,7 @@ random language models of a few thousand weights; the call imports torch and tra
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +15,7 @@ import numpy as np
 from lens_engine.scoring.base import Prefix, ScorerIdentity
 from lens_engine.scoring.labels import check_distinct
 from lens_engine.scoring.limits import check_finite, check_layers, check_prompt_lengths
+from lens_engine.task.special_tokens import drop_marks, mark
 from lens_engine.types import POOLINGS, LabelLogProbs, States
 
 if TYPE_CHECKING:
@@ -76,6 +77,11 @@ class TableScorer:
 
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return [len(segment.split()) for segment in segments]
+
+    def render_chat(self, messages: Sequence[Mapping[str, str]]) -> str:
+        """A turn is `<role>`, its content and a line break; the brackets are marked as special tokens."""
+        turns = "".join(f"{mark('<' + one['role'] + '>')}{drop_marks(one['content'])}\n" for one in messages)
+        return turns + mark("<assistant>")
 
     def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
         check_distinct(label_spans, [span.split() for span in label_spans])

@@ -8,8 +8,8 @@ from typing import BinaryIO, Literal
 
 from pydantic import ValidationError
 
-from lens_cli.classify.predicting import BATCH_ROWS, Prediction
 from lens_cli.refusals import RefusedInput
+from lens_engine.predicting.rows import BATCH_ROWS, Prediction
 from lens_engine.types import Record
 
 

@@ -8,17 +8,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from lens_cli.classify.output import PredictedTable, check_suffix, write_predictions
+from lens_cli.classify.output import find_format
 from lens_cli.classify.partial_file import Origin, partial_file
-from lens_cli.classify.predicting import BATCH_ROWS, Prediction, predict_rows
 from lens_cli.refusals import EXIT_INTERRUPTED, Refusal, RefusedInput, check_output
 from lens_cli.signals import StopRequest
 from lens_cli.views.notes import show_note
 from lens_cli.views.progress import RowBar, row_bar
 from lens_engine.classifier.classifier import Classifier
+from lens_engine.disk.replace_file import replace_file
+from lens_engine.predicting.rows import BATCH_ROWS, Prediction, predict_rows
+from lens_engine.predicting.table import PredictedTable, list_columns, write_table
 from lens_engine.reading import Dialect, ParsingLimits, ReadTexts, TextRow, read_texts
 from lens_engine.reading.column_choice import find_text_column
-from lens_engine.reading.dialect import ANY_DIALECT
+from lens_engine.reading.dialect import ANY_DIALECT, UTF8
 from lens_engine.reading.open_table import find_dialect
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.interruption import interrupted_by
@@ -46,7 +48,7 @@ class Paths:
         Raises:
             Refusal: the output is of no known format, exists, or cannot be written.
         """
-        check_suffix(self.output)
+        find_format(self.output)
         check_output(self.output)
         if not self.output.exists():
             return
@@ -138,14 +140,24 @@ class ClassificationRun:
                         partial.append(predict_rows(self.classifier, batch, scorer))
                     num_done = len(partial.predictions)
                     bar.show(num_done)
-            write_predictions(
-                PredictedTable(self.classifier.labels, self.texts, partial.predictions), self.paths.output
-            )
+            self._write(partial.predictions)
             partial.remove()
         console.print(Text(f"{num_rows:,} rows in {self.paths.output}"), soft_wrap=True)
         if num_cut := sum(one.is_cut for one in partial.predictions):
             show_note(f"{show_count(num_cut, 'text', 'was')} too long and cut, as in the report", console)
         self._refuse_bad_rows(partial.predictions)
+
+    def _write(self, predictions: list[Prediction]) -> None:
+        dialect = self.texts.dialect
+        table = PredictedTable(
+            self.classifier.labels,
+            list_columns(self.rows),
+            lambda: zip(self.rows, predictions, strict=True),
+            dialect.delimiter,
+            has_mark=dialect.encoding != UTF8,
+        )
+        content = b"".join(write_table(table, find_format(self.paths.output)))
+        replace_file(self.paths.output, content)
 
     def _load(self, open_scorer: Callable[[str], LabelScorer], bar: RowBar) -> LabelScorer | None:
         if self.classifier.model is None:

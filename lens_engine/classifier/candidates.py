@@ -23,6 +23,7 @@ class Candidate(Record):
     classifier: Classifier  #: with its quality on the test rows
     cross_validated: Quality  #: on the fit rows
     suspicious_labels: tuple[SuspiciousLabel, ...] = ()  #: among the rows on which it was cross-validated
+    tested: tuple[int, ...] = ()  #: index of the predicted label of each test row
     losses: tuple[float, ...]  #: loss of each fit row (nats), under a head that was fitted without the row's fold
 
     @property

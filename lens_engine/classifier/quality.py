@@ -1,12 +1,18 @@
 """How good predictions are: accuracy with its interval, macro-F1, log-loss and calibration error."""
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from lens_engine.types import FloatArray, IndexArray, Record
 
 _BINS = 10
 """Bins of the expected calibration error."""
+
+_SAMPLES = 1000
+"""Samples of a bootstrap."""
 
 
 class Accuracy(Record):
@@ -28,6 +34,22 @@ class Quality(Accuracy):
     )
 
 
+class MeasuredQuality(Quality):
+    """Quality with an interval for every figure."""
+
+    macro_f1_ci95: tuple[float, float] = Field(description="Bootstrap interval of macro-F1 at 95 %.")
+    log_loss_ci95: tuple[float, float] = Field(description="Bootstrap interval of the log-loss at 95 %.")
+    ece_ci95: tuple[float, float] = Field(description="Bootstrap interval of the calibration error at 95 %.")
+
+
+class PairedHits(NamedTuple):
+    """On how many rows one of two answers alone is right; p of the exact two-sided McNemar test."""
+
+    only_first: int
+    only_second: int
+    p_value: float
+
+
 def measure_quality(class_log_probs: FloatArray, gold: IndexArray) -> Quality:
     """The quality of class probabilities.
 
@@ -47,6 +69,36 @@ def measure_quality(class_log_probs: FloatArray, gold: IndexArray) -> Quality:
     )
 
 
+def measure_with_intervals(class_log_probs: FloatArray, gold: IndexArray) -> MeasuredQuality:
+    """As `measure_quality`. The intervals are percentiles over samples of the rows, drawn with a fixed seed.
+
+    Macro-F1 of a sample is over the labels that occur among all rows.
+    """
+    labels, predictions = np.unique(gold), np.asarray(class_log_probs.argmax(axis=1))
+    losses, confidences = gold_losses(class_log_probs, gold), np.exp(class_log_probs.max(axis=1))
+    generator, n, found = np.random.default_rng(0), len(gold), []
+    for _ in range(_SAMPLES):
+        rows = generator.integers(n, size=n)
+        hits = predictions[rows] == gold[rows]
+        f1 = _macro_f1(predictions[rows], gold[rows], labels)
+        found.append((f1, losses[rows].mean(), _calibration_error(confidences[rows], hits)))
+    low, high = np.percentile(np.array(found), (2.5, 97.5), axis=0)
+    intervals = [(float(one), float(other)) for one, other in zip(low, high, strict=True)]
+    names = ("macro_f1_ci95", "log_loss_ci95", "ece_ci95")
+    measured = measure_quality(class_log_probs, gold)
+    return MeasuredQuality(**dict(measured), **dict(zip(names, intervals, strict=True)))
+
+
+def compare_hits(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> PairedHits:
+    """Compare two answers to the same rows `[rows]`, by the rows where exactly one of them is right."""
+    from scipy.stats import binomtest  # slow to import; a run needs it only at its end
+
+    only_first, only_second = int((first & ~second).sum()), int((second & ~first).sum())
+    differing = only_first + only_second
+    p_value = float(binomtest(only_first, differing).pvalue) if differing else 1.0
+    return PairedHits(only_first, only_second, p_value)
+
+
 def gold_losses(class_log_probs: FloatArray, gold: IndexArray) -> FloatArray:
     """`[rows]`, negative log-probability of the gold label (nats)."""
     return np.asarray(-np.take_along_axis(class_log_probs, gold[:, None], axis=1)[:, 0])
@@ -57,6 +109,14 @@ def measure_macro_f1(predictions: IndexArray, gold: IndexArray) -> float:
     from sklearn.metrics import f1_score  # slow to import; a run needs it only at its end
 
     return float(f1_score(gold, predictions, labels=np.unique(gold), average="macro", zero_division=0.0))
+
+
+def _macro_f1(predictions: IndexArray, gold: IndexArray, labels: IndexArray) -> float:
+    """As `measure_macro_f1`, over these labels. scikit-learn takes a hundred times as long for one of many samples."""
+    size = int(max(labels.max(), predictions.max())) + 1
+    hits = np.bincount(gold[predictions == gold], minlength=size)
+    sums = np.bincount(gold, minlength=size) + np.bincount(predictions, minlength=size)
+    return float((2 * hits[labels] / np.maximum(sums[labels], 1)).mean())
 
 
 def interval(hits: int, n: int) -> tuple[float, float]:

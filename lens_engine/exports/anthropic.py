@@ -11,4 +11,8 @@ def write(source: Source) -> str:
     return json.dumps(shown, ensure_ascii=False, indent=2) + "\n"
 
 
-ANTHROPIC = Format(write, "application/json", ".json")
+def write_messages(source: Source) -> list[dict[str, str]]:
+    return [{"role": "system", "content": source.instruction}, *write_turns(source)]
+
+
+ANTHROPIC = Format(write, "application/json", ".json", write_messages)

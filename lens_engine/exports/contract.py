@@ -57,4 +57,5 @@ class Format:
     write: Callable[[Source], str]
     media_type: str
     suffix: str  #: of a file, with its dot
+    messages: Callable[[Source], list[dict[str, str]]] | None = None  #: of a chat, the slot of the input as `{text}`
     is_evaluated_prompt: bool = False  #: whether a model gets byte for byte the prompt that was evaluated

@@ -3,7 +3,7 @@
 import json
 
 from lens_engine.exports.contract import Format, Source
-from lens_engine.exports.openai_chat import write_turns
+from lens_engine.exports.openai_chat import write_messages, write_turns
 
 _ROLES = {"user": "user", "assistant": "model"}
 
@@ -14,4 +14,4 @@ def write(source: Source) -> str:
     return json.dumps({**system, "contents": turns}, ensure_ascii=False, indent=2) + "\n"
 
 
-GEMINI = Format(write, "application/json", ".json")
+GEMINI = Format(write, "application/json", ".json", write_messages)

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from lens_engine.exports.contract import SLOT, Format, Source
-from lens_engine.exports.openai_chat import write_turns
+from lens_engine.exports.openai_chat import write_messages, write_turns
 
 _KINDS = {"system": "System", "user": "Human", "assistant": "AI"}
 
@@ -37,4 +37,4 @@ def _double(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-LANGCHAIN = Format(write, "application/json", ".json")
+LANGCHAIN = Format(write, "application/json", ".json", write_messages)

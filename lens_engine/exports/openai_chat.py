@@ -9,9 +9,12 @@ from lens_engine.exports.contract import SLOT, Format, Source
 
 
 def write(source: Source) -> str:
-    messages = [] if source.demonstrations else [{"role": "system", "content": source.instruction}]
-    messages += write_turns(source)
-    return json.dumps({"messages": messages}, ensure_ascii=False, indent=2) + "\n"
+    return json.dumps({"messages": write_messages(source)}, ensure_ascii=False, indent=2) + "\n"
+
+
+def write_messages(source: Source) -> list[dict[str, str]]:
+    system = [] if source.demonstrations else [{"role": "system", "content": source.instruction}]
+    return [*system, *write_turns(source)]
 
 
 def write_turns(source: Source, slot: str = f"{{{SLOT}}}") -> list[dict[str, str]]:
@@ -22,4 +25,4 @@ def write_turns(source: Source, slot: str = f"{{{SLOT}}}") -> list[dict[str, str
     return [*turns, {"role": "user", "content": slot}]
 
 
-OPENAI_CHAT = Format(write, "application/json", ".json")
+OPENAI_CHAT = Format(write, "application/json", ".json", write_messages)

@@ -4,7 +4,7 @@ import json
 import re
 
 from lens_engine.exports.contract import SLOT, Format, Source
-from lens_engine.exports.openai_chat import write_turns
+from lens_engine.exports.openai_chat import write_messages, write_turns
 
 _OPENING = re.compile(r"\{[{%#]")
 
@@ -21,4 +21,4 @@ def escape(text: str) -> str:
     return _OPENING.sub(lambda found: f"{{{{ '{found[0]}' }}}}", text)
 
 
-PROMPTFOO = Format(write, "application/json", ".json")
+PROMPTFOO = Format(write, "application/json", ".json", write_messages)

@@ -20,6 +20,7 @@ from lens_engine.result.parts import (
     Spread,
     SupportExample,
     SupportExamples,
+    TestAnswers,
     Verdict,
 )
 from lens_engine.result.selection_result import SelectionResult
@@ -37,5 +38,6 @@ __all__ = [
     "Spread",
     "SupportExample",
     "SupportExamples",
+    "TestAnswers",
     "Verdict",
 ]

@@ -119,6 +119,19 @@ class SupportExamples(Record):
         return tuple(example.row for example in self.examples)
 
 
+class TestAnswers(Record):
+    """What prompt and classifier answer on each test row. A label is given as its place in `task.label_words`."""
+
+    __test__ = False  # pytest would collect the class
+
+    rows: tuple[int, ...] = Field(description="Row numbers, in the test rows or in the dataset they were held out of.")
+    gold: tuple[int, ...] = Field(description="Labels of the rows.")
+    support_examples: tuple[tuple[int, ...] | None, ...] = Field(
+        description="Answers of each of `support_examples`, for its use; null if it was not tested."
+    )
+    classifier: tuple[int, ...] | None = Field(description="Answers of the classifier to use; null without one.")
+
+
 class Verdict(Record):
     """Which classifier to use, and why; without one, how to get one."""
 

@@ -18,6 +18,7 @@ from lens_engine.result.parts import (
     Spread,
     SupportExample,
     SupportExamples,
+    TestAnswers,
     Verdict,
 )
 from lens_engine.result.summary import represent, summarise, summarise_as_html
@@ -56,6 +57,9 @@ class SelectionResult(Record):
     verdict: Verdict = Field(description="Which classifier to use, and why; without one, how to get one.")
     random: Spread | None = Field(
         None, description="Accuracy on the validation rows of permutations drawn at random, for the use asked for."
+    )
+    test_answers: TestAnswers | None = Field(
+        None, description="Answers on the test rows, row by row; null in results of earlier releases."
     )
     order: Spread | None = Field(description="Accuracy on the test rows of the same examples in other orders.")
     lead: Lead | None = Field(

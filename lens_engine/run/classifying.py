@@ -172,6 +172,7 @@ class Classifying:
             suspicious_labels=find_suspicious(
                 log_probs, task.index_labels(examples), [example.row for example in examples], task.labels
             ),
+            tested=tuple(tested.argmax(axis=1).tolist()),
             losses=losses,
         )
 

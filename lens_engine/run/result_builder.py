@@ -17,6 +17,7 @@ from lens_engine.result import (
     Spending,
     SupportExample,
     SupportExamples,
+    TestAnswers,
     Verdict,
 )
 from lens_engine.rows.problem import digest_examples
@@ -75,6 +76,7 @@ def build_result(ending: Ending) -> SelectionResult:
         suspicious_labels=() if chosen is None else chosen.suspicious_labels,
         verdict=Verdict(sentence=say_verdict(ending.reason, chosen, evaluation.candidates)),
         random=summarise(accuracies, len(run.rows.validation)) if accuracies else None,
+        test_answers=_test_answers(ending, uses, chosen),
         order=evaluation.order,
         lead=lead,
         truncated_prompts=run.rows.trimmed_too_long,
@@ -116,6 +118,18 @@ def _answer(ending: Ending, use: Use, classifier: Candidate | None) -> SupportEx
         recommended=None if best is None or not is_compared else not ahead,
         best=best,
         reason=say_prompt(list(shown.values()), figures, ahead),
+    )
+
+
+def _test_answers(ending: Ending, uses: Sequence[Use], classifier: Candidate | None) -> TestAnswers:
+    prompts = ending.prompts
+    picked = [(pick_answer(prompts.contenders(use)), use) for use in uses]
+    found = [one.class_log_probs(use) for one, use in picked]
+    return TestAnswers(
+        rows=tuple(example.row for example in prompts.test_rows.examples),
+        gold=tuple(prompts.test_rows.gold.tolist()),
+        support_examples=tuple(None if one is None else tuple(one.argmax(axis=1).tolist()) for one in found),
+        classifier=None if classifier is None else classifier.tested,
     )
 
 

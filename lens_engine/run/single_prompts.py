@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from lens_engine.classifier.log_probs import normalise
-from lens_engine.classifier.quality import Accuracy, Quality, interval, measure_quality
+from lens_engine.classifier.quality import Accuracy, Quality, compare_hits, interval, measure_quality
 from lens_engine.config import Use
 from lens_engine.judging.judgement import EvaluationRows, Judgement
 from lens_engine.judging.objective import find_label_biases, make_objective
@@ -77,18 +77,15 @@ class SinglePrompts:
 
     def compare(self, own: Contender, rival: Contender, use: Use) -> Comparison | None:
         """Exact two-sided McNemar test on the test rows where exactly one of the two is right."""
-        from scipy.stats import binomtest  # slow to import; a run needs it only at its end
-
         found = [one.class_log_probs(use) for one in (own, rival)]
         if any(one is None for one in found):
             return None
-        hits, others = (np.asarray(one).argmax(axis=1) == self.test_rows.gold for one in found)
-        only_own, only_rival = int((hits & ~others).sum()), int((others & ~hits).sum())
-        differing = only_own + only_rival
+        own_hits, rival_hits = (np.asarray(one).argmax(axis=1) == self.test_rows.gold for one in found)
+        only_own, only_rival, p_value = compare_hits(own_hits, rival_hits)
         return Comparison(
             only_own_right=only_own,
             only_rival_right=only_rival,
-            p_value=float(binomtest(only_own, differing).pvalue) if differing else 1.0,
+            p_value=p_value,
             permutations=self.evaluation.tally.drawn,
         )
 

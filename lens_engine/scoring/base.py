@@ -5,7 +5,7 @@ word, compute log p(label word | prefix ⊕ query). Zero-shot scores, one-shot c
 the judging of a permutation and contextual calibration are all calls of this operation.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -142,6 +142,19 @@ class StatesScorer(LabelScorer, Protocol):
             PromptTooLong: a prefix with a query exceeds `max_prompt_tokens`.
             NonFiniteScore: the model returned NaN or an infinity.
             ValueError: there is no layer, or a layer is out of range.
+        """
+        ...
+
+
+@runtime_checkable
+class ChatScorer(LabelScorer, Protocol):
+    """A scorer that also knows how its model writes a chat."""
+
+    def render_chat(self, messages: Sequence[Mapping[str, str]]) -> str:
+        """The messages (`role` and `content`) as a prompt for the next answer, special tokens between marks.
+
+        Raises:
+            InvalidConfig: the model has no chat template, or its template refuses the messages.
         """
         ...
 

@@ -7,13 +7,18 @@ may get this space, so later segments use a copy of the tokenizer without that s
 """
 
 import json
+import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tokenizers import Tokenizer
 
+from lens_engine.task.special_tokens import CLOSE, OPEN
+
 Tokens = tuple[int, ...]
+
+_MARK = re.compile(f"[{OPEN}{CLOSE}]")
 
 _MAX_CACHED_TOKENS = 20_000_000
 """About 100 MiB."""
@@ -24,7 +29,8 @@ _TEXTS_AT_A_TIME = 1_000
 class SegmentTokenizer:
     """Tokenises segments apart and remembers the result.
 
-    A special token written in a text ("<|endoftext|>") is tokenised as plain text.
+    A special token written in a text ("<|endoftext|>") is tokenised as plain text, but between the marks of
+    `lens_engine.task.special_tokens`.
 
     Args:
         backend: the model's own tokenizer; it is copied, not changed.
@@ -87,9 +93,26 @@ class SegmentTokenizer:
         tokenizer = self._first if is_first else self._continuing
         for start in range(0, len(missing), _TEXTS_AT_A_TIME):
             batch = missing[start : start + _TEXTS_AT_A_TIME]
-            for text, encoding in zip(batch, tokenizer.encode_batch_fast(batch, add_special_tokens=False), strict=True):
-                self._cached[is_first, text] = array("I", encoding.ids)
-                self.num_cached_tokens += max(len(encoding.ids), 1)  # an empty text takes memory too
+            for text, ids in zip(batch, self._tokenise(batch, tokenizer), strict=True):
+                self._cached[is_first, text] = array("I", ids)
+                self.num_cached_tokens += max(len(ids), 1)  # an empty text takes memory too
+
+    def _tokenise(self, texts: Sequence[str], tokenizer: Tokenizer) -> Iterator[list[int]]:
+        plain = iter(
+            tokenizer.encode_batch_fast([text for text in texts if OPEN not in text], add_special_tokens=False)
+        )
+        for text in texts:
+            yield self._tokenise_marked(text) if OPEN in text else next(plain).ids
+
+    def _tokenise_marked(self, text: str) -> list[int]:
+        """What is between special tokens is tokenised alone, as the tokenizer itself does."""
+        parts = _MARK.split(text)  # plain and special in turn
+        found = [encoding.ids for encoding in self._continuing.encode_batch_fast(parts, add_special_tokens=False)]
+        for place in range(1, len(parts), 2):
+            token = self._continuing.token_to_id(parts[place])
+            if token is not None:
+                found[place] = [token]
+        return [token for ids in found for token in ids]
 
 
 def _leading_special_tokens(backend: Tokenizer) -> Tokens:

@@ -17,6 +17,7 @@ from lens_engine.errors import InvalidDataset, InvalidVerbalizer
 from lens_engine.task.defaults import DEFAULT_SEPARATOR, DEFAULT_TEMPLATE, word_of_label
 from lens_engine.task.examples import list_examples, list_labels
 from lens_engine.task.pattern import parse_pattern
+from lens_engine.task.special_tokens import drop_marks
 from lens_engine.task.unicode_form import MAX_MARKS, canonical_form, has_long_run
 from lens_engine.task.wording import show_label
 from lens_engine.types import Example, IndexArray, Permutation
@@ -48,7 +49,7 @@ class Template:
     def render_query(self, text: str) -> str:
         """The rendered input up to the label word, without the spaces that precede it."""
         before, between, _ = self._literals
-        return f"{before}{text}{between.rstrip(' ')}"
+        return f"{before}{drop_marks(text)}{between.rstrip(' ')}"
 
     def render_span(self, label_word: str) -> str:
         """The label word with the spaces that precede it; the model scores this span."""

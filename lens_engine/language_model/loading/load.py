@@ -29,6 +29,7 @@ from lens_engine.language_model.loading.number_format import is_fit
 from lens_engine.language_model.loading.self_check import make_check_workload, run_check
 from lens_engine.language_model.loading.torch_choices import open_device, parse_dtype, parse_executor
 from lens_engine.scoring.base import ScorerIdentity
+from lens_engine.scoring.chat_template import ChatTemplate
 from lens_engine.scoring.executors import ExecutorName, PlainExecutor, TokenCounters, Workload
 from lens_engine.scoring.executors.packed import ATTENTION_NAME
 from lens_engine.scoring.executors.packed_attention import packed_attention
@@ -208,6 +209,7 @@ def _assemble(model: Any, tokenizer: Any, name: str, revision: str, choice: Exec
         counters=counters,
         surroundings=describe_surroundings(str(weights.device)),
         tap=StateTap(model),
+        chat=ChatTemplate(tokenizer, name) if tokenizer.chat_template else None,
     )
 
 

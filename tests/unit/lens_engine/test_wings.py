@@ -20,7 +20,7 @@ FLOORS = (
     ("reading", "judging", "pricing"),
     ("methods",),
     ("run", "exports"),
-    ("pipeline", "testing", "suggestion"),
+    ("pipeline", "testing", "suggestion", "predicting"),
     ("estimator",),
 )
 """From the ground up; wings and loose modules."""

@@ -1,0 +1,1 @@
+"""A classifier on many rows: predictions, files of them, and how often they are right."""

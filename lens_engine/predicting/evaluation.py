@@ -1,0 +1,148 @@
+"""How often a classifier is right on labelled rows."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from pydantic import Field
+
+from lens_engine.classifier.classifier import Classifier, ModelRecord
+from lens_engine.classifier.log_probs import LEAST_LOG_PROB
+from lens_engine.classifier.quality import MeasuredQuality, compare_hits, measure_with_intervals
+from lens_engine.errors import InvalidDataset
+from lens_engine.exports import FormatName
+from lens_engine.predicting.rows import Prediction
+from lens_engine.predicting.subject import Changes
+from lens_engine.result import Spread
+from lens_engine.rows.problem import digest_examples
+from lens_engine.task.wording import show_count
+from lens_engine.types import Example, Record
+
+
+class PairedComparison(Record):
+    """The answers of an evaluation beside those of the selection, on the rows that both judged."""
+
+    n: int = Field(description="Number of rows that both judged.")
+    only_evaluation_right: int = Field(description="Number of rows that only the evaluation has right.")
+    only_selection_right: int = Field(description="Number of rows that only the selection had right.")
+    p_value: float = Field(description="p-value of the exact McNemar test, two-sided.")
+    same_answers: int = Field(description="Number of rows with the same answer.")
+
+
+class EvaluationResult(Record):
+    """How often a classifier, or the prompt of support examples, is right on labelled rows."""
+
+    quality: MeasuredQuality = Field(description="Quality on the rows that have an answer, with intervals.")
+    unanswered: int = Field(description="Number of rows without an answer: they exceed the context of the model.")
+    labels: tuple[str, ...] = Field(description="Labels, in the order of `confusion`.")
+    confusion: tuple[tuple[int, ...], ...] = Field(
+        description="Number of rows with each label (first index) and each answer (second index)."
+    )
+    comparison: PairedComparison | None = Field(
+        description="Paired with the answers of the selection; null if it judged none of the rows."
+    )
+    matches: bool | None = Field(
+        description="Whether every row that the selection judged has the answer that it had there; null if it judged "
+        "none of the rows."
+    )
+    order: Spread | None = Field(description="Accuracy of the same demonstrations in other orders.")
+    form: FormatName | None = Field(description="Format of exports whose turns were asked; null for the template.")
+    prompts: int = Field(description="Number of prompts asked for one row.")
+    model: ModelRecord | None = Field(description="The language model that was asked; null for a bag of words.")
+    dataset_sha256: str = Field(description="SHA-256 of the texts and labels of the rows, in order.")
+    warnings: tuple[str, ...] = Field((), description="What may surprise.")
+
+
+def check_labels(labels: Sequence[str], examples: Sequence[Example]) -> None:
+    """
+    Raises:
+        InvalidDataset: a row has a label that the classifier does not know.
+    """
+    known = set(labels)
+    for example in examples:
+        if example.label not in known:
+            raise InvalidDataset(
+                f"{example.place} has the label {example.label!r}, which the selection did not have; its labels are "
+                f"{', '.join(labels[:10])}{', …' * (len(labels) > 10)}; leave the row out, or select with this label",
+                field="dataset.label",
+                row=example.row,
+            )
+
+
+def measure(
+    classifier: Classifier,
+    changes: Changes,
+    examples: Sequence[Example],
+    predictions: Sequence[Prediction],
+    *,
+    known: Mapping[int, str] | None = None,
+    order: Spread | None = None,
+) -> EvaluationResult:
+    """The figures of an evaluation.
+
+    Args:
+        predictions: one for each example.
+        known: what the selection answered, by row number; None if it judged none of the rows.
+        order: accuracies of other orders.
+
+    Raises:
+        InvalidDataset: no row has an answer.
+    """
+    answered = [(example, one) for example, one in zip(examples, predictions, strict=True) if one.label is not None]
+    if not answered:
+        raise InvalidDataset("every row exceeds the context of the model; shorten the texts", field="dataset")
+    place_of = {label: place for place, label in enumerate(classifier.labels)}
+    gold = np.array([place_of[example.label] for example, _ in answered], dtype=np.intp)
+    log_probs = np.log(np.array([one.probabilities for _, one in answered])).clip(min=LEAST_LOG_PROB)
+    confusion = np.zeros((len(place_of), len(place_of)), dtype=np.intp)
+    np.add.at(confusion, (gold, log_probs.argmax(axis=1)), 1)
+    unanswered = len(examples) - len(answered)
+    comparison = _compare(known or {}, answered)
+    return EvaluationResult(
+        quality=measure_with_intervals(log_probs, gold),
+        unanswered=unanswered,
+        labels=classifier.labels,
+        confusion=tuple(tuple(row) for row in confusion.tolist()),
+        comparison=comparison,
+        matches=None if comparison is None else comparison.same_answers == comparison.n,
+        order=order,
+        form=changes.form,
+        prompts=len(classifier.prompts),
+        model=classifier.model,
+        dataset_sha256=digest_examples(examples),
+        warnings=(f"{show_count(unanswered, 'row', 'was')} too long and not judged",) if unanswered else (),
+    )
+
+
+def measure_orders(examples: Sequence[Example], answers: Sequence[Sequence[Prediction]]) -> Spread:
+    """The accuracies of other orders; a row without an answer counts as wrong.
+
+    Args:
+        answers: predictions of each order, one for each example.
+    """
+    found = np.array(
+        [[one.label == example.label for one, example in zip(own, examples, strict=True)] for own in answers]
+    ).mean(axis=1)
+    return Spread(
+        mean=float(found.mean()),
+        sd=float(found.std(ddof=1)) if len(found) > 1 else 0.0,
+        min=float(found.min()),
+        max=float(found.max()),
+        permutations=len(found),
+        n=len(examples),
+    )
+
+
+def _compare(known: Mapping[int, str], answered: Sequence[tuple[Example, Prediction]]) -> PairedComparison | None:
+    both = [(example, one) for example, one in answered if example.row in known]
+    if not both:
+        return None
+    own = np.array([one.label == example.label for example, one in both])
+    theirs = np.array([known[example.row] == example.label for example, _ in both])
+    hits = compare_hits(own, theirs)
+    return PairedComparison(
+        n=len(both),
+        only_evaluation_right=hits.only_first,
+        only_selection_right=hits.only_second,
+        p_value=hits.p_value,
+        same_answers=sum(one.label == known[example.row] for example, one in both),
+    )

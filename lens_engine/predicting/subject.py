@@ -1,0 +1,128 @@
+"""What an evaluation judges: a classifier, or support examples, as they are or changed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lens_engine.classifier.classifier import Classifier, ModelRecord
+from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS, ArgmaxHead, PriorHead
+from lens_engine.errors import InvalidConfig, ModelMismatch
+from lens_engine.exports import FORMATS, FormatName, Source
+from lens_engine.methods.permutations import shuffle
+from lens_engine.predicting.chat import as_chat
+from lens_engine.randomness import make_generator
+from lens_engine.result import SupportExamples
+from lens_engine.result.prompt_classifier import make_prompt_classifier
+from lens_engine.scoring.base import LabelScorer
+from lens_engine.task.record import TaskRecord
+from lens_engine.types import Record
+
+_MOST_DRAWS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How production asks, where that differs from how the selection asked."""
+
+    form: FormatName | None = None  #: the turns of this format of exports in place of the template
+    prompts: int | None = None  #: the first prompts of the classifier alone
+    is_other_model: bool = False  #: whether another model may be asked than the one of the selection
+
+
+class PromptSubject(Record):
+    """Support examples, and all that is needed to ask them."""
+
+    task: TaskRecord
+    answer: SupportExamples
+    model: ModelRecord
+    most_tokens: int | None = None
+
+    def classifier(self) -> Classifier:
+        return make_prompt_classifier(self.task, self.answer, self.model, most_tokens=self.most_tokens)
+
+    def reorder(self, number: int, seed: int) -> list["PromptSubject"]:
+        """The support examples in up to this many other orders, drawn by the seed; fewer if there are fewer."""
+        examples, own = self.answer.examples, tuple(range(len(self.answer.examples)))
+        drawn = (shuffle(own, make_generator(seed, "order", index)) for index in range(_MOST_DRAWS))
+        orders = [one for one in dict.fromkeys(drawn) if one != own][:number]
+        answers = [
+            self.answer.model_copy(update={"examples": tuple(examples[place] for place in order)}) for order in orders
+        ]
+        return [self.model_copy(update={"answer": answer}) for answer in answers]
+
+    def messages(self, form: FormatName) -> Sequence[Mapping[str, str]]:
+        """The messages that an export in this form has.
+
+        Raises:
+            InvalidConfig: the form is no chat.
+        """
+        write = FORMATS[form].messages
+        if write is None:
+            chats = ", ".join(name for name, one in FORMATS.items() if one.messages is not None)
+            raise InvalidConfig(f"{form} is no form of a chat; take {chats}", field="form")
+        return write(Source(self.task, self.answer, self.model.model))
+
+
+Subject = PromptSubject | Classifier
+
+
+def check_changes(subject: Subject, changes: Changes) -> None:
+    """Find out before a model is loaded whether the subject can be asked in this way.
+
+    Raises:
+        InvalidConfig, ModelMismatch: it cannot.
+    """
+    if isinstance(subject, PromptSubject):
+        if changes.prompts is not None:
+            raise InvalidConfig("support examples are one prompt; leave `num_prompts` out", field="num_prompts")
+        if changes.form is not None:
+            subject.messages(changes.form)
+        return
+    if changes.form is not None:
+        raise InvalidConfig("only support examples have the form of a chat, no classifier has", field="form")
+    kind = subject.head.kind
+    if changes.is_other_model and kind not in (*PROMPTS_HEAD_KINDS, "bag_of_words"):
+        raise ModelMismatch(
+            f"the classifier reads {kind.replace('_', ' ')}, and its coefficients are of "
+            f"{'no model' if subject.model is None else subject.model.model}; another model has other states",
+            field="model",
+        )
+    if changes.prompts is not None:
+        take_prompts(subject, changes.prompts)
+
+
+def take_prompts(classifier: Classifier, number: int) -> Classifier:
+    """The classifier with its first prompts alone.
+
+    Raises:
+        InvalidConfig: it has fewer, or its head needs them all.
+    """
+    if number > len(classifier.prompts):
+        raise InvalidConfig(f"the classifier has {len(classifier.prompts)} prompts", field="num_prompts")
+    if number == len(classifier.prompts):
+        return classifier
+    head = classifier.head
+    if isinstance(head, PriorHead):
+        head = head.model_copy(update={"biases": head.biases[:number]})
+    elif not isinstance(head, ArgmaxHead):
+        raise InvalidConfig(
+            f"a {head.kind} head needs all {len(classifier.prompts)} prompts of the classifier", field="num_prompts"
+        )
+    return classifier.model_copy(update={"prompts": classifier.prompts[:number], "head": head})
+
+
+def make_classifier(subject: Subject, changes: Changes, scorer: LabelScorer | None) -> Classifier:
+    """The classifier that an evaluation asks.
+
+    Raises:
+        InvalidConfig, ModelMismatch: as `check_changes`; or the model is another than it must be.
+    """
+    classifier = subject if isinstance(subject, Classifier) else subject.classifier()
+    if changes.prompts is not None:
+        classifier = take_prompts(classifier, changes.prompts)
+    if classifier.model is not None and scorer is not None and changes.is_other_model:
+        classifier = classifier.model_copy(update={"model": ModelRecord.of(scorer.identity)})
+    classifier.check_model(scorer)
+    if changes.form is not None and isinstance(subject, PromptSubject):
+        assert scorer is not None
+        classifier = as_chat(classifier, subject.messages(changes.form), scorer)
+    return classifier
