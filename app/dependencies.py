@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request
 from sqlalchemy.orm import Session
@@ -50,20 +50,25 @@ async def get_owner(request: Request) -> str:
 OwnerDep = Annotated[str, Depends(get_owner)]
 
 
-async def get_selection_id(
-    selection_id: Annotated[str, Path(description="Id of a selection.", examples=["sel_01jd5g9k2m7x8y4z0q3r6t1v5w"])],
-) -> str:
-    """Return the id in the path.
+def make_id_reader(kind: str, prefix: str) -> Any:
+    """Make the dependency that reads the id of a job of this kind from the path.
 
     Raises:
         NotFound: the id does not have the form of an id.
     """
-    if not is_id(selection_id):
-        raise NotFound("there is no selection with this id")
-    return selection_id
+    described = Path(
+        alias=f"{kind}_id", description=f"Id of the {kind}.", examples=[f"{prefix}_01jd5g9k2m7x8y4z0q3r6t1v5w"]
+    )
+
+    async def read(job_id: Annotated[str, described]) -> str:
+        if not is_id(job_id):
+            raise NotFound(f"there is no {kind} with this id")
+        return job_id
+
+    return Depends(read)
 
 
-SelectionIdDep = Annotated[str, Depends(get_selection_id)]
+SelectionIdDep = Annotated[str, make_id_reader("selection", "sel")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.database import create_database
 from app.health.endpoints import router as health_router
-from app.intake import openapi as submissions
 from app.intake.admission import Admission
-from app.intake.endpoints import router as intake_router
 from app.intake.intake import Intake
 from app.keys.lookup import KeyLookup
 from app.lifecycle.sweep import Settling, sweep
@@ -26,9 +24,11 @@ from app.metrics.service_state import ServiceState
 from app.prompts.endpoints import router as prompts_router
 from app.prompts.schemas import PromptBody
 from app.queue import JobQueue
+from app.selections import submission_openapi as submissions
 from app.selections.endpoints import router as selections_router
 from app.selections.rendering import RenderBody
 from app.selections.result_endpoints import router as results_router
+from app.selections.submission import router as submission_router
 from app.services import Services
 from app.settings import Settings
 from app.web.access_log import AccessLogMiddleware
@@ -93,7 +93,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.admission = Admission(
         settings.max_submissions, settings.max_waiting_submissions, LOCAL_OWNER if settings.is_open else None
     )
-    app.include_router(intake_router)
+    app.include_router(submission_router)
     app.include_router(selections_router)
     app.include_router(results_router)
     app.include_router(prompts_router)

@@ -38,13 +38,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class JobId:
-    """The id of a job: a queued selection, and the number of its next attempt. As text, `sel_…-1`."""
+    """What RQ is given: a queued job, and the number of its next attempt. As text, `sel_…-1`."""
 
-    selection_id: str
+    job_id: str
     attempt: int
 
     def __str__(self) -> str:
-        return f"{self.selection_id}-{self.attempt}"
+        return f"{self.job_id}-{self.attempt}"
 
 
 class JobQueue:
@@ -78,9 +78,9 @@ class JobQueue:
             self._pause.begin()
             _log.warning(
                 "Redis does not answer; the sweep will enqueue %s (%s)",
-                job_id.selection_id,
+                job_id.job_id,
                 type(error).__name__,
-                extra={"action": "enqueue-postponed", "selection_id": job_id.selection_id},
+                extra={"action": "enqueue-postponed", "job_id": job_id.job_id},
             )
 
     def enqueue_missing(self, job_ids: Sequence[JobId]) -> int:
@@ -115,21 +115,22 @@ class JobQueue:
             return None
 
     def _enqueue(self, job_id: JobId) -> None:
-        """Enqueue a selection, unless it is enqueued already.
+        """Enqueue a job, unless it is enqueued already.
 
-        A further attempt goes to the front of the queue: most of its work may be done.
+        A further attempt goes to the front of the queue, because most of its work may be done. So does a job that is no
+        selection: it takes minutes, and would wait for hours.
         """
         with suppress(DuplicateJobError):
             self._queue.enqueue_call(
                 RUN_SELECTION,
-                args=(job_id.selection_id,),
+                args=(job_id.job_id,),
                 job_id=str(job_id),
                 unique=True,
-                at_front=job_id.attempt > 1,
+                at_front=job_id.attempt > 1 or not job_id.job_id.startswith("sel_"),
                 timeout=self._settings.job_timeout_seconds,
                 result_ttl=0,
                 failure_ttl=_FAILURE_TTL_SECONDS,
-                description=job_id.selection_id,
+                description=job_id.job_id,
             )
 
     def _forget(self, job: Job) -> None:

@@ -22,8 +22,8 @@ _log = logging.getLogger(__name__)
 class CrashHandler:
     """RQ's `work_horse_killed_handler`. It never raises, because RQ would then end the worker.
 
-    If the work-horse died, the selection is queued again. If the parent killed the work-horse at the time limit, the
-    selection ends with its best so far, because another attempt would hang too.
+    If the work-horse died, the job is queued again. If the parent killed the work-horse at the time limit, the job
+    ends with its best so far, because another attempt would hang too.
     """
 
     settings: Settings
@@ -31,15 +31,15 @@ class CrashHandler:
     def __call__(self, job: Job, _pid: int | None, wait_status: int | None, _usage: Any) -> None:
         claim = REPORT.claim
         if claim is None:
-            return  # it died before it held a selection
+            return  # it died before it held a job
         try:
             self._give_up(claim, job, hung=wait_status is None)
         except Exception as error:  # noqa: BLE001 - RQ would end the worker
             _log.warning(
                 "could not give %s back after its work-horse was killed; its lease will run out (%s)",
-                claim.selection_id,
+                claim.job_id,
                 type(error).__name__,
-                extra={"action": "requeue-failed", "selection_id": claim.selection_id},
+                extra={"action": "requeue-failed", "job_id": claim.job_id},
             )
 
     def _give_up(self, claim: Claim, job: Job, *, hung: bool) -> None:
@@ -48,8 +48,7 @@ class CrashHandler:
             with database.session_scope() as session:
                 if hung:
                     detail = f"the run was killed at its time limit of {job.timeout} s"
-                    instance = f"/selections/{claim.selection_id}"
-                    was_held = finish_late(session, claim, problem("timeout", detail, instance=instance))
+                    was_held = finish_late(session, claim, problem("timeout", detail, instance=claim.path))
                 else:
                     was_held = requeue(session, claim, charge=Charge.died(self.settings))
             if was_held:  # otherwise somebody else ended the attempt, and counted it

@@ -1,10 +1,10 @@
-"""One selection, from claim to end: load, compute, persist.
+"""One job, from claim to end: load, compute, persist.
 
 Transactions are short and none is open while the model computes. Every write is fenced by the
-attempt. What ends a run, and what becomes of the selection:
+attempt. What ends a run, and what becomes of the job:
 
     a result                        succeeded, or cancelled with a partial result
-    stopped before a permutation    cancelled
+    stopped without a result        cancelled
     InvalidInput, ModelError        failed at once: another attempt would meet it again
     WorkerFault                     given up and charged; queued again, or failed (worker-unfit) at the last attempt
     a spec of a newer release       queued again for a worker of that release, not charged
@@ -18,7 +18,6 @@ attempt. What ends a run, and what becomes of the selection:
     anything else                   given up and charged; queued again, or failed (worker-crashed) at the last attempt
 """
 
-import gc
 import logging
 import time
 from collections.abc import Callable
@@ -34,32 +33,24 @@ from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Charge, backoff_seconds
 from app.lifecycle.spec import SpecOfNewerRelease, SpecRefused
-from app.lifecycle.work import Submission, has_inline_rows, load_submission
+from app.lifecycle.work import has_inline_rows
 from app.logs import context
 from app.logs.failures import summarize
 from app.settings import Settings
 from lens_engine.errors import (
-    CheckpointError,
-    CheckpointForeign,
     InvalidInput,
     ModelError,
     NothingSelected,
 )
-from lens_engine.language_model.open_model import LanguageModel
-from lens_engine.pipeline import select_support_examples
-from lens_engine.result import SelectionResult
-from lens_engine.rows.problem import Problem
-from lens_engine.run.checkpoint import Checkpoint
-from lens_engine.types import StopReason
-from worker.checkpoints import PostgresCheckpointStore
 from worker.failures import describe_failure, describe_refused_spec, describe_timeout
-from worker.faults import WorkerFault, blaming_worker, blaming_worker_for_everything
+from worker.faults import WorkerFault
 from worker.heartbeat import Heartbeat
 from worker.horse_report import REPORT
-from worker.model_loading import find_reference, load_model
+from worker.kinds import find_run
 from worker.persistence import commit_with_patience
 from worker.progress import RunMonitor
 from worker.rhythm import Rhythm
+from worker.running import Running
 
 Ending = Callable[[Session, Claim], bool]
 """The last write of a run. It returns False if the claim was lost."""
@@ -74,8 +65,8 @@ _RESERVE_SECONDS, _RESERVE_SHARE = 600.0, 0.1
 _log = logging.getLogger(__name__)
 
 
-def execute_selection(selection_id: str, settings: Settings) -> bool:
-    """Claim a selection and run it. Returns False if it is running already or finished.
+def execute_job(job_id: str, settings: Settings) -> bool:
+    """Claim a job and run it. Returns False if it is running already or finished.
 
     Raises:
         WorkerFault: see `Attempt.run`.
@@ -85,17 +76,17 @@ def execute_selection(selection_id: str, settings: Settings) -> bool:
     try:
         claim = commit_with_patience(
             database,
-            lambda session: claims.claim_selection(session, selection_id, settings.lease_seconds),
+            lambda session: claims.claim_job(session, job_id, settings.lease_seconds),
             _PATIENCE_SECONDS,
         )
         if claim is None:
-            _log.info("%s was not claimed: already running or finished", selection_id)
+            _log.info("%s was not claimed: already running or finished", job_id)
             return False
         REPORT.claim = claim
         Attempt(database, claim, settings, started).run()
         return True
     except ShutDownImminentException:  # an attempt that has begun deals with it itself
-        _log.info("%s: shutdown before an attempt began; a lease that was claimed runs out", selection_id)
+        _log.info("%s: shutdown before an attempt began; a lease that was claimed runs out", job_id)
         return False
     finally:
         database.dispose()
@@ -108,7 +99,7 @@ def _seconds_to_compute(settings: Settings) -> float:
 
 
 class Attempt:
-    """One attempt at a selection, by the process that claimed it."""
+    """One attempt at a job, by the process that claimed it."""
 
     def __init__(self, database: Database, claim: Claim, settings: Settings, started: float | None = None) -> None:
         """`started`: value of `time.monotonic()` at which the job began; None for now."""
@@ -128,10 +119,10 @@ class Attempt:
         )
 
     def run(self) -> None:
-        """Compute and persist. On any error, give the selection back at once, so that another worker can take over.
+        """Compute and persist. On any error, give the job back at once, so that another worker can take over.
 
         Raises:
-            WorkerFault: the fault is this worker's; the selection is queued again, unless it was its last attempt.
+            WorkerFault: the fault is this worker's; the job is queued again, unless it was its last attempt.
         """
         context.begin(**self._claim.log_fields)
         self._log("attempt %d begins", self._claim.attempt)
@@ -158,105 +149,28 @@ class Attempt:
 
     def _conclude(self) -> Ending:
         """Compute, and return the last write of the run."""
+        run = Running(self._claim, self._settings, self._monitor, self._deadline, self._transact, self._log)
         try:
-            result = self._select()
-        except NothingSelected as error:
-            return self._nothing_selected(error)
+            outcome = find_run(self._claim.kind)(run)
         except SpecOfNewerRelease as error:
             return self._pass_on(error)
         except SpecRefused as error:
             self._log("failed: %s", summarize(error))
-            return partial(endings.fail, problem=describe_refused_spec(error, self._instance))
+            return partial(endings.fail, problem=describe_refused_spec(error, self._claim.path))
         except JobTimeoutException:
-            return partial(endings.finish_late, problem=describe_timeout(self._settings, self._instance))
-        except (InvalidInput, ModelError, MemoryError) as error:
+            return partial(endings.finish_late, problem=describe_timeout(self._settings, self._claim))
+        except (InvalidInput, ModelError, NothingSelected, MemoryError) as error:
             self._log("failed: %s", summarize(error))
-            inline = self._transact(lambda session: has_inline_rows(session, self._claim.selection_id))
-            described = describe_failure(error, self._instance, inline=inline)
+            inline = self._transact(lambda session: has_inline_rows(session, self._claim.job_id))
+            described = describe_failure(error, self._claim.path, inline=inline)
             return partial(endings.fail, problem=described)
-        return partial(endings.finish, result=result)
-
-    def _nothing_selected(self, error: NothingSelected) -> Ending:
-        if error.stop_reason == StopReason.CANCELLED:
-            return endings.finish_cancelled
-        return partial(endings.fail, problem=describe_failure(error, self._instance))
-
-    def _select(self) -> SelectionResult:
-        submission = self._transact(lambda session: load_submission(session, self._claim.selection_id))
-        find_reference(self._settings, submission.spec.model)
-        checkpoint = self._find_checkpoint()
-        model = self._load(submission, checkpoint)
-        if checkpoint is not None:
-            try:
-                return self._compute(submission, model, checkpoint)
-            except CheckpointError as error:
-                self._start_afresh(error)
-            # Outside of the except block, whose error keeps the frames of the run and thereby its model alive.
-            if self._settings.dtype != checkpoint.dtype:
-                del model  # it has the checkpoint's number format, and two models may not fit on the device
-                gc.collect()
-                model = self._load(submission, None)
-        return self._compute(submission, model, None)
-
-    def _load(self, submission: Submission, checkpoint: Checkpoint | None) -> LanguageModel:
-        with blaming_worker_for_everything(), self._monitor.loading():
-            return load_model(self._settings, submission.spec.model, checkpoint.dtype if checkpoint else None)
-
-    def _compute(self, submission: Submission, model: LanguageModel, checkpoint: Checkpoint | None) -> SelectionResult:
-        self._monitor.begin()
-        with blaming_worker():
-            return select_support_examples(
-                Problem(submission.spec.task, submission.examples, submission.test),
-                model.scorer,
-                submission.spec.config,
-                listener=self._monitor,
-                checkpoints=PostgresCheckpointStore(self._monitor, checkpoint),
-                deadline=self._deadline,
-            )
-
-    def _find_checkpoint(self) -> Checkpoint | None:
-        """What an earlier attempt left, unless it has to be dropped."""
-        data = self._transact(lambda session: claims.load_checkpoint(session, self._claim))
-        if data is None:
-            return None
-        try:
-            checkpoint = Checkpoint.from_bytes(data)
-            self._check_device(checkpoint)
-        except CheckpointError as error:
-            self._start_afresh(error)
-            return None
-        self._log("resumes after step %d of %s", checkpoint.step, checkpoint.phase)
-        return checkpoint
-
-    def _check_device(self, checkpoint: Checkpoint) -> None:
-        """Compare the kinds of device before a model is loaded in the checkpoint's number format.
-
-        The engine compares the rest.
-
-        Raises:
-            CheckpointForeign: the checkpoint is of another kind of device.
-        """
-        own, _, _ = self._settings.device.partition(":")
-        if own not in ("auto", checkpoint.device):
-            raise CheckpointForeign(
-                f"the checkpoint was computed on {checkpoint.device}, and this worker computes on {own}"
-            )
+        return endings.finish_cancelled if outcome is None else partial(endings.finish, outcome=outcome)
 
     def _pass_on(self, error: SpecOfNewerRelease) -> Ending:
-        """Leave the selection to a worker that knows its options."""
+        """Leave the job to a worker that knows its options."""
         self._log("left to another worker: %s", summarize(error))
         seconds = min(backoff_seconds(self._claim.attempt, self._settings), _LONGEST_WAIT_SECONDS)
         return partial(endings.requeue, event=(error.code, {"detail": str(error)}), wait_seconds=seconds)
-
-    def _start_afresh(self, error: CheckpointError) -> None:
-        """Forget the checkpoint, and report that."""
-        self._log("starts afresh: %s", summarize(error))
-
-        def forget(session: Session) -> None:
-            claims.drop_checkpoint(session, self._claim)
-            claims.record_event(session, self._claim, error.code, {"detail": str(error)})
-
-        self._transact(forget)
 
     def _persist(self, ending: Ending) -> bool:
         """Make the last write; False when the claim is lost, to another attempt or with the heartbeat.
@@ -289,15 +203,11 @@ class Attempt:
         except POSTGRES_AWAY:
             return False
 
-    @property
-    def _instance(self) -> str:
-        return f"/selections/{self._claim.selection_id}"
-
     def _log(self, message: str, *values: object, level: int = logging.INFO) -> None:
         _log.log(
             level,
             f"%s: {message}",
-            self._claim.selection_id,
+            self._claim.job_id,
             *values,
-            extra={"selection_id": self._claim.selection_id, "attempt": self._claim.attempt},
+            extra={"job_id": self._claim.job_id, "attempt": self._claim.attempt},
         )

@@ -3,6 +3,7 @@
 from typing import Any
 
 from app.intake.refusals import as_items
+from app.lifecycle.claims import Claim
 from app.lifecycle.spec import SpecRefused
 from app.problems import problem
 from app.settings import Settings
@@ -27,10 +28,12 @@ def describe_refused_spec(error: SpecRefused, instance: str) -> dict[str, Any]:
     return problem(error.code, str(error), instance=instance, errors=error.errors)
 
 
-def describe_timeout(settings: Settings, instance: str) -> dict[str, Any]:
+def describe_timeout(settings: Settings, claim: Claim) -> dict[str, Any]:
     """Describe a run that did not end before its time limit."""
-    detail = (
-        f"the run did not end within the service's time limit of {settings.job_timeout_seconds} s; set a smaller "
-        "budget max_seconds, or fewer test rows (splits.test), to end earlier with the best so far"
+    mend = (
+        "set a smaller budget max_seconds, or fewer test rows (splits.test), to end earlier with the best so far"
+        if claim.kind == "selection"
+        else f"the rows that are done are kept: POST {claim.path}/retry goes on with the next"
     )
-    return problem("timeout", detail, instance=instance)
+    detail = f"the run did not end within the service's time limit of {settings.job_timeout_seconds} s; {mend}"
+    return problem("timeout", detail, instance=claim.path)

@@ -96,7 +96,7 @@ class Heartbeat:
         """Give up a run that makes no progress."""
         limit = self._rhythm.load if self._monitor.is_loading else self._rhythm.stall
         if self._monitor.idle_seconds > limit:
-            _log.critical("%s, attempt %d: no progress in %.0f s", self._claim.selection_id, self._claim.attempt, limit)
+            _log.critical("%s, attempt %d: no progress in %.0f s", self._claim.job_id, self._claim.attempt, limit)
             self._try_to_give_up(limit)
             self._monitor.tally.outcome = "stalled"
             self._monitor.tally.write(self._database, self._claim.owner_id)
@@ -109,7 +109,7 @@ class Heartbeat:
             with self._database.session_scope() as session:
                 self._give_up(session, self._claim, limit)
         except SQLAlchemyError as error:
-            _log.warning("the stall of %s was not written (%s)", self._claim.selection_id, type(error).__name__)
+            _log.warning("the stall of %s was not written (%s)", self._claim.job_id, type(error).__name__)
 
     def _beat(self, *, is_last: bool = False) -> None:
         """Write what is due. The lease comes first, in a transaction of its own: nothing else may cost it."""
@@ -182,9 +182,9 @@ class Heartbeat:
         """Log that the run goes on without a checkpoint, and tell the owner once."""
         _log.error(
             "a checkpoint of %s was not stored: %s; the run continues, and a crash would cost what it found since",
-            self._claim.selection_id,
+            self._claim.job_id,
             refusal,
-            extra={"action": UNWRITTEN, "selection_id": self._claim.selection_id, "attempt": self._claim.attempt},
+            extra={"action": UNWRITTEN, "job_id": self._claim.job_id, "attempt": self._claim.attempt},
         )
         if self._has_reported:
             return
@@ -194,16 +194,16 @@ class Heartbeat:
 
     def _postpone(self, error: Exception) -> None:
         self._pause = min(self._pause * 2, self._rhythm.longest_pause)
-        log_postponed(error, f"{self._claim.selection_id} continues and its writes wait")
+        log_postponed(error, f"{self._claim.job_id} continues and its writes wait")
 
     def _heed(self, lease: Lease) -> None:
         if lease is Lease.LOST:
             _log.warning(
                 "%s was taken over by another attempt, or was ended; this run stops",
-                self._claim.selection_id,
+                self._claim.job_id,
                 extra={
                     "action": "lease-lost",
-                    "selection_id": self._claim.selection_id,
+                    "job_id": self._claim.job_id,
                     "attempt": self._claim.attempt,
                 },
             )

@@ -23,11 +23,12 @@ def find_reference(settings: Settings, name: str) -> str:
     return reference
 
 
-def load_model(settings: Settings, name: str, dtype: str | None) -> LanguageModel:
+def load_model(settings: Settings, name: str, dtype: str | None, *, remembers: bool = True) -> LanguageModel:
     """Load the model that the settings allow under `name`, on their device.
 
     Args:
-        dtype: the number format of the checkpoint to resume from; None for the one in the settings.
+        dtype: the number format; None for the one in the settings.
+        remembers: whether its scores are kept in the pair cache.
 
     Raises:
         UnknownModel: the settings no longer allow this name.
@@ -42,7 +43,7 @@ def load_model(settings: Settings, name: str, dtype: str | None) -> LanguageMode
         device=settings.device,
         name=name,
         cache_dir=settings.cache_dir,
-        pair_cache_bytes=settings.pair_cache_mib << 20 or None,
+        pair_cache_bytes=(settings.pair_cache_mib << 20 or None) if remembers else None,
     )
 
 

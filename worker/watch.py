@@ -73,7 +73,7 @@ class AttemptWatch:
             is_late = now - self._answered_since > self._settings.lease_seconds
             return f"it claimed nothing within {self._settings.lease_seconds:g} s" if is_late else None
         if lease is Lease.CANCEL_REQUESTED and now - self._answered_since >= grace:
-            return f"{claim.selection_id} was cancelled, and its run did not stop"
+            return f"{claim.job_id} was cancelled, and its run did not stop"
         self._lost_at = min(self._lost_at, now) if lease is Lease.LOST else math.inf
         is_over = now - self._lost_at >= grace
-        return f"{claim.selection_id} ended or was taken over, and its run did not stop" if is_over else None
+        return f"{claim.job_id} ended or was taken over, and its run did not stop" if is_over else None

@@ -1,5 +1,7 @@
 """All SQL of datasets. Queries on behalf of a client filter by owner."""
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -8,10 +10,11 @@ from sqlalchemy import delete, exists, func, insert, or_, select, text
 from sqlalchemy.orm import Session
 
 from app.ids import new_id
-from app.models import Dataset, Selection
+from app.lifecycle.rows import insert_texts
+from app.models import Dataset, Job
 from app.models import Example as StoredExample
 from lens_engine.classifier.input_format import InputFormat
-from lens_engine.reading import ParsedDataset
+from lens_engine.reading import ParsedDataset, ReadTexts
 from lens_engine.types import Example
 
 # The server unrolls three arrays into rows. The limit keeps each statement far below the timeout.
@@ -65,6 +68,27 @@ def insert_dataset(session: Session, owner_id: str, parsed: ParsedDataset) -> st
     return dataset_id
 
 
+def store_texts(session: Session, owner_id: str, texts: ReadTexts) -> str:
+    """Store a file of texts to classify, and return its id. A dataset without labels is used by one job alone."""
+    dataset_id, digest = new_id("ds"), hashlib.sha256()
+    for row in texts.rows:
+        digest.update(json.dumps([row.text, row.fault], ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    session.execute(
+        insert(Dataset).values(
+            id=dataset_id,
+            owner_id=owner_id,
+            sha256=digest.hexdigest(),
+            format="inline",
+            num_rows=len(texts.rows),
+            num_bytes=sum(len(json.dumps(row.cells, default=str).encode()) for row in texts.rows),
+            label_counts={},
+            warnings=list(texts.dialect.notes),
+        )
+    )
+    insert_texts(session, dataset_id, texts.rows)
+    return dataset_id
+
+
 def _describe_input(parsed: ParsedDataset) -> dict[str, Any] | None:
     dialect = parsed.dialect
     if dialect is None:
@@ -88,10 +112,10 @@ def count_bytes(session: Session, owner_id: str) -> int:
 
 
 def load_rows(session: Session, dataset_id: str) -> tuple[Example, ...]:
-    """Read all rows of a dataset, in upload order."""
+    """Read all rows of a labelled dataset, in upload order."""
     columns = select(StoredExample.row, StoredExample.text, StoredExample.label)
     rows = session.execute(columns.where(StoredExample.dataset_id == dataset_id).order_by(StoredExample.row))
-    return tuple(Example(row, content, label) for row, content, label in rows)
+    return tuple(Example(row, content, label or "") for row, content, label in rows)
 
 
 def load_texts(session: Session, dataset_id: str, rows: Collection[int]) -> dict[int, str]:
@@ -107,9 +131,10 @@ def load_warnings(session: Session, dataset_id: str) -> list[str]:
     return warnings
 
 
-def owns_dataset(session: Session, owner_id: str, dataset_id: str) -> bool:
+def owns_dataset(session: Session, owner_id: str, dataset_id: str, *, is_labelled: bool) -> bool:
     """Whether the owner has this dataset. The dataset is locked against deletion until the transaction ends."""
     query = select(Dataset.id).where(Dataset.id == dataset_id, Dataset.owner_id == owner_id)
+    query = query.where((Dataset.label_counts == {}) != is_labelled)
     return session.scalar(query.with_for_update(read=True, key_share=True)) is not None
 
 
@@ -118,5 +143,5 @@ def delete_unused_datasets(session: Session, owner_id: str, dataset_ids: list[st
     named = (Dataset.id.in_(dataset_ids), Dataset.owner_id == owner_id)
     # Lock the datasets first, so that the delete sees a concurrent submission that uses one of them.
     session.execute(select(Dataset.id).where(*named).order_by(Dataset.id).with_for_update())
-    is_used = exists().where(or_(Selection.dataset_id == Dataset.id, Selection.test_dataset_id == Dataset.id))
+    is_used = exists().where(or_(Job.dataset_id == Dataset.id, Job.test_dataset_id == Dataset.id))
     session.execute(delete(Dataset).where(*named, ~is_used))

@@ -6,9 +6,10 @@ from typing import TypeVar
 
 from app.errors import UnknownModelName, Unprocessable
 from app.intake.ceilings import bound_budget, list_excesses
+from app.intake.order import KnownDataset, ValidJob
 from app.intake.refusals import as_problem, invalid_inputs
-from app.intake.schemas import SelectionSpec
-from app.lifecycle.spec import StoredSpec
+from app.lifecycle.spec import SPEC_VERSION, StoredSpec
+from app.selections.submission_schemas import SelectionSpec
 from app.settings import Settings
 from lens_engine.config import PresetName, SelectionConfig
 from lens_engine.errors import InvalidInput
@@ -18,34 +19,10 @@ from lens_engine.rows.problem import Problem
 from lens_engine.run.preparation import split_within_budget
 from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Template, Verbalizer
-from lens_engine.types import Example
 
 _MOST_SPEC_BYTES = 64 * 1024
+Labelled = ParsedDataset | KnownDataset
 _Built = TypeVar("_Built")
-
-
-@dataclass(frozen=True, slots=True)
-class KnownDataset:
-    """A dataset that is already stored."""
-
-    id: str
-    examples: tuple[Example, ...]
-
-
-Source = ParsedDataset | KnownDataset
-FindDataset = Callable[[str, str], KnownDataset]
-"""(dataset id, field) -> dataset of the owner. Raises UnknownDataset."""
-
-
-@dataclass(frozen=True, slots=True)
-class ValidSubmission:
-    """A validated submission, ready to store."""
-
-    spec: StoredSpec
-    name: str | None
-    dataset: Source
-    test: Source | None
-    warnings: tuple[str, ...] = ()  #: about the rows and their use, and what was taken by default
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +36,7 @@ class CheckedSpec:
     name: str | None
     warnings: tuple[str, ...] = ()  #: limits of the service that the config has by default
 
-    def submit(self, dataset: Source, test: Source | None, *, is_inline: bool) -> ValidSubmission:
+    def submit(self, dataset: Labelled, test: Labelled | None, *, is_inline: bool) -> ValidJob:
         """Complete the spec, and check that the dataset has the labels and the number of rows that the spec needs.
 
         Raises:
@@ -75,7 +52,9 @@ class CheckedSpec:
         stored = StoredSpec.of(self.model, task, self.preset, self.config)
         _check_size(stored)
         defaults = (f"spec: {default}" for default in (*self.task.list_defaults(task), *self.warnings))
-        return ValidSubmission(stored, self.name, dataset, test, (*defaults, *split.notes))
+        return ValidJob(
+            stored.model_dump(mode="json"), SPEC_VERSION, dataset, test, self.name, warnings=(*defaults, *split.notes)
+        )
 
 
 def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
@@ -85,10 +64,7 @@ def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
         UnknownModelName: the service does not offer the model.
         RefusedInput: names all other errors at once.
     """
-    model = spec.model if spec.model is not None else settings.default_model
-    if model not in settings.allowed_models:
-        detail = _describe_models(settings)
-        raise UnknownModelName(detail, errors=[{"detail": detail, "pointer": "/spec/model"}])
+    model = check_model_name(spec.model, settings)
     found: list[InvalidInput] = []
     template = None if (pattern := spec.template) is None else _collect(found, lambda: Template(pattern))
     verbalizer = None if (words := spec.verbalizer) is None else _collect(found, lambda: Verbalizer(words))
@@ -100,6 +76,19 @@ def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
     bounded, warnings = bound_budget(config, settings)
     task = TaskRequest(template, verbalizer, spec.separator)
     return CheckedSpec(model, task, spec.preset, bounded, spec.name, warnings)
+
+
+def check_model_name(name: str | None, settings: Settings) -> str:
+    """The name of an offered model; the default for None.
+
+    Raises:
+        UnknownModelName: the service does not offer the model.
+    """
+    model = name if name is not None else settings.default_model
+    if model not in settings.allowed_models:
+        detail = _describe_models(settings)
+        raise UnknownModelName(detail, errors=[{"detail": detail, "pointer": "/spec/model"}])
+    return model
 
 
 def _check_size(spec: StoredSpec) -> None:

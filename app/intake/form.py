@@ -1,10 +1,10 @@
-"""Reads the body of POST /selections, JSON or multipart, without validating its content."""
+"""Reads the body of a submission, JSON or multipart, without validating its content."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from tempfile import SpooledTemporaryFile
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request
 from python_multipart.multipart import parse_options_header
@@ -14,7 +14,6 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from app.errors import STOPPING, BadRequest, Unavailable, Unprocessable
 from app.intake.admission import Admission
 from app.intake.idempotency import check_key
-from app.intake.schemas import MAX_COLUMN_CHARACTERS
 from app.intake.submissions import SMALL_BYTES, FormSubmission, JsonSubmission, RawSubmission
 from app.problems import ErrorItem, point
 from app.services import Services
@@ -25,14 +24,32 @@ _MAX_SPEC_BYTES = 2**20
 _BODY_SECONDS, _SLOWEST_BYTES = 60.0, 100_000
 """Time in which a body must arrive (seconds), and bytes that buy another second. A client that sends a byte now and
 then would hold its place for ever."""
+MAX_COLUMN_CHARACTERS = 200
 _COLUMNS = ("text_column", "label_column")
 _DIALECT = ("delimiter", "encoding")
-_PARTS = frozenset({"dataset", "test", "spec", *_COLUMNS, *_DIALECT})
+_FILES = ("dataset", "test", "texts")
+COLUMN_PARTS = (*_COLUMNS, *_DIALECT)
+"""Parts that say how the files are read."""
+_PARTS = frozenset({*_FILES, "spec", *COLUMN_PARTS})
 _MEANINGS = {"delimiter": "one character", "encoding": "the name of an encoding"}
 _CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
 
 
-async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
+def submission_of(*parts: str) -> Any:
+    """Make the dependency that reads a submission, whose form has these parts at most.
+
+    It ends before the response is sent, so that a client that reads slowly holds no place.
+    """
+
+    async def read(request: Request) -> AsyncIterator[RawSubmission]:
+        async with read_submission(request, parts) as submission:
+            yield submission
+
+    return Depends(read, scope="function")
+
+
+@asynccontextmanager
+async def read_submission(request: Request, parts: Sequence[str]) -> AsyncIterator[RawSubmission]:
     """Read a submission, and wait for a place to work on it. Large bodies are spooled to disk and deleted at the end.
 
     Raises:
@@ -42,15 +59,13 @@ async def read_submission(request: Request) -> AsyncIterator[RawSubmission]:
         BadRequest: the form is malformed or incomplete, or the body arrives too slowly.
         Unprocessable: a part of the form is missing, repeated or unknown.
     """
-    media_type = check_media_type(
-        request, JSON, _FORM, send=f"a form ({_FORM}: dataset, spec and optionally test) or {JSON}"
-    )
+    media_type = check_media_type(request, JSON, _FORM, send=f"a form ({_FORM}: {', '.join(parts)}) or {JSON}")
     admission: Admission = request.app.state.admission
     try:
         with admission.admit(request.state.owner_id):
             async with AsyncExitStack() as stack:
                 reading: AbstractAsyncContextManager[RawSubmission] = (
-                    _read_json(request) if media_type == JSON else _read_files(request)
+                    _read_json(request) if media_type == JSON else _read_files(request, parts)
                 )
                 submission = await stack.enter_async_context(reading)
                 await stack.enter_async_context(admission.take_place(is_large=submission.is_large))
@@ -94,10 +109,10 @@ async def _read_json(request: Request) -> AsyncIterator[JsonSubmission]:
 
 
 @asynccontextmanager
-async def _read_files(request: Request) -> AsyncIterator[FormSubmission]:
+async def _read_files(request: Request, parts: Sequence[str]) -> AsyncIterator[FormSubmission]:
     form = await _parse_form(request)
     try:
-        yield await _read_form(form)
+        yield await _read_form(form, parts)
     finally:
         await form.close()
 
@@ -116,7 +131,7 @@ class _WholeFormParser(MultiPartParser):
     def __init__(self, request: Request) -> None:
         _check_charset(request)
         chunks = self._read_to_the_end(request)
-        super().__init__(request.headers, chunks, max_files=3, max_fields=5, max_part_size=_MAX_SPEC_BYTES)
+        super().__init__(request.headers, chunks, max_files=3, max_fields=6, max_part_size=_MAX_SPEC_BYTES)
         self._has_ended = False
         self._spool_dir = _spool_dir(request.app.state.services)
 
@@ -177,20 +192,17 @@ async def _parse_form(request: Request) -> FormData:
         raise BadRequest(error.message) from error
 
 
-async def _read_form(form: FormData) -> FormSubmission:
+async def _read_form(form: FormData, parts: Sequence[str]) -> FormSubmission:
     for name, _ in form.multi_items():
-        if name not in _PARTS:
-            known = "send dataset, spec, and optionally test, text_column, label_column, delimiter and encoding"
-            raise _bad_part(name[:40], f"is not a known part; {known}")
+        if name not in parts:
+            *others, last = parts
+            raise _bad_part(name[:40], f"is not a known part; the parts are {', '.join(others)} and {last}")
         if len(form.getlist(name)) > 1:
             raise _bad_part(name, "occurs more than once; send it once")
-    dataset = _file(form, "dataset")
-    if dataset is None:
-        raise _bad_part("dataset", "is missing; send a file")
-    test = _file(form, "test")
+    files = {name: None if (file := _file(form, name)) is None else file.file for name in _FILES}
     columns = {name: _word(form, name) for name in _COLUMNS if name in form}
     dialect = {name: _word(form, name) for name in _DIALECT if name in form}
-    return FormSubmission(await _spec(form), dataset.file, None if test is None else test.file, columns, dialect)
+    return FormSubmission(await _spec(form), columns=columns, dialect=dialect, **files)
 
 
 async def _spec(form: FormData) -> bytes:
@@ -235,8 +247,5 @@ async def read_key(
 ) -> str | None:
     return None if idempotency_key is None else check_key(idempotency_key)
 
-
-SubmissionDep = Annotated[RawSubmission, Depends(read_submission, scope="function")]
-"""Ends before the response is sent, so that a client that reads slowly holds no place."""
 
 KeyDep = Annotated[str | None, Depends(read_key)]

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 
 from app.errors import REPEAT, STOPPING, Unavailable
+from app.intake.order import Order
 from app.intake.reader import Reader, ReaderEnded
 from app.intake.storing import Accepted, submit
 from app.intake.submissions import RawSubmission
@@ -27,18 +28,18 @@ class Intake:
         self._reader: Reader | None = None
         self._is_closed = False
 
-    def submit(self, owner_id: str, submission: RawSubmission, key: str | None) -> Accepted:
+    def submit(self, owner_id: str, order: Order, submission: RawSubmission, key: str | None) -> Accepted:
         """Validate and store a submission, as `storing.submit`.
 
         Raises:
             Unavailable: the reader did not start, ended or hung. The submission may be stored.
         """
         if not submission.is_large:
-            return submit(self._services, owner_id, submission, key)
+            return submit(self._services, owner_id, order, submission, key)
         with self._asking:
             reader = self._ensure_reader()
             try:
-                return reader.submit(owner_id, submission, key)
+                return reader.submit(owner_id, order, submission, key)
             except ReaderEnded as end:
                 self._note_end(str(end))
                 with self._changing:

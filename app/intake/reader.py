@@ -18,6 +18,7 @@ from structlog.contextvars import get_contextvars
 
 from app.database import POSTGRES_AWAY, create_database
 from app.errors import NO_SPACE, AppError, make_internal_error
+from app.intake.order import Order
 from app.intake.storing import Accepted, submit
 from app.intake.submissions import RawSubmission
 from app.logs import context
@@ -60,13 +61,13 @@ class Reader:
     def is_alive(self) -> bool:
         return self._process.is_alive()
 
-    def submit(self, owner_id: str, submission: RawSubmission, key: str | None) -> Accepted:
+    def submit(self, owner_id: str, order: Order, submission: RawSubmission, key: str | None) -> Accepted:
         """Have the submission validated and stored. Raises what `storing.submit` raises, and:
 
         Raises:
             ReaderEnded: the process died, or was killed because it hung.
         """
-        parcel, files = _Parcel.pack(owner_id, submission, key)
+        parcel, files = _Parcel.pack(owner_id, order, submission, key)
         overdue = threading.Timer(_PATIENCE_SECONDS, self._kill_overdue)
         overdue.daemon = True
         overdue.start()
@@ -113,6 +114,7 @@ class _Parcel:
     """A submission on its way to the process. Its files have no names, so their descriptors follow it."""
 
     owner_id: str
+    order: Order
     key: str | None
     log_fields: dict[str, Any]
     kind: Callable[..., RawSubmission]
@@ -120,14 +122,16 @@ class _Parcel:
     file_names: tuple[str, ...]
 
     @classmethod
-    def pack(cls, owner_id: str, submission: RawSubmission, key: str | None) -> tuple[Self, list[IO[bytes]]]:
+    def pack(
+        cls, owner_id: str, order: Order, submission: RawSubmission, key: str | None
+    ) -> tuple[Self, list[IO[bytes]]]:
         values = {field.name: getattr(submission, field.name) for field in fields(submission)}
         names = tuple(name for name, value in values.items() if hasattr(value, "fileno"))
         files = [values.pop(name) for name in names]
         for file in files:
             file.fileno()  # moves a small file from memory to disk
             file.flush()
-        return cls(owner_id, key, get_contextvars(), type(submission), values, names), files
+        return cls(owner_id, order, key, get_contextvars(), type(submission), values, names), files
 
 
 def _serve(pipe: Connection, settings: Settings) -> None:
@@ -161,7 +165,7 @@ def _answer(services: Services, parcel: _Parcel, files: dict[str, Any]) -> Accep
     """The result, or the error to raise. What nobody expects is logged here, where its frames are."""
     context.begin(**parcel.log_fields)
     try:
-        return submit(services, parcel.owner_id, parcel.kind(**parcel.values, **files), parcel.key)
+        return submit(services, parcel.owner_id, parcel.order, parcel.kind(**parcel.values, **files), parcel.key)
     except (AppError, *POSTGRES_AWAY) as error:
         if isinstance(error, StatementError):
             error.params = None  # texts, which the other process needs not

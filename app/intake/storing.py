@@ -1,29 +1,29 @@
 """Stores a submission: with its datasets and its key, in one transaction."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from app.datasets.repository import load_rows, load_warnings, owns_dataset, store_dataset
+from app.datasets.repository import load_rows, load_warnings, owns_dataset, store_dataset, store_texts
 from app.errors import UnknownDataset
 from app.ids import new_id
 from app.intake import idempotency
-from app.intake.checks import KnownDataset, Source, ValidSubmission
+from app.intake.order import Desk, KnownDataset, Order, Source, ValidJob
 from app.intake.submissions import RawSubmission
 from app.lifecycle.quota import check_bytes, check_quota, hold_quota
-from app.lifecycle.spec import SPEC_VERSION
 from app.logs import context
-from app.models import Selection
+from app.models import Job
 from app.queue import JobId
-from app.selections.presentation import present
 from app.services import Services
+from lens_engine.reading import ReadTexts
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The answer to a submission as JSON: a `SelectionOut`. `is_replayed`: an earlier request got the same answer."""
+    """The answer to a submission as JSON. `is_replayed`: an earlier request got the same answer."""
 
     answer: dict[str, Any]
     is_replayed: bool = False
@@ -34,24 +34,27 @@ class Accepted:
         return None if self.is_replayed else JobId(self.answer["id"], 1)
 
 
-def submit(services: Services, owner_id: str, submission: RawSubmission, key: str | None) -> Accepted:
+def submit(services: Services, owner_id: str, order: Order, submission: RawSubmission, key: str | None) -> Accepted:
     """Validate a submission, and store it with its datasets and its key in one transaction.
 
     The caller enqueues it. If the caller dies before that, the sweep does.
     """
-    request = None if key is None else idempotency.RequestKey(owner_id, key, submission.digest())
+    request = None
+    if key is not None:
+        request = idempotency.RequestKey(owner_id, key, idempotency.digest(order.about, submission.digest()))
     if request is not None and (answer := _find_answer(services, request)) is not None:
         return Accepted(answer, is_replayed=True)
     if services.settings.max_selections is not None:
         with services.database.session_scope() as session:
             check_quota(session, owner_id, services.settings)
-    valid = submission.validate(services.settings, lambda id_, field: _find_dataset(services, owner_id, id_, field))
+    desk = Desk(services, owner_id, lambda id_, field: _find_dataset(services, owner_id, id_, field))
+    valid = order.validate(submission, desk)
     with services.database.session_scope() as session:
         if request is not None:
             idempotency.hold_key(session, request)
             if (answer := idempotency.find_answer(session, request)) is not None:
                 return Accepted(answer, is_replayed=True)
-        answer = present(_store(services, session, owner_id, valid)).model_dump(mode="json")
+        answer = order.present(session, _store(services, session, owner_id, order, valid))
         if request is not None:
             idempotency.keep_answer(session, request, answer)
     return Accepted(answer)
@@ -69,12 +72,12 @@ def _find_dataset(services: Services, owner_id: str, dataset_id: str, field: str
 
 
 def _check_dataset(session: Session, owner_id: str, dataset_id: str, field: str) -> None:
-    if not owns_dataset(session, owner_id, dataset_id):
-        detail = "there is no dataset with this id"
+    if not owns_dataset(session, owner_id, dataset_id, is_labelled=True):
+        detail = "there is no dataset of labelled texts with this id"
         raise UnknownDataset(detail, errors=[{"detail": detail, "pointer": f"/{field}"}])
 
 
-def _store(services: Services, session: Session, owner_id: str, valid: ValidSubmission) -> Selection:
+def _store(services: Services, session: Session, owner_id: str, order: Order, valid: ValidJob) -> Job:
     sources = {"dataset_id": valid.dataset, "test_dataset_id": valid.test}
     known = {source.id: field for field, source in reversed(sources.items()) if isinstance(source, KnownDataset)}
     # In the order in which a deletion locks. A dataset may have been deleted since it was read.
@@ -86,24 +89,36 @@ def _store(services: Services, session: Session, owner_id: str, valid: ValidSubm
         f"{field}: {warning}"
         for field, source in (("dataset", valid.dataset), ("test", valid.test))
         if source is not None
-        for warning in (load_warnings(session, source.id) if isinstance(source, KnownDataset) else source.warnings)
+        for warning in _warnings_of(session, source)
     )
     hold_quota(session, owner_id, services.settings)  # after the rows, because other submissions of the owner now wait
     if any(source is not None and not isinstance(source, KnownDataset) for source in sources.values()):
         check_bytes(session, owner_id, services.settings)
-    statement = insert(Selection).values(
-        id=new_id("sel"),
+    statement = insert(Job).values(
+        id=new_id(order.prefix),
         owner_id=owner_id,
+        kind=order.kind,
         name=valid.name,
+        source=valid.source,
         dataset_id=dataset_id,
         test_dataset_id=test_id,
-        spec=valid.spec.model_dump(mode="json"),
-        spec_version=SPEC_VERSION,
+        spec=valid.spec,
+        spec_version=valid.spec_version,
         request_id=context.get("request_id"),
         warnings=[*warnings, *valid.warnings],
     )
-    return session.execute(statement.returning(Selection)).scalar_one()
+    return session.execute(statement.returning(Job)).scalar_one()
 
 
 def _store_source(session: Session, owner_id: str, source: Source) -> str:
-    return source.id if isinstance(source, KnownDataset) else store_dataset(session, owner_id, source)
+    if isinstance(source, KnownDataset):
+        return source.id
+    if isinstance(source, ReadTexts):
+        return store_texts(session, owner_id, source)
+    return store_dataset(session, owner_id, source)
+
+
+def _warnings_of(session: Session, source: Source) -> Sequence[str]:
+    if isinstance(source, KnownDataset):
+        return load_warnings(session, source.id)
+    return source.dialect.notes if isinstance(source, ReadTexts) else source.warnings

@@ -1,23 +1,24 @@
-"""Validates the body of POST /selections and reports every error."""
+"""The bodies of submissions: what is in them, parsed once, and the rows that they hold."""
 
 import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import IO, Any
+from io import BufferedReader
+from typing import IO, Any, Literal
 
 from app.errors import ContentTooLarge
-from app.intake.checks import FindDataset, Source, ValidSubmission, check_spec
-from app.intake.refusals import invalid_inputs
-from app.intake.schemas import SelectionSpec, SubmissionBody
 from app.settings import Settings
 from app.web.strict_json import count_containers, parse_json
-from app.web.validation import read_model
-from lens_engine.errors import Faults
-from lens_engine.reading import Dialect, ParsedDataset, ParsingLimits, parse_dataset, parse_inline
+from lens_engine.classifier.input_format import InputFormat
+from lens_engine.reading import Dialect, ParsedDataset, ParsingLimits, ReadTexts, parse_dataset, read_texts
+from lens_engine.reading.column_choice import name_columns
+from lens_engine.reading.column_profiles import read_names
+from lens_engine.reading.open_table import find_dialect
 
 SMALL_BYTES = 64 * 1024
 """Largest submission that is worked on beside other requests (bytes). A larger one takes tens of milliseconds."""
@@ -47,7 +48,7 @@ class JsonSubmission:
         return self.body.read()
 
     @cached_property
-    def _parsed(self) -> Any:
+    def parsed(self) -> Any:
         """The value of the JSON, parsed once.
 
         Raises:
@@ -65,122 +66,93 @@ class JsonSubmission:
 
     def digest(self) -> str:
         """SHA-256 of the canonical JSON."""
-        canonical = json.dumps(self._parsed, sort_keys=True, separators=(",", ":"))
+        canonical = json.dumps(self.parsed, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
-
-    def validate(self, settings: Settings, find_dataset: FindDataset) -> ValidSubmission:
-        """Parse and check the spec and the rows.
-
-        Raises:
-            BadRequest, ContentTooLarge: the body is not JSON, or has too many objects.
-            Unprocessable: the body has another form, or names an unknown model or dataset.
-            RefusedInput: the engine or the parser refuses the spec or the rows.
-        """
-        body = read_model(SubmissionBody, self._parsed)
-        spec = check_spec(body.spec, settings)
-        limits = _parsing_limits(settings)
-
-        def read(rows: list[Any] | None, dataset_id: str | None, prefix: str, dataset: Source | None) -> Source | None:
-            columns = _columns_of(dataset, body.columns)
-            if rows is not None:
-                return parse_inline(rows, limits, field=f"{prefix}examples", **columns)
-            return None if dataset_id is None else find_dataset(dataset_id, f"{prefix}dataset_id")
-
-        dataset, test = _read_both(
-            lambda: read(body.examples, body.dataset_id, "", None),
-            lambda dataset: read(body.test_examples, body.test_dataset_id, "test_", dataset),
-            inline=True,
-        )
-        return spec.submit(dataset, test, is_inline=body.examples is not None)
 
 
 @dataclass(frozen=True)
 class FormSubmission:
-    """A multipart body: the spec as JSON, one or two spooled files, and the names of their columns."""
+    """A multipart body: the spec as JSON, spooled files, and the names of their columns."""
 
     raw_spec: bytes
-    dataset: IO[bytes]
-    test: IO[bytes] | None
+    dataset: IO[bytes] | None = None
+    test: IO[bytes] | None = None
+    texts: IO[bytes] | None = None
     columns: Mapping[str, str] = field(default_factory=dict)  #: `text_column` and `label_column`, if given
     dialect: Mapping[str, str] = field(default_factory=dict)  #: `delimiter` and `encoding`, if given
 
     @cached_property
     def is_large(self) -> bool:
         """Whether much is to be done."""
-        files = [file for file in (self.dataset, self.test) if file is not None]
-        return len(self.raw_spec) + sum(map(_size, files)) > SMALL_BYTES
+        return len(self.raw_spec) + sum(map(_size, self.files)) > SMALL_BYTES
+
+    @property
+    def files(self) -> list[IO[bytes]]:
+        return [file for file in (self.dataset, self.test, self.texts) if file is not None]
 
     @cached_property
-    def _spec(self) -> Any:
+    def spec(self) -> Any:
         """The value of the spec's JSON, parsed once. Raises the same errors as `parse_json`."""
         return parse_json(self.raw_spec, "spec")
 
     def digest(self) -> str:
         """SHA-256 of the canonical spec, the bytes of the files and the names of the columns."""
-        spec = json.dumps(self._spec, sort_keys=True, separators=(",", ":"))
+        spec = json.dumps(self.spec, sort_keys=True, separators=(",", ":"))
         parts = [hashlib.sha256(spec.encode()).hexdigest()]
-        parts += [_file_digest(file) for file in (self.dataset, self.test) if file is not None]
+        parts += [_file_digest(file) for file in self.files]
         if words := {**self.columns, **self.dialect}:
             parts.append(json.dumps(words, sort_keys=True))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
-    def validate(self, settings: Settings, find_dataset: FindDataset) -> ValidSubmission:  # noqa: ARG002
-        """Parse and check the spec and the files. Raises the same errors as `JsonSubmission.validate`."""
-        spec = check_spec(read_model(SelectionSpec, self._spec, "spec"), settings)
+    def parse(
+        self, name: Literal["dataset", "test"], limits: ParsingLimits, columns: Mapping[str, str]
+    ) -> ParsedDataset | None:
+        """The labelled texts of a file; None without the file.
 
-        def read(file: IO[bytes] | None, name: str, dataset: Source | None) -> Source | None:
-            return None if file is None else self._parse(file, settings, name, _columns_of(dataset, self.columns))
+        Raises:
+            InvalidDataset: as `parse_dataset`.
+        """
+        file = getattr(self, name)
+        if file is None:
+            return None
+        with _reading(file) as reader:
+            return parse_dataset(reader, limits, field=name, dialect=Dialect(**self.dialect), **columns)
 
-        dataset, test = _read_both(
-            lambda: read(self.dataset, "dataset", None),
-            lambda dataset: read(self.test, "test", dataset),
-            inline=False,
-        )
-        return spec.submit(dataset, test, is_inline=False)
+    def parse_texts(self, limits: ParsingLimits, usual: InputFormat | None) -> ReadTexts | None:
+        """The rows of a file of texts; None without the file.
 
-    def _parse(self, file: IO[bytes], settings: Settings, name: str, columns: Mapping[str, str]) -> ParsedDataset:
-        descriptor = file.fileno()  # moves a small upload from memory to disk
-        file.flush()
-        with open(descriptor, "rb", closefd=False) as reader:
-            reader.seek(0)
-            limits, dialect = _parsing_limits(settings), Dialect(**self.dialect)
-            return parse_dataset(reader, limits, field=name, dialect=dialect, **columns)
+        Args:
+            usual: how the file was written that the classifier was made of; it is taken where this one does not tell.
+
+        Raises:
+            InvalidDataset: as `read_texts`.
+        """
+        if self.texts is None:
+            return None
+        known = Dialect() if usual is None else Dialect(usual.encoding, usual.delimiter)
+        with _reading(self.texts) as reader:
+            dialect = find_dialect(reader, "texts", Dialect(**self.dialect), known, limits=limits)
+            names = read_names(reader, dialect, limits=limits)
+            column = self.columns.get("text_column")
+            if column is None and usual is not None and usual.text_column in names:
+                column = usual.text_column
+            column = name_columns(names, column, None).text.name
+            return read_texts(reader, limits, column=column, dialect=dialect)
+
+
+@contextmanager
+def _reading(file: IO[bytes]) -> Iterator[BufferedReader]:
+    descriptor = file.fileno()  # moves a small upload from memory to disk
+    file.flush()
+    with open(descriptor, "rb", closefd=False) as reader:
+        reader.seek(0)
+        yield reader
 
 
 RawSubmission = JsonSubmission | FormSubmission
 
 
-def _columns_of(dataset: Source | None, given: Mapping[str, str]) -> Mapping[str, str]:
-    """The columns of test rows: those of the dataset, whose texts they are compared with."""
-    if not isinstance(dataset, ParsedDataset):
-        return given
-    return dict(zip(("text_column", "label_column"), dataset.columns, strict=True))
-
-
-def _read_both(
-    read_dataset: Callable[[], Source | None],
-    read_test: Callable[[Source | None], Source | None],
-    *,
-    inline: bool,
-) -> tuple[Source, Source | None]:
-    """Read the dataset and the test rows, which have the columns of the dataset.
-
-    Raises:
-        RefusedInput: names the faults of both.
-    """
-    faults = Faults()
-    dataset = test = None
-    with invalid_inputs(inline=inline):
-        with faults.noting():
-            dataset = read_dataset()
-        with faults.noting():
-            test = read_test(dataset)
-        faults.refuse()
-    assert dataset is not None
-    return dataset, test
-
-
-def _parsing_limits(settings: Settings) -> ParsingLimits:
+def parsing_limits(settings: Settings) -> ParsingLimits:
     """Limits of an upload according to the settings."""
     return ParsingLimits(
         max_bytes=settings.max_upload_bytes,

@@ -1,4 +1,4 @@
-"""How a worker holds a selection: claim, lease, fence. `endings` has how it lets go.
+"""How a worker holds a job: claim, lease, fence. `endings` has how it lets go.
 
 A claim makes the worker the holder of one attempt. Every later write names that attempt and the claim's random
 holder. If another claim was made, the write changes nothing (the fence), and the holder must exit. The number of the
@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from app.lifecycle.results import delete_checkpoint
 from app.lifecycle.states import LEASED, Status
-from app.models import Event, Selection, StoredCheckpoint
+from app.models import Event, Job, StoredCheckpoint
 from lens_engine.metering.progress import Progress
 from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
@@ -27,18 +27,29 @@ from lens_engine.run.checkpoint import Checkpoint
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to write to a selection until another attempt begins."""
+    """The right to write to a job until another attempt begins."""
 
-    selection_id: str
+    job_id: str
     attempt: int
     holder: str | None = field(default=None, compare=False)  #: None: whoever holds it
     request_id: str | None = field(default=None, compare=False)  #: of the submission
     owner_id: str = field(default="", compare=False)
+    kind: str = field(default="selection", compare=False)
 
     @property
     def log_fields(self) -> dict[str, object]:
         """What every line of the attempt's log has."""
-        return {"selection_id": self.selection_id, "attempt": self.attempt, "request_id": self.request_id}
+        return {"job_id": self.job_id, "attempt": self.attempt, "request_id": self.request_id}
+
+    @property
+    def path(self) -> str:
+        """Path of the job in the API."""
+        return path_of(self.kind, self.job_id)
+
+
+def path_of(kind: str, job_id: str) -> str:
+    """Path of a job in the API: `/evaluations/ev_…`."""
+    return f"/{kind}s/{job_id}"
 
 
 class Lease(Enum):
@@ -49,26 +60,26 @@ class Lease(Enum):
     LOST = auto()  #: another attempt began or the sweep ended this one; write nothing more
 
 
-def claim_selection(session: Session, selection_id: str, lease_seconds: float) -> Claim | None:
-    """Claim a queued selection. Returns None if it is running, finished, or waiting."""
+def claim_job(session: Session, job_id: str, lease_seconds: float) -> Claim | None:
+    """Claim a queued job. Returns None if it is running, finished, or waiting."""
     holder = uuid4().hex
     row = session.execute(
-        update(Selection)
+        update(Job)
         .where(
-            Selection.id == selection_id,
-            Selection.status == Status.QUEUED,
-            Selection.not_before <= func.now(),
+            Job.id == job_id,
+            Job.status == Status.QUEUED,
+            Job.not_before <= func.now(),
         )
         .values(
             status=Status.RUNNING,
-            attempt=Selection.attempt + 1,
+            attempt=Job.attempt + 1,
             holder=holder,
             lease_until=_from_now(lease_seconds),
-            started_at=func.coalesce(Selection.started_at, func.now()),
+            started_at=func.coalesce(Job.started_at, func.now()),
         )
-        .returning(Selection.attempt, Selection.request_id, Selection.owner_id)
+        .returning(Job.attempt, Job.request_id, Job.owner_id, Job.kind)
     ).one_or_none()
-    return None if row is None else Claim(selection_id, row.attempt, holder, row.request_id, row.owner_id)
+    return None if row is None else Claim(job_id, row.attempt, holder, row.request_id, row.owner_id, row.kind)
 
 
 def renew_lease(session: Session, claim: Claim, lease_seconds: float, progress: Progress | None = None) -> Lease:
@@ -76,12 +87,12 @@ def renew_lease(session: Session, claim: Claim, lease_seconds: float, progress: 
     renewal = fenced(claim).values(lease_until=_from_now(lease_seconds))
     if progress is not None:
         renewal = renewal.values(phase=progress.phase.value, progress=asdict(progress))
-    return _state_of_lease(session.scalar(renewal.returning(Selection.status)))
+    return _state_of_lease(session.scalar(renewal.returning(Job.status)))
 
 
 def read_lease(session: Session, claim: Claim) -> Lease:
     """Report a cancel request, or the loss of the lease, without writing."""
-    return _state_of_lease(session.scalar(select(Selection.status).where(is_held(claim))))
+    return _state_of_lease(session.scalar(select(Job.status).where(is_held(claim))))
 
 
 def read_lease_for_parent(session: Session, claim: Claim, stop_grace_seconds: float) -> Lease:
@@ -89,8 +100,8 @@ def read_lease_for_parent(session: Session, claim: Claim, stop_grace_seconds: fl
 
     A lease that ran out is still held: the run may be unable to renew it, and only the sweep decides.
     """
-    is_old = Selection.cancel_requested_at < func.clock_timestamp() - timedelta(seconds=stop_grace_seconds)
-    row = session.execute(select(Selection.status, is_old).where(is_held(claim))).one_or_none()
+    is_old = Job.cancel_requested_at < func.clock_timestamp() - timedelta(seconds=stop_grace_seconds)
+    row = session.execute(select(Job.status, is_old).where(is_held(claim))).one_or_none()
     lease = _state_of_lease(None if row is None else row[0])
     return Lease.HELD if lease is Lease.CANCEL_REQUESTED and row is not None and not row[1] else lease
 
@@ -115,21 +126,21 @@ def save_checkpoint(session: Session, claim: Claim, checkpoint: PackedCheckpoint
     if not lock(session, claim):
         return False
     values = {**asdict(checkpoint), "attempt": claim.attempt, "created_at": func.now()}
-    statement = upsert(StoredCheckpoint).values(selection_id=claim.selection_id, **values)
+    statement = upsert(StoredCheckpoint).values(selection_id=claim.job_id, **values)
     session.execute(statement.on_conflict_do_update(index_elements=["selection_id"], set_=values))
     return True
 
 
 def load_checkpoint(session: Session, claim: Claim) -> bytes | None:
     """Return the newest checkpoint of any attempt, as bytes for `Checkpoint.from_bytes`."""
-    return session.scalar(select(StoredCheckpoint.data).where(StoredCheckpoint.selection_id == claim.selection_id))
+    return session.scalar(select(StoredCheckpoint.data).where(StoredCheckpoint.selection_id == claim.job_id))
 
 
 def drop_checkpoint(session: Session, claim: Claim) -> bool:
     """Delete a checkpoint that is damaged or foreign. Returns False if the claim is lost."""
     if not lock(session, claim):
         return False
-    delete_checkpoint(session, claim.selection_id)
+    delete_checkpoint(session, claim.job_id)
     return True
 
 
@@ -137,27 +148,27 @@ def record_event(session: Session, claim: Claim, type_: str, data: Mapping[str, 
     """Add an event to the selection's history. Returns False if the claim is lost."""
     if not lock(session, claim):
         return False
-    session.execute(insert(Event).values(selection_id=claim.selection_id, type=type_, data=dict(data)))
+    session.execute(insert(Event).values(selection_id=claim.job_id, type=type_, data=dict(data)))
     return True
 
 
 def is_held(claim: Claim) -> ColumnElement[bool]:
     """The fence: this claim still holds the selection."""
     return and_(
-        Selection.id == claim.selection_id,
-        Selection.attempt == claim.attempt,
-        true() if claim.holder is None else Selection.holder == claim.holder,
-        Selection.status.in_([status.value for status in LEASED]),
+        Job.id == claim.job_id,
+        Job.attempt == claim.attempt,
+        true() if claim.holder is None else Job.holder == claim.holder,
+        Job.status.in_([status.value for status in LEASED]),
     )
 
 
 def fenced(claim: Claim) -> Update:
-    return update(Selection).where(is_held(claim))
+    return update(Job).where(is_held(claim))
 
 
 def lock(session: Session, claim: Claim) -> bool:
     """Lock the row until the transaction ends. Returns False if the claim is lost."""
-    row = select(literal(1)).select_from(Selection).where(is_held(claim)).with_for_update()
+    row = select(literal(1)).select_from(Job).where(is_held(claim)).with_for_update()
     return session.scalar(row) is not None
 
 

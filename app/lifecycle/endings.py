@@ -1,4 +1,4 @@
-"""How an attempt ends. No other module takes a selection from its holder, and only four callers do:
+"""How an attempt ends. No other module takes a job from its holder, and only four callers do:
 
     the run        with its result, a fault of its input or its worker, or a shutdown    worker/execution.py
     its heartbeat  with a run that makes no progress                                     worker/heartbeat.py
@@ -17,13 +17,12 @@ from typing import Any
 from sqlalchemy import Update, func, select
 from sqlalchemy.orm import Session
 
-from app.lifecycle.claims import Claim, Lease, fenced, is_held, lock, read_lease, record_event
-from app.lifecycle.results import delete_checkpoint, end_cancelled, read_best, store_result
+from app.lifecycle.claims import Claim, Lease, fenced, is_held, lock, path_of, read_lease, record_event
+from app.lifecycle.results import Outcome, SelectionOutcome, delete_checkpoint, end_cancelled, read_best
 from app.lifecycle.states import Status
-from app.models import Selection
+from app.models import Job
 from app.problems import problem
 from app.settings import Settings
-from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
 
 WORKER_UNFIT = "worker-unfit"
@@ -63,18 +62,15 @@ class Charge:
         return cls(settings, WORKER_UNFIT, reason, {"code": code})
 
 
-def finish(session: Session, claim: Claim, result: SelectionResult) -> bool:
-    """Store a result with its classifier, and end the selection.
-
-    Writes nothing and returns False if the claim is lost. The event of the classifier comes before that of the end.
-    """
+def finish(session: Session, claim: Claim, outcome: Outcome) -> bool:
+    """Store what a run found, and end the job. Writes nothing and returns False if the claim is lost."""
     if not lock(session, claim):
         return False
-    described = store_result(session, claim.selection_id, result)
-    status = Status.CANCELLED if result.stop_reason is StopReason.CANCELLED else Status.SUCCEEDED
+    described = {"stop_reason": outcome.stop_reason.value, **outcome.store(session, claim.job_id)}
+    status = Status.CANCELLED if outcome.stop_reason is StopReason.CANCELLED else Status.SUCCEEDED
     session.execute(_ending(claim, status).values(described))
     if status is Status.SUCCEEDED:  # a cancelled selection may be resumed
-        delete_checkpoint(session, claim.selection_id)
+        delete_checkpoint(session, claim.job_id)
     return True
 
 
@@ -82,7 +78,7 @@ def finish_cancelled(session: Session, claim: Claim) -> bool:
     """End a cancelled selection with the best so far of its checkpoint. Returns False if the claim is lost."""
     if not lock(session, claim):
         return False
-    end_cancelled(session, claim.selection_id)
+    end_cancelled(session, claim.job_id)
     return True
 
 
@@ -95,20 +91,20 @@ def finish_late(session: Session, claim: Claim, problem: dict[str, Any]) -> bool
         return False
     if read_lease(session, claim) is Lease.CANCEL_REQUESTED:
         return finish_cancelled(session, claim)
-    best = read_best(session, claim.selection_id)
+    best = read_best(session, claim.job_id)
     if best is None:
         return fail(session, claim, problem)
     warnings = (*best.warnings, f"{problem['detail']}; this is the best found until then")
     ended = best.model_copy(update={"stop_reason": StopReason.BUDGET, "warnings": warnings}).with_digest()
-    return finish(session, claim, ended)
+    return finish(session, claim, SelectionOutcome(ended))
 
 
 def fail(session: Session, claim: Claim, problem: dict[str, Any]) -> bool:
     """End a selection with an error that another attempt would repeat. `problem` follows RFC 9457."""
     failing = _ending(claim, Status.FAILED).values(error=problem)
-    if session.scalar(failing.returning(Selection.id)) is None:
+    if session.scalar(failing.returning(Job.id)) is None:
         return False
-    delete_checkpoint(session, claim.selection_id)
+    delete_checkpoint(session, claim.job_id)
     return True
 
 
@@ -129,7 +125,7 @@ def requeue(
         charge: the crash to count; None if the attempt did nothing wrong, as at a shutdown.
         wait_seconds: until the next attempt, without a charge; a charge decides its own.
     """
-    selection = session.scalar(select(Selection).where(is_held(claim)).with_for_update())
+    selection = session.scalar(select(Job).where(is_held(claim)).with_for_update())
     if selection is None:
         return False
     if event is not None:
@@ -138,7 +134,7 @@ def requeue(
     return True
 
 
-def requeue_dead(session: Session, selection: Selection, charge: Charge | None, wait_seconds: float = 0.0) -> Status:
+def requeue_dead(session: Session, selection: Job, charge: Charge | None, wait_seconds: float = 0.0) -> Status:
     """As `requeue`, of a locked row whose holder is gone. Returns the new status.
 
     The next claim, not this function, increments `attempt`.
@@ -162,7 +158,7 @@ def requeue_dead(session: Session, selection: Selection, charge: Charge | None, 
         return Status.QUEUED
     detail = f"{selection.crashes} attempts ended without a result; the last one: {charge.reason}"
     selection.status, selection.failed_at = Status.FAILED, now
-    selection.error = problem(charge.code, detail, instance=f"/selections/{selection.id}")
+    selection.error = problem(charge.code, detail, instance=path_of(selection.kind, selection.id))
     session.flush()
     delete_checkpoint(session, selection.id)
     return Status.FAILED

@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 from app.datasets.repository import count_bytes
 from app.errors import OwnerFull, TooManySelections
 from app.lifecycle.states import LEASED, Status
-from app.models import Selection
+from app.models import Job
 from app.prompts.repository import count_content_bytes
 from app.settings import Settings
 
@@ -23,7 +23,7 @@ def check_quota(session: Session, owner_id: str, settings: Settings) -> None:
     most = settings.max_selections
     if most is None:
         return
-    under_way = select(literal(1)).where(Selection.owner_id == owner_id, Selection.status.in_(_UNDER_WAY))
+    under_way = select(literal(1)).where(Job.owner_id == owner_id, Job.status.in_(_UNDER_WAY))
     count = session.scalar(select(func.count()).select_from(under_way.limit(most).subquery()))
     if (count or 0) >= most:
         raise TooManySelections(

@@ -1,14 +1,15 @@
-"""How a result comes into the database: that of a run, and the best so far of a run that was cancelled."""
+"""How an outcome comes into the database: that of a run, and the best so far of a selection that was cancelled."""
 
 import logging
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from pydantic import ValidationError
 from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.lifecycle.states import Status
-from app.models import Dataset, Event, Report, Selection, StoredCheckpoint, StoredClassifier
+from app.models import Dataset, Event, Job, Report, StoredCheckpoint, StoredClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
@@ -16,22 +17,40 @@ from lens_engine.types import StopReason
 _log = logging.getLogger(__name__)
 
 
-def store_result(session: Session, selection_id: str, result: SelectionResult) -> dict[str, Any]:
-    """Store report and classifier. Returns the columns of the selection that describe the result.
+class Outcome(Protocol):
+    """What a run found. Each kind of job has its own."""
 
-    The row of the selection must be locked.
-    """
-    report = result.model_dump(mode="json", exclude={"classifier"})  # it has a table of its own
-    session.execute(insert(Report).values(selection_id=selection_id, result=report))
-    if result.classifier is not None:
-        _store_classifier(session, selection_id, result.classifier)
-    return {
-        "partial": result.partial,
-        "stop_reason": result.stop_reason.value,
-        "digest": result.digest,
-        "dtype": result.provenance.dtype,
-        "provenance": result.provenance.model_dump(mode="json"),
-    }
+    @property
+    def stop_reason(self) -> StopReason: ...
+
+    def store(self, session: Session, job_id: str) -> dict[str, Any]:
+        """Store it, and return the columns of the job that describe it. The row of the job is locked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionOutcome:
+    """The result of a selection, with its classifier."""
+
+    result: SelectionResult
+
+    @property
+    def stop_reason(self) -> StopReason:
+        return self.result.stop_reason
+
+    def store(self, session: Session, job_id: str) -> dict[str, Any]:
+        """Store report and classifier. The event of the classifier comes before that of the end."""
+        result = self.result
+        report = result.model_dump(mode="json", exclude={"classifier"})  # it has a table of its own
+        session.execute(insert(Report).values(selection_id=job_id, result=report))
+        if result.classifier is not None:
+            _store_classifier(session, job_id, result.classifier)
+        return {
+            "partial": result.partial,
+            "digest": result.digest,
+            "dtype": result.provenance.dtype,
+            "provenance": result.provenance.model_dump(mode="json"),
+        }
 
 
 def end_cancelled(session: Session, selection_id: str) -> None:
@@ -43,8 +62,8 @@ def end_cancelled(session: Session, selection_id: str) -> None:
     best = read_best(session, selection_id)
     described: dict[str, Any] = {"stop_reason": StopReason.CANCELLED.value, "partial": False}
     if best is not None:
-        described = store_result(session, selection_id, best)
-    ending = update(Selection).where(Selection.id == selection_id)
+        described |= SelectionOutcome(best).store(session, selection_id)
+    ending = update(Job).where(Job.id == selection_id)
     session.execute(
         ending.values(status=Status.CANCELLED, lease_until=None, cancelled_at=func.now(), **described),
         execution_options={"synchronize_session": False},
@@ -75,8 +94,8 @@ def read_best(session: Session, selection_id: str) -> SelectionResult | None:
 
 
 def _store_classifier(session: Session, selection_id: str, classifier: Classifier) -> None:
-    of_dataset = select(Dataset.input).join(Selection, Selection.dataset_id == Dataset.id)
-    known = session.scalar(of_dataset.where(Selection.id == selection_id))
+    of_dataset = select(Dataset.input).join(Job, Job.dataset_id == Dataset.id)
+    known = session.scalar(of_dataset.where(Job.id == selection_id))
     stored = {**classifier.model_dump(mode="json"), "input": known}
     session.execute(insert(StoredClassifier).values(selection_id=selection_id, classifier=stored))
     event = {

@@ -10,7 +10,7 @@ from app.database import Database
 from app.datasets.repository import delete_unused_datasets
 from app.ids import first_id
 from app.lifecycle.states import TERMINAL, Status
-from app.models import Selection, StoredCheckpoint
+from app.models import Job, StoredCheckpoint
 from app.settings import Settings
 
 _MOST_A_SWEEP = 20
@@ -38,21 +38,19 @@ def _find_old(session: Session, settings: Settings) -> list[str]:
     if settings.keep_days is None:
         return []
     kept = timedelta(days=settings.keep_days)
-    ended_at = func.greatest(Selection.succeeded_at, Selection.failed_at, Selection.cancelled_at)
-    query = select(Selection.id).where(
-        Selection.id < first_id("sel", datetime.now(UTC) - kept),  # by the primary key: a younger one is not read
-        Selection.status.in_([status.value for status in TERMINAL]),
+    ended_at = func.greatest(Job.succeeded_at, Job.failed_at, Job.cancelled_at)
+    query = select(Job.id).where(
+        Job.id < first_id("sel", datetime.now(UTC) - kept),  # by the primary key: a younger one is not read
+        Job.status.in_([status.value for status in TERMINAL]),
         ended_at < func.now() - kept,
     )
-    return list(session.scalars(query.order_by(Selection.id).limit(_MOST_A_SWEEP)))
+    return list(session.scalars(query.order_by(Job.id).limit(_MOST_A_SWEEP)))
 
 
 def _forget(session: Session, selection_id: str) -> bool:
     """Delete one selection. Returns False if it was queued again or deleted meanwhile."""
-    statement = delete(Selection).where(
-        Selection.id == selection_id, Selection.status.in_([status.value for status in TERMINAL])
-    )
-    columns = (Selection.owner_id, Selection.dataset_id, Selection.test_dataset_id)
+    statement = delete(Job).where(Job.id == selection_id, Job.status.in_([status.value for status in TERMINAL]))
+    columns = (Job.owner_id, Job.dataset_id, Job.test_dataset_id)
     row = session.execute(statement.returning(*columns)).one_or_none()
     if row is None:
         return False
@@ -63,10 +61,10 @@ def _forget(session: Session, selection_id: str) -> bool:
 
 def _forget_checkpoints(session: Session, settings: Settings) -> None:
     """Delete the checkpoints of selections that were cancelled too long ago to be resumed from them."""
-    too_old = select(StoredCheckpoint.selection_id).join(Selection, Selection.id == StoredCheckpoint.selection_id)
+    too_old = select(StoredCheckpoint.selection_id).join(Job, Job.id == StoredCheckpoint.selection_id)
     too_old = too_old.where(
-        Selection.status == Status.CANCELLED,
-        Selection.cancelled_at < func.now() - timedelta(days=settings.resume_days),
+        Job.status == Status.CANCELLED,
+        Job.cancelled_at < func.now() - timedelta(days=settings.resume_days),
     )
     some = too_old.limit(_MOST_A_SWEEP)
     session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id.in_(some)))

@@ -1,6 +1,6 @@
-"""An ended selection begins again, as its owner asks: retry of a failed one, resume of a cancelled one.
+"""An ended job begins again, as its owner asks: retry of a failed one, resume of a cancelled one.
 
-Both queue the selection again under its id. Its history stays in its events.
+Both queue the job again under its id. Its history stays in its events.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from sqlalchemy import delete, exists, func, insert, select
 from sqlalchemy.orm import Session
 
 from app.lifecycle.states import Status
-from app.models import Event, Report, Selection, StoredCheckpoint, StoredClassifier
+from app.models import Event, Job, Report, StoredCheckpoint, StoredClassifier
 
 RETRIED = "retried"
 RESUMED = "resumed"
@@ -18,64 +18,67 @@ RESUMED = "resumed"
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """A selection after the request. `has_changed`: this request queued it again."""
+    """A job after the request. `has_changed`: this request queued it again."""
 
-    selection: Selection
+    job: Job
     has_changed: bool
 
 
-def retry_failed(session: Session, owner_id: str, selection_id: str) -> Retried | None:
-    """Queue a failed selection again, from the start and with no crash charged. None if the owner has no such one."""
-    selection = _lock(session, owner_id, selection_id)
-    if selection is None or selection.status != Status.FAILED:
-        return None if selection is None else Retried(selection, has_changed=False)
-    _record(session, selection, RETRIED, {"error": selection.error})
-    _queue_again(session, selection, keeps_progress=False)
-    return Retried(selection, has_changed=True)
+def retry_failed(session: Session, owner_id: str, kind: str, job_id: str) -> Retried | None:
+    """Queue a failed job again, with no crash charged: a selection from the start, others after the last row kept.
 
-
-def resume_cancelled(session: Session, owner_id: str, selection_id: str) -> Retried | None:
-    """Queue a cancelled selection again, to go on from its checkpoint, or from the start if it has none.
-
-    Its partial result is deleted. None if the owner has no such selection.
+    None if the owner has no such one.
     """
-    selection = _lock(session, owner_id, selection_id)
-    if selection is None or selection.status != Status.CANCELLED:
-        return None if selection is None else Retried(selection, has_changed=False)
-    has_checkpoint = _has(session, StoredCheckpoint, selection_id)
-    had_result = _has(session, Report, selection_id)
-    _record(session, selection, RESUMED, {"from_checkpoint": has_checkpoint, "result_deleted": had_result})
+    job = _lock(session, owner_id, kind, job_id)
+    if job is None or job.status != Status.FAILED:
+        return None if job is None else Retried(job, has_changed=False)
+    _record(session, job, RETRIED, {"error": job.error})
+    _queue_again(session, job, keeps_progress=False)
+    return Retried(job, has_changed=True)
+
+
+def resume_cancelled(session: Session, owner_id: str, kind: str, job_id: str) -> Retried | None:
+    """Queue a cancelled job again, to go on from its checkpoint or its last row, or from the start if it has none.
+
+    Its partial result is deleted. None if the owner has no such job.
+    """
+    job = _lock(session, owner_id, kind, job_id)
+    if job is None or job.status != Status.CANCELLED:
+        return None if job is None else Retried(job, has_changed=False)
+    has_checkpoint = _has(session, StoredCheckpoint, job_id)
+    had_result = _has(session, Report, job_id)
+    _record(session, job, RESUMED, {"from_checkpoint": has_checkpoint, "result_deleted": had_result})
     for table in (Report, StoredClassifier):
-        session.execute(delete(table).where(table.selection_id == selection_id))
-    _queue_again(session, selection, keeps_progress=has_checkpoint)
-    return Retried(selection, has_changed=True)
+        session.execute(delete(table).where(table.selection_id == job_id))
+    _queue_again(session, job, keeps_progress=has_checkpoint)
+    return Retried(job, has_changed=True)
 
 
-def _lock(session: Session, owner_id: str, selection_id: str) -> Selection | None:
-    query = select(Selection).where(Selection.id == selection_id, Selection.owner_id == owner_id)
+def _lock(session: Session, owner_id: str, kind: str, job_id: str) -> Job | None:
+    query = select(Job).where(Job.id == job_id, Job.owner_id == owner_id, Job.kind == kind)
     return session.scalar(query.with_for_update())
 
 
-def _has(session: Session, table: type[StoredCheckpoint | Report], selection_id: str) -> bool:
-    return bool(session.scalar(select(exists().where(table.selection_id == selection_id))))
+def _has(session: Session, table: type[StoredCheckpoint | Report], job_id: str) -> bool:
+    return bool(session.scalar(select(exists().where(table.selection_id == job_id))))
 
 
-def _record(session: Session, selection: Selection, kind: str, data: dict[str, Any]) -> None:
-    values = {"selection_id": selection.id, "type": kind, "data": {**data, "attempt": selection.attempt}}
+def _record(session: Session, job: Job, kind: str, data: dict[str, Any]) -> None:
+    values = {"selection_id": job.id, "type": kind, "data": {**data, "attempt": job.attempt}}
     session.execute(insert(Event).values(**values))
 
 
-def _queue_again(session: Session, selection: Selection, *, keeps_progress: bool) -> None:
-    """Give the row the values of a queued selection. `attempt` stays: the next claim raises it."""
+def _queue_again(session: Session, job: Job, *, keeps_progress: bool) -> None:
+    """Give the row the values of a queued job. `attempt` stays: the next claim raises it."""
     now: Any = func.now()
-    selection.status = Status.QUEUED
-    selection.crashes = 0
-    selection.queued_at = selection.not_before = now
+    job.status = Status.QUEUED
+    job.crashes = 0
+    job.queued_at = job.not_before = now
     for name in ("cancel_requested_at", "cancelled_at", "failed_at"):
-        setattr(selection, name, None)
+        setattr(job, name, None)
     for name in ("error", "partial", "stop_reason", "provenance", "dtype", "digest"):
-        setattr(selection, name, None)
+        setattr(job, name, None)
     if not keeps_progress:
-        selection.phase = selection.progress = None
+        job.phase = job.progress = None
     session.flush()
-    session.refresh(selection)
+    session.refresh(job)

@@ -1,6 +1,6 @@
-"""The stored spec of a selection. Every option is resolved, so a later release runs it the same way."""
+"""The stored spec of a job. Every option is resolved, so a later release runs it the same way."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -31,21 +31,12 @@ class SpecRefused(Exception):
         self.errors = errors
 
 
-class StoredSpec(BaseModel):
-    """Content of the column `spec`. The verbalizer is a list of pairs, because JSONB loses the order of keys."""
+class JobSpec(BaseModel):
+    """Base of what the column `spec` holds, of jobs of any kind."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model: str
-    template: str
-    verbalizer: tuple[tuple[str, str], ...]
-    separator: str
-    preset: PresetName
-    config: SelectionConfig
-
-    @property
-    def task(self) -> Task:
-        return Task(Template(self.template), Verbalizer(dict(self.verbalizer)), self.separator)
+    VERSION: ClassVar[int]
 
     @classmethod
     def read(cls, stored: dict[str, Any], version: int) -> Self:
@@ -66,15 +57,32 @@ class StoredSpec(BaseModel):
             found = "; ".join(item["detail"] for item in errors)
             # A release that took an option away raised the version, so an unknown option of this version is new.
             is_unknown = any(fault["type"] == "extra_forbidden" for fault in faults)
-            if version > SPEC_VERSION or (version == SPEC_VERSION and is_unknown):
+            if version > cls.VERSION or (version == cls.VERSION and is_unknown):
                 raise SpecOfNewerRelease(
-                    f"the spec has version {version}, and this release runs specs up to version {SPEC_VERSION}: {found}"
+                    f"the spec has version {version}, and this release runs specs up to version {cls.VERSION}: {found}"
                 ) from error
             raise SpecRefused(
-                f"the spec has version {version}, and this release refuses it: {found}; submit a new selection with "
-                "options of this release",
+                f"the spec has version {version}, and this release refuses it: {found}; submit a new one with options "
+                "of this release",
                 errors,
             ) from error
+
+
+class StoredSpec(JobSpec):
+    """The spec of a selection. The verbalizer is a list of pairs, because JSONB loses the order of keys."""
+
+    VERSION: ClassVar[int] = SPEC_VERSION
+
+    model: str
+    template: str
+    verbalizer: tuple[tuple[str, str], ...]
+    separator: str
+    preset: PresetName
+    config: SelectionConfig
+
+    @property
+    def task(self) -> Task:
+        return Task(Template(self.template), Verbalizer(dict(self.verbalizer)), self.separator)
 
     @classmethod
     def of(cls, model: str, task: Task, preset: PresetName, config: SelectionConfig) -> Self:

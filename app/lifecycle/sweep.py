@@ -25,7 +25,7 @@ from app.database import Database, find_sqlstate, is_away
 from app.lifecycle.endings import Charge, requeue_dead
 from app.lifecycle.retention import forget_old
 from app.lifecycle.states import LEASED, Status
-from app.models import IdempotencyKey, Selection
+from app.models import IdempotencyKey, Job
 from app.queue import JobId, JobQueue
 from app.settings import Settings
 
@@ -138,8 +138,8 @@ def _rescue_all(database: Database, settings: Settings) -> Counter[Status]:
 
 def _find_dead(session: Session, after: str) -> list[str]:
     """Ids of selections whose lease ran out, in order."""
-    query = select(Selection.id).where(_is_dead(), Selection.id > after)
-    return list(session.scalars(query.order_by(Selection.id).limit(_PAGE_ROWS)))
+    query = select(Job.id).where(_is_dead(), Job.id > after)
+    return list(session.scalars(query.order_by(Job.id).limit(_PAGE_ROWS)))
 
 
 def _try_rescue(session: Session, selection_id: str, settings: Settings) -> Status | None:
@@ -162,7 +162,7 @@ def _try_rescue(session: Session, selection_id: str, settings: Settings) -> Stat
 
 
 def _rescue(session: Session, selection_id: str, settings: Settings) -> Status | None:
-    query = select(Selection).where(Selection.id == selection_id, _is_dead())
+    query = select(Job).where(Job.id == selection_id, _is_dead())
     selection = session.scalar(query.with_for_update(skip_locked=True))
     return None if selection is None else requeue_dead(session, selection, Charge.died(settings))
 
@@ -182,13 +182,13 @@ def _find_waiting(database: Database, settings: Settings) -> Iterator[JobId]:
 
     A new selection is first left to the request that created it.
     """
-    place = tuple_(Selection.queued_at, Selection.id)
-    query = select(Selection.id, Selection.attempt, Selection.queued_at).where(
-        Selection.status == Status.QUEUED,
-        Selection.not_before <= func.now(),
-        or_(Selection.attempt > 0, Selection.queued_at < _ago(settings.sweep_interval_seconds)),
+    place = tuple_(Job.queued_at, Job.id)
+    query = select(Job.id, Job.attempt, Job.queued_at).where(
+        Job.status == Status.QUEUED,
+        Job.not_before <= func.now(),
+        or_(Job.attempt > 0, Job.queued_at < _ago(settings.sweep_interval_seconds)),
     )
-    query = query.order_by(Selection.queued_at, Selection.id).limit(_PAGE_ROWS)
+    query = query.order_by(Job.queued_at, Job.id).limit(_PAGE_ROWS)
     following = query
     while True:
         with database.session_scope() as session:
@@ -204,8 +204,8 @@ def _forget_old_keys(session: Session) -> None:
 
 
 def _is_dead() -> ColumnElement[bool]:
-    is_leased = Selection.status.in_([status.value for status in LEASED])
-    return and_(is_leased, Selection.lease_until < func.clock_timestamp())
+    is_leased = Job.status.in_([status.value for status in LEASED])
+    return and_(is_leased, Job.lease_until < func.clock_timestamp())
 
 
 def _ago(seconds: float) -> ColumnElement[Any]:

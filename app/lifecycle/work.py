@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from app.datasets.repository import load_rows
 from app.lifecycle.spec import StoredSpec
-from app.models import Dataset, Selection
+from app.models import Dataset, Job
 from lens_engine.types import Example
 
 
@@ -27,7 +27,7 @@ def load_submission(session: Session, selection_id: str) -> Submission:
         NoResultFound: the selection was deleted.
         SpecOfNewerRelease, SpecRefused: this release cannot run the spec; see `StoredSpec.read`.
     """
-    selection = session.execute(select(Selection).where(Selection.id == selection_id)).scalar_one()
+    selection = session.execute(select(Job).where(Job.id == selection_id)).scalar_one()
     test_id = selection.test_dataset_id
     return Submission(
         spec=StoredSpec.read(selection.spec, selection.spec_version),
@@ -38,6 +38,6 @@ def load_submission(session: Session, selection_id: str) -> Submission:
 
 def has_inline_rows(session: Session, selection_id: str) -> bool:
     """Whether the dataset of the selection came in a JSON body. False also for a selection that was deleted."""
-    owned = select(Selection.dataset_id).where(Selection.id == selection_id)
+    owned = select(Job.dataset_id).where(Job.id == selection_id)
     statement = select(Dataset.format == "inline").where(Dataset.id == owned.scalar_subquery())
     return bool(session.scalar(statement))

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from app.lifecycle.states import Status
 from app.metrics import counters
 from app.metrics.counters import CounterKey, read_counters
-from app.models import Selection
+from app.models import Job
 from app.services import Services
 
 CACHE_SECONDS = 5.0
@@ -74,7 +74,7 @@ def _up(name: str, about: str, *, is_up: bool) -> Metric:
 
 
 def _selections(session: Session) -> Iterator[Metric]:
-    rows = session.execute(select(Selection.status, func.count().label("num")).group_by(Selection.status)).all()
+    rows = session.execute(select(Job.status, func.count().label("num")).group_by(Job.status)).all()
     found = {row.status: row.num for row in rows}
     family = GaugeMetricFamily("lens_selections", "Stored selections by status.", labels=["status"])
     for status in Status:
@@ -86,8 +86,8 @@ def _selections(session: Session) -> Iterator[Metric]:
 
 def _queue(session: Session) -> Iterator[Metric]:
     """Selections that a worker could take now; those that wait after a crash are not counted."""
-    age = func.extract("epoch", func.now() - func.min(func.greatest(Selection.queued_at, Selection.not_before)))
-    query = select(func.count(), age).where(Selection.status == Status.QUEUED, Selection.not_before <= func.now())
+    age = func.extract("epoch", func.now() - func.min(func.greatest(Job.queued_at, Job.not_before)))
+    query = select(func.count(), age).where(Job.status == Status.QUEUED, Job.not_before <= func.now())
     depth, oldest = session.execute(query).one()
     yield GaugeMetricFamily("lens_queue_depth", "Selections that wait for a worker.", value=depth)
     yield GaugeMetricFamily(

@@ -8,9 +8,10 @@ from app.models.counter import StoredCounter
 from app.models.dataset import Dataset, Example
 from app.models.event import Event
 from app.models.idempotency_key import IdempotencyKey
+from app.models.job import Job
+from app.models.prediction import StoredPrediction
 from app.models.prompt import Prompt, PromptContent, PromptVersion
 from app.models.report import Report
-from app.models.selection import Selection
 
 __all__ = [
     "ApiKey",
@@ -19,12 +20,13 @@ __all__ = [
     "Event",
     "Example",
     "IdempotencyKey",
+    "Job",
     "Prompt",
     "PromptContent",
     "PromptVersion",
     "Report",
-    "Selection",
     "StoredCheckpoint",
     "StoredClassifier",
     "StoredCounter",
+    "StoredPrediction",
 ]

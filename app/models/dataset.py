@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Integer, String, Text
+from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, Integer, String, Text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -10,7 +10,7 @@ from app.models.base import Base, CreatedAt, IdText, OwnerText
 
 
 class Dataset(Base):
-    """One uploaded set of labelled texts. Its rows are in the table `examples`."""
+    """One uploaded set of texts. Its rows are in the table `examples`."""
 
     __tablename__ = "datasets"
     __table_args__ = (
@@ -43,4 +43,7 @@ class Example(Base):
     dataset_id: Mapped[str] = mapped_column(IdText, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True)
     row: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     text: Mapped[str] = mapped_column(Text)
-    label: Mapped[str] = mapped_column(Text)
+    label: Mapped[str | None] = mapped_column(Text)  #: null in a file of texts to classify
+    cells: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """The values of all columns of a file of texts to classify. JSON, because JSONB loses the order of keys."""
+    fault: Mapped[str | None] = mapped_column(Text)  #: why a text cannot be classified

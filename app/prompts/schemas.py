@@ -5,8 +5,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, StringConstraints
 
+from app.jobs.schemas import Outgoing
 from app.selections.rendering import Rendered
-from app.selections.schemas import Outgoing, SupportExamplesOut
+from app.selections.schemas import SupportExamplesOut
 from app.web.validation import Incoming
 
 Note = Annotated[str, StringConstraints(min_length=1, max_length=500)]

@@ -17,11 +17,11 @@ from app.errors import (
     UnknownSelection,
     UnknownVersion,
 )
+from app.jobs import repository as jobs
 from app.lifecycle.quota import check_bytes
 from app.models import Prompt, PromptContent, PromptVersion
 from app.prompts import repository
 from app.prompts.schemas import PromptBody, PromptSummary
-from app.selections import repository as selections
 from app.selections import service as selection_service
 from app.selections.answers import READ_BY_PRODUCTION, Answers, read_accuracy
 from app.services import Services
@@ -121,11 +121,11 @@ class Change:
         return self._copy(session, body.selection_id or "")
 
     def _copy(self, session: Session, selection_id: str) -> tuple[str, dict[str, Any], PromptContent]:
-        if selections.lock_selection(session, self.owner_id, selection_id) is None:
+        if jobs.lock_job(session, self.owner_id, "selection", selection_id) is None:
             detail = "there is no selection with this id"
             raise UnknownSelection(detail, errors=[{"detail": detail, "pointer": "/selection_id"}])
         report = selection_service.get_report(self.services, session, self.owner_id, selection_id)
-        stored = selections.find_classifier(session, selection_id)
+        stored = jobs.find_classifier(session, selection_id)
         classifier = None if stored is None else stored.classifier
         result = {name: report.result.get(name) for name in READ_BY_PRODUCTION}
         content = PromptContent(digest=_digest(result, classifier), result=result, classifier=classifier)

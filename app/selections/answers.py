@@ -25,7 +25,7 @@ from lens_engine.types import Example
 READ_BY_PRODUCTION = ("task", "support_examples", "partial", "verdict")
 """The fields of a result that are read here."""
 
-_OTHER_RELEASE = "another release of the service stored this result; submit a new selection"
+OTHER_RELEASE = "another release of the service stored this result; submit a new selection"
 _OF_ANSWER = ("use", "method", "examples", "prompt", "label_biases")
 
 
@@ -67,7 +67,7 @@ class Answers:
         try:
             source = Source(task, SupportExamples.model_validate(self._pick(use)), self.model)
         except ValidationError as error:
-            raise NoResult(_OTHER_RELEASE) from error
+            raise NoResult(OTHER_RELEASE) from error
         headers = {
             "Content-Disposition": f'attachment; filename="support-examples{kind.suffix}"',
             "X-Format-Matches-Evaluation": "true" if kind.is_evaluated_prompt else "null",
@@ -116,7 +116,7 @@ class Answers:
         try:
             return TaskRecord.model_validate(self.result.get("task"))
         except ValidationError as error:
-            raise NoResult(_OTHER_RELEASE) from error
+            raise NoResult(OTHER_RELEASE) from error
 
     def _pick(self, use: Use | None) -> dict[str, Any]:
         """The stored support examples for a use; the first are those of the use that was asked for."""

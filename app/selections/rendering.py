@@ -4,7 +4,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from app.selections.schemas import Advice, Outgoing
+from app.jobs.schemas import Outgoing
+from app.selections.schemas import Advice
 from app.web.validation import Incoming
 from lens_engine.config import Use
 from lens_engine.reading.text_checks import is_blank

@@ -8,8 +8,9 @@ from fastapi import APIRouter, Depends, Query, Response
 from sqlalchemy.orm import Session
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep, SessionDep
+from app.jobs import repository
 from app.models import Report, StoredClassifier
-from app.selections import openapi, repository, service
+from app.selections import openapi, service
 from app.selections.answers import Answers
 from app.selections.presentation import present_result
 from app.selections.rendering import RenderBody, Rendered

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from app.lifecycle import claims, endings
+from app.lifecycle.results import SelectionOutcome
 from benchmarks.load.client import Connection, write_request
 from benchmarks.load.measures import Times
 from benchmarks.load.servers import Server, Servers
@@ -43,8 +44,8 @@ def finish_selections(servers: Servers, ids: list[str]) -> dict[str, list[int]]:
         config = resolve_config("quick", {**_OPTIONS, "seed": seed})
         result = select_support_examples(problem, TableScorer(), config, progress=False)
         with servers.database.session_scope() as session:
-            claim = claims.claim_selection(session, selection_id, _LEASE_SECONDS)
-            if claim is None or not endings.finish(session, claim, result):
+            claim = claims.claim_job(session, selection_id, _LEASE_SECONDS)
+            if claim is None or not endings.finish(session, claim, SelectionOutcome(result)):
                 raise RuntimeError(f"{selection_id} was not to be finished")
         rows[selection_id] = list(result.rows)
     return rows

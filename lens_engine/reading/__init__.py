@@ -103,7 +103,7 @@ class ReadTexts:
 
 
 def read_texts(
-    path: Path,
+    source: Source,
     limits: ParsingLimits,
     *,
     column: str = TEXT,
@@ -116,6 +116,7 @@ def read_texts(
     out.
 
     Args:
+        source: the path of the file, or the file, open for reading; it stays open.
         column: name of the column of texts.
         field: name of the file in error messages.
         dialect: how a text file is written; what it leaves open is found.
@@ -125,7 +126,7 @@ def read_texts(
         OSError: the file cannot be read.
     """
     rows = TextCollector(limits, field, column)
-    with open_table(path, limits, field, dialect) as table:
+    with open_table(source, limits, field, dialect) as table:
         _read(table, rows)
     return ReadTexts(tuple(rows.rows), table.dialect)
 

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from app.database import Database, create_database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
+from app.lifecycle.results import SelectionOutcome
 from app.main import create_app
 from app.queue import JobQueue
 from app.settings import Settings
@@ -92,26 +93,26 @@ class Selections:
 
     def claim(self, selection_id: str, lease_seconds: float = 60) -> Claim:
         with self.database.session_scope() as session:
-            claim = claims.claim_selection(session, selection_id, lease_seconds)
+            claim = claims.claim_job(session, selection_id, lease_seconds)
         assert claim is not None
         return claim
 
     def cancelling(self, lease_seconds: float = 60) -> Claim:
         claim = self.running(lease_seconds)
-        assert self.client.post(f"/selections/{claim.selection_id}/cancel").status_code == 202
+        assert self.client.post(f"/selections/{claim.job_id}/cancel").status_code == 202
         return claim
 
     def succeeded(self) -> str:
         claim = self.running()
         with self.database.session_scope() as session:
-            assert endings.finish(session, claim, make_result())
-        return claim.selection_id
+            assert endings.finish(session, claim, SelectionOutcome(make_result()))
+        return claim.job_id
 
     def failed(self) -> str:
         claim = self.running()
         with self.database.session_scope() as session:
             assert endings.fail(session, claim, {"code": "non-finite"})
-        return claim.selection_id
+        return claim.job_id
 
     def cancelled(self) -> str:
         selection_id = self.queued()
@@ -120,7 +121,7 @@ class Selections:
 
     def in_state(self, status: str) -> str:
         made = getattr(self, status)()
-        return made.selection_id if isinstance(made, Claim) else str(made)
+        return made.job_id if isinstance(made, Claim) else str(made)
 
     def events_of(self, selection_id: str, kind: str) -> list[dict[str, Any]]:
         """The data of the events of one kind, oldest first."""

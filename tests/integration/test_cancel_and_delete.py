@@ -7,7 +7,8 @@ from starlette.testclient import TestClient
 from app.database import Database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import PackedCheckpoint
-from app.models import Dataset, Event, Selection, StoredCheckpoint, StoredClassifier
+from app.lifecycle.results import SelectionOutcome
+from app.models import Dataset, Event, Job, StoredCheckpoint, StoredClassifier
 from lens_engine.result import SelectionResult
 from lens_engine.run.checkpoint import Checkpoint
 from lens_engine.types import Phase, StopReason
@@ -42,7 +43,7 @@ def test_cancel_after_the_end_is_a_conflict(client: TestClient, selections: Sele
 def test_cancelled_selection_cannot_be_claimed(selections: Selections, database: Database) -> None:
     selection_id = selections.cancelled()
     with database.session_scope() as session:
-        assert claims.claim_selection(session, selection_id, 60) is None
+        assert claims.claim_job(session, selection_id, 60) is None
 
 
 def test_cancelled_in_the_queue_keeps_the_best_of_an_earlier_attempt(
@@ -81,14 +82,14 @@ def queue_again(selections: Selections, database: Database, best: SelectionResul
     with database.session_scope() as session:
         claims.save_checkpoint(session, claim, PackedCheckpoint.of(Checkpoint("f", Phase.SEARCH, 1, "float32"), best))
         endings.requeue(session, claim)
-    return claim.selection_id
+    return claim.job_id
 
 
 def test_run_that_ends_before_it_sees_the_request_has_succeeded(selections: Selections, database: Database) -> None:
     claim = selections.cancelling()
     with database.session_scope() as session:
-        assert endings.finish(session, claim, make_result(StopReason.COMPLETED))
-    assert selections.status_of(claim.selection_id) == "succeeded"
+        assert endings.finish(session, claim, SelectionOutcome(make_result(StopReason.COMPLETED)))
+    assert selections.status_of(claim.job_id) == "succeeded"
 
 
 @pytest.mark.parametrize("status", ["succeeded", "failed", "cancelled"])
@@ -101,7 +102,7 @@ def test_ended_selection_is_deleted_with_its_data(
     problem_of(client.get(f"/selections/{selection_id}"), 404, "not-found")
     problem_of(client.delete(f"/selections/{selection_id}"), 404, "not-found")
     with database.session_scope() as session:
-        for table in (Selection, Dataset, Event, StoredClassifier):
+        for table in (Job, Dataset, Event, StoredClassifier):
             assert session.scalar(select(func.count()).select_from(table)) == 0
 
 

@@ -12,8 +12,9 @@ from app.database import Database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, Lease, PackedCheckpoint
 from app.lifecycle.endings import Charge
+from app.lifecycle.results import SelectionOutcome
 from app.lifecycle.work import load_submission
-from app.models import Report, Selection, StoredCheckpoint, StoredClassifier
+from app.models import Job, Report, StoredCheckpoint, StoredClassifier
 from app.settings import Settings
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SelectionResult
@@ -31,7 +32,7 @@ WRITES: dict[str, Callable[[Session, Claim], bool]] = {
     "checkpoint": lambda session, claim: claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT)),
     "drop": claims.drop_checkpoint,
     "event": lambda session, claim: claims.record_event(session, claim, "note", {}),
-    "finish": lambda session, claim: endings.finish(session, claim, make_result()),
+    "finish": lambda session, claim: endings.finish(session, claim, SelectionOutcome(make_result())),
     "finish cancelled": endings.finish_cancelled,
     "fail": lambda session, claim: endings.fail(session, claim, {"title": "x"}),
     "finish late": lambda session, claim: endings.finish_late(session, claim, {"title": "x", "detail": "late"}),
@@ -47,9 +48,9 @@ def snapshot(database: Database) -> list[object]:
         return [session.execute(text(f"SELECT array_agg(t::text) FROM {table} t")).scalar() for table in tables]
 
 
-def read(database: Database, claim: Claim) -> Selection:
+def read(database: Database, claim: Claim) -> Job:
     with database.session_scope() as session:
-        return session.get_one(Selection, claim.selection_id)
+        return session.get_one(Job, claim.job_id)
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
@@ -64,7 +65,7 @@ def test_zombie_writes_nothing(selections: Selections, database: Database, write
     zombie = selections.running()
     with database.session_scope() as session:
         endings.requeue(session, zombie)
-    current = selections.claim(zombie.selection_id)
+    current = selections.claim(zombie.job_id)
     assert current.attempt == zombie.attempt + 1
     before = snapshot(database)
     with database.session_scope() as session:
@@ -79,7 +80,7 @@ def test_holder_writes_nothing_after_a_restore_gave_its_number_to_another(
     zombie = selections.running()
     with database.session_scope() as session:
         session.execute(text("UPDATE selections SET status = 'queued', lease_until = NULL, attempt = 0"))
-    assert selections.claim(zombie.selection_id) == zombie
+    assert selections.claim(zombie.job_id) == zombie
     before = snapshot(database)
     with database.session_scope() as session:
         assert not write(session, zombie)
@@ -103,7 +104,7 @@ def test_nobody_writes_to_what_nobody_holds(
 def test_only_queued_selection_can_be_claimed(selections: Selections, database: Database, status: str) -> None:
     selection_id = selections.in_state(status)
     with database.session_scope() as session:
-        assert claims.claim_selection(session, selection_id, 60) is None
+        assert claims.claim_job(session, selection_id, 60) is None
 
 
 def test_many_claims_at_once_have_one_winner(selections: Selections, database: Database) -> None:
@@ -111,7 +112,7 @@ def test_many_claims_at_once_have_one_winner(selections: Selections, database: D
 
     def claim(_: int) -> Claim | None:
         with database.session_scope() as session:
-            return claims.claim_selection(session, selection_id, 60)
+            return claims.claim_job(session, selection_id, 60)
 
     with ThreadPoolExecutor(4) as pool:
         won = [claim for claim in pool.map(claim, range(20)) if claim is not None]
@@ -123,16 +124,16 @@ def test_claim_carries_the_id_of_the_request_into_the_log_of_the_worker(
 ) -> None:
     answer = client.post("/selections", json=make_submission(), headers={"X-Request-ID": "trace-7"})
     claim = selections.claim(answer.json()["id"])
-    assert claim.log_fields == {"selection_id": claim.selection_id, "attempt": 1, "request_id": "trace-7"}
+    assert claim.log_fields == {"job_id": claim.job_id, "attempt": 1, "request_id": "trace-7"}
 
 
 def test_claim_waits_for_the_backoff(selections: Selections, database: Database) -> None:
     selection_id = selections.queued()
     with database.session_scope() as session:
-        session.execute(update(Selection).values(not_before=text("now() + interval '1 hour'")))
-        assert claims.claim_selection(session, selection_id, 60) is None
-        session.execute(update(Selection).values(not_before=text("now()")))
-        assert claims.claim_selection(session, selection_id, 60) is not None
+        session.execute(update(Job).values(not_before=text("now() + interval '1 hour'")))
+        assert claims.claim_job(session, selection_id, 60) is None
+        session.execute(update(Job).values(not_before=text("now()")))
+        assert claims.claim_job(session, selection_id, 60) is not None
 
 
 @pytest.mark.parametrize(
@@ -161,7 +162,7 @@ def test_renewal_moves_the_lease_by_the_databases_clock(selections: Selections, 
     with database.session_scope() as session:
         assert claims.renew_lease(session, claim, 500) is Lease.HELD
     with database.session_scope() as session:
-        left = session.scalar(select(func.extract("epoch", Selection.lease_until - func.now())))
+        left = session.scalar(select(func.extract("epoch", Job.lease_until - func.now())))
     assert 490 < float(left or 0) <= 500
 
 
@@ -189,7 +190,7 @@ def test_next_attempt_finds_the_checkpoint_of_the_last(selections: Selections, d
     with database.session_scope() as session:
         claims.save_checkpoint(session, claim, PackedCheckpoint.of(CHECKPOINT))
         endings.requeue(session, claim)
-    successor = selections.claim(claim.selection_id)
+    successor = selections.claim(claim.job_id)
     with database.session_scope() as session:
         assert claims.load_checkpoint(session, successor) == CHECKPOINT.to_bytes()
 
@@ -216,14 +217,14 @@ def test_result_is_stored_whole_and_ends_the_selection(
 ) -> None:
     claim, result = selections.running(), make_result(stop_reason)
     with database.session_scope() as session:
-        assert endings.finish(session, claim, result)
+        assert endings.finish(session, claim, SelectionOutcome(result))
     stored = read(database, claim)
     assert (stored.status, stored.partial, stored.stop_reason) == (status, partial, stop_reason.value)
     assert (stored.digest, stored.dtype, stored.lease_until) == (result.digest, "float32", None)
     assert getattr(stored, f"{status}_at") is not None
     with database.session_scope() as session:
-        report = session.get_one(Report, claim.selection_id).result
-        classifier = session.get_one(StoredClassifier, claim.selection_id).classifier
+        report = session.get_one(Report, claim.job_id).result
+        classifier = session.get_one(StoredClassifier, claim.job_id).classifier
     assert SelectionResult.model_validate({**report, "classifier": classifier}) == result
     assert Classifier.model_validate(classifier) == result.classifier
 
@@ -259,8 +260,8 @@ def test_cancelled_selection_keeps_the_best_of_its_checkpoint(
     assert (stored.status, stored.partial, stored.digest) == ("cancelled", True, best.digest)
     assert stored.lease_until is None
     with database.session_scope() as session:
-        report = session.get_one(Report, claim.selection_id).result
-        classifier = session.get_one(StoredClassifier, claim.selection_id).classifier
+        report = session.get_one(Report, claim.job_id).result
+        classifier = session.get_one(StoredClassifier, claim.job_id).classifier
         assert SelectionResult.model_validate({**report, "classifier": classifier}) == best
 
 

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle import endings
+from app.lifecycle.results import SelectionOutcome
 from lens_client import AsyncLensClient, LensClient, errors
 from lens_engine.exports import export_support_examples
 from tests.integration.conftest import Selections
@@ -35,7 +36,7 @@ def finish(selections: Selections, database: Database) -> Callable[[str], None]:
     def end(selection_id: str) -> None:
         claim = selections.claim(selection_id)
         with database.session_scope() as session:
-            assert endings.finish(session, claim, make_result())
+            assert endings.finish(session, claim, SelectionOutcome(make_result()))
 
     return end
 

@@ -55,7 +55,7 @@ def test_dataset_that_a_submission_is_about_to_use_is_kept(
     other = {**make_submission(), "examples": make_rows()[:-1]}
     other_id = selections.client.post("/selections", json=other).json()["id"]
     with database.session_scope() as session:
-        assert owns_dataset(session, LOCAL_OWNER, dataset_id)
+        assert owns_dataset(session, LOCAL_OWNER, dataset_id, is_labelled=True)
         with deletion(database, dataset_id) as errors:
             wait_until_blocked(database)
             session.execute(

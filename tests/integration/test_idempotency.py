@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from app.database import Database
 from app.intake.idempotency import RequestKey, hold_key
 from app.intake.submissions import JsonSubmission
-from app.models import Selection
+from app.models import Job
 from tests.integration.conftest import Selections, refusing_rows
 from tests.integration.samples import make_csv, make_spec, make_submission, problem_of
 
@@ -25,7 +25,7 @@ def post(client: TestClient, key: str, **spec: Any) -> Any:
 
 def count_selections(database: Database) -> int:
     with database.session_scope() as session:
-        return session.scalar(select(func.count()).select_from(Selection)) or 0
+        return session.scalar(select(func.count()).select_from(Job)) or 0
 
 
 def test_repeated_request_gets_the_same_answer(client: TestClient, database: Database, selections: Selections) -> None:

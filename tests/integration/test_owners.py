@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle import claims, endings
+from app.lifecycle.results import SelectionOutcome
 from app.main import create_app
 from app.settings import Settings
 from tests.integration.samples import make_result, make_spec, make_submission, problem_of
@@ -38,9 +39,9 @@ def alices(guarded: TestClient, database: Database) -> dict[str, Any]:
     """A finished selection of Alice, and a name that says what it found."""
     made: dict[str, Any] = guarded.post("/selections", json=make_submission(), headers=as_("alice")).json()
     with database.session_scope() as session:
-        claim = claims.claim_selection(session, made["id"], 60)
+        claim = claims.claim_job(session, made["id"], 60)
         assert claim is not None
-        endings.finish(session, claim, make_result())
+        endings.finish(session, claim, SelectionOutcome(make_result()))
     body, headers = {"selection_id": made["id"]}, {**as_("alice"), "If-None-Match": "*"}
     assert guarded.put("/prompts/alices", json=body, headers=headers).status_code == 201
     return made

@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle import claims, endings
+from app.lifecycle.results import SelectionOutcome
 from app.problems import problem
 from tests.integration.conftest import Selections
 from tests.integration.samples import PROGRESS, make_result
@@ -33,7 +34,7 @@ def statements_of(client: TestClient) -> Iterator[list[str]]:
 
 
 def test_known_selection_costs_one_read_without_its_spec(client: TestClient, selections: Selections) -> None:
-    path = f"/selections/{selections.running().selection_id}"
+    path = f"/selections/{selections.running().job_id}"
     etag = client.get(path).headers["etag"]
     with statements_of(client) as statements:
         assert client.get(path, headers={"If-None-Match": etag}).status_code == 304
@@ -88,7 +89,7 @@ def test_etag_changes_with_everything_that_a_client_sees(
     client.post(f"/selections/{selection_id}/cancel")
     look()
     with database.session_scope() as session:
-        endings.finish(session, claim, make_result())
+        endings.finish(session, claim, SelectionOutcome(make_result()))
     look()
     assert len(seen) == len(set(seen.values())) == 8
 
@@ -102,7 +103,7 @@ def test_next_poll_comes_after_a_tenth_of_the_remaining_time(
     claim = selections.running()
     with database.session_scope() as session:
         claims.renew_lease(session, claim, 60, replace(PROGRESS, eta_seconds=eta))
-    path = f"/selections/{claim.selection_id}"
+    path = f"/selections/{claim.job_id}"
     shown = client.get(path)
     known = client.get(path, headers={"If-None-Match": shown.headers["etag"]})
     early = client.get(f"{path}/support-examples")
@@ -115,7 +116,7 @@ def test_items_of_a_list_are_selections_without_what_may_be_large(
     claim = selections.running()
     with database.session_scope() as session:
         assert endings.fail(session, claim, problem("timeout", "late", errors=[{"detail": "long", "pointer": "/x"}]))
-    ids = [claim.selection_id, selections.queued(), selections.succeeded()]
+    ids = [claim.job_id, selections.queued(), selections.succeeded()]
     items = client.get("/selections").json()["items"]
     whole = [client.get(f"/selections/{id_}").json() for id_ in reversed(ids)]
     assert whole[2]["error"]["errors"] == [{"detail": "long", "pointer": "/x"}]

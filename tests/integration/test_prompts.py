@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from app.database import Database
 from app.keys.service import create_key
 from app.lifecycle import endings
+from app.lifecycle.results import SelectionOutcome
 from app.models import PromptContent
 from app.prompts import service
 from lens_engine.result import SelectionResult
@@ -31,8 +32,8 @@ def finish(selections: Selections, database: Database) -> Callable[..., str]:
     def end(result: SelectionResult | None = None) -> str:
         claim = selections.running()
         with database.session_scope() as session:
-            assert endings.finish(session, claim, result or make_result())
-        return claim.selection_id
+            assert endings.finish(session, claim, SelectionOutcome(result or make_result()))
+        return claim.job_id
 
     return end
 
@@ -107,13 +108,13 @@ def test_what_becomes_of_the_selection_leaves_the_name_alone(
 ) -> None:
     claim = selections.cancelling()
     with database.session_scope() as session:
-        assert endings.finish(session, claim, make_result(StopReason.CANCELLED))
+        assert endings.finish(session, claim, SelectionOutcome(make_result(StopReason.CANCELLED)))
     gone = finish()
-    for name, selection_id in (("resumed", claim.selection_id), ("deleted", gone)):
+    for name, selection_id in (("resumed", claim.job_id), ("deleted", gone)):
         assert put(client, name, selection_id=selection_id).status_code == 201
     before = [client.get(f"/prompts/{name}/support-examples").json() for name in ("resumed", "deleted")]
     assert before[0]["partial"]
-    assert client.post(f"/selections/{claim.selection_id}/resume").status_code == 202
+    assert client.post(f"/selections/{claim.job_id}/resume").status_code == 202
     assert client.delete(f"/selections/{gone}").status_code == 204
     assert [client.get(f"/prompts/{name}/support-examples").json() for name in ("resumed", "deleted")] == before
 

@@ -7,9 +7,9 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from app.database import Database
-from app.selections import queue_place
-from app.selections.queue_place import find_position
-from app.selections.repository import find_state
+from app.jobs import queue_place
+from app.jobs.queue_place import find_position
+from app.jobs.repository import find_state
 from app.settings import Settings
 from app.web.authentication import LOCAL_OWNER
 from tests.integration.conftest import Selections, run_sql
@@ -69,7 +69,7 @@ def test_selections_behind_are_not_read(selections: Selections, database: Databa
         )
     with database.session_scope() as session:
         session.execute(text("SET LOCAL enable_seqscan = off"))  # which is cheaper for a table as small as this one
-        state = find_state(session, LOCAL_OWNER, second)
+        state = find_state(session, LOCAL_OWNER, "selection", second)
         assert state is not None
         before = session.scalar(_ROWS_READ)
         assert find_position(session, state) == 2

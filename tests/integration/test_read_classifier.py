@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from app.database import Database
 from app.lifecycle import endings
 from app.lifecycle.claims import Claim
+from app.lifecycle.results import SelectionOutcome
 from app.models import Report
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.input_format import InputFormat
@@ -33,8 +34,8 @@ from tests.integration.samples import (
 def finish(database: Database) -> Callable[[Claim, SelectionResult], str]:
     def end(claim: Claim, result: SelectionResult) -> str:
         with database.session_scope() as session:
-            assert endings.finish(session, claim, result)
-        return claim.selection_id
+            assert endings.finish(session, claim, SelectionOutcome(result))
+        return claim.job_id
 
     return end
 

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from app.database import Database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Lease
+from app.lifecycle.results import SelectionOutcome
 from lens_engine.classifier.suspicion import SuspiciousLabel
 from lens_engine.result import SelectionResult
 from lens_engine.types import StopReason
@@ -35,7 +36,7 @@ def test_pages_join_to_the_whole_list_newest_first(client: TestClient, selection
 
 def test_list_by_status_holds_only_these(client: TestClient, selections: Selections) -> None:
     selections.queued()
-    running = selections.running().selection_id
+    running = selections.running().job_id
     page = client.get("/selections", params={"status": "running"}).json()
     assert [item["id"] for item in page["items"]] == [running]
     assert client.get("/selections", params={"status": "failed"}).json()["items"] == []
@@ -72,7 +73,7 @@ def test_progress_is_shown_while_it_runs(client: TestClient, selections: Selecti
     claim = selections.running()
     with database.session_scope() as session:
         claims.renew_lease(session, claim, 60, PROGRESS)
-    response = client.get(f"/selections/{claim.selection_id}")
+    response = client.get(f"/selections/{claim.job_id}")
     body = response.json()
     assert response.headers["retry-after"] == "30"
     assert (body["status"], body["attempt"]) == ("running", 1)
@@ -92,11 +93,11 @@ def end_with_progress(selections: Selections, database: Database, end: Callable[
     with database.session_scope() as session:
         assert claims.renew_lease(session, claim, 60, PROGRESS) is not Lease.LOST
         assert end(session, claim, *values)
-    return selections.client.get(f"/selections/{claim.selection_id}").json()["progress"]
+    return selections.client.get(f"/selections/{claim.job_id}").json()["progress"]
 
 
 def test_progress_of_a_succeeded_selection_is_complete(selections: Selections, database: Database) -> None:
-    progress = end_with_progress(selections, database, endings.finish, make_result())
+    progress = end_with_progress(selections, database, endings.finish, SelectionOutcome(make_result()))
     assert (progress["pairs_done"], progress["pairs_total"]) == (120_000, 120_000)
     assert (progress["tokens_done"], progress["tokens_total"]) == (9_000_000, 9_000_000)
     assert (progress["step"], progress["steps"], progress["eta_seconds"]) == (4, 4, 0)
@@ -106,7 +107,7 @@ def test_progress_of_a_succeeded_selection_is_complete(selections: Selections, d
     ("end", "values"),
     [
         (endings.finish_cancelled, ()),
-        (endings.finish, (make_result(StopReason.CANCELLED),)),
+        (endings.finish, (SelectionOutcome(make_result(StopReason.CANCELLED)),)),
         (endings.fail, ({"code": "timeout"},)),
     ],
 )
@@ -122,7 +123,7 @@ def test_unchanged_selection_is_304_and_a_changed_one_is_not(
     client: TestClient, selections: Selections, database: Database
 ) -> None:
     claim = selections.running()
-    path = f"/selections/{claim.selection_id}"
+    path = f"/selections/{claim.job_id}"
     etag = client.get(path).headers["etag"]
     unchanged = client.get(path, headers={"If-None-Match": f'"other", W/{etag}'})
     assert (unchanged.status_code, unchanged.content, unchanged.headers["etag"]) == (304, b"", etag)
@@ -140,8 +141,8 @@ def test_events_tell_the_history_in_order(client: TestClient, selections: Select
         claims.renew_lease(session, claim, 60, PROGRESS)
         claims.record_event(session, claim, "checkpoint-damaged", {"detail": "x"})
     with database.session_scope() as session:
-        endings.finish(session, claim, make_result())
-    page = client.get(f"/selections/{claim.selection_id}/events").json()
+        endings.finish(session, claim, SelectionOutcome(make_result()))
+    page = client.get(f"/selections/{claim.job_id}/events").json()
     assert [(item["type"], item["data"].get("from"), item["data"].get("to")) for item in page["items"]] == [
         ("status", None, "queued"),
         ("status", "queued", "running"),
@@ -164,10 +165,10 @@ def test_events_come_in_pages(client: TestClient, selections: Selections) -> Non
 
 def test_events_can_be_followed(client: TestClient, selections: Selections) -> None:
     claim = selections.running()
-    path = f"/selections/{claim.selection_id}/events"
+    path = f"/selections/{claim.job_id}/events"
     first = client.get(path).json()
     quiet = client.get(path, params={"cursor": first["follow"]}).json()
-    assert client.post(f"/selections/{claim.selection_id}/cancel").status_code == 202
+    assert client.post(f"/selections/{claim.job_id}/cancel").status_code == 202
     later = client.get(path, params={"cursor": quiet["follow"]}).json()
 
     assert (first["next"], quiet["next"], quiet["items"]) == (None, None, [])
@@ -256,10 +257,10 @@ def test_cancelled_run_keeps_its_best_permutation(
 ) -> None:
     claim = selections.cancelling()
     with database.session_scope() as session:
-        assert endings.finish(session, claim, make_result(StopReason.CANCELLED))
-    body = client.get(f"/selections/{claim.selection_id}").json()
+        assert endings.finish(session, claim, SelectionOutcome(make_result(StopReason.CANCELLED)))
+    body = client.get(f"/selections/{claim.job_id}").json()
     assert (body["status"], body["partial"], body["stop_reason"]) == ("cancelled", True, "cancelled")
-    result = client.get(f"/selections/{claim.selection_id}/support-examples").json()
+    result = client.get(f"/selections/{claim.job_id}/support-examples").json()
     assert result["partial"] is True
     assert [example["row"] for example in result["examples"]] == [3, 0]
 
@@ -270,7 +271,7 @@ def test_input_that_would_fail_again_is_not_to_be_retried(
     claim = selections.running()
     with database.session_scope() as session:
         assert endings.fail(session, claim, {"code": "invalid-options", "detail": "max_pairs is 5"})
-    refusal = problem_of(client.get(f"/selections/{claim.selection_id}/support-examples"), 409, "no-result")
+    refusal = problem_of(client.get(f"/selections/{claim.job_id}/support-examples"), 409, "no-result")
     assert "submit a new selection: max_pairs is 5" in refusal["detail"]
     failed = client.get(f"/selections/{selections.failed()}/support-examples").json()
     assert "/retry queues it again" in failed["detail"]
@@ -284,11 +285,11 @@ def test_suspicious_labels_come_with_their_texts(
     suspicious = [SuspiciousLabel.model_validate({"row": row, **judged}) for row in (7, 2)]
     result = make_result().model_copy(update={"suspicious_labels": tuple(suspicious)})
     with database.session_scope() as session:
-        assert endings.finish(session, claim, result)
-    path, rows = f"/selections/{claim.selection_id}/suspicious-labels", make_rows()
+        assert endings.finish(session, claim, SelectionOutcome(result))
+    path, rows = f"/selections/{claim.job_id}/suspicious-labels", make_rows()
     shown = client.get(path)
     assert shown.json() == {
-        "selection_id": claim.selection_id,
+        "selection_id": claim.job_id,
         "items": [{**one.model_dump(), "text": rows[one.row]["text"]} for one in suspicious],
     }
     assert client.get(path, headers={"If-None-Match": shown.headers["etag"]}).status_code == 304

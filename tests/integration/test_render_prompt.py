@@ -7,6 +7,7 @@ from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle import endings
+from app.lifecycle.results import SelectionOutcome
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.result import SupportExamples
 from lens_engine.types import StopReason
@@ -118,8 +119,8 @@ def test_classifier_that_reads_no_label_probabilities_has_no_prompt_to_send(
 ) -> None:
     claim = selections.running()
     with database.session_scope() as session:
-        assert endings.finish(session, claim, make_result(classifier=classifier))
-    path = f"/selections/{claim.selection_id}/render"
+        assert endings.finish(session, claim, SelectionOutcome(make_result(classifier=classifier)))
+    path = f"/selections/{claim.job_id}/render"
     refusal = problem_of(client.post(path, json={"input": "b", **CLASSIFIER}), 409, "no-classifier")
     assert f"the classifier reads {reads}" in refusal["detail"]
     assert client.post(path, json={"input": "b"}).json()["prompts"][0]["prompt"] == expected_prompt("b")
@@ -130,8 +131,8 @@ def test_result_without_classifier_renders_its_best_prompt_only(
 ) -> None:
     claim = selections.cancelling()
     with database.session_scope() as session:
-        assert endings.finish(session, claim, make_result(StopReason.CANCELLED, has_classifier=False))
-    path = f"/selections/{claim.selection_id}/render"
+        assert endings.finish(session, claim, SelectionOutcome(make_result(StopReason.CANCELLED, has_classifier=False)))
+    path = f"/selections/{claim.job_id}/render"
     best = client.post(path, json={"input": "b"}).json()
     assert (best["prompts"][0]["prompt"], best["partial"]) == (expected_prompt("b"), True)
     problem_of(client.post(path, json={"input": "b", **CLASSIFIER}), 409, "no-classifier")
@@ -142,8 +143,8 @@ def test_label_words_are_those_of_the_result(client: TestClient, selections: Sel
     result = make_result()
     task = result.task.model_copy(update={"label_words": result.task.label_words[::-1]})
     with database.session_scope() as session:
-        assert endings.finish(session, claim, result.model_copy(update={"task": task}))
-    response = client.post(f"/selections/{claim.selection_id}/render", json={"input": "b"})
+        assert endings.finish(session, claim, SelectionOutcome(result.model_copy(update={"task": task})))
+    response = client.post(f"/selections/{claim.job_id}/render", json={"input": "b"})
     assert response.json()["label_words"] == ABOUT["label_words"][::-1]
 
 

@@ -8,7 +8,8 @@ from starlette.testclient import TestClient
 from app.database import Database
 from app.lifecycle import endings
 from app.lifecycle.claims import Claim
-from app.models import Report, Selection, StoredCheckpoint, StoredClassifier
+from app.lifecycle.results import SelectionOutcome
+from app.models import Job, Report, StoredCheckpoint, StoredClassifier
 from app.settings import Settings
 from lens_engine.types import StopReason
 from tests.integration.conftest import Selections, run_sql
@@ -50,7 +51,7 @@ def test_failed_selection_is_queued_again_with_nothing_charged(
     assert (shown["status"], shown["error"], shown["failed_at"], shown["progress"]) == ("queued", None, None, None)
     assert shown["attempt"] == 1
     with database.session_scope() as session:
-        assert session.scalar(select(Selection.crashes)) == 0
+        assert session.scalar(select(Job.crashes)) == 0
     assert jobs_in(settings)[0] == f"{selection_id}-2"
     assert selections.claim(selection_id).attempt == 2
 
@@ -71,7 +72,7 @@ def test_retry_is_not_undone_by_the_attempt_that_failed(
     post(client, selection_id, "retry")
     late = Claim(selection_id, 1)
     with database.session_scope() as session:
-        assert not endings.finish(session, late, make_result())
+        assert not endings.finish(session, late, SelectionOutcome(make_result()))
         assert not endings.requeue(session, late)
     assert selections.status_of(selection_id) == "queued"
 
@@ -94,25 +95,25 @@ def test_resumed_selection_has_its_checkpoint_and_no_result(
     client: TestClient, selections: Selections, database: Database, settings: Settings
 ) -> None:
     claim = selections.cancelling()
-    put_checkpoint(database, claim.selection_id)
+    put_checkpoint(database, claim.job_id)
     with database.session_scope() as session:
-        assert endings.finish(session, claim, make_result(StopReason.CANCELLED))
-    result = client.get(f"/selections/{claim.selection_id}/support-examples")
+        assert endings.finish(session, claim, SelectionOutcome(make_result(StopReason.CANCELLED)))
+    result = client.get(f"/selections/{claim.job_id}/support-examples")
     assert result.headers["Cache-Control"] == "private, no-cache"
-    classifier = client.get(f"/selections/{claim.selection_id}/classifier")
+    classifier = client.get(f"/selections/{claim.job_id}/classifier")
     assert classifier.headers["Cache-Control"] == "private, no-cache"
-    shown = post(client, claim.selection_id, "resume")
+    shown = post(client, claim.job_id, "resume")
 
     gone = ("partial", "stop_reason", "digest", "cancelled_at", "cancel_requested_at")
     assert [shown[name] for name in ("status", *gone)] == ["queued", *(None for _ in gone)]
-    problem_of(client.get(f"/selections/{claim.selection_id}/support-examples"), 409, "not-finished")
+    problem_of(client.get(f"/selections/{claim.job_id}/support-examples"), 409, "not-finished")
     with database.session_scope() as session:
-        assert session.get(StoredCheckpoint, claim.selection_id) is not None
+        assert session.get(StoredCheckpoint, claim.job_id) is not None
         for table in (Report, StoredClassifier):
             assert session.scalars(select(table)).all() == []
     data = {"from_checkpoint": True, "result_deleted": True, "attempt": 1}
-    assert selections.events_of(claim.selection_id, "resumed") == [data]
-    assert jobs_in(settings)[0] == f"{claim.selection_id}-2"
+    assert selections.events_of(claim.job_id, "resumed") == [data]
+    assert jobs_in(settings)[0] == f"{claim.job_id}-2"
 
 
 def test_selection_cancelled_in_the_queue_starts_from_the_start(client: TestClient, selections: Selections) -> None:

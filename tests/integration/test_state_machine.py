@@ -17,6 +17,7 @@ from app.database import Database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim
 from app.lifecycle.endings import Charge
+from app.lifecycle.results import SelectionOutcome
 from app.lifecycle.states import TERMINAL, Status
 from app.lifecycle.sweep import sweep
 from app.models import Event, Report
@@ -58,7 +59,7 @@ def test_any_order_of_events_is_a_path_to_an_end(
     def claim() -> None:
         run_sql(database, "UPDATE selections SET not_before = now()")
         with database.session_scope() as session:
-            held.extend(filter(None, [claims.claim_selection(session, selection_id, 60)]))
+            held.extend(filter(None, [claims.claim_job(session, selection_id, 60)]))
 
     def write(act: Callable[..., object], *values: object) -> None:
         if held:
@@ -71,7 +72,7 @@ def test_any_order_of_events_is_a_path_to_an_end(
         (4, lambda: write(partial(endings.requeue, charge=Charge.died(settings)))),
         (4, lambda: write(claims.renew_lease, 60)),
         (6, lambda: sweep(database, queue, settings)),
-        (1, lambda: write(endings.finish, make_result())),
+        (1, lambda: write(endings.finish, SelectionOutcome(make_result()))),
         (1, lambda: write(endings.finish_cancelled)),
         (1, lambda: write(endings.fail, {"title": "x"})),
         (1, lambda: selections.client.post(f"/selections/{selection_id}/cancel")),
@@ -94,11 +95,11 @@ def test_cancels_racing_claims_and_ends_leave_one_end(
 
     def run(selection_id: str) -> bool:
         with database.session_scope() as session:
-            claim = claims.claim_selection(session, selection_id, 60)
+            claim = claims.claim_job(session, selection_id, 60)
         if claim is None:
             return False
         with database.session_scope() as session:
-            assert endings.finish(session, claim, make_result())
+            assert endings.finish(session, claim, SelectionOutcome(make_result()))
         return True
 
     def cancel(selection_id: str) -> bool:
@@ -124,7 +125,7 @@ def test_running_application_sweeps_by_itself(make_client: Callable[..., TestCli
     ) as client:
         selection_id = client.post("/selections", json=make_submission()).json()["id"]
         with database.session_scope() as session:
-            assert claims.claim_selection(session, selection_id, -1) is not None
+            assert claims.claim_job(session, selection_id, -1) is not None
         deadline = time.monotonic() + 20
         while client.get(f"/selections/{selection_id}").json()["status"] != "queued":
             assert time.monotonic() < deadline

@@ -14,11 +14,11 @@ from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle.spec import SPEC_VERSION, StoredSpec
-from app.models import Report, Selection, StoredClassifier
+from app.models import Job, Report, StoredClassifier
 from app.settings import Settings
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_submission
-from worker.execution import execute_selection
+from worker.execution import execute_job
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -56,7 +56,7 @@ def insert(database: Database, spec: dict[str, Any], version: int) -> None:
 def rewrite(database: Database, selection_id: str, change: Change, version: int = SPEC_VERSION) -> None:
     """Store a selection as another release would."""
     with database.session_scope() as session:
-        selection = session.get_one(Selection, selection_id)
+        selection = session.get_one(Job, selection_id)
         spec = json.loads(json.dumps(selection.spec))
         change(spec)
         selection.spec, selection.spec_version = spec, version
@@ -102,9 +102,7 @@ def test_row_of_another_release_spoils_no_read(selections: Selections, database:
     selection_id, other_id = selections.succeeded(), selections.queued()
     rewrite(database, selection_id, change)
     with database.session_scope() as session:
-        session.execute(
-            update(Selection).values(progress={"phase": "polish", "pairs_done": 3, "steps": 2, "glow": 1.5})
-        )
+        session.execute(update(Job).values(progress={"phase": "polish", "pairs_done": 3, "steps": 2, "glow": 1.5}))
     path = f"/selections/{selection_id}"
     shown = read(selections.client, path)
     expected = json.loads(json.dumps(shown["spec"]))
@@ -156,12 +154,12 @@ def test_newer_spec_is_given_back_and_waits_ever_longer(
     for _ in range(3):
         with database.session_scope() as session:
             session.execute(text("UPDATE selections SET not_before = now()"))
-        execute_selection(selection_id, settings)
+        execute_job(selection_id, settings)
         with database.session_scope() as session:
             waits.append(session.scalar(text("SELECT extract(epoch FROM not_before - queued_at) FROM selections")))
     assert [round(float(wait or 0)) for wait in waits] == [5, 10, 20]
     with database.session_scope() as session:
-        stored = session.get_one(Selection, selection_id)
+        stored = session.get_one(Job, selection_id)
         assert (stored.status, stored.attempt, stored.crashes) == ("queued", 3, 0)
 
 
@@ -171,10 +169,10 @@ def test_unknown_option_of_this_version_is_left_to_a_worker_that_knows_it(
     selection_id = selections.queued()
     rewrite(database, selection_id, add_an_option)
 
-    execute_selection(selection_id, settings)
+    execute_job(selection_id, settings)
 
     with database.session_scope() as session:
-        stored = session.get_one(Selection, selection_id)
+        stored = session.get_one(Job, selection_id)
         assert (stored.status, stored.crashes, stored.error) == ("queued", 0, None)
         assert session.scalar(text("SELECT not_before > now() FROM selections"))
     events = read(selections.client, f"/selections/{selection_id}/events")["items"]
@@ -197,10 +195,10 @@ def test_spec_that_can_never_be_run_fails_at_once_and_says_why(
     selection_id = selections.queued()
     rewrite(database, selection_id, change, version)
 
-    execute_selection(selection_id, settings)
+    execute_job(selection_id, settings)
 
     failed = read(selections.client, f"/selections/{selection_id}")
     assert (failed["status"], failed["attempt"]) == ("failed", 1)
     assert failed["error"]["code"] == "spec-refused"
     assert [error["pointer"] for error in failed["error"]["errors"]] == [pointer]
-    assert "submit a new selection" in failed["error"]["detail"]
+    assert "submit a new one" in failed["error"]["detail"]

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle.spec import SPEC_VERSION
-from app.models import Dataset, Example, Selection
+from app.models import Dataset, Example, Job
 from app.selections.openapi import EXAMPLE_SUBMISSION
 from app.settings import Settings
 from lens_engine.task.defaults import DEFAULT_TEMPLATE
@@ -281,7 +281,7 @@ def test_selection_is_accepted_while_redis_is_away(make_client: Callable[..., Te
 def test_stored_spec_has_every_option(client: TestClient, database: Database) -> None:
     selection_id = client.post("/selections", json=make_submission()).json()["id"]
     with database.session_scope() as session:
-        stored = session.get_one(Selection, selection_id)
+        stored = session.get_one(Job, selection_id)
         assert stored.spec["config"]["search"]["beam_width"] == 4
         assert stored.spec["verbalizer"] == [["positive", "great"], ["negative", "terrible"]]
         assert stored.spec_version == SPEC_VERSION

@@ -16,7 +16,7 @@ from app.lifecycle.claims import PackedCheckpoint
 from app.lifecycle.endings import Charge
 from app.lifecycle.sweep import Settling, SweepReport
 from app.lifecycle.sweep import sweep as sweep_once
-from app.models import IdempotencyKey, Selection
+from app.models import IdempotencyKey, Job
 from app.queue import JobId, JobQueue
 from app.settings import Settings
 from lens_engine.run.checkpoint import Checkpoint
@@ -35,9 +35,9 @@ def age(database: Database, column: str, seconds: float) -> None:
     run_sql(database, f"UPDATE selections SET {column} = now() - make_interval(secs => :s)", s=seconds)
 
 
-def read(database: Database, selection_id: str) -> Selection:
+def read(database: Database, selection_id: str) -> Job:
     with database.session_scope() as session:
-        return session.get_one(Selection, selection_id)
+        return session.get_one(Job, selection_id)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_sweep_moves_exactly_the_dead(
 ) -> None:
     selection_id = selections.in_state(status)
     with database.session_scope() as session:
-        session.execute(update(Selection).values(crashes=crashes))
+        session.execute(update(Job).values(crashes=crashes))
     if lease_seconds is not None:
         age(database, "lease_until", -lease_seconds)
     sweep()
@@ -98,10 +98,10 @@ def test_rescued_selection_waits_longer_after_each_crash(
 ) -> None:
     selections.running(lease_seconds=-1)
     with database.session_scope() as session:
-        session.execute(update(Selection).values(crashes=crashes))
+        session.execute(update(Job).values(crashes=crashes))
     assert sweep(settings=settings.model_copy(update={"max_attempts": 100})) == SweepReport(rescued=1)
     with database.session_scope() as session:
-        wait = session.scalar(select(func.extract("epoch", Selection.not_before - Selection.queued_at)))
+        wait = session.scalar(select(func.extract("epoch", Job.not_before - Job.queued_at)))
     assert float(wait or 0) == seconds
 
 
@@ -118,7 +118,7 @@ def test_further_attempt_goes_before_selections_that_have_not_begun(
 
     waiting = [job.decode() for job in redis.lrange(QUEUE, 0, -1)]
 
-    assert waiting[0] == str(JobId(claim.selection_id, 2))
+    assert waiting[0] == str(JobId(claim.job_id, 2))
     assert str(JobId(new, 1)) in waiting
 
 
@@ -128,14 +128,14 @@ def test_stall_is_charged_once_and_has_its_own_code(
 ) -> None:
     claim = selections.running()
     with database.session_scope() as session:
-        session.execute(update(Selection).values(crashes=crashes))
+        session.execute(update(Job).values(crashes=crashes))
     with database.session_scope() as session:
         assert endings.requeue(session, claim, charge=Charge.stalled(settings, 600.0))
     with database.session_scope() as session:
         assert not endings.requeue(session, claim, charge=Charge.died(settings)), "the parent reports its death"
     sweep()
 
-    stored = read(database, claim.selection_id)
+    stored = read(database, claim.job_id)
     assert (stored.status, stored.crashes) == (status, crashes + 1)
     if stored.error is not None:
         assert stored.error["code"] == "stalled"
@@ -148,10 +148,10 @@ def test_selection_fails_after_its_last_attempt_and_says_why(
     claim = selections.running()
     with database.session_scope() as session:
         claims.save_checkpoint(session, claim, PackedCheckpoint.of(Checkpoint("f", Phase.FILTER, 1, "float32")))
-        session.execute(update(Selection).values(crashes=2))
+        session.execute(update(Job).values(crashes=2))
     age(database, "lease_until", 1)
     assert sweep().failed == 1
-    body = selections.client.get(f"/selections/{claim.selection_id}").json()
+    body = selections.client.get(f"/selections/{claim.job_id}").json()
     assert body["error"]["code"] == "worker-crashed"
     assert "3 attempts" in body["error"]["detail"]
     assert body["failed_at"] is not None
@@ -178,16 +178,16 @@ def test_cancelled_selection_of_a_dead_worker_keeps_its_best(
         claims.save_checkpoint(session, claim, PackedCheckpoint.of(checkpoint, best))
     age(database, "lease_until", 61)
     assert sweep() == SweepReport(cancelled=1)
-    stored = read(database, claim.selection_id)
+    stored = read(database, claim.job_id)
     assert (stored.status, stored.partial, stored.digest, stored.crashes) == ("cancelled", True, best.digest, 1)
 
 
 def test_broken_row_keeps_no_other_from_its_rescue(
     selections: Selections, sweep: Sweep, database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made = [selections.running(lease_seconds=-1).selection_id for _ in range(3)]
+    made = [selections.running(lease_seconds=-1).job_id for _ in range(3)]
     with database.session_scope() as session:  # the crash to count is out of the range of the column
-        session.execute(update(Selection).where(Selection.id == made[1]).values(crashes=2**31 - 1))
+        session.execute(update(Job).where(Job.id == made[1]).values(crashes=2**31 - 1))
     assert sweep().rescued == 2
     assert [selections.status_of(id_) for id_ in made] == ["queued", "running", "queued"]
     assert f"{made[1]} cannot be rescued (DataError, SQLSTATE 22003)" in caplog.text
@@ -220,7 +220,7 @@ def test_leases_are_spared_for_a_lease_after_an_outage(
         for _ in range(0, duration, 15):
             assert sweep(settling=settling) == SweepReport()
             seconds += 15
-        return selections.status_of(claim.selection_id) == "running"
+        return selections.status_of(claim.job_id) == "running"
 
     assert sweep_for(60), "nobody knows what was before the start"
     seconds += 120
@@ -275,7 +275,7 @@ def test_released_selection_is_enqueued_at_once_as_its_next_attempt(
     with database.session_scope() as session:
         endings.requeue(session, claim)
     assert sweep() == SweepReport(enqueued=1)
-    assert f"{claim.selection_id}-2".encode() in redis.lrange(QUEUE, 0, -1)
+    assert f"{claim.job_id}-2".encode() in redis.lrange(QUEUE, 0, -1)
 
 
 def test_selection_in_backoff_is_not_enqueued(selections: Selections, sweep: Sweep, database: Database) -> None:
@@ -345,7 +345,7 @@ def test_only_one_sweeps_at_a_time(selections: Selections, sweep: Sweep, databas
         session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": 0x6C656E73_01})
         assert sweep() == SweepReport(skipped=True)
     assert sweep().rescued == 1
-    assert selections.status_of(claim.selection_id) == "queued"
+    assert selections.status_of(claim.job_id) == "queued"
 
 
 def test_row_that_a_worker_is_writing_is_skipped(
@@ -356,7 +356,7 @@ def test_row_that_a_worker_is_writing_is_skipped(
         claims.renew_lease(session, claim, 60)
         assert sweep() == SweepReport()
     assert sweep() == SweepReport()
-    assert selections.status_of(claim.selection_id) == "running"
+    assert selections.status_of(claim.job_id) == "running"
     assert "cannot be rescued" not in caplog.text
 
 
@@ -408,4 +408,4 @@ def test_leases_are_spared_after_postgres_took_no_writes(
     with read_only(settings), pytest.raises(OperationalError):
         sweep(settling=settling)
     assert sweep(settling=settling) == SweepReport()
-    assert selections.status_of(claim.selection_id) == "running"
+    assert selections.status_of(claim.job_id) == "running"

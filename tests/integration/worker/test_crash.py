@@ -33,7 +33,7 @@ def redis(settings: Settings) -> Iterator[Redis]:
 def job_of(claim: Claim, redis: Redis) -> Job:
     """The job of a work-horse that has told its parent of its claim."""
     REPORT.claim = claim
-    return Job.create(RUN_SELECTION, id=str(JobId(claim.selection_id, 7)), timeout=5, connection=redis)
+    return Job.create(RUN_SELECTION, id=str(JobId(claim.job_id, 7)), timeout=5, connection=redis)
 
 
 def test_selection_of_a_killed_work_horse_is_queued_again(
@@ -43,7 +43,7 @@ def test_selection_of_a_killed_work_horse_is_queued_again(
 
     CrashHandler(settings)(job_of(claim, redis), 1, KILLED, None)
 
-    assert selections.status_of(claim.selection_id) == "queued"
+    assert selections.status_of(claim.job_id) == "queued"
     assert run_sql(database, "SELECT crashes FROM selections") == 1
 
 
@@ -55,7 +55,7 @@ def test_death_of_a_zombie_keeps_the_next_lease(
 
     CrashHandler(settings)(job_of(replace(successor, **change), redis), 1, KILLED, None)
 
-    assert selections.status_of(successor.selection_id) == "running"
+    assert selections.status_of(successor.job_id) == "running"
 
 
 def test_run_killed_at_its_time_limit_fails(selections: Selections, settings: Settings, redis: Redis) -> None:
@@ -63,10 +63,10 @@ def test_run_killed_at_its_time_limit_fails(selections: Selections, settings: Se
 
     CrashHandler(settings)(job_of(claim, redis), None, None, None)
 
-    selection = selections.client.get(f"/selections/{claim.selection_id}").json()
+    selection = selections.client.get(f"/selections/{claim.job_id}").json()
     assert selection["status"] == "failed"
     assert selection["error"]["code"] == "timeout"
-    assert selection["error"]["instance"] == f"/selections/{claim.selection_id}"
+    assert selection["error"]["instance"] == f"/selections/{claim.job_id}"
 
 
 def test_run_killed_at_its_time_limit_keeps_the_best_so_far(
@@ -80,7 +80,7 @@ def test_run_killed_at_its_time_limit_keeps_the_best_so_far(
 
     CrashHandler(settings)(job_of(claim, redis), None, None, None)
 
-    path = f"/selections/{claim.selection_id}"
+    path = f"/selections/{claim.job_id}"
     selection = selections.client.get(path).json()
     assert (selection["status"], selection["partial"], selection["stop_reason"]) == ("succeeded", True, "budget")
     result = selections.client.get(f"{path}/result").json()
@@ -107,4 +107,4 @@ def test_work_horse_that_claimed_nothing_costs_nobody_a_lease(
 
     CrashHandler(settings)(job, 1, KILLED, None)
 
-    assert selections.status_of(claim.selection_id) == "running"
+    assert selections.status_of(claim.job_id) == "running"

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from app.database import Database
 from app.lifecycle import claims, endings
 from app.lifecycle.claims import Claim, PackedCheckpoint
+from app.lifecycle.results import SelectionOutcome
 from app.models import StoredCheckpoint
 from app.settings import Settings
 from lens_engine.classifier.classifier import Classifier
@@ -21,7 +22,7 @@ from lens_engine.types import Phase
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result
 from tests.integration.worker.doubles import LivingScorer
-from worker.execution import Attempt, execute_selection
+from worker.execution import Attempt, execute_job
 from worker.faults import WorkerFault
 
 
@@ -31,7 +32,7 @@ def with_double(settings: Settings, double: str) -> Settings:
 
 
 def run_with(settings: Settings, double: str, selection_id: str) -> None:
-    execute_selection(selection_id, with_double(settings, double))
+    execute_job(selection_id, with_double(settings, double))
 
 
 def end_the_wait(database: Database) -> None:
@@ -152,7 +153,7 @@ def test_a_run_with_too_little_time_for_a_first_choice_says_whose_limit_it_was(
 def test_a_model_that_is_no_longer_allowed_fails_the_selection(selections: Selections, settings: Settings) -> None:
     selection_id = selections.queued()
 
-    execute_selection(selection_id, settings.model_copy(update={"allowed_models": {"other": "other"}}))
+    execute_job(selection_id, settings.model_copy(update={"allowed_models": {"other": "other"}}))
 
     assert selections.client.get(f"/selections/{selection_id}").json()["error"]["type"].endswith("#unknown-model")
 
@@ -241,7 +242,7 @@ def test_a_run_without_a_heartbeat_writes_no_result_and_is_queued_again(
         attempt.run()
 
     assert "writes nothing: the claim is lost" in caplog.text
-    assert selections.status_of(claim.selection_id) == "queued"
+    assert selections.status_of(claim.job_id) == "queued"
 
 
 def test_a_time_limit_that_ends_during_the_last_write_costs_no_result(
@@ -256,11 +257,11 @@ def test_a_time_limit_that_ends_during_the_last_write_costs_no_result(
         calls += 1
         if calls == 1:
             raise JobTimeoutException("too long")
-        return endings.finish(session, claim, make_result())
+        return endings.finish(session, claim, SelectionOutcome(make_result()))
 
     assert attempt._persist(end)
 
-    assert selections.status_of(claim.selection_id) == "succeeded"
+    assert selections.status_of(claim.job_id) == "succeeded"
 
 
 def test_a_run_released_by_a_shutdown_ends_as_if_it_had_not_been_stopped(
@@ -340,4 +341,4 @@ def _released_with_checkpoint(selections: Selections, database: Database) -> str
     with database.session_scope() as session:
         assert claims.save_checkpoint(session, claim, PackedCheckpoint.of(foreign))
         assert endings.requeue(session, claim)
-    return claim.selection_id
+    return claim.job_id

@@ -46,7 +46,7 @@ def beating(
 
 
 def checkpoints(database: Database, claim: Claim) -> int:
-    count: int = run_sql(database, "SELECT count(*) FROM checkpoints WHERE selection_id = :id", id=claim.selection_id)
+    count: int = run_sql(database, "SELECT count(*) FROM checkpoints WHERE selection_id = :id", id=claim.job_id)
     return count
 
 
@@ -59,7 +59,7 @@ def test_progress_and_checkpoint_are_written(selections: Selections, database: D
         until(lambda: checkpoints(database, claim), "the checkpoint is there")
         until(lambda: not monitor.read_news(), "all news are written")
 
-    progress = selections.client.get(f"/selections/{claim.selection_id}").json()["progress"]
+    progress = selections.client.get(f"/selections/{claim.job_id}").json()["progress"]
     assert progress["phase"] == "search"
     assert progress["pairs_done"] == PROGRESS.pairs_done
     with database.session_scope() as session:
@@ -71,14 +71,14 @@ def test_lease_is_renewed_without_news(selections: Selections, database: Databas
 
     with beating(database, claim):
         remaining = "SELECT lease_until > now() + interval '30 seconds' FROM selections WHERE id = :id"
-        until(lambda: run_sql(database, remaining, id=claim.selection_id), "the lease is longer")
+        until(lambda: run_sql(database, remaining, id=claim.job_id), "the lease is longer")
 
 
 def test_cancelled_selection_stops_its_run(selections: Selections, database: Database) -> None:
     claim = selections.running()
 
     with beating(database, claim) as monitor:
-        assert selections.client.post(f"/selections/{claim.selection_id}/cancel").status_code == 202
+        assert selections.client.post(f"/selections/{claim.job_id}/cancel").status_code == 202
         until(monitor.stop_requested, "the run is asked to stop")
 
     assert monitor.stop_requested() is StopReason.CANCELLED
@@ -89,7 +89,7 @@ def test_run_taken_over_stops_and_writes_nothing(selections: Selections, databas
     stale = selections.running()
     with database.session_scope() as session:
         assert endings.requeue(session, stale)
-    selections.claim(stale.selection_id)
+    selections.claim(stale.job_id)
 
     with beating(database, stale) as monitor:
         monitor.on_progress(PROGRESS)
@@ -98,7 +98,7 @@ def test_run_taken_over_stops_and_writes_nothing(selections: Selections, databas
 
     assert monitor.stop_requested() is StopReason.CANCELLED
     assert checkpoints(database, stale) == 0
-    assert selections.client.get(f"/selections/{stale.selection_id}").json()["progress"] is None
+    assert selections.client.get(f"/selections/{stale.job_id}").json()["progress"] is None
 
 
 def test_run_without_progress_is_given_up_and_stops(selections: Selections, database: Database) -> None:
@@ -117,19 +117,19 @@ def test_run_writes_seldom_however_often_it_reports(selections: Selections, data
     row = versions.format("selections", "id")
 
     with beating(database, claim, renew=30, progress=30, checkpoint=30) as monitor:
-        before = run_sql(database, row, id=claim.selection_id)
+        before = run_sql(database, row, id=claim.job_id)
         monitor.on_checkpoint(CHECKPOINT)
         until(lambda: checkpoints(database, claim), "the first checkpoint is written at once")
-        first = run_sql(database, versions.format("checkpoints", "selection_id"), id=claim.selection_id)
+        first = run_sql(database, versions.format("checkpoints", "selection_id"), id=claim.job_id)
         for step in range(20):
             monitor.on_progress(replace(PROGRESS, step=step))
             monitor.on_checkpoint(replace(CHECKPOINT, step=step))
             time.sleep(0.02)
-        assert run_sql(database, row, id=claim.selection_id) == before
-        assert run_sql(database, versions.format("checkpoints", "selection_id"), id=claim.selection_id) == first
+        assert run_sql(database, row, id=claim.job_id) == before
+        assert run_sql(database, versions.format("checkpoints", "selection_id"), id=claim.job_id) == first
 
-    assert run_sql(database, "SELECT step FROM checkpoints WHERE selection_id = :id", id=claim.selection_id) == 19
-    assert run_sql(database, "SELECT progress->'step' FROM selections WHERE id = :id", id=claim.selection_id) == 19
+    assert run_sql(database, "SELECT step FROM checkpoints WHERE selection_id = :id", id=claim.job_id) == 19
+    assert run_sql(database, "SELECT progress->'step' FROM selections WHERE id = :id", id=claim.job_id) == 19
 
 
 def test_renewal_with_progress_touches_no_index(selections: Selections, database: Database) -> None:
@@ -140,7 +140,7 @@ def test_renewal_with_progress_touches_no_index(selections: Selections, database
 
     run_sql(database, "SELECT pg_stat_force_next_flush()")
     heap_only = "SELECT pg_stat_get_tuples_hot_updated('selections'::regclass)"
-    until(lambda: run_sql(database, heap_only, id=claim.selection_id) >= 4, "the updates are counted")
+    until(lambda: run_sql(database, heap_only, id=claim.job_id) >= 4, "the updates are counted")
 
 
 @pytest.fixture
@@ -173,10 +173,10 @@ def test_checkpoint_that_postgres_refuses_costs_neither_lease_nor_progress(
     assert run_sql(
         database,
         "SELECT lease_until > now() + interval '30 seconds' FROM selections WHERE id = :id",
-        id=claim.selection_id,
+        id=claim.job_id,
     )
     assert "Postgres does not answer" not in caplog.text
-    told = selections.events_of(claim.selection_id, "checkpoint-unwritten")
+    told = selections.events_of(claim.job_id, "checkpoint-unwritten")
     assert told == [{"detail": "a checkpoint was not stored: Postgres refused it (SQLSTATE 57014)"}]
 
 
@@ -195,7 +195,7 @@ def test_checkpoint_above_the_limit_is_not_stored_and_said(selections: Selection
 
 def monitor_told(database: Database, claim: Claim) -> Any:
     query = "SELECT data->>'detail' FROM events WHERE selection_id = :id AND type = 'checkpoint-unwritten'"
-    return run_sql(database, query, id=claim.selection_id)
+    return run_sql(database, query, id=claim.job_id)
 
 
 @pytest.mark.parametrize("outage", [absent, read_only])

@@ -55,7 +55,7 @@ def test_run_that_lost_its_claim_has_a_grace(
         assert endings.requeue(session, claim)
     assert watch.find_reason_to_kill() is None
     clock.now = 5.0
-    assert watch.find_reason_to_kill() == f"{claim.selection_id} ended or was taken over, and its run did not stop"
+    assert watch.find_reason_to_kill() == f"{claim.job_id} ended or was taken over, and its run did not stop"
 
 
 def test_run_that_cannot_renew_its_lease_lives_on(
@@ -81,7 +81,7 @@ def test_run_that_does_not_heed_its_cancel_is_killed(
     clock.now = 5.0
     assert watch.find_reason_to_kill() is None
     run_sql(database, "UPDATE selections SET cancel_requested_at = now() - interval '6 seconds'")
-    assert watch.find_reason_to_kill() == f"{claim.selection_id} was cancelled, and its run did not stop"
+    assert watch.find_reason_to_kill() == f"{claim.job_id} was cancelled, and its run did not stop"
 
 
 def test_watch_kills_once_its_thread_sees_a_reason_and_not_after_its_end(

@@ -1,4 +1,4 @@
-"""Enqueues a selection after the answer to its request, so that no client waits for Redis."""
+"""Enqueues a job after the answer to its request, so that no client waits for Redis."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Selections: spec, state and lease. A row with status queued is also the outbox of the queue."""
+"""Jobs: spec, state and lease. A row with status queued is also the outbox of the queue."""
 
 from datetime import datetime
 from typing import Any
@@ -10,11 +10,14 @@ from sqlalchemy.orm import Mapped, mapped_column
 from app.models.base import Base, CreatedAt, IdText, OwnerText, Stamp
 
 _STATUSES = "'queued', 'running', 'cancelling', 'cancelled', 'succeeded', 'failed'"
-_PHASES = "'fine_tune', 'filter', 'initialise', 'search', 'evaluate'"
+_PHASES = "'fine_tune', 'filter', 'initialise', 'search', 'evaluate', 'classify'"
 
 
-class Selection(Base):
-    """A job and its outcome. `attempt` counts claims; with `holder`, drawn by each claim, it is the fencing token."""
+class Job(Base):
+    """A selection, an evaluation or a prediction, and its outcome.
+
+    `attempt` counts claims; with `holder`, drawn by each claim, it is the fencing token.
+    """
 
     __tablename__ = "selections"
     __table_args__ = (
@@ -25,9 +28,10 @@ class Selection(Base):
             "(status IN ('running', 'cancelling')) = (lease_until IS NOT NULL)", name="leased_while_running"
         ),
         CheckConstraint("(status = 'failed') = (error IS NOT NULL)", name="error_when_failed"),
-        Index(None, "owner_id", "id"),
+        Index(None, "owner_id", "kind", "id"),
         Index(None, "owner_id", "status", "id"),
         Index("ix_selections_in_queue", "queued_at", "id", postgresql_where=text("status = 'queued'")),
+        Index("ix_selections_short_in_queue", "id", postgresql_where=text("status = 'queued' AND kind <> 'selection'")),
         # Not by `lease_until`: a renewal that changes no indexed column writes to no index.
         Index("ix_selections_held", "id", postgresql_where=text("status IN ('running', 'cancelling')")),
         Index(None, "dataset_id"),
@@ -36,7 +40,10 @@ class Selection(Base):
 
     id: Mapped[str] = mapped_column(IdText, primary_key=True)
     owner_id: Mapped[str] = mapped_column(OwnerText)
+    kind: Mapped[str] = mapped_column(String(20), server_default="selection")
     name: Mapped[str | None] = mapped_column(String(200))
+    source: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    """What is judged or asked: selection, and name and version if it was asked for by a name; null for a selection."""
     dataset_id: Mapped[str] = mapped_column(IdText, ForeignKey("datasets.id"))
     test_dataset_id: Mapped[str | None] = mapped_column(IdText, ForeignKey("datasets.id"))
     spec: Mapped[dict[str, Any]] = mapped_column(JSONB)

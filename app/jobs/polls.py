@@ -1,4 +1,4 @@
-"""What a poll needs of a selection: the version of its view, and when to ask again.
+"""What a poll needs of a job: the version of its view, and when to ask again.
 
 Workers import this module by way of the repository, so it imports nothing of the web framework.
 """
@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from app.lifecycle.states import TERMINAL, Status
-from app.models import Selection
+from app.models import Job
 from app.settings import Settings
 
 _LONGEST_WAIT = 30
@@ -19,8 +19,8 @@ _SHARE_OF_ETA = 10
 
 
 @dataclass(frozen=True, slots=True)
-class SelectionState:
-    """All columns of a selection that change and that clients see. The others never change, or change with these."""
+class JobState:
+    """All columns of a job that change and that clients see. The others never change, or change with these."""
 
     id: str
     status: str
@@ -34,17 +34,17 @@ class SelectionState:
     failed_at: datetime | None
 
     @classmethod
-    def of(cls, selection: Selection) -> "SelectionState":
-        return cls(*(getattr(selection, name) for name in cls.__slots__))
+    def of(cls, job: Job) -> "JobState":
+        return cls(*(getattr(job, name) for name in cls.__slots__))
 
     @property
     def version(self) -> str:
-        """Text that differs whenever the view of the selection differs."""
+        """Text that differs whenever the view of the job differs."""
         return json.dumps(astuple(self), default=str, sort_keys=True)
 
 
 def retry_after(settings: Settings, status: str, progress: dict[str, Any] | None) -> dict[str, str]:
-    """Build the header Retry-After of a selection that has not ended: a tenth of the expected time, at most 30 s."""
+    """Build the header Retry-After of a job that has not ended: a tenth of the expected time, at most 30 s."""
     if Status(status) in TERMINAL:
         return {}
     shortest = settings.retry_after_seconds

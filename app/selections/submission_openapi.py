@@ -2,8 +2,14 @@
 
 from typing import Any
 
-from app.intake.schemas import LABEL_COLUMN, MAX_COLUMN_CHARACTERS, TEXT_COLUMN, SelectionSpec, SubmissionBody
+from app.intake.form import MAX_COLUMN_CHARACTERS
 from app.selections.openapi import EXAMPLE_SPEC, EXAMPLE_SUBMISSION
+from app.selections.submission_schemas import (
+    LABEL_COLUMN,
+    TEXT_COLUMN,
+    SelectionSpec,
+    SubmissionBody,
+)
 from app.web.openapi import REFERENCE, named
 
 _FILE = {

@@ -4,11 +4,11 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
+from app.intake.form import MAX_COLUMN_CHARACTERS
 from app.web.validation import Incoming
 from lens_engine.config import PresetName
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, word_of_label
 
-MAX_COLUMN_CHARACTERS = 200
 TEXT_COLUMN = "Name of the column of texts in the dataset and the test rows; by default it is told by its name."
 LABEL_COLUMN = "Name of the column of labels in the dataset and the test rows; by default it is told by its name."
 

@@ -1,0 +1,112 @@
+"""Wire types of evaluations."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from app.jobs.schemas import AsStored, JobOut, JobSummary, Outgoing
+from app.selections.submission_schemas import LABEL_COLUMN, TEXT_COLUMN, ColumnName, ModelName, Name
+from app.web.validation import Incoming
+from lens_engine.config import Use
+from lens_engine.exports import FormatName
+from lens_engine.predicting.evaluation import EvaluationResult
+
+MOST_ORDERS = 32
+
+
+class EvaluationRequest(Incoming):
+    """What is judged, and how it is asked."""
+
+    other_names: ClassVar = {"format": "form", "shuffles": "orders", "prompt": "prompts"}
+
+    prompts: Literal["support_examples", "classifier"] = Field(
+        default="support_examples",
+        description="What is judged. support_examples: the prompt of the support examples. classifier: the classifier.",
+    )
+    use: Use | None = Field(
+        default=None, description="Use for which the support examples are the best; default: that of the selection."
+    )
+    model: ModelName | None = Field(
+        default=None, description="Model that is asked, from GET /models; null for that of the selection."
+    )
+    form: FormatName | None = Field(
+        default=None,
+        description="Format of exports whose turns of a chat are asked, by the chat template of the model; null for "
+        "the template of the selection.",
+        examples=["openai-chat"],
+    )
+    orders: Annotated[int, Field(ge=0, le=MOST_ORDERS)] = Field(
+        default=0, description="Number of other orders of the same demonstrations that are judged too."
+    )
+    num_prompts: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="Number of prompts of a classifier that are asked, the first; null for all."
+    )
+    name: Name | None = Field(default=None, description="Display name.")
+
+
+class EvaluationBody(Incoming):
+    """The JSON body: what to judge, and rows. Without rows, the test rows of the selection are judged."""
+
+    other_names: ClassVar = {"dataset": "examples", "rows": "examples"}
+
+    spec: EvaluationRequest = Field(
+        default_factory=EvaluationRequest, description="What is judged, and how it is asked; all has a default."
+    )
+    examples: list[Any] | None = Field(
+        default=None, description='Rows: objects with "text" and "label" or other usual names.'
+    )
+    dataset_id: str | None = Field(default=None, max_length=40, description="Id of one of your datasets.")
+    text_column: ColumnName | None = Field(default=None, description=f"{TEXT_COLUMN} Not with `dataset_id`.")
+    label_column: ColumnName | None = Field(default=None, description=f"{LABEL_COLUMN} Not with `dataset_id`.")
+
+    @model_validator(mode="after")
+    def has_one_source_of_rows(self) -> "EvaluationBody":
+        if self.examples is not None and self.dataset_id is not None:
+            raise ValueError("give either `examples` or `dataset_id`, not both")
+        return self
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The column names that were given."""
+        given = {"text_column": self.text_column, "label_column": self.label_column}
+        return {name: column for name, column in given.items() if column is not None}
+
+
+class SourceOut(Outgoing):
+    """What is judged or asked."""
+
+    selection_id: str = Field(description="Id of the selection. It may be deleted.")
+    prompt_name: str | None = Field(None, description="Name by which it was asked for.")
+    version: int | None = Field(None, description="Version of the name.")
+
+
+class EvaluationSummary(JobSummary):
+    """An evaluation in a list."""
+
+    source: SourceOut = Field(description="What is judged.")
+
+
+class EvaluationView(Outgoing):
+    """What is judged, and how it is asked."""
+
+    prompts: Literal["support_examples", "classifier"] = Field(description="What is judged.")
+    use: Use | None = Field(description="Use of the support examples; null for a classifier.")
+    model: str | None = Field(description="Name of the model; null for a bag of words.")
+    form: FormatName | None = Field(description="Format of exports whose turns are asked; null for the template.")
+    orders: int = Field(description="Number of other orders that are judged too.")
+    num_prompts: int | None = Field(description="Number of prompts that are asked; null for all.")
+    rows: int | None = Field(description="Number of rows of the dataset that are judged; null for all.")
+
+
+class EvaluationOut(EvaluationSummary, JobOut):
+    """An evaluation, with its result."""
+
+    spec: EvaluationView = Field(description="What is judged, and how it is asked.")
+    result: AsStored[EvaluationResult | None] = Field(description="The figures; null before the evaluation succeeded.")
+
+
+class EvaluationPage(Outgoing):
+    """One page of evaluations, newest first."""
+
+    items: list[EvaluationSummary] = Field(description="Evaluations, newest first; GET of one has its result.")
+    next: str | None = Field(description="Cursor of the next page; null on the last page.")

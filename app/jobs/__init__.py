@@ -1,0 +1,1 @@
+"""What jobs of every kind share: lists, polls, events, cancel, retry, resume, deletion."""

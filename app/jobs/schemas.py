@@ -1,0 +1,136 @@
+"""Wire types that jobs of every kind share."""
+
+from datetime import datetime
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WrapValidator
+
+from app.lifecycle.states import Status
+from lens_engine.types import Phase, StopReason
+
+T = TypeVar("T")
+# Without annotations on the functions, pydantic documents the type that they pass by.
+AsStored = Annotated[T, WrapValidator(lambda value, _: value), PlainSerializer(lambda value: value)]
+"""JSON that is shown as it is stored. The type documents what this release stores; other releases may differ."""
+
+
+class Outgoing(BaseModel):
+    """Base of response types."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True)
+
+
+class ProgressOut(Outgoing):
+    """Progress of a run. A pair is one prefix (the demonstrations) and one query scored."""
+
+    phase: Phase = Field(
+        description="Phase of the run. filter: candidates are filtered by InfoScore. initialise: the first "
+        "permutations are judged. search: the beam, or a random search, looks for better permutations. evaluate: "
+        "confirmation rows, test rows and baselines. classify: an evaluation or a prediction asks row by row."
+    )
+    step: int = Field(description="Number of the current step of the phase, counted from 1.")
+    steps: int = Field(description="Number of steps of the phase.")
+    pairs_done: int = Field(description="Number of pairs scored so far, over all phases.")
+    pairs_total: int = Field(description="Planned number of pairs of the run; at the end, the number of pairs scored.")
+    tokens_done: int = Field(description="Number of tokens scored so far, over all phases.")
+    tokens_total: int = Field(
+        description="Planned number of tokens of the run; at the end, the number of tokens scored."
+    )
+    tokens_per_second: float | None = Field(description="Speed of this attempt (tokens per second); null at first.")
+    eta_seconds: float | None = Field(
+        description="Expected remaining time (seconds). 0 after success; null while unknown, and after a stop."
+    )
+    best_validation_accuracy: float | None = Field(description="Best accuracy so far on validation rows.")
+
+
+class QueueOut(Outgoing):
+    """The place of a queued job, and who works on the queue."""
+
+    position: int | None = Field(
+        description="Place among the queued jobs that may start; 1 is the next. 1001 stands for every later "
+        "place. Null while the job waits after a crash or a fault of a worker.",
+        examples=[3],
+    )
+    workers: int | None = Field(
+        description="Number of living workers, some seconds old. With 0, nothing starts until the operator starts a "
+        "worker. A worker that was killed counts for up to two minutes. Null if it is not known.",
+        examples=[2],
+    )
+
+
+class JobSummary(Outgoing):
+    """A job in a list: its state, and the time of each state that it reached."""
+
+    id: str = Field(description="Id.")
+    name: str | None = Field(description="Display name.")
+    status: Status = Field(description="Status.")
+    dataset_id: str = Field(description="Id of the dataset; a later submission can name it instead of sending rows.")
+    progress: AsStored[ProgressOut | None] = Field(description="Progress of the run; null before the first report.")
+    attempt: int = Field(description="Number of times a worker started or resumed the run.")
+    stop_reason: StopReason | None = Field(
+        description="Why the run ended; null without a result. completed: the run did all its work. budget: `budget` "
+        "was spent. cancelled: it was cancelled."
+    )
+    error: dict[str, Any] | None = Field(description="Problem (RFC 9457) of a failed run; in a list without `errors`.")
+    digest: str | None = Field(
+        description="SHA-256 of the result without its cost, the name of the GPU and the note on the executor; equal "
+        "runs have equal digests."
+    )
+    created_at: datetime = Field(description="Time of the submission.")
+    queued_at: datetime = Field(description="Time at which it last began to wait for a worker.")
+    started_at: datetime | None = Field(description="Time at which a worker first took it.")
+    cancel_requested_at: datetime | None = Field(description="Time of the request to cancel.")
+    cancelled_at: datetime | None = Field(description="Time at which it was cancelled; null again after a resume.")
+    succeeded_at: datetime | None = Field(description="Time at which it succeeded.")
+    failed_at: datetime | None = Field(description="Time at which it failed; null again after a retry.")
+
+
+class JobOut(JobSummary):
+    """What GET of one job has besides its summary."""
+
+    warnings: list[str] = Field(
+        description="Warnings about accepted but unusual content of the dataset and the test rows, about small splits, "
+        "and what was taken by default for the spec. A warning about the content of one upload begins with `dataset:` "
+        "or `test:`, one about the spec with `spec:`.",
+        examples=[["dataset: 2 blank rows were skipped and are not counted in row numbers"]],
+    )
+    queue: QueueOut | None = Field(
+        None, description="Place in the queue. Only GET of one job has it, while `status` is `queued`."
+    )
+
+
+class EventOut(Outgoing):
+    """An event in the history of a job. Ids increase with time."""
+
+    id: int = Field(description="Number of the event.")
+    at: datetime = Field(description="Time of the event.")
+    type: str = Field(
+        description="Kind of event. status, phase: the status or the phase changed. classifier: the classifier was "
+        "stored. checkpoint-damaged, checkpoint-foreign: a worker dropped the checkpoint and started afresh. "
+        "spec-newer: a worker of an older release left the job to a worker that knows its options. "
+        "checkpoint-unwritten: a checkpoint could not be stored, and the run continues. "
+        "worker-unfit: an attempt ended by a fault of its worker. stalled: an attempt made no progress and was ended. "
+        "retried: the owner had the failed job queued again. resumed: the owner had the cancelled job "
+        "queued again.",
+        examples=["status"],
+    )
+    data: dict[str, Any] = Field(
+        description="status, phase: `from`, `to` and `attempt`. classifier: `size` (number of prompts), `head` "
+        "and `accuracy` (on the test rows). checkpoint-damaged, "
+        "checkpoint-foreign, checkpoint-unwritten, spec-newer: `detail`. worker-unfit: `code` (what is wrong with the "
+        "worker) and `attempt`. stalled: `seconds` (without progress) and `attempt`. "
+        "retried: `error` (why it had failed) and `attempt`. resumed: `from_checkpoint` (whether the run goes on where "
+        "it was), `result_deleted` (whether it had a partial result) and `attempt`.",
+        examples=[{"from": "queued", "to": "running", "attempt": 1}],
+    )
+
+
+class EventPage(Outgoing):
+    """One page of events, oldest first."""
+
+    items: list[EventOut] = Field(description="Events, oldest first.")
+    next: str | None = Field(description="Cursor of the next page; null on the last page.")
+    follow: str | None = Field(
+        description="Cursor after the last event of this page, on the last page too: sent later as `cursor`, it gives "
+        "the events since then."
+    )

@@ -1,0 +1,96 @@
+"""The answers of evaluations and predictions, row by row: how they are kept while the run goes on, and read again."""
+
+from collections.abc import Iterator, Sequence
+
+from sqlalchemy import func, insert, select
+from sqlalchemy.dialects.postgresql import insert as insert_or_not
+from sqlalchemy.orm import Session
+
+from app.database import Database
+from app.lifecycle.claims import Claim, lock
+from app.models import Example as StoredRow
+from app.models import StoredPrediction
+from lens_engine.predicting.rows import Prediction
+from lens_engine.reading import TextRow
+
+_ROWS_A_PAGE = 2000
+
+
+def keep_predictions(session: Session, claim: Claim, start: int, predictions: Sequence[Prediction]) -> bool:
+    """Keep the answers for the rows from the place `start` on. Returns False if the claim is lost.
+
+    A repetition, after a commit whose confirmation was lost, changes nothing.
+    """
+    if not lock(session, claim):
+        return False
+    values = [
+        {
+            "job_id": claim.job_id,
+            "place": place,
+            "label": one.label,
+            "probabilities": list(one.probabilities),
+            "error": one.error,
+            "is_cut": one.is_cut,
+        }
+        for place, one in enumerate(predictions, start)
+    ]
+    session.execute(insert_or_not(StoredPrediction).on_conflict_do_nothing(), values)
+    return True
+
+
+def read_predictions(session: Session, job_id: str) -> list[Prediction]:
+    """The answers that are kept, in order."""
+    rows = session.scalars(
+        select(StoredPrediction).where(StoredPrediction.job_id == job_id).order_by(StoredPrediction.place)
+    )
+    return [_to_prediction(row) for row in rows]
+
+
+def insert_texts(session: Session, dataset_id: str, rows: Sequence[TextRow]) -> None:
+    """Store the rows of a file of texts."""
+    for start in range(0, len(rows), _ROWS_A_PAGE):
+        values = [
+            {"dataset_id": dataset_id, "row": row, "text": one.text, "cells": dict(one.cells), "fault": one.fault}
+            for row, one in enumerate(rows[start : start + _ROWS_A_PAGE], start)
+        ]
+        session.execute(insert(StoredRow), values)
+
+
+def read_texts(session: Session, dataset_id: str) -> list[TextRow]:
+    """All rows of a dataset as texts to classify, in order."""
+    query = select(StoredRow.text, StoredRow.fault, StoredRow.cells).where(StoredRow.dataset_id == dataset_id)
+    return [TextRow(*row[:2], row.cells or {}) for row in session.execute(query.order_by(StoredRow.row))]
+
+
+def read_answered(database: Database, dataset_id: str, job_id: str) -> Iterator[tuple[TextRow, Prediction]]:
+    """The rows of an ended prediction with their answers, in order.
+
+    Each page is read in a transaction of its own, because a client may take long between two.
+
+    Raises:
+        LookupError: the prediction was deleted meanwhile.
+    """
+    query = select(StoredRow, StoredPrediction).where(
+        StoredRow.dataset_id == dataset_id,
+        StoredPrediction.job_id == job_id,
+        StoredPrediction.place == StoredRow.row,
+    )
+    after, last = -1, -1
+    while True:
+        with database.session_scope() as session:
+            if last < 0:
+                last = session.scalar(select(func.max(StoredPrediction.place)).where(StoredPrediction.job_id == job_id))
+            page = session.execute(
+                query.where(StoredRow.row > after).order_by(StoredRow.row).limit(_ROWS_A_PAGE)
+            ).all()
+        for row, found in page:
+            yield TextRow(row.text, row.fault, row.cells or {}), _to_prediction(found)
+        after = page[-1][0].row if page else after
+        if after == last:
+            return
+        if not page:
+            raise LookupError(f"{job_id} was deleted while its output was read")
+
+
+def _to_prediction(row: StoredPrediction) -> Prediction:
+    return Prediction(label=row.label, probabilities=tuple(row.probabilities), error=row.error, is_cut=row.is_cut)

@@ -1,0 +1,20 @@
+"""What a classifier says of each row of an evaluation or a prediction."""
+
+from sqlalchemy import ARRAY, Boolean, Double, ForeignKey, Integer, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.models.base import Base, IdText
+
+
+class StoredPrediction(Base):
+    """The answer for one row. Rows are written in order, so the next attempt goes on after the last."""
+
+    __tablename__ = "predictions"
+
+    job_id: Mapped[str] = mapped_column(IdText, ForeignKey("selections.id", ondelete="CASCADE"), primary_key=True)
+    place: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)  #: among the rows of the job
+    label: Mapped[str | None] = mapped_column(String(200))  #: null for a row without an answer
+    probabilities: Mapped[list[float]] = mapped_column(ARRAY(Double))
+    """Of each label, in the order of the classifier; empty for a row without an answer."""
+    error: Mapped[str | None] = mapped_column(Text)
+    is_cut: Mapped[bool] = mapped_column(Boolean)

@@ -1,0 +1,103 @@
+"""POST /selections: a dataset, optionally test rows, and a spec."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.errors import Unprocessable
+from app.intake.checks import Labelled, check_spec
+from app.intake.order import Desk, ValidJob
+from app.intake.refusals import invalid_inputs
+from app.intake.submissions import FormSubmission, JsonSubmission, RawSubmission, parsing_limits
+from app.models import Job
+from app.selections.presentation import present
+from app.selections.submission_schemas import SelectionSpec, SubmissionBody
+from app.web.validation import read_model
+from lens_engine.errors import Faults
+from lens_engine.reading import ParsedDataset, parse_inline
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionOrder:
+    """A selection."""
+
+    kind: str = "selection"
+    prefix: str = "sel"
+    about: str = ""
+
+    def validate(self, body: RawSubmission, desk: Desk) -> ValidJob:
+        """Parse and check the spec and the rows.
+
+        Raises:
+            BadRequest, ContentTooLarge: the body is not JSON, or has too many objects.
+            Unprocessable: the body has another form, or names an unknown model or dataset.
+            RefusedInput: the engine or the parser refuses the spec or the rows.
+        """
+        return _read_json(body, desk) if isinstance(body, JsonSubmission) else _read_form(body, desk)
+
+    def present(self, session: Session, job: Job) -> dict[str, Any]:  # noqa: ARG002
+        return present(job).model_dump(mode="json")
+
+
+def _read_json(submission: JsonSubmission, desk: Desk) -> ValidJob:
+    body = read_model(SubmissionBody, submission.parsed)
+    spec, limits = check_spec(body.spec, desk.settings), parsing_limits(desk.settings)
+
+    def read(rows: list[Any] | None, dataset_id: str | None, prefix: str, dataset: Labelled | None) -> Labelled | None:
+        columns = _columns_of(dataset, body.columns)
+        if rows is not None:
+            return parse_inline(rows, limits, field=f"{prefix}examples", **columns)
+        return None if dataset_id is None else desk.find_dataset(dataset_id, f"{prefix}dataset_id")
+
+    dataset, test = _read_both(
+        lambda: read(body.examples, body.dataset_id, "", None),
+        lambda dataset: read(body.test_examples, body.test_dataset_id, "test_", dataset),
+        inline=True,
+    )
+    return spec.submit(dataset, test, is_inline=body.examples is not None)
+
+
+def _read_form(form: FormSubmission, desk: Desk) -> ValidJob:
+    if form.dataset is None:
+        detail = "`dataset` is missing; send a file"
+        raise Unprocessable(detail, errors=[{"detail": detail, "pointer": "/dataset"}])
+    spec = check_spec(read_model(SelectionSpec, form.spec, "spec"), desk.settings)
+    limits = parsing_limits(desk.settings)
+    dataset, test = _read_both(
+        lambda: form.parse("dataset", limits, form.columns),
+        lambda dataset: form.parse("test", limits, _columns_of(dataset, form.columns)),
+        inline=False,
+    )
+    return spec.submit(dataset, test, is_inline=False)
+
+
+def _columns_of(dataset: Labelled | None, given: Mapping[str, str]) -> Mapping[str, str]:
+    """The columns of test rows: those of the dataset, whose texts they are compared with."""
+    if not isinstance(dataset, ParsedDataset):
+        return given
+    return dict(zip(("text_column", "label_column"), dataset.columns, strict=True))
+
+
+def _read_both(
+    read_dataset: Callable[[], Labelled | None],
+    read_test: Callable[[Labelled | None], Labelled | None],
+    *,
+    inline: bool,
+) -> tuple[Labelled, Labelled | None]:
+    """Read the dataset and the test rows, which have the columns of the dataset.
+
+    Raises:
+        RefusedInput: names the faults of both.
+    """
+    faults = Faults()
+    dataset = test = None
+    with invalid_inputs(inline=inline):
+        with faults.noting():
+            dataset = read_dataset()
+        with faults.noting():
+            test = read_test(dataset)
+        faults.refuse()
+    assert dataset is not None
+    return dataset, test

@@ -1,0 +1,154 @@
+"""Evaluations and predictions: a classifier is asked row by row, in batches, and each batch is kept at once.
+
+The next attempt goes on after the last row that is kept, with the batches of an undisturbed run. So no row is computed
+twice, and the bytes are the same.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from app.evaluations.stored import EvaluationOutcome, load_evaluation
+from app.lifecycle.results import Outcome
+from app.lifecycle.rows import keep_predictions
+from app.predictions.stored import PredictionOutcome, load_prediction
+from lens_engine.classifier.classifier import Classifier
+from lens_engine.metering.meter import Stopped
+from lens_engine.metering.progress import Progress
+from lens_engine.predicting.evaluation import measure, measure_orders
+from lens_engine.predicting.rows import BATCH_ROWS, Prediction, predict_rows
+from lens_engine.predicting.subject import PromptSubject, make_classifier
+from lens_engine.reading import TextRow
+from lens_engine.result import Spread
+from lens_engine.scoring.base import LabelScorer
+from lens_engine.scoring.interruption import interrupted_by
+from lens_engine.types import Example, Phase, StopReason
+from worker.faults import blaming_worker
+from worker.model_loading import find_reference
+from worker.running import Running
+
+
+def run_prediction(run: Running) -> Outcome | None:
+    """Predict the rows that have no answer yet."""
+    work = run.transact(lambda session: load_prediction(session, run.claim.job_id))
+    spec = work.spec
+    dtype = None if spec.classifier.model is None else spec.classifier.model.dtype
+    scorer = _load(run, spec.model, dtype)
+    spec.classifier.check_model(scorer)
+    asking = _Asking(
+        run, scorer, len(work.rows), spec.classifier.tokens_per_input, max(len(spec.classifier.prompts), 1)
+    )
+    try:
+        return PredictionOutcome(asking.predict(spec.classifier, work.rows, work.done), dtype)
+    except Stopped:
+        return None
+
+
+def run_evaluation(run: Running) -> Outcome | None:
+    """Predict the rows that have no answer yet, then the same prompt in other orders, and measure."""
+    work = run.transact(lambda session: load_evaluation(session, run.claim.job_id))
+    spec = work.spec
+    own = spec.subject.model
+    scorer = _load(run, spec.model, None if own is None or spec.is_other_model else own.dtype)
+    classifier = make_classifier(spec.subject, spec.changes, scorer)
+    orders = spec.subject.reorder(spec.orders, spec.seed) if isinstance(spec.subject, PromptSubject) else []
+    others = [make_classifier(one, spec.changes, scorer) for one in orders]
+    rows = [TextRow(example.text) for example in work.examples]
+    asking = _Asking.of(run, scorer, classifier, len(rows) * (1 + len(others)))
+    try:
+        predictions = asking.predict(classifier, rows, work.done)
+        order = _measure_orders(asking, others, work.examples, rows)
+    except Stopped:
+        return None
+    known = dict(spec.known) or None
+    return EvaluationOutcome(measure(classifier, spec.changes, work.examples, predictions, known=known, order=order))
+
+
+def _measure_orders(
+    asking: "_Asking", others: Sequence[Classifier], examples: Sequence[Example], rows: Sequence[TextRow]
+) -> Spread | None:
+    """The accuracies of the other orders. Their answers are not kept: an attempt that is lost asks them again."""
+    found = [asking.predict(one, rows, [], keeps=False) for one in others]
+    return measure_orders(examples, found) if found else None
+
+
+def _load(run: Running, model: str | None, dtype: str | None) -> LabelScorer | None:
+    if model is None:
+        run.monitor.begin()
+        return None
+    find_reference(run.settings, model)
+    # Without the pair cache: the texts of production would displace the scores of selections.
+    scorer = run.load(model, dtype, remembers=False).scorer
+    run.monitor.begin()
+    return scorer
+
+
+@dataclass
+class _Asking:
+    """Asks a classifier for many rows, and tells how far it is."""
+
+    run: Running
+    scorer: LabelScorer | None
+    num_rows: int
+    tokens_per_row: float
+    pairs_per_row: int
+    _done: int = 0  #: rows, with those of earlier attempts
+    _asked: int = 0  #: rows of this attempt
+    _began_at: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def of(cls, run: Running, scorer: LabelScorer | None, classifier: Classifier, num_rows: int) -> Self:
+        return cls(run, scorer, num_rows, classifier.tokens_per_input, max(len(classifier.prompts), 1))
+
+    def predict(
+        self, classifier: Classifier, rows: Sequence[TextRow], done: Sequence[Prediction], *, keeps: bool = True
+    ) -> list[Prediction]:
+        """The answers of all rows, of which the first may be known.
+
+        Raises:
+            Stopped: the owner asks for a stop, or the claim is lost.
+        """
+        found = list(done)
+        self._done += len(found)
+        self._report()
+        while len(found) < len(rows):
+            self._hear()
+            start, batch = len(found), rows[len(found) : len(found) + BATCH_ROWS]
+            with blaming_worker(), interrupted_by(self._hear):
+                answers = predict_rows(classifier, batch, self.scorer)
+            if keeps:
+                self._keep(start, answers)
+            found += answers
+            self._done, self._asked = self._done + len(batch), self._asked + len(batch)
+            self._report()
+        return found
+
+    def _keep(self, start: int, answers: Sequence[Prediction]) -> None:
+        claim = self.run.claim
+        if not self.run.transact(lambda session: keep_predictions(session, claim, start, answers)):
+            self.run.monitor.lose()
+            raise Stopped(StopReason.CANCELLED)
+
+    def _hear(self) -> None:
+        reason = self.run.monitor.stop_requested()
+        if reason is not None:
+            raise Stopped(reason)
+
+    def _report(self) -> None:
+        seconds = time.monotonic() - self._began_at
+        pace = self._asked / seconds if self._asked and seconds > 0 else None
+        self.run.monitor.on_progress(
+            Progress(
+                phase=Phase.CLASSIFY,
+                step=-(-self._done // BATCH_ROWS),
+                steps=-(-self.num_rows // BATCH_ROWS),
+                pairs_done=self._done * self.pairs_per_row,
+                pairs_total=self.num_rows * self.pairs_per_row,
+                tokens_done=round(self._done * self.tokens_per_row),
+                tokens_total=round(self.num_rows * self.tokens_per_row),
+                tokens_per_second=None if pace is None else pace * self.tokens_per_row,
+                eta_seconds=None if pace is None else (self.num_rows - self._done) / pace,
+                best_validation_accuracy=None,
+            )
+        )

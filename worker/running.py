@@ -1,0 +1,47 @@
+"""What a run of any kind has: its claim, and the ways to the database and to the model."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from sqlalchemy.orm import Session
+
+from app.lifecycle.claims import Claim
+from app.settings import Settings
+from lens_engine.language_model.open_model import LanguageModel
+from worker.faults import blaming_worker_for_everything
+from worker.model_loading import load_model
+from worker.progress import RunMonitor
+
+T = TypeVar("T")
+
+
+class Transact(Protocol):
+    """Runs `write` in a transaction, and again while Postgres is away. `write` must be fenced, or only read."""
+
+    def __call__(self, write: Callable[[Session], T], /) -> T: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """One attempt, as its run sees it."""
+
+    claim: Claim
+    settings: Settings
+    monitor: RunMonitor
+    deadline: float  #: value of `time.monotonic()` at which the run must judge its last rows
+    transact: Transact
+    log: Callable[..., None]
+
+    def load(self, model: str, dtype: str | None, *, remembers: bool = True) -> LanguageModel:
+        """Load the model that the settings allow under this name.
+
+        Args:
+            dtype: its number format; None for that of the settings.
+            remembers: whether its scores are kept in the pair cache.
+
+        Raises:
+            WorkerFault: it cannot be loaded here.
+        """
+        with blaming_worker_for_everything(), self.monitor.loading():
+            return load_model(self.settings, model, dtype, remembers=remembers)
