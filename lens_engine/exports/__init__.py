@@ -71,8 +71,7 @@ def export_support_examples(
         raise InvalidConfig(f"there is no use {use!r}; take prompt or probabilities", field="use")
     if result.task is None:
         raise InvalidConfig("the result has no task: another release of Lens wrote it", field="result")
-    answer = next((one for one in result.support_examples if use in (None, one.use)), result.answer)
-    return write_export(Source(result.task, answer, result.provenance.model), format)
+    return write_export(Source(result.task, result.answer_for(use), result.provenance.model), format)
 
 
 def write_export(source: Source, format: FormatName) -> bytes:
