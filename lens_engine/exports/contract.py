@@ -19,6 +19,8 @@ FormatName = Literal[
     "dspy",
     "promptfoo",
     "lm-eval",
+    "python",
+    "typescript",
     "markdown",
 ]
 
