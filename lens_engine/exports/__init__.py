@@ -6,6 +6,7 @@ jsonl  csv_file   text and label word of each example
 openai_chat  anthropic  gemini   turns of a chat
 langchain  dspy  promptfoo  lm_eval   files of tools
 python  typescript   code that asks an OpenAI-compatible endpoint, for a classifier of label probabilities too
+logit_bias   the map of token biases that carries one prompt; it needs the tokenizer of the model
 markdown     for people
 
 A chat model does not see the prompt that was evaluated, so its accuracy may be another.
@@ -13,7 +14,7 @@ A chat model does not see the prompt that was evaluated, so its accuracy may be 
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
@@ -93,11 +94,7 @@ def export_support_examples(
         result = SelectionResult.model_validate_json(Path(result).read_bytes())
     if format not in FORMATS:
         raise InvalidConfig(f"there is no format {format!r}; take {', '.join(FORMATS)}", field="format")
-    if use is not None and use not in get_args(Use):
-        raise InvalidConfig(f"there is no use {use!r}; take prompt or probabilities", field="use")
-    if result.task is None:
-        raise InvalidConfig("the result has no task: another release of Lens wrote it", field="result")
-    return write_export(Source(result.task, result.answer_for(use), result.provenance.model), format)
+    return write_export(Source.of_result(result, use), format)
 
 
 def write_export(source: Source, format: FormatName) -> bytes:
