@@ -31,6 +31,8 @@ from tests.unit.lens_cli.results import make_answer, make_result
 from tests.unit.lens_engine.test_exports import AWKWARD, TASK, TURNS, make_source
 from tests.unit.lens_engine.toy_endpoint import answer_completions, log_prob_of_span, serving
 
+pytestmark = pytest.mark.slow  # processes of Python and Node.js
+
 TEXTS = [
     *AWKWARD,
     "`${process.exit(1)}`",
