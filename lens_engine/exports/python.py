@@ -68,10 +68,10 @@ def complete(prompts, server):
     except urllib.error.HTTPError as error:
         reason = error.read().decode("utf-8", "replace")[:500]
         raise RuntimeError(f"the server answered {error.code}: {reason}") from error
-    choices = sorted(answer["choices"], key=lambda choice: choice["index"])
+    choices = sorted(answer.get("choices", []), key=lambda choice: choice["index"])
     found = [choice.get("logprobs") or {} for choice in choices]
     is_whole = all(one.get("tokens") and one.get("token_logprobs") for one in found)
-    if not is_whole or not len(found) == len(prompts) == answer["usage"]["completion_tokens"]:
+    if not is_whole or not len(found) == len(prompts) == answer.get("usage", {}).get("completion_tokens"):
         raise RuntimeError("the server did not return one token with log-probabilities for each prompt")
     return found
 

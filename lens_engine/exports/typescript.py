@@ -75,12 +75,13 @@ async function complete(prompts: string[], server: Server): Promise<LogProbs[]> 
     throw new Error(`the server answered ${response.status}: ${(await response.text()).slice(0, 500)}`);
   }
   const answer = (await response.json()) as {
-    choices: { index: number; logprobs?: LogProbs | null }[];
-    usage: { completion_tokens: number };
+    choices?: { index: number; logprobs?: LogProbs | null }[];
+    usage?: { completion_tokens: number };
   };
-  const found = answer.choices.sort((one, other) => one.index - other.index).map((choice) => choice.logprobs);
+  const choices = (answer.choices ?? []).sort((one, other) => one.index - other.index);
+  const found = choices.map((choice) => choice.logprobs);
   const isWhole = found.every((one) => one?.tokens?.length && one.token_logprobs?.length);
-  if (!isWhole || found.length !== prompts.length || answer.usage.completion_tokens !== prompts.length) {
+  if (!isWhole || found.length !== prompts.length || answer.usage?.completion_tokens !== prompts.length) {
     throw new Error("the server did not return one token with log-probabilities for each prompt");
   }
   return found as LogProbs[];

@@ -190,6 +190,7 @@ def with_two_tokens(body: dict[str, Any]) -> dict[str, Any]:
         (without_echo, 200, "no log-probabilities of the prompt"),
         (without_probabilities_of_the_prompt, 200, "no log-probabilities of the prompt"),
         (without_log_probs, 200, "one token with log-probabilities for each prompt"),
+        (lambda _: {}, 200, "one token with log-probabilities for each prompt"),
         (with_two_tokens, 200, "one token with log-probabilities for each prompt"),
         (lambda _: {"error": "no such model"}, 404, 'the server answered 404: {"error": "no such model"}'),
     ],
