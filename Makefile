@@ -113,8 +113,8 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Lens needs Python 3.11 or newer, and $(PYTHON) is older or missing. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@echo "Installing into $(VENV). In a new $(VENV) this fetches on Linux:"
-	@echo "  3.2 GB, 6.1 GB installed, with the CUDA build of torch, which the public index has;"
-	@echo "  0.7 GB, 2.3 GB installed, with the CPU build: make $(or $(MAKECMDGOALS),venv) TORCH_INDEX=address (docs/installation.md)."
+	@echo "  3.3 GB, 6.5 GB installed, with the CUDA build of torch, which the public index has;"
+	@echo "  0.8 GB, 2.7 GB installed, with the CPU build: make $(or $(MAKECMDGOALS),venv) TORCH_INDEX=address (docs/installation.md)."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@test -z '$(TORCH_INDEX)' || $(BIN)/python -m pip install -c constraints.txt --no-deps --index-url '$(TORCH_INDEX)' torch
 	$(BIN)/python -m pip install -c constraints.txt -e '.[model,service,cluster,embedded,dev]'

@@ -1,8 +1,9 @@
-"""`lens export`: the support examples of a result in the form that another tool loads."""
+"""`lens export`: the support examples of a result, or a classifier, in the form that another tool loads."""
 
+import json
 import sys
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from pydantic import ValidationError
@@ -12,45 +13,118 @@ from lens_cli.refusals import RefusedInput, check_output, refusing
 from lens_cli.views.notes import show_note
 from lens_engine.config import Use
 from lens_engine.disk.replace_file import replace_file
+from lens_engine.errors import ModelMismatch
+
+if TYPE_CHECKING:
+    from lens_engine.result import SelectionResult
+
+LOGIT_BIAS = "logit-bias"
+
+_OTHER_PROMPT = "a model does not get the prompt that was evaluated from this form; measure it before you rely on it"
+_FIRST_TOKENS = (
+    "a label word has several tokens, so the answer is the label whose first token is likeliest, which is not what was "
+    "evaluated; measure it before you rely on it"
+)
 
 
 def export(
-    result: Annotated[Path, typer.Argument(help="Result: a file that lens select --output wrote.")],
+    result: Annotated[
+        Path,
+        typer.Argument(help="Result: a file that lens select --output wrote; or a classifier, of --classifier."),
+    ],
     format: Annotated[
         str,
         typer.Option(
-            help="Format: json, text, jsonl, csv, openai-chat, anthropic, gemini, langchain, dspy, promptfoo, lm-eval "
-            "or markdown."
+            help="Format: json, text, jsonl, csv, openai-chat, anthropic, gemini, langchain, dspy, promptfoo, lm-eval, "
+            "python, typescript, markdown or logit-bias. Of a classifier: python or typescript."
         ),
     ] = "text",
     use: Annotated[
         str | None,
         typer.Option(help="Use for which the prompt is the best: prompt or probabilities; default: that of the run."),
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Model whose tokenizer gives the token ids of logit-bias: a bundled name, a folder, a .gguf file, or "
+            "a Hugging Face hub id; default: the name that the result holds. Its files must be those of the run.",
+            show_default=False,
+        ),
+    ] = None,
     output: Annotated[Path | None, typer.Option(help="File to write; default: standard output.")] = None,
 ) -> None:
-    """Write the support examples of a result in the form that another tool loads.
+    """Write the support examples of a result, or a classifier, in the form that another tool loads.
 
-    `text`, `json` and `lm-eval` give a model the prompt that was evaluated. The turns of a chat do not: measure them
-    before production takes them.
+    `text`, `json`, `lm-eval`, `python` and `typescript` give a model the prompt that was evaluated. The turns of a chat
+    do not: measure them before production takes them.
 
-    Example:
+    `python` and `typescript` are code that needs no Lens and asks an OpenAI-compatible endpoint (vLLM, SGLang). Of a
+    result, they ask the prompt of its support examples; for the classifier, give the file that lens select --classifier
+    wrote. A classifier of hidden states or of words has no such code, because it needs lens classify.
+
+    `logit-bias` is the body of a completion of one token. It is exact where each label word is one token.
+
+    Examples:
 
         lens export result.json --format openai-chat --output prompt.json
-    """
-    from lens_engine.exports import FORMATS, FormatName, export_support_examples
 
+        lens export classifier.json --format python --output classifier.py
+    """
     with refusing():
         check_output(output)
-        try:
-            content = export_support_examples(result, cast(FormatName, format), use=cast(Use | None, use))
-        except ValidationError as error:
-            raise RefusedInput(f"{result} is no result of lens select --output", "where: RESULT") from error
+        content, note = _export_classifier(result, format), None
+        if content is None:
+            content, note = _export_result(result, format, cast(Use | None, use), model)
     if output is None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     else:
         replace_file(output, content)
-    if not FORMATS[cast(FormatName, format)].is_evaluated_prompt:
-        note = "a model does not get the prompt that was evaluated from this form; measure it before you rely on it"
+    if note:
         show_note(note, Console(stderr=True))
+
+
+def _export_classifier(path: Path, format: str) -> bytes | None:
+    """The code of a classifier; None if the file is none."""
+    from lens_engine.classifier.classifier import Classifier
+    from lens_engine.exports import CodeFormat, write_classifier_export
+
+    try:
+        found = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or "head" not in found:
+        return None
+    return write_classifier_export(Classifier.load(path), cast(CodeFormat, format))
+
+
+def _export_result(path: Path, format: str, use: Use | None, model: str | None) -> tuple[bytes, str | None]:
+    """The export of a result, and a note on it."""
+    from lens_engine.exports import FORMATS, FormatName, export_support_examples
+    from lens_engine.result import SelectionResult
+
+    try:
+        result = SelectionResult.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise RefusedInput(f"{path} is no result of lens select --output", "where: RESULT") from error
+    if format == LOGIT_BIAS:
+        content = _export_logit_bias(result, use, model)
+        return content, None if json.loads(content)["is_exact"] else _FIRST_TOKENS
+    content = export_support_examples(result, cast(FormatName, format), use=use)
+    return content, None if FORMATS[cast(FormatName, format)].is_evaluated_prompt else _OTHER_PROMPT
+
+
+def _export_logit_bias(result: "SelectionResult", use: Use | None, model: str | None) -> bytes:
+    from lens_engine.exports import Source
+    from lens_engine.exports.logit_bias import write_logit_bias
+    from lens_engine.language_model.open_tokenizer import open_tokenizer
+
+    source, made_of = Source.of_result(result, use), result.provenance
+    tokenizer, revision = open_tokenizer(model or made_of.model)
+    if revision != made_of.revision:
+        raise ModelMismatch(
+            f"the result is of {made_of.model} (revision {made_of.revision[:12]}), and these files are of revision "
+            f"{revision[:12]}; name the files of the run by --model",
+            field="model",
+        )
+    return write_logit_bias(source, lambda span: tokenizer.encode_spans([span])[0])

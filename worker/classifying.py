@@ -49,10 +49,11 @@ def run_evaluation(run: Running) -> Outcome | None:
     """Predict the rows that have no answer yet, then the same prompt in other orders, and measure."""
     work = run.transact(lambda session: load_evaluation(session, run.claim.job_id))
     spec = work.spec
-    own = spec.subject.model
+    subject = spec.subject
+    own = (subject.asked if isinstance(subject, PromptSubject) else subject).model
     scorer = _load(run, spec.model, None if own is None or spec.is_other_model else own.dtype)
-    classifier = make_classifier(spec.subject, spec.changes, scorer)
-    orders = spec.subject.reorder(spec.orders, spec.seed) if isinstance(spec.subject, PromptSubject) else []
+    classifier = make_classifier(subject, spec.changes, scorer)
+    orders = subject.reorder(spec.orders, spec.seed) if isinstance(subject, PromptSubject) else []
     others = [make_classifier(one, spec.changes, scorer) for one in orders]
     rows = [TextRow(example.text) for example in work.examples]
     asking = _Asking.of(run, scorer, classifier, len(rows) * (1 + len(others)))

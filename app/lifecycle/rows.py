@@ -80,9 +80,7 @@ def read_answered(database: Database, dataset_id: str, job_id: str) -> Iterator[
         with database.session_scope() as session:
             if last < 0:
                 last = session.scalar(select(func.max(StoredPrediction.place)).where(StoredPrediction.job_id == job_id))
-            page = session.execute(
-                query.where(StoredRow.row > after).order_by(StoredRow.row).limit(_ROWS_A_PAGE)
-            ).all()
+            page = session.execute(query.where(StoredRow.row > after).order_by(StoredRow.row).limit(_ROWS_A_PAGE)).all()
         for row, found in page:
             yield TextRow(row.text, row.fault, row.cells or {}), _to_prediction(found)
         after = page[-1][0].row if page else after

@@ -5,21 +5,25 @@ text  json_file   the prompt that was evaluated, and everything
 jsonl  csv_file   text and label word of each example
 openai_chat  anthropic  gemini   turns of a chat
 langchain  dspy  promptfoo  lm_eval   files of tools
+python  typescript   code that asks an OpenAI-compatible endpoint, for a classifier of label probabilities too
+logit_bias   the map of token biases that carries one prompt; it needs the tokenizer of the model
 markdown     for people
 
 A chat model does not see the prompt that was evaluated, so its accuracy may be another.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Literal
 
+from lens_engine.classifier.classifier import Classifier
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig
 from lens_engine.exports.anthropic import ANTHROPIC
 from lens_engine.exports.contract import Format, FormatName, Source
 from lens_engine.exports.csv_file import CSV
 from lens_engine.exports.dspy import DSPY
+from lens_engine.exports.endpoint_classifier import EndpointClassifier
 from lens_engine.exports.gemini import GEMINI
 from lens_engine.exports.json_file import JSON
 from lens_engine.exports.jsonl import JSONL
@@ -28,10 +32,31 @@ from lens_engine.exports.lm_eval import LM_EVAL
 from lens_engine.exports.markdown import MARKDOWN
 from lens_engine.exports.openai_chat import OPENAI_CHAT
 from lens_engine.exports.promptfoo import PROMPTFOO
+from lens_engine.exports.python import PYTHON
+from lens_engine.exports.python import write_code as write_python
 from lens_engine.exports.text import TEXT
+from lens_engine.exports.typescript import TYPESCRIPT
+from lens_engine.exports.typescript import write_code as write_typescript
 from lens_engine.result import SelectionResult
 
-__all__ = ["FORMATS", "Format", "FormatName", "Source", "export_support_examples", "write_export"]
+__all__ = [
+    "CODE_FORMATS",
+    "FORMATS",
+    "CodeFormat",
+    "Format",
+    "FormatName",
+    "Source",
+    "export_support_examples",
+    "write_classifier_export",
+    "write_export",
+]
+
+CodeFormat = Literal["python", "typescript"]
+CODE_FORMATS: Mapping[CodeFormat, Callable[[EndpointClassifier], str]] = {
+    "python": write_python,
+    "typescript": write_typescript,
+}
+"""Formats of a classifier."""
 
 FORMATS: Mapping[FormatName, Format] = {
     "json": JSON,
@@ -45,6 +70,8 @@ FORMATS: Mapping[FormatName, Format] = {
     "dspy": DSPY,
     "promptfoo": PROMPTFOO,
     "lm-eval": LM_EVAL,
+    "python": PYTHON,
+    "typescript": TYPESCRIPT,
     "markdown": MARKDOWN,
 }
 
@@ -67,14 +94,20 @@ def export_support_examples(
         result = SelectionResult.model_validate_json(Path(result).read_bytes())
     if format not in FORMATS:
         raise InvalidConfig(f"there is no format {format!r}; take {', '.join(FORMATS)}", field="format")
-    if use is not None and use not in get_args(Use):
-        raise InvalidConfig(f"there is no use {use!r}; take prompt or probabilities", field="use")
-    if result.task is None:
-        raise InvalidConfig("the result has no task: another release of Lens wrote it", field="result")
-    answer = next((one for one in result.support_examples if use in (None, one.use)), result.answer)
-    return write_export(Source(result.task, answer, result.provenance.model), format)
+    return write_export(Source.of_result(result, use), format)
 
 
 def write_export(source: Source, format: FormatName) -> bytes:
     """The support examples of the source in this format, in UTF-8."""
     return FORMATS[format].write(source).encode()
+
+
+def write_classifier_export(classifier: Classifier, format: CodeFormat) -> bytes:
+    """Code that classifies texts as the classifier does, by asking an OpenAI-compatible endpoint, in UTF-8.
+
+    Raises:
+        InvalidConfig: there is no such format, or the head reads hidden states or words, for which Lens is needed.
+    """
+    if format not in CODE_FORMATS:
+        raise InvalidConfig(f"a classifier has no format {format!r}; take {', '.join(CODE_FORMATS)}", field="format")
+    return CODE_FORMATS[format](EndpointClassifier.of_classifier(classifier)).encode()

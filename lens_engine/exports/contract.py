@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from lens_engine.result import SupportExamples
+from lens_engine.config import Use
+from lens_engine.errors import InvalidConfig
+from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.task.record import TaskRecord
 
 FormatName = Literal[
@@ -19,6 +21,8 @@ FormatName = Literal[
     "dspy",
     "promptfoo",
     "lm-eval",
+    "python",
+    "typescript",
     "markdown",
 ]
 
@@ -33,6 +37,18 @@ class Source:
     task: TaskRecord
     answer: SupportExamples
     model: str | None = None  #: the language model for which they were found
+
+    @classmethod
+    def of_result(cls, result: SelectionResult, use: Use | None = None) -> "Source":
+        """
+        Raises:
+            InvalidConfig: there is no such use, or the result has no task.
+        """
+        if use is not None and use not in get_args(Use):
+            raise InvalidConfig(f"there is no use {use!r}; take prompt or probabilities", field="use")
+        if result.task is None:
+            raise InvalidConfig("the result has no task: another release of Lens wrote it", field="result")
+        return cls(result.task, result.answer_for(use), result.provenance.model)
 
     @property
     def demonstrations(self) -> list[tuple[str, str]]:

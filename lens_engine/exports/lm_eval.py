@@ -14,8 +14,8 @@ _PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
 
 
 def write(source: Source) -> str:
-    template, mark = source.task.task().template, "\0"
-    before, after = template.render_query(mark).split(mark)
+    template = source.task.task().template
+    before, after = template.around_text
     span = template.render_span(source.words[0])
     shown = {
         "task": "lens_support_examples",

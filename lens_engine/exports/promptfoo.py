@@ -6,7 +6,7 @@ import re
 from lens_engine.exports.contract import SLOT, Format, Source
 from lens_engine.exports.openai_chat import write_messages, write_turns
 
-_OPENING = re.compile(r"\{[{%#]")
+_TAG = re.compile(r"\{[{%#]|#\}")  # the end of a comment without a beginning is an error of Nunjucks
 
 
 def write(source: Source) -> str:
@@ -17,8 +17,8 @@ def write(source: Source) -> str:
 
 
 def escape(text: str) -> str:
-    """The text as a template of Nunjucks or Jinja that renders it: what would open a tag becomes a string in a tag."""
-    return _OPENING.sub(lambda found: f"{{{{ '{found[0]}' }}}}", text)
+    """The text as a template of Nunjucks or Jinja that renders it: its marks of tags become strings in tags."""
+    return _TAG.sub(lambda found: f"{{{{ '{found[0]}' }}}}", text)
 
 
 PROMPTFOO = Format(write, "application/json", ".json", write_messages)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lens_engine.classifier.classifier import Classifier, ModelRecord
+from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
 from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS, ArgmaxHead, PriorHead
 from lens_engine.errors import InvalidConfig, ModelMismatch
 from lens_engine.exports import FORMATS, FormatName, Source
@@ -11,10 +11,8 @@ from lens_engine.methods.permutations import shuffle
 from lens_engine.predicting.chat import as_chat
 from lens_engine.randomness import make_generator
 from lens_engine.result import SupportExamples
-from lens_engine.result.prompt_classifier import make_prompt_classifier
 from lens_engine.scoring.base import LabelScorer
-from lens_engine.task.record import TaskRecord
-from lens_engine.types import Record
+from lens_engine.types import Permutation, Record
 
 _MOST_DRAWS = 100
 
@@ -29,25 +27,28 @@ class Changes:
 
 
 class PromptSubject(Record):
-    """Support examples, and all that is needed to ask them."""
+    """Support examples, and their prompt as a classifier."""
 
-    task: TaskRecord
     answer: SupportExamples
-    model: ModelRecord
-    most_tokens: int | None = None
-
-    def classifier(self) -> Classifier:
-        return make_prompt_classifier(self.task, self.answer, self.model, most_tokens=self.most_tokens)
+    asked: Classifier
 
     def reorder(self, number: int, seed: int) -> list["PromptSubject"]:
         """The support examples in up to this many other orders, drawn by the seed; fewer if there are fewer."""
-        examples, own = self.answer.examples, tuple(range(len(self.answer.examples)))
+        own = tuple(range(len(self.answer.examples)))
         drawn = (shuffle(own, make_generator(seed, "order", index)) for index in range(_MOST_DRAWS))
-        orders = [one for one in dict.fromkeys(drawn) if one != own][:number]
-        answers = [
-            self.answer.model_copy(update={"examples": tuple(examples[place] for place in order)}) for order in orders
-        ]
-        return [self.model_copy(update={"answer": answer}) for answer in answers]
+        return [self._ordered(order) for order in dict.fromkeys(drawn) if order != own][:number]
+
+    def _ordered(self, order: Permutation) -> "PromptSubject":
+        (prompt,) = self.asked.prompts
+        shuffled = Prompt(
+            rows=tuple(prompt.rows[place] for place in order),
+            demonstrations=tuple(prompt.demonstrations[place] for place in order),
+        )
+        examples = tuple(self.answer.examples[place] for place in order)
+        return PromptSubject(
+            answer=self.answer.model_copy(update={"examples": examples}),
+            asked=self.asked.model_copy(update={"prompts": (shuffled,)}),
+        )
 
     def messages(self, form: FormatName) -> Sequence[Mapping[str, str]]:
         """The messages that an export in this form has.
@@ -59,7 +60,8 @@ class PromptSubject(Record):
         if write is None:
             chats = ", ".join(name for name, one in FORMATS.items() if one.messages is not None)
             raise InvalidConfig(f"{form} is no form of a chat; take {chats}", field="form")
-        return write(Source(self.task, self.answer, self.model.model))
+        model = None if self.asked.model is None else self.asked.model.model
+        return write(Source(self.asked.task, self.answer, model))
 
 
 Subject = PromptSubject | Classifier
@@ -116,7 +118,7 @@ def make_classifier(subject: Subject, changes: Changes, scorer: LabelScorer | No
     Raises:
         InvalidConfig, ModelMismatch: as `check_changes`; or the model is another than it must be.
     """
-    classifier = subject if isinstance(subject, Classifier) else subject.classifier()
+    classifier = subject.asked if isinstance(subject, PromptSubject) else subject
     if changes.prompts is not None:
         classifier = take_prompts(classifier, changes.prompts)
     if classifier.model is not None and scorer is not None and changes.is_other_model:

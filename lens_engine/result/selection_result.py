@@ -10,6 +10,7 @@ from lens_engine.classifier.candidates import TestedClassifier
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.quality import Quality
 from lens_engine.classifier.suspicion import SuspiciousLabel
+from lens_engine.config import Use
 from lens_engine.result.parts import (
     Lead,
     Provenance,
@@ -80,6 +81,10 @@ class SelectionResult(Record):
     def answer(self) -> SupportExamples:
         """The support examples for the use asked for."""
         return self.support_examples[0]
+
+    def answer_for(self, use: Use | None) -> SupportExamples:
+        """The support examples for a use; those for the use asked for, if it is None or has none of its own."""
+        return next((one for one in self.support_examples if use in (None, one.use)), self.answer)
 
     @property
     def examples(self) -> tuple[SupportExample, ...]:

@@ -48,8 +48,14 @@ class Template:
 
     def render_query(self, text: str) -> str:
         """The rendered input up to the label word, without the spaces that precede it."""
+        before, after = self.around_text
+        return f"{before}{drop_marks(text)}{after}"
+
+    @property
+    def around_text(self) -> tuple[str, str]:
+        """What a rendered query has before its text, and after."""
         before, between, _ = self._literals
-        return f"{before}{drop_marks(text)}{between.rstrip(' ')}"
+        return before, between.rstrip(" ")
 
     def render_span(self, label_word: str) -> str:
         """The label word with the spaces that precede it; the model scores this span."""

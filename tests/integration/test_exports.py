@@ -12,7 +12,7 @@ from lens_engine.exports import FORMATS, FormatName, export_support_examples
 from tests.integration.conftest import Selections
 from tests.integration.samples import make_result, problem_of
 
-EVALUATED = {"text", "json", "lm-eval"}
+EVALUATED = {"text", "json", "lm-eval", "python", "typescript"}
 
 
 @pytest.mark.parametrize("format", get_args(FormatName))

@@ -8,10 +8,12 @@ from typer.testing import CliRunner
 
 from lens_cli.application import create_application
 from lens_cli.refusals import Refusal
-from lens_engine.exports import export_support_examples
+from lens_engine.classifier.heads import StatesHead
+from lens_engine.exports import CodeFormat, export_support_examples, write_classifier_export
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task
-from tests.unit.lens_cli.results import make_result
+from lens_engine.testing import tiny_causal_lm
+from tests.unit.lens_cli.results import CLASSIFIER, make_result
 
 
 @pytest.fixture
@@ -55,3 +57,51 @@ def test_other_file_is_no_result(tmp_path: Path) -> None:
     refusal = CliRunner().invoke(create_application(), ["export", str(tmp_path / "x.json")]).exception
     assert isinstance(refusal, Refusal)
     assert "is no result of lens select --output" in str(refusal)
+
+
+@pytest.mark.parametrize("format", ["python", "typescript"])
+def test_classifier_gives_its_code_and_a_result_that_of_its_prompt(
+    format: CodeFormat, result: Path, tmp_path: Path
+) -> None:
+    CLASSIFIER.save(tmp_path / "classifier.json")
+    shown = CliRunner().invoke(create_application(), ["export", str(tmp_path / "classifier.json"), "--format", format])
+    assert (shown.stdout_bytes, shown.stderr) == (write_classifier_export(CLASSIFIER, format), "")
+    shown = CliRunner().invoke(create_application(), ["export", str(result), "--format", format])
+    assert (shown.stdout_bytes, shown.stderr) == (export_support_examples(result, format), "")
+
+
+def test_classifier_without_code_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "classifier.json"
+    head = StatesHead(layer=1, pooling="last", weights=((0.0,), (0.0,)), intercepts=(0.0, 0.0), inverse_l2=1.0)
+    for classifier, format, message in (
+        (CLASSIFIER, "csv", "a classifier has no format 'csv'; take python, typescript"),
+        (CLASSIFIER.model_copy(update={"head": head, "prompts": CLASSIFIER.prompts[:1]}), "python", "lens classify"),
+    ):
+        classifier.save(path)
+        refusal = CliRunner().invoke(create_application(), ["export", str(path), "--format", format]).exception
+        assert isinstance(refusal, Refusal)
+        assert message in str(refusal)
+
+
+@pytest.mark.torch
+def test_logit_bias_takes_token_ids_of_the_model_of_the_run(result: Path, tmp_path: Path) -> None:
+    from lens_engine.language_model.open_tokenizer import open_tokenizer
+
+    model = tiny_causal_lm("llama").save(tmp_path / "model")
+    opened = open_tokenizer(str(model))
+    arguments = ["export", str(result), "--format", "logit-bias", "--model", str(model)]
+    refusal = CliRunner().invoke(create_application(), arguments).exception
+    assert isinstance(refusal, Refusal)
+    assert "name the files of the run by --model" in str(refusal)
+
+    made = json.loads(result.read_text())
+    made["provenance"]["revision"] = opened.revision
+    result.write_text(json.dumps(made))
+    shown = CliRunner().invoke(create_application(), arguments)
+    (great,), (terrible,) = opened.tokenizer.encode_spans([" great", " terrible"])
+    assert json.loads(shown.stdout)["request"]["logit_bias"] == {str(great): 100, str(terrible): 100}
+    assert shown.stderr == ""
+
+    made["task"]["label_words"][1]["word"] = "dreadful"
+    result.write_text(json.dumps(made))
+    assert "first token is likeliest" in CliRunner().invoke(create_application(), arguments).stderr

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from lens_engine.errors import InvalidConfig
 from lens_engine.exports import FORMATS, FormatName, Source, export_support_examples, write_export
+from lens_engine.exports.promptfoo import escape
 from lens_engine.result import SupportExample
 from lens_engine.task.record import TaskRecord
 from lens_engine.task.template import Task
@@ -107,6 +108,11 @@ def test_promptfoo_renders_each_message_as_it_is() -> None:
     source = make_source([turn for turn in TURNS if "\r" not in turn[0] and not turn[0].endswith("\n")])
     rendered = render_promptfoo(json.loads(written(source, "promptfoo")))
     assert rendered == [*roles(source, "assistant"), ("user", INPUT)]
+
+
+def test_end_of_a_comment_is_no_mark_of_nunjucks() -> None:
+    """Nunjucks refuses one without a beginning; Jinja does not."""
+    assert escape("a #} b {#} c") == "a {{ '#}' }} b {{ '{#' }}} c"
 
 
 def test_langchain_loads_and_formats_the_same_turns() -> None:

@@ -1,0 +1,135 @@
+"""`typescript`: a module without dependencies that asks an OpenAI-compatible endpoint for label probabilities.
+
+Its types can be erased, so that Node.js runs it as it is.
+"""
+
+import json
+
+from lens_engine.exports.contract import Format, Source
+from lens_engine.exports.endpoint_classifier import EndpointClassifier, lay_out
+
+_HEADER = """\
+// A text classifier: prompts for a language model, and a head on the log-probabilities of the label words.
+//
+// Written by Lens. It needs nothing but `fetch`; Node.js 22.18 or newer runs it as it is:
+//
+//   await classify("a text", { base_url: "http://localhost:8000/v1", model: "its name there, if it is not MODEL" })
+//
+// The server has the weights of MODEL and answers POST {base_url}/completions with the log-probabilities of a prompt
+// (`echo` with `logprobs`), as vLLM and SGLang do. The server of llama.cpp, Ollama and the API of OpenAI do not.
+// Lens tokenises demonstrations, input and label word apart, and a server the whole text; most texts have the same
+// tokens. Lens cuts texts that are far longer than those of its dataset; this module does not.
+
+export type Server = { base_url: string; model?: string; api_key?: string; timeout?: number };
+export type Answer = { label: string; probabilities: Record<string, number> };
+type LogProbs = { tokens: string[]; token_logprobs: (number | null)[] };
+type Head =
+  | { kind: "argmax" | "prior"; biases: number[][]; temperature: number }
+  | { kind: "linear"; means: number[]; scales: number[]; weights: number[][]; intercepts: number[] };
+
+"""
+_TYPES = {"LABELS": "string[]", "SPANS": "string[]", "PROMPTS": "string[]", "HEAD": "Head"}
+
+_CODE = """
+// The likeliest label of a text, and the probability of each label. `timeout` is in seconds.
+export async function classify(text: string, server: Server): Promise<Answer> {
+  const query = BEFORE + text + AFTER;
+  const probabilities = applyHead(await Promise.all(PROMPTS.map((prompt) => scoreLabels(prompt + query, server))));
+  const likeliest = probabilities.indexOf(Math.max(...probabilities));
+  return {
+    label: LABELS[likeliest]!,
+    probabilities: Object.fromEntries(LABELS.map((label, place) => [label, probabilities[place]!])),
+  };
+}
+
+// Log-probability of each label word after the prompt.
+async function scoreLabels(prompt: string, server: Server): Promise<number[]> {
+  const [alone, ...answers] = await complete([prompt, ...SPANS.map((span) => prompt + span)], server);
+  const before = alone!.tokens.slice(0, -1); // the last token is generated
+  return answers.map(({ tokens, token_logprobs }) => {
+    if (before.some((token, place) => token !== tokens[place])) {
+      throw new Error("the model joins the label word with the text before it; no probability is that of Lens");
+    }
+    const found = token_logprobs.slice(before.length, -1);
+    if (!before.length || !found.length || found.includes(null)) {
+      throw new Error("the server returned no log-probabilities of the prompt (`echo` with `logprobs`)");
+    }
+    return sum(found as number[]);
+  });
+}
+
+// Tokens of each prompt and of one generated token, with their log-probabilities.
+async function complete(prompts: string[], server: Server): Promise<LogProbs[]> {
+  const response = await fetch(`${server.base_url.replace(/\\/+$/, "")}/completions`, {
+    method: "POST",
+    headers: {
+      "Content-Type": "application/json",
+      ...(server.api_key ? { Authorization: `Bearer ${server.api_key}` } : {}),
+    },
+    body: JSON.stringify({
+      model: server.model ?? MODEL, prompt: prompts, max_tokens: 1, temperature: 0, echo: true, logprobs: 1,
+    }),
+    signal: AbortSignal.timeout(1000 * (server.timeout ?? 60)),
+  });
+  if (!response.ok) {
+    throw new Error(`the server answered ${response.status}: ${(await response.text()).slice(0, 500)}`);
+  }
+  const answer = (await response.json()) as {
+    choices?: { index: number; logprobs?: LogProbs | null }[];
+    usage?: { completion_tokens: number };
+  };
+  const choices = (answer.choices ?? []).sort((one, other) => one.index - other.index);
+  const found = choices.map((choice) => choice.logprobs);
+  const isWhole = found.every((one) => one?.tokens?.length && one.token_logprobs?.length);
+  if (!isWhole || found.length !== prompts.length || answer.usage?.completion_tokens !== prompts.length) {
+    throw new Error("the server did not return one token with log-probabilities for each prompt");
+  }
+  return found as LogProbs[];
+}
+
+// Log-probabilities of the label words, a list for each prompt -> probabilities of the labels.
+function applyHead(scores: number[][]): number[] {
+  const logits = computeLogits(HEAD, scores);
+  const highest = Math.max(...logits);
+  const weights = logits.map((logit) => Math.exp(logit - highest));
+  const total = sum(weights);
+  return weights.map((weight) => Math.max(weight / total, 1e-6)); // Lens gives no label less
+}
+
+function computeLogits(head: Head, scores: number[][]): number[] {
+  if (head.kind === "linear") {
+    const features = scores.flat().map((value, place) => (value - head.means[place]!) / head.scales[place]!);
+    return head.weights.map((row, label) =>
+      head.intercepts[label]! + sum(row.map((weight, place) => weight * features[place]!))
+    );
+  }
+  const { biases, temperature } = head;
+  return LABELS.map((_, label) =>
+    sum(scores.map((row, prompt) => row[label]! + biases[prompt]![label]!)) / scores.length / temperature
+  );
+}
+
+function sum(numbers: number[]): number {
+  return numbers.reduce((total, value) => total + value, 0);
+}
+"""
+
+
+def write(source: Source) -> str:
+    return write_code(EndpointClassifier.of_source(source))
+
+
+def write_code(classifier: EndpointClassifier) -> str:
+    """The module. Its strings are ASCII without `<`, so that it can stand in a page too."""
+    lines = [
+        f"const {name}: {_TYPES.get(name, 'string')} = {lay_out(value, _write)};\n"
+        for name, value in classifier.constants().items()
+    ]
+    return _HEADER + "".join(lines) + _CODE
+
+
+def _write(value: object) -> str:
+    return json.dumps(value).replace("<", "\\u003c")
+
+
+TYPESCRIPT = Format(write, "text/x-typescript; charset=utf-8", ".ts", is_evaluated_prompt=True)

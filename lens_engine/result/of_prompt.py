@@ -1,0 +1,56 @@
+"""The classifier that a single prompt is: the support examples, asked as they were evaluated."""
+
+from statistics import fmean
+
+from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
+from lens_engine.classifier.heads import ArgmaxHead, PriorHead
+from lens_engine.config import Use
+from lens_engine.errors import InvalidConfig
+from lens_engine.result.parts import SupportExamples
+from lens_engine.result.selection_result import SelectionResult
+from lens_engine.task.record import TaskRecord
+from lens_engine.types import Example
+
+
+def classifier_of_prompt(result: SelectionResult, use: Use | None = None) -> Classifier:
+    """The prompt of the support examples as a classifier, with the head of its use, whatever classifier was chosen.
+
+    Args:
+        use: use for which the prompt is the best; None for that of the run.
+
+    Raises:
+        InvalidConfig: the result has no task: another release of Lens wrote it.
+    """
+    if result.task is None:
+        raise InvalidConfig("the result has no task: another release of Lens wrote it", field="result")
+    task, answer, made_of = result.task, result.answer_for(use), result.provenance
+    examples = [Example(one.row, one.text, one.label) for one in answer.examples]
+    head = head_of_prompt(task, answer)
+    other = result.classifier
+    return Classifier(
+        task=task,
+        prompts=(Prompt(rows=answer.rows, demonstrations=task.task().render_prefix(examples)),),
+        head=head,
+        fit_rows=answer.judged.n if answer.judged and head.kind == "prior" else 0,
+        model=ModelRecord(model=made_of.model, revision=made_of.revision, dtype=made_of.dtype, device=made_of.device),
+        tokens_per_input=_mean_query_tokens(result, answer),
+        tokens_held=sum(one.tokens for one in answer.examples),
+        most_tokens=other and other.most_tokens,
+        test=answer.test,
+        input=other and other.input,
+    )
+
+
+def head_of_prompt(task: TaskRecord, answer: SupportExamples) -> ArgmaxHead | PriorHead:
+    """The head that answers as the prompt was evaluated for its use."""
+    if answer.use == "prompt" or not answer.label_biases:
+        return ArgmaxHead()
+    biases = {one.label: one.bias for one in answer.label_biases}
+    return PriorHead(biases=(tuple(biases[label] for label in task.labels),))
+
+
+def _mean_query_tokens(result: SelectionResult, answer: SupportExamples) -> float:
+    """Mean number of tokens of a rendered input: as measured for a classifier with prompts, or else of the
+    demonstrations, which have a label word more; 0 without either."""
+    measured = [one.tokens_per_input / one.prompts for one in result.tested if one.prompts]
+    return fmean(measured or [one.tokens for one in answer.examples] or [0])
