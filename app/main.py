@@ -11,6 +11,8 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.database import create_database
+from app.evaluations import endpoints as evaluations
+from app.evaluations import openapi as of_evaluations
 from app.health.endpoints import router as health_router
 from app.intake.admission import Admission
 from app.intake.intake import Intake
@@ -21,6 +23,8 @@ from app.metrics.endpoint import router as metrics_router
 from app.metrics.process_state import ProcessMetrics
 from app.metrics.requests import RequestMetrics, SweepMetrics
 from app.metrics.service_state import ServiceState
+from app.predictions import endpoints as predictions
+from app.predictions import openapi as of_predictions
 from app.prompts.endpoints import router as prompts_router
 from app.prompts.schemas import PromptBody
 from app.queue import JobQueue
@@ -67,6 +71,19 @@ accepts requests from localhost only.
 random permutations as the same budget judges. A *head* turns the label log-probabilities that the model gives after one
 prompt or several into class probabilities. A *classifier* is a task, its prompts and a head.
 """
+_ROUTERS = (
+    submission_router,
+    selections_router,
+    results_router,
+    evaluations.router,
+    evaluations.life,
+    predictions.router,
+    predictions.life,
+    prompts_router,
+    health_router,
+    metrics_router,
+)
+_BODIES = (submissions, of_evaluations, of_predictions)
 _log = logging.getLogger(__name__)
 
 
@@ -93,16 +110,17 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.admission = Admission(
         settings.max_submissions, settings.max_waiting_submissions, LOCAL_OWNER if settings.is_open else None
     )
-    app.include_router(submission_router)
-    app.include_router(selections_router)
-    app.include_router(results_router)
-    app.include_router(prompts_router)
-    app.include_router(health_router)
-    app.include_router(metrics_router)
+    for router in _ROUTERS:
+        app.include_router(router)
     request_metrics = _install_metrics(app)
     app.state.intake = Intake(services, app.state.process_metrics.reader_ends.inc)
     install_documentation(
-        app, partial(add_schemas, models=(*submissions.MODELS, RenderBody, PromptBody), others=submissions.SCHEMAS)
+        app,
+        partial(
+            add_schemas,
+            models=(*(model for one in _BODIES for model in one.MODELS), RenderBody, PromptBody),
+            others={name: schema for one in _BODIES for name, schema in one.SCHEMAS.items()},
+        ),
     )
     install_error_handlers(app)
     # The middleware added last sees a request first.

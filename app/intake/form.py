@@ -26,9 +26,9 @@ _BODY_SECONDS, _SLOWEST_BYTES = 60.0, 100_000
 then would hold its place for ever."""
 MAX_COLUMN_CHARACTERS = 200
 _COLUMNS = ("text_column", "label_column")
-_DIALECT = ("delimiter", "encoding")
+DIALECT_PARTS = ("delimiter", "encoding")
 _FILES = ("dataset", "test", "texts")
-COLUMN_PARTS = (*_COLUMNS, *_DIALECT)
+COLUMN_PARTS = (*_COLUMNS, *DIALECT_PARTS)
 """Parts that say how the files are read."""
 _PARTS = frozenset({*_FILES, "spec", *COLUMN_PARTS})
 _MEANINGS = {"delimiter": "one character", "encoding": "the name of an encoding"}
@@ -201,7 +201,7 @@ async def _read_form(form: FormData, parts: Sequence[str]) -> FormSubmission:
             raise _bad_part(name, "occurs more than once; send it once")
     files = {name: None if (file := _file(form, name)) is None else file.file for name in _FILES}
     columns = {name: _word(form, name) for name in _COLUMNS if name in form}
-    dialect = {name: _word(form, name) for name in _DIALECT if name in form}
+    dialect = {name: _word(form, name) for name in DIALECT_PARTS if name in form}
     return FormSubmission(await _spec(form), columns=columns, dialect=dialect, **files)
 
 

@@ -1,12 +1,12 @@
 """Routes that jobs of every kind have. Decisions are in `service.py`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response, status
+from fastapi import APIRouter, Depends, Query, Response, status
 from pydantic import BaseModel
-from sqlalchemy import ColumnElement, Row
+from sqlalchemy import ColumnElement, Row, or_
 from sqlalchemy.orm import Session
 from starlette.responses import JSONResponse
 
@@ -26,6 +26,24 @@ from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_e
 from app.web.openapi import not_modified, refusals, sends
 from app.web.rate_limits import SUBMISSION_LIMIT
 
+Filters = Sequence[ColumnElement[bool]]
+
+
+def take_all() -> Filters:
+    """No filter."""
+    return ()
+
+
+def by_source(
+    source: Annotated[str | None, Query(max_length=100, description="Only those of this selection, or name.")] = None,
+) -> Filters:
+    """A filter by what is judged or asked."""
+    if source is None:
+        return ()
+    named = [Job.source[name].astext == source for name in ("selection_id", "prompt_name")]
+    return (or_(*named),)
+
+
 Present = Callable[[Session, Job, QueueOut | None], BaseModel]
 
 
@@ -41,6 +59,7 @@ class View:
     present: Present  #: makes an `out`; the session is open
     keeps: str  #: what a cancelled one keeps, for the documentation
     resumes: str  #: where a resumed one goes on
+    filter_by: Callable[..., Filters] = take_all  #: a dependency: filters of lists besides the status
 
 
 StatusParameter = Annotated[Status | None, Query(description="Only those with this status.")]
@@ -62,9 +81,15 @@ def make_routes(view: View) -> APIRouter:
         response_description=f"One page of {kind}s.",
         responses=refusals(400, 401, 503),
     )
-    def list_jobs(services: ServicesDep, owner: OwnerDep, page: PageDep, status: StatusParameter = None) -> Response:
+    def list_jobs(
+        services: ServicesDep,
+        owner: OwnerDep,
+        page: PageDep,
+        more: Annotated[Any, Depends(view.filter_by)],
+        status: StatusParameter = None,
+    ) -> Response:
         with services.database.session_scope() as session:
-            filters = _filters(view, page, status)
+            filters = (*_filters(view, page, status), *more)
             names = [name for name in view.summary.model_fields if name in Job.__table__.columns]
             found = repository.list_summaries(session, owner, kind, names, page.limit, *filters)
         items = [_summarise(view, job) for job in found[: page.limit]]

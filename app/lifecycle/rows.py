@@ -59,7 +59,8 @@ def insert_texts(session: Session, dataset_id: str, rows: Sequence[TextRow]) -> 
 def read_texts(session: Session, dataset_id: str) -> list[TextRow]:
     """All rows of a dataset as texts to classify, in order."""
     query = select(StoredRow.text, StoredRow.fault, StoredRow.cells).where(StoredRow.dataset_id == dataset_id)
-    return [TextRow(*row[:2], row.cells or {}) for row in session.execute(query.order_by(StoredRow.row))]
+    found = session.execute(query.order_by(StoredRow.row))
+    return [TextRow(content, fault, cells or {}) for content, fault, cells in found]
 
 
 def read_answered(database: Database, dataset_id: str, job_id: str) -> Iterator[tuple[TextRow, Prediction]]:
@@ -75,11 +76,11 @@ def read_answered(database: Database, dataset_id: str, job_id: str) -> Iterator[
         StoredPrediction.job_id == job_id,
         StoredPrediction.place == StoredRow.row,
     )
-    after, last = -1, -1
+    last_place = select(func.max(StoredPrediction.place)).where(StoredPrediction.job_id == job_id)
+    after, last = -1, None
     while True:
         with database.session_scope() as session:
-            if last < 0:
-                last = session.scalar(select(func.max(StoredPrediction.place)).where(StoredPrediction.job_id == job_id))
+            last = session.scalar(last_place) if last is None else last
             page = session.execute(query.where(StoredRow.row > after).order_by(StoredRow.row).limit(_ROWS_A_PAGE)).all()
         for row, found in page:
             yield TextRow(row.text, row.fault, row.cells or {}), _to_prediction(found)

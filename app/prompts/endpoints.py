@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, SessionDep
 from app.errors import BadRequest, InvalidCursor
+from app.evaluations.forms import find_measured
 from app.ids import NAME, encode_cursor
 from app.models import PromptVersion
 from app.prompts import repository, service
@@ -25,7 +26,7 @@ from app.prompts.schemas import (
 from app.prompts.service import Change, Condition, NamedAnswers
 from app.selections import openapi
 from app.selections.result_endpoints import FormatParameter, RenderBodyDep, UseParameter
-from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, version_etag
+from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag, version_etag
 from app.web.openapi import named, not_modified, refusals, sends
 from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.request_body import json_body
@@ -223,7 +224,14 @@ def get_prompt_classifier(asked: AskedDep) -> Response:
 @router.get("/{name}/export", response_class=Response, responses=openapi.exported(_READ))
 def export_prompt(asked: AskedDep, format: FormatParameter = "json", use: UseParameter = None) -> Response:
     """Return the support examples that a name says as a file that another tool loads; see the route of a selection."""
-    return asked.answer(lambda found: found.answers.export(format, use))
+    with asked.services.database.session_scope() as session:
+        found = service.read(session, asked.owner, asked.name)
+        measured = find_measured(session, asked.owner, found.answers.selection_id, format)
+    version = (asked.name, str(found.version.version), str(use), str(measured and measured.id))
+    etag = make_etag(f"export-{format}", *version)
+    if is_known(asked.if_none_match, etag):
+        return answer_unchanged(etag, REVALIDATED)
+    return answer_with_etag(etag, found.answers.export(format, use, measured), REVALIDATED)
 
 
 @router.post(

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from app.errors import NoClassifier, NoResult
+from app.evaluations.forms import MeasuredForm
 from app.models import Report
 from app.selections.rendering import RenderBody, Rendered, RenderedPrompt
 from app.selections.schemas import Advice, BestOut, SupportExamplesOut
@@ -18,6 +19,7 @@ from lens_engine.classifier.classifier import Classifier
 from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS
 from lens_engine.config import Use
 from lens_engine.exports import FORMATS, FormatName, Source, write_export
+from lens_engine.predicting.subject import digest_prompt
 from lens_engine.result import SupportExamples
 from lens_engine.task.record import TaskRecord
 from lens_engine.types import Example
@@ -57,21 +59,27 @@ class Answers:
             accuracy_with_biases=read_accuracy(answer, "probabilities"),
         )
 
-    def export(self, export_format: FormatName, use: Use | None) -> Response:
+    def export(self, export_format: FormatName, use: Use | None, measured: MeasuredForm | None) -> Response:
         """The support examples as a file that another tool loads.
+
+        Args:
+            measured: the newest evaluation of this form of the selection; one of other prompts says nothing.
 
         Raises:
             NoResult: another release stored the result in a form that this one cannot export.
         """
         kind, task = FORMATS[export_format], self._read_task()
         try:
-            source = Source(task, SupportExamples.model_validate(self._pick(use)), self.model)
+            answer = SupportExamples.model_validate(self._pick(use))
         except ValidationError as error:
             raise NoResult(OTHER_RELEASE) from error
+        source = Source(task, answer, self.model)
         headers = {
             "Content-Disposition": f'attachment; filename="support-examples{kind.suffix}"',
             "X-Format-Matches-Evaluation": "true" if kind.is_evaluated_prompt else "null",
         }
+        if measured is not None and not kind.is_evaluated_prompt and measured.is_of(digest_prompt(task, answer)):
+            headers |= measured.headers
         return Response(write_export(source, export_format), media_type=kind.media_type, headers=headers)
 
     def render(self, body: RenderBody, classifier: Classifier | None) -> Rendered:

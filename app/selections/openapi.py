@@ -79,4 +79,7 @@ def exported(answers: Mapping[int | str, dict[str, Any]]) -> dict[int | str, dic
     media_types = sorted({one.media_type.partition(";")[0] for one in FORMATS.values()})
     content = {one: {"schema": {"type": "string"} if one.startswith("text/") else {}} for one in media_types}
     found = {"description": "The file.", "content": content}
-    return {**answers, 200: {**found, **sends("ETag", "Content-Disposition", "X-Format-Matches-Evaluation")}}
+    return {
+        **answers,
+        200: {**found, **sends("ETag", "Content-Disposition", "X-Format-Matches-Evaluation", "X-Format-Accuracy")},
+    }

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from sqlalchemy.orm import Session
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep, SessionDep
+from app.evaluations.forms import find_measured
 from app.jobs import repository
 from app.models import Report, StoredClassifier
 from app.selections import openapi, service
@@ -124,11 +125,16 @@ def get_classifier(asked: AskedDep) -> Response:
 def export_support_examples(asked: AskedDep, format: FormatParameter = "json", use: UseParameter = None) -> Response:
     """Return the support examples as a file that another tool loads.
 
-    `text`, `json` and `lm-eval` give a model the prompt that was evaluated. Others do not, and their accuracy is not
-    known before it was measured: `X-Format-Matches-Evaluation` is `null`.
+    `text`, `json`, `lm-eval`, `python` and `typescript` give a model the prompt that was evaluated. Others do not:
+    `X-Format-Matches-Evaluation` is `null` until an evaluation of this `form` judged the test rows. Then it says
+    whether all answers are the same, and `X-Format-Accuracy` how often they are right.
     """
+    with asked.services.database.session_scope() as session:
+        measured = find_measured(session, asked.owner, asked.selection_id, format)
     return asked.answer(
-        f"export-{format}-{use}", Report, lambda session: Answers.of(asked.report(session)).export(format, use)
+        f"export-{format}-{use}-{measured and measured.id}",
+        Report,
+        lambda session: Answers.of(asked.report(session)).export(format, use, measured),
     )
 
 

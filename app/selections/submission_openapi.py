@@ -12,13 +12,13 @@ from app.selections.submission_schemas import (
 )
 from app.web.openapi import REFERENCE, named
 
-_FILE = {
+LABELLED_FILE = {
     "type": "string",
     "format": "binary",
     "description": "CSV or JSONL file with a column of texts and one of labels. Delimiter and encoding are found.",
 }
 
-_WORDS = {
+READING_PARTS = {
     name: {"type": "string", "minLength": 1, "maxLength": MAX_COLUMN_CHARACTERS, "description": description}
     for name, description in (
         ("text_column", TEXT_COLUMN),
@@ -33,7 +33,7 @@ FORM: dict[str, Any] = {
     "title": "SubmissionForm",
     "description": "The form of POST /selections: a dataset and optionally test rows as files, and the spec as JSON.",
     "required": ["dataset"],
-    "properties": {"dataset": _FILE, "test": _FILE, "spec": named(SelectionSpec), **_WORDS},
+    "properties": {"dataset": LABELLED_FILE, "test": LABELLED_FILE, "spec": named(SelectionSpec), **READING_PARTS},
 }
 
 SUBMISSION_BODY: dict[str, Any] = {

@@ -21,8 +21,13 @@ _HEADERS: dict[str, dict[str, Any]] = {
         "schema": {"type": "integer", "minimum": 1},
     },
     "X-Format-Matches-Evaluation": {
-        "description": "Whether a model gets the prompt that was evaluated; null if nobody measured this form.",
+        "description": "Whether a model gets the prompt that was evaluated, or else whether an evaluation of this form "
+        "gave the same answers; null if nobody measured this form.",
         "schema": {"type": "string", "enum": ["true", "false", "null"]},
+    },
+    "X-Format-Accuracy": {
+        "description": "Accuracy on the test rows in this form, found by an evaluation; absent if nobody measured it.",
+        "schema": {"type": "number"},
     },
     "WWW-Authenticate": {"description": "Always `Bearer`.", "schema": {"type": "string"}},
 }

@@ -1,7 +1,10 @@
 """What an evaluation judges: a classifier, or support examples, as they are or changed."""
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
 from lens_engine.classifier.heads import PROMPTS_HEAD_KINDS, ArgmaxHead, PriorHead
@@ -12,6 +15,7 @@ from lens_engine.predicting.chat import as_chat
 from lens_engine.randomness import make_generator
 from lens_engine.result import SupportExamples
 from lens_engine.scoring.base import LabelScorer
+from lens_engine.task.record import TaskRecord
 from lens_engine.types import Permutation, Record
 
 _MOST_DRAWS = 100
@@ -65,6 +69,23 @@ class PromptSubject(Record):
 
 
 Subject = PromptSubject | Classifier
+
+
+def digest_answer(subject: Subject) -> str:
+    """SHA-256 of the prompts and of how they are read: equal for equal answers of any selection."""
+    if isinstance(subject, PromptSubject):
+        return digest_prompt(subject.asked.task, subject.answer)
+    return _digest(subject.model_dump(mode="json", include={"task", "prompts", "head"}))
+
+
+def digest_prompt(task: TaskRecord, answer: SupportExamples) -> str:
+    """SHA-256 of the prompt of support examples and of how it is read."""
+    shown = answer.model_dump(mode="json", include={"use", "prompt", "label_biases"})
+    return _digest({"task": task.model_dump(mode="json"), **shown})
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def check_changes(subject: Subject, changes: Changes) -> None:

@@ -16,6 +16,12 @@ from lens_engine.reading.text_checks import SURROGATE
 
 TableFormat = Literal["csv", "jsonl", "parquet"]
 
+MEDIA_TYPES: dict[TableFormat, str] = {
+    "csv": "text/csv; charset=utf-8",
+    "jsonl": "application/jsonl; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+}
+
 _PLAIN = (str, int, float, bool, type(None))
 _LINES_A_PIECE = 1000
 

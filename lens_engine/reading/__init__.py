@@ -25,7 +25,7 @@ from lens_engine.reading.column_choice import find_columns, name_columns
 from lens_engine.reading.column_profiles import NAMED_ROWS, read_names
 from lens_engine.reading.columns import TEXT
 from lens_engine.reading.csv_rows import read_csv_rows
-from lens_engine.reading.dialect import ANY_DIALECT, Dialect, FoundDialect
+from lens_engine.reading.dialect import ANY_DIALECT, UTF8, Dialect, FoundDialect
 from lens_engine.reading.errors import BadRows, DatasetEmpty, DatasetTooLarge, UnsupportedDatasetFormat
 from lens_engine.reading.jsonl_rows import read_jsonl_rows
 from lens_engine.reading.limits import ParsingLimits
@@ -54,6 +54,7 @@ __all__ = [
     "parse_dataset",
     "parse_inline",
     "read_examples",
+    "read_inline_texts",
     "read_texts",
 ]
 
@@ -129,6 +130,18 @@ def read_texts(
     with open_table(source, limits, field, dialect) as table:
         _read(table, rows)
     return ReadTexts(tuple(rows.rows), table.dialect)
+
+
+def read_inline_texts(texts: Sequence[str], limits: ParsingLimits) -> ReadTexts:
+    """The texts of a JSON body, as `read_texts` of a file with the one column `text`.
+
+    Raises:
+        InvalidDataset: they are too many, or too large together.
+    """
+    rows = TextCollector(limits, "texts", TEXT)
+    for text in texts:
+        add_value({TEXT: text}, rows)
+    return ReadTexts(tuple(rows.rows), FoundDialect(UTF8))
 
 
 def read_examples(

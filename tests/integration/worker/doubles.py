@@ -11,6 +11,7 @@ from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 
 from lens_engine.errors import InvalidConfig, UnreadableModel
+from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.testing import TableScorer
 
@@ -123,3 +124,32 @@ def _failing_late(error: BaseException) -> Callable[[int], None]:
         raise error
 
     return lambda call: fail() if call == LATE else None
+
+
+def offered() -> TableScorer:
+    """Has the name under which the service offers it, as a real model has."""
+    return TableScorer(name=BUNDLED_MODEL)
+
+
+COUNTED: list[int] = []
+"""Queries of each call of `counting`."""
+
+
+class CountingScorer(TableScorer):
+    """Notes how many queries it is asked."""
+
+    def score(self, prefixes, queries, label_spans):  # type: ignore[no-untyped-def]
+        COUNTED.append(len(queries))
+        return super().score(prefixes, queries, label_spans)
+
+
+def counting() -> TableScorer:
+    return CountingScorer(name=BUNDLED_MODEL)
+
+
+def dies_at_second_call() -> TableScorer:
+    def die(call: int) -> None:
+        if call == 1:
+            raise RuntimeError("a fault of ours")
+
+    return TableScorer(before_call=die, name=BUNDLED_MODEL)

@@ -1,0 +1,167 @@
+"""POST …/evaluations: what is judged, on which rows, and how it is asked."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy.orm import Session
+
+from app.datasets.repository import find_equal_dataset
+from app.errors import NoResult, Unprocessable
+from app.evaluations.presentation import present
+from app.evaluations.schemas import EvaluationBody, EvaluationRequest
+from app.evaluations.stored import EvaluationSpec
+from app.intake.checks import Labelled, check_model_name
+from app.intake.order import Desk, KnownDataset, ValidJob
+from app.intake.refusals import invalid_inputs
+from app.intake.submissions import JsonSubmission, RawSubmission, parsing_limits
+from app.models import Job
+from app.selections import service
+from app.selections.answers import OTHER_RELEASE
+from app.web.validation import read_model
+from lens_engine.classifier.classifier import Classifier
+from lens_engine.predicting.evaluation import check_labels
+from lens_engine.predicting.subject import Changes, PromptSubject, Subject, check_changes, digest_answer
+from lens_engine.reading import ParsedDataset, parse_inline
+from lens_engine.result import SelectionResult
+from lens_engine.result.of_prompt import classifier_of_prompt
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationOrder:
+    """An evaluation of what a selection found."""
+
+    selection_id: str
+    kind: str = "evaluation"
+    prefix: str = "ev"
+
+    @property
+    def about(self) -> str:
+        return f"evaluation of {self.selection_id}"
+
+    def validate(self, body: RawSubmission, desk: Desk) -> ValidJob:
+        """Read what the selection found, the request and the rows, and check that they fit.
+
+        Raises:
+            NotFound, NotFinished, NoResult, NoClassifier: the selection does not have what is judged.
+            BadRequest, ContentTooLarge, Unprocessable, RefusedInput: the body is wrong.
+        """
+        wanted, rows = _read(body, desk)
+        with desk.session() as session:
+            selection = service.get(session, desk.owner_id, self.selection_id)
+            result = _read_result(desk, session, self.selection_id)
+            subject = _find_subject(desk, session, self.selection_id, result, wanted)
+            if isinstance(rows, ParsedDataset):
+                equal = find_equal_dataset(session, desk.owner_id, rows)
+                rows = rows if equal is None else KnownDataset(equal, rows.examples)
+        return _Judging(selection, result, subject, wanted).on(rows, desk, is_inline=isinstance(body, JsonSubmission))
+
+    def present(self, session: Session, job: Job) -> dict[str, Any]:
+        return present(session, job, None).model_dump(mode="json")
+
+
+def _read(body: RawSubmission, desk: Desk) -> tuple[EvaluationRequest, Labelled | None]:
+    limits = parsing_limits(desk.settings)
+    if not isinstance(body, JsonSubmission):
+        wanted = read_model(EvaluationRequest, body.spec, "spec")
+        with invalid_inputs(inline=False):
+            return wanted, body.parse("dataset", limits, body.columns)
+    found = read_model(EvaluationBody, body.parsed)
+    if found.examples is not None:
+        with invalid_inputs(inline=True):
+            return found.spec, parse_inline(found.examples, limits, **found.columns)
+    return found.spec, None if found.dataset_id is None else desk.find_dataset(found.dataset_id, "dataset_id")
+
+
+def _read_result(desk: Desk, session: Session, selection_id: str) -> SelectionResult:
+    report = service.get_report(desk.services, session, desk.owner_id, selection_id)
+    try:
+        return SelectionResult.model_validate(report.result)
+    except ValidationError as error:
+        raise NoResult(OTHER_RELEASE) from error
+
+
+def _find_subject(
+    desk: Desk, session: Session, selection_id: str, result: SelectionResult, wanted: EvaluationRequest
+) -> Subject:
+    if wanted.prompts == "classifier":
+        return service.get_classifier(desk.services, session, desk.owner_id, selection_id)
+    with invalid_inputs(inline=False):
+        return PromptSubject(answer=result.answer_for(wanted.use), asked=classifier_of_prompt(result, wanted.use))
+
+
+@dataclass(frozen=True, slots=True)
+class _Judging:
+    """What is judged, and how."""
+
+    selection: Job
+    result: SelectionResult
+    subject: Subject
+    wanted: EvaluationRequest
+
+    def on(self, rows: Labelled | None, desk: Desk, *, is_inline: bool) -> ValidJob:
+        """The job that judges these rows; None for the test rows of the selection."""
+        asked, wanted = self._asked, self.wanted
+        model = None if asked.model is None else check_model_name(wanted.model or asked.model.model, desk.settings)
+        changes = Changes(
+            wanted.form, wanted.num_prompts, is_other_model=asked.model is not None and model != asked.model.model
+        )
+        with invalid_inputs(inline=is_inline, columns=rows.columns if isinstance(rows, ParsedDataset) else None):
+            check_changes(self.subject, changes)
+            if rows is not None:
+                check_labels(asked.labels, rows.examples)
+        places, warnings = None, list[str]()
+        if rows is None:
+            rows, places = self._own_rows()
+        elif isinstance(rows, KnownDataset) and rows.id == self.selection.dataset_id:
+            warnings.append(
+                "dataset: these are the rows of the selection, and most of them chose or fitted what is judged; the "
+                "figures are optimistic"
+            )
+        is_prompt = isinstance(self.subject, PromptSubject)
+        spec = EvaluationSpec(
+            model=model,
+            prompt=self.subject if isinstance(self.subject, PromptSubject) else None,
+            classifier=self.subject if isinstance(self.subject, Classifier) else None,
+            form=wanted.form,
+            num_prompts=wanted.num_prompts,
+            is_other_model=changes.is_other_model,
+            orders=wanted.orders if is_prompt else 0,
+            seed=self.result.provenance.seed,
+            rows=places,
+            known=self._known_answers(rows),
+        )
+        source = {"selection_id": self.selection.id, "answer": digest_answer(self.subject)}
+        return ValidJob(
+            spec.model_dump(mode="json"), spec.VERSION, rows, None, wanted.name, source, warnings=tuple(warnings)
+        )
+
+    @property
+    def _asked(self) -> Classifier:
+        return self.subject.asked if isinstance(self.subject, PromptSubject) else self.subject
+
+    @property
+    def _test_dataset(self) -> str:
+        return self.selection.test_dataset_id or self.selection.dataset_id
+
+    def _own_rows(self) -> tuple[KnownDataset, tuple[int, ...] | None]:
+        """The test rows of the selection: their dataset, and which rows of it."""
+        answers = self.result.test_answers
+        if answers is not None and answers.rows:
+            return KnownDataset(self._test_dataset), answers.rows
+        if self.selection.test_dataset_id is not None:
+            return KnownDataset(self.selection.test_dataset_id), None
+        detail = "the selection has no test rows that are known; send rows, or name a dataset by `dataset_id`"
+        raise Unprocessable(detail, errors=[{"detail": detail, "pointer": "/dataset_id"}])
+
+    def _known_answers(self, rows: Labelled) -> tuple[tuple[int, str], ...]:
+        """What the selection answered on these rows, by row number; nothing for other rows."""
+        answers = self.result.test_answers
+        if answers is None or not isinstance(rows, KnownDataset) or rows.id != self._test_dataset:
+            return ()
+        found = answers.classifier
+        if isinstance(self.subject, PromptSubject):
+            uses = [one.use for one in self.result.support_examples]
+            found = answers.support_examples[uses.index(self.subject.answer.use)]
+        labels = self._asked.labels
+        return () if found is None else tuple(zip(answers.rows, (labels[place] for place in found), strict=True))

@@ -1,0 +1,115 @@
+"""Routes of predictions."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response, status
+from starlette.responses import StreamingResponse
+
+from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, SelectionIdDep, ServicesDep, make_id_reader
+from app.intake.answer import answer_submission, submitted
+from app.intake.form import DIALECT_PARTS, KeyDep, submission_of
+from app.intake.submissions import RawSubmission
+from app.jobs import service
+from app.jobs.endpoints import View, by_source, make_routes
+from app.lifecycle.rows import read_answered
+from app.lifecycle.states import Status
+from app.predictions import openapi
+from app.predictions.order import PredictionOrder
+from app.predictions.presentation import present
+from app.predictions.schemas import PredictionOut, PredictionPage, PredictionSummary
+from app.prompts.endpoints import NameDep
+from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, is_known, make_etag
+from app.web.openapi import not_modified, refusals
+from app.web.rate_limits import SUBMISSION_LIMIT
+from lens_engine.predicting.table import MEDIA_TYPES, PredictedTable, TableFormat, write_table
+
+SubmissionDep = Annotated[RawSubmission, submission_of("texts", "text_column", *DIALECT_PARTS)]
+
+life = make_routes(
+    View(
+        kind="prediction",
+        prefix="pr",
+        summary=PredictionSummary,
+        out=PredictionOut,
+        page=PredictionPage,
+        present=present,
+        keeps="the predictions so far",
+        resumes="It goes on after the last row that is predicted.",
+        filter_by=by_source,
+    )
+)
+router = APIRouter(tags=["predictions"], dependencies=OWNER_ROUTE)
+
+_SUBMISSION: dict[str, Any] = {
+    "status_code": status.HTTP_202_ACCEPTED,
+    "response_model": PredictionOut,
+    "dependencies": [SUBMISSION_LIMIT],
+    "response_description": "The queued prediction. `Location` is its address.",
+    "responses": submitted(conflict="Or there is no classifier.", codes=(404,)),
+    "openapi_extra": openapi.BODY,
+}
+
+
+@router.post("/selections/{selection_id}/predictions", **_SUBMISSION)
+def submit_prediction(
+    selection_id: SelectionIdDep,
+    submission: SubmissionDep,
+    intake: IntakeDep,
+    services: ServicesDep,
+    owner: OwnerDep,
+    key: KeyDep,
+) -> Response:
+    """Classify the texts of a file with the classifier of a selection."""
+    order = PredictionOrder(selection_id=selection_id)
+    return answer_submission(services, "prediction", intake.submit(owner, order, submission, key))
+
+
+@router.post("/prompts/{name}/predictions", **_SUBMISSION)
+def submit_named_prediction(
+    name: NameDep,
+    submission: SubmissionDep,
+    intake: IntakeDep,
+    services: ServicesDep,
+    owner: OwnerDep,
+    key: KeyDep,
+) -> Response:
+    """Classify the texts of a file with the classifier that a name says now."""
+    order = PredictionOrder(prompt_name=name)
+    return answer_submission(services, "prediction", intake.submit(owner, order, submission, key))
+
+
+@router.get(
+    "/predictions/{prediction_id}/output",
+    response_class=Response,
+    responses={
+        200: openapi.OUTPUT,
+        **not_modified(),
+        **refusals(400, 401, 404, 503, conflict="The prediction has not succeeded."),
+    },
+)
+def get_output(
+    job_id: Annotated[str, make_id_reader("prediction", "pr")],
+    owner: OwnerDep,
+    services: ServicesDep,
+    format: Annotated[TableFormat, Query(description="Form of the file.")] = "csv",
+    if_none_match: KnownEtag = None,
+) -> Response:
+    """Return the columns of the input with `label`, `probability`, the probability of each label, and `error`."""
+    with services.database.session_scope() as session:
+        job = service.get(session, owner, "prediction", job_id)
+        if job.status != Status.SUCCEEDED:
+            raise service.explain_absence(services, job, "output")
+        spec, dataset_id = job.spec, job.dataset_id
+        etag = make_etag("output", job.id, str(job.attempt), format)
+    if is_known(if_none_match, etag):
+        return answer_unchanged(etag, REVALIDATED)
+    table = PredictedTable(
+        tuple(one["label"] for one in spec["classifier"]["task"]["label_words"]),
+        tuple(spec["columns"]),
+        lambda: read_answered(services.database, dataset_id, job_id),
+        spec["delimiter"],
+        has_mark=spec["has_mark"],
+    )
+    disposition = f'attachment; filename="predictions.{format}"'
+    headers = {"ETag": etag, "Content-Disposition": disposition, **REVALIDATED}
+    return StreamingResponse(write_table(table, format), media_type=MEDIA_TYPES[format], headers=headers)

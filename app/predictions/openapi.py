@@ -1,0 +1,42 @@
+"""The bodies of predictions in the OpenAPI document."""
+
+from typing import Any
+
+from app.predictions.schemas import PredictionBody
+from app.selections.submission_openapi import READING_PARTS
+from app.web.openapi import REFERENCE, named, sends
+from lens_engine.predicting.table import MEDIA_TYPES
+
+_FILE = {
+    "type": "string",
+    "format": "binary",
+    "description": "CSV or JSONL file with a column of texts. Delimiter and encoding are found.",
+}
+SCHEMAS: dict[str, Any] = {
+    "PredictionForm": {
+        "type": "object",
+        "title": "PredictionForm",
+        "description": "The form of a prediction: texts as a file.",
+        "required": ["texts"],
+        "properties": {"texts": _FILE, **{name: one for name, one in READING_PARTS.items() if name != "label_column"}},
+    }
+}
+MODELS = (PredictionBody,)
+
+BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": named(PredictionBody)},
+            "multipart/form-data": {
+                "schema": {"$ref": REFERENCE.format(model="PredictionForm")},
+                "example": {"texts": "october.csv"},
+            },
+        },
+    }
+}
+OUTPUT: dict[str, Any] = {
+    "description": "The file.",
+    "content": {one.partition(";")[0]: {"schema": {"type": "string"}} for one in MEDIA_TYPES.values()},
+    **sends("ETag", "Content-Disposition"),
+}

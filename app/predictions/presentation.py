@@ -1,0 +1,23 @@
+"""Turns rows of predictions into wire types."""
+
+from sqlalchemy.orm import Session
+
+from app.jobs.presentation import read_columns
+from app.jobs.schemas import QueueOut
+from app.lifecycle.states import Status
+from app.models import Job
+from app.predictions.schemas import PredictionOut
+
+
+def present(_: Session, job: Job, queue: QueueOut | None) -> PredictionOut:
+    """Build the API's view of a prediction."""
+    classifier = job.spec["classifier"]
+    spec = {
+        "model": job.spec["model"],
+        "head": classifier["head"]["kind"],
+        "labels": [one["label"] for one in classifier["task"]["label_words"]],
+        "columns": job.spec["columns"],
+    }
+    output = f"/predictions/{job.id}/output" if job.status == Status.SUCCEEDED else None
+    values = read_columns(job, PredictionOut.model_fields, queue)
+    return PredictionOut.model_validate({**values, "spec": spec, "output": output})
