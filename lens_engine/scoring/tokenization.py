@@ -8,7 +8,7 @@ may get this space, so later segments use a copy of the tokenizer without that s
 
 import json
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tokenizers import Tokenizer
@@ -67,6 +67,10 @@ class SegmentTokenizer:
         self._remember(dict.fromkeys(texts), is_first=False)
         return [len(self._cached[False, text]) for text in texts]
 
+    def count_once(self, texts: Sequence[str]) -> list[int]:
+        """As `count`, but nothing is remembered, and several threads may call it."""
+        return [len(tokens) for tokens in _tokenise(self._continuing, texts)]
+
     @property
     def distinguishes_first(self) -> bool:
         """Whether a text has other tokens as the first segment of a prompt than as a later one."""
@@ -85,11 +89,16 @@ class SegmentTokenizer:
             self.num_cached_tokens = 0
         missing = [text for text in texts if (is_first, text) not in self._cached]
         tokenizer = self._first if is_first else self._continuing
-        for start in range(0, len(missing), _TEXTS_AT_A_TIME):
-            batch = missing[start : start + _TEXTS_AT_A_TIME]
-            for text, encoding in zip(batch, tokenizer.encode_batch_fast(batch, add_special_tokens=False), strict=True):
-                self._cached[is_first, text] = array("I", encoding.ids)
-                self.num_cached_tokens += max(len(encoding.ids), 1)  # an empty text takes memory too
+        for text, tokens in zip(missing, _tokenise(tokenizer, missing), strict=True):
+            self._cached[is_first, text] = array("I", tokens)
+            self.num_cached_tokens += max(len(tokens), 1)  # an empty text takes memory too
+
+
+def _tokenise(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[list[int]]:
+    for start in range(0, len(texts), _TEXTS_AT_A_TIME):
+        batch = list(texts[start : start + _TEXTS_AT_A_TIME])
+        for encoding in tokenizer.encode_batch_fast(batch, add_special_tokens=False):
+            yield encoding.ids
 
 
 def _leading_special_tokens(backend: Tokenizer) -> Tokens:
