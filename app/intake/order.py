@@ -57,6 +57,14 @@ class Desk:
         return self.services.database.session_scope()
 
 
+class Work(Protocol):
+    """What is done with a submission, in this process or in the reader. It can be pickled."""
+
+    def __call__(self, services: Services, owner_id: str, submission: Any, key: str | None) -> Any:
+        """`submission`: a `RawSubmission`, or `NoSubmission` for work that has none."""
+        ...
+
+
 class Order(Protocol):
     """What a submission asks for. It may travel to the reader, so it can be pickled."""
 

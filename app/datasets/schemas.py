@@ -1,0 +1,57 @@
+"""Wire types of datasets."""
+
+from datetime import datetime
+from typing import Any
+
+from lens_engine.rows.report import DatasetReport, LabelRows
+from pydantic import Field
+
+from app.jobs.schemas import Outgoing
+from app.selections.submission_schemas import LABEL_COLUMN, TEXT_COLUMN, ColumnName, Name
+from app.web.validation import Incoming
+
+
+class DatasetBody(Incoming):
+    """The JSON body of POST /datasets. A file is sent in a form."""
+
+    examples: list[Any] = Field(description='Rows: objects with "text" and "label" or other usual names.')
+    name: Name | None = Field(default=None, description="Display name.")
+    text_column: ColumnName | None = Field(default=None, description=TEXT_COLUMN)
+    label_column: ColumnName | None = Field(default=None, description=LABEL_COLUMN)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The column names that were given."""
+        given = {"text_column": self.text_column, "label_column": self.label_column}
+        return {name: column for name, column in given.items() if column is not None}
+
+
+class DatasetOut(Outgoing):
+    """A stored dataset."""
+
+    id: str = Field(description="Id; a submission can name it as `dataset_id` instead of sending rows.")
+    name: str | None = Field(description="Display name.")
+    format: str = Field(description="Format of the upload: csv, jsonl or inline.")
+    rows: int = Field(description="Number of rows.")
+    bytes: int = Field(description="Size of the texts and labels (bytes).")
+    labels: list[LabelRows] = Field(
+        description="Labels, the most frequent first; none for a file of texts that a prediction classifies."
+    )
+    is_kept: bool = Field(
+        description="Whether it was stored by POST /datasets, so that it stays when no job uses it any more."
+    )
+    warnings: list[str] = Field(description="Warnings about accepted but unusual content.")
+    created_at: datetime = Field(description="Time of the upload.")
+
+
+class DatasetPage(Outgoing):
+    """One page of datasets, newest first."""
+
+    items: list[DatasetOut] = Field(description="Datasets, newest first.")
+    next: str | None = Field(description="Cursor of the next page; null on the last page.")
+
+
+class DatasetReportOut(DatasetReport):
+    """What is in a dataset, and its id."""
+
+    dataset_id: str = Field(description="Id of the dataset.")
