@@ -137,7 +137,7 @@ def present(dataset: Dataset) -> DatasetOut:
         format=dataset.format,
         rows=dataset.num_rows,
         bytes=dataset.num_bytes,
-        labels=[{"label": label, "rows": rows} for label, rows in counts],  # type: ignore[list-item]
+        labels=[{"label": label, "rows": rows} for label, rows in counts],
         is_kept=dataset.is_kept,
         warnings=dataset.warnings,
         created_at=dataset.created_at,
