@@ -23,7 +23,7 @@ _CHARACTERS = 5
 _NUM_FEATURES = 2**20
 
 _MOST_CHARACTERS = 20_000_000
-"""Largest number of characters of the compared texts: some 20 bytes of memory each."""
+"""Largest number of characters of the compared texts: some 25 bytes of memory each."""
 _MOST_WORK = 2_000_000_000
 """Largest number of common members that are counted, 5 to 10 ns each: texts of one pattern are all similar."""
 _WORK_AT_A_TIME = 2_000_000

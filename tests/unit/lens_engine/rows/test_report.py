@@ -25,12 +25,12 @@ def test_repeated_texts_are_counted_in_the_form_of_a_run() -> None:
 
 
 def test_text_with_several_labels_is_shown_with_the_rows_of_each() -> None:
-    report = describe(("late", "pay"), ("lost", "b"), (" late", "ship"), ("late", "ship"), ("lost", "B"))
+    report = describe(("late", "pay"), ("lost", "b"), (" late", "ship"), ("late", "Ship"), ("lost", "B"))
 
     assert report.conflicts.total == 1
     [conflict] = report.conflicts.texts
     assert conflict.text == "late"
-    assert [(one.label, one.rows, one.first_rows) for one in conflict.labels] == [("ship", 2, (2, 3)), ("pay", 1, (0,))]
+    assert [(one.label, one.rows, one.first_rows) for one in conflict.labels] == [("Ship", 2, (2, 3)), ("pay", 1, (0,))]
 
 
 def test_only_the_first_conflicts_and_rows_are_listed() -> None:
