@@ -150,6 +150,8 @@ class Flows:
     ) -> Flow[A]:
         """Submit files, or the JSON of `parts`, under a key, so that a repeat makes no second job."""
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        if files.get("test") is not None and files["dataset"] is None:
+            raise TypeError("a test file needs a dataset file; give test_examples or test_dataset_id")
         given = {name: value for name, value in parts.items() if value is not None}
         sent = {name: (name, read_file(file)) for name, file in files.items() if file is not None}
         body: dict[str, Any] = {"json": given}

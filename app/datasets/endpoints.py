@@ -12,8 +12,8 @@ from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, PageDep, Services
 from app.errors import Busy, InvalidCursor
 from app.ids import encode_cursor
 from app.intake.form import COLUMN_PARTS, submission_of
+from app.intake.parts import LABELLED_FILE, READING_PARTS
 from app.intake.submissions import NoSubmission, RawSubmission
-from app.selections.submission_openapi import LABELLED_FILE, READING_PARTS
 from app.web.openapi import REFERENCE, named, refusals, sends
 from app.web.rate_limits import SUBMISSION_LIMIT
 

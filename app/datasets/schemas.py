@@ -3,27 +3,18 @@
 from datetime import datetime
 from typing import Any
 
-from lens_engine.rows.report import DatasetReport, LabelRows
 from pydantic import Field
 
+from app.intake.parts import Name, RowsBody
 from app.jobs.schemas import Outgoing
-from app.selections.submission_schemas import LABEL_COLUMN, TEXT_COLUMN, ColumnName, Name
-from app.web.validation import Incoming
+from lens_engine.rows.report import DatasetReport, LabelRows
 
 
-class DatasetBody(Incoming):
+class DatasetBody(RowsBody):
     """The JSON body of POST /datasets. A file is sent in a form."""
 
     examples: list[Any] = Field(description='Rows: objects with "text" and "label" or other usual names.')
     name: Name | None = Field(default=None, description="Display name.")
-    text_column: ColumnName | None = Field(default=None, description=TEXT_COLUMN)
-    label_column: ColumnName | None = Field(default=None, description=LABEL_COLUMN)
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The column names that were given."""
-        given = {"text_column": self.text_column, "label_column": self.label_column}
-        return {name: column for name, column in given.items() if column is not None}
 
 
 class DatasetOut(Outgoing):

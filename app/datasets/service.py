@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from lens_engine.language_model.loading.token_counter import find_token_counter
-from lens_engine.rows.report import describe_dataset
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
@@ -19,7 +17,9 @@ from app.models import Dataset
 from app.services import Services
 from app.settings import Settings
 from app.web.validation import read_model
+from lens_engine.language_model.loading.token_counter import find_token_counter
 from lens_engine.reading import ParsedDataset, parse_inline
+from lens_engine.rows.report import describe_dataset
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ class KnownDataset:
     examples: tuple[Example, ...] = ()  #: none if nobody asked for them
 
 
-Source = ParsedDataset | ReadTexts | KnownDataset
+Labelled = ParsedDataset | KnownDataset
+Source = Labelled | ReadTexts
 FindDataset = Callable[[str, str], KnownDataset]
 """(dataset id, field) -> dataset of the owner. Raises UnknownDataset."""
 

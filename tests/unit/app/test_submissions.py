@@ -8,8 +8,12 @@ from typing import Never
 
 import pytest
 
+from app.intake.order import Desk
 from app.intake.submissions import SMALL_BYTES, FormSubmission, JsonSubmission
+from app.selections.order import SelectionOrder
+from app.services import Services
 from app.settings import Settings
+from lens_engine.reading import ParsedDataset
 from tests.integration.samples import make_csv, make_spec, make_submission
 
 SETTINGS = Settings(_env_file=None)
@@ -51,16 +55,18 @@ def received(request: pytest.FixtureRequest) -> Iterator[tuple[JsonSubmission | 
     raw = CountedBytes(json.dumps(make_spec()).encode())
     with tempfile.TemporaryFile() as file:
         file.write(make_csv())
-        yield FormSubmission(raw, file, None), raw
+        yield FormSubmission(raw, file), raw
 
 
 def test_json_is_parsed_once_also_with_a_key(received: tuple[JsonSubmission | FormSubmission, CountedBytes]) -> None:
     submission, raw = received
 
     digest = submission.digest()
-    valid = submission.validate(SETTINGS, find_no_dataset)
+    services = Services(SETTINGS, None, None)  # type: ignore[arg-type]
+    valid = SelectionOrder().validate(submission, Desk(services, "local", find_no_dataset))
 
     assert len(digest) == 64
+    assert isinstance(valid.dataset, ParsedDataset)
     assert len(valid.dataset.examples) == 60
     assert raw.num_decoded == 1
 
