@@ -1,4 +1,7 @@
-"""The history of a selection, which a trigger writes, as a path of the state machine; and datasets that are left."""
+"""What must hold of stored jobs: a history, which a trigger writes, is a path of the state machine, and nothing is left.
+
+Neither a dataset that no job uses is left over, nor a row without an answer left out.
+"""
 
 from collections.abc import Iterable
 
@@ -11,6 +14,16 @@ WHERE type = 'status' ORDER BY selection_id, id
 UNUSED_DATASETS = """
 SELECT id FROM datasets WHERE NOT EXISTS (SELECT FROM selections WHERE datasets.id IN (dataset_id, test_dataset_id))
 """
+GAPS = """
+SELECT selections.id FROM selections JOIN datasets ON datasets.id = dataset_id CROSS JOIN LATERAL (
+    SELECT count(*) AS kept, coalesce(max(place) + 1, 0) AS places FROM predictions WHERE job_id = selections.id
+) AS answers
+WHERE kept <> places OR (kind = 'selection' AND kept > 0) OR (
+    kind <> 'selection' AND status = 'succeeded'
+    AND kept <> CASE jsonb_typeof(spec -> 'rows') WHEN 'array' THEN jsonb_array_length(spec -> 'rows') ELSE num_rows END
+)
+"""
+"""Jobs whose answers are not those of their first rows, or not those of all rows though they have succeeded."""
 
 TRANSITIONS: dict[Status, set[Status]] = {
     Status.QUEUED: {Status.RUNNING, Status.CANCELLED, Status.FAILED},

@@ -14,7 +14,7 @@ from app.settings import Settings
 from lens_cli.service.embedded import EmbeddedServers
 from lens_engine.testing import tiny_causal_lm
 from tests.e2e.processes import Process, status_at
-from tests.e2e.scorers import HOLD_VARIABLE
+from tests.e2e.scorers import HELD, HOLD_VARIABLE, asked_path
 from tests.e2e.stack import Stack, environment_of
 from tests.e2e.waiting import until
 from tests.ports import reserve_port
@@ -34,7 +34,7 @@ def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) 
         "retry_backoff_seconds": 0.1,
         "allow_testing_models": True,
         "allowed_models": {
-            "held": "testing:tests.e2e.scorers:held",
+            HELD: "testing:tests.e2e.scorers:held",
             "poison": "testing:tests.e2e.scorers:poisonous",
             "leaking": "testing:tests.e2e.scorers:leaking",
             "loading": "testing:tests.e2e.scorers:loading",
@@ -44,7 +44,7 @@ def service(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) 
         "cache_dir": str(folder / "cache"),
         "device": "cpu",
         "dtype": "float32",
-        "default_model": "held",
+        "default_model": HELD,
     }
     tiny_causal_lm("gpt2").save(folder / "tiny")  # a worker does not start without every model
     environment = {**environment_of(values), HOLD_VARIABLE: str(folder / "hold")}
@@ -75,6 +75,7 @@ def lens(service: Stack) -> Iterator[Stack]:
         worker.stop()
     service.workers.clear()
     service.redis.flushall()
+    asked_path(service.hold_path).unlink(missing_ok=True)
     with service.database.session_scope() as session:
         session.execute(text("TRUNCATE selections, datasets, idempotency_keys CASCADE"))
 

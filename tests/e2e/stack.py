@@ -12,6 +12,7 @@ from redis import Redis
 from sqlalchemy import text
 
 from app.database import Database
+from app.lifecycle.claims import path_of
 from app.lifecycle.states import TERMINAL, Status
 from app.lifecycle.work import load_submission
 from app.settings import Settings
@@ -20,8 +21,9 @@ from lens_engine.rows.problem import Problem
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.testing import TableScorer
 from tests.e2e.processes import Worker
+from tests.e2e.scorers import HELD
 from tests.e2e.waiting import until
-from tests.moves import MOVES, UNUSED_DATASETS, find_false_moves
+from tests.moves import GAPS, MOVES, UNUSED_DATASETS, find_false_moves
 
 _numbers = itertools.count()
 
@@ -47,7 +49,7 @@ def make_submission(**spec: Any) -> dict[str, Any]:
         "verbalizer": {"good": "great", "bad": "terrible"},
         "preset": "quick",
         "options": OPTIONS,
-        "model": "held",
+        "model": HELD,
     }
     return {"spec": {**values, **spec}, "examples": EXAMPLES}
 
@@ -69,17 +71,19 @@ class Stack:
 
     # What a client does.
 
-    def submit(self, model: str = "held", **spec: Any) -> str:
+    def submit(self, model: str = HELD, **spec: Any) -> str:
         """POST a selection; its id."""
         response = self.client.post("/selections", json=make_submission(model=model, **spec))
         assert response.status_code == 202, response.text
         return str(response.json()["id"])
 
-    def get(self, selection_id: str) -> dict[str, Any]:
-        response = self.client.get(f"/selections/{selection_id}")
+    def get(self, job_id: str) -> dict[str, Any]:
+        """A job of any kind."""
+        kinds = {"sel": "selection", "ev": "evaluation", "pr": "prediction"}
+        response = self.client.get(path_of(kinds[job_id.partition("_")[0]], job_id))
         assert response.status_code == 200, response.text
-        selection: dict[str, Any] = response.json()
-        return selection
+        job: dict[str, Any] = response.json()
+        return job
 
     def cancel(self, selection_id: str) -> None:
         response = self.client.post(f"/selections/{selection_id}/cancel")
@@ -146,7 +150,7 @@ class Stack:
         with self.database.session_scope() as session:
             submission = load_submission(session, selection_id)
         problem = Problem(submission.spec.task, submission.examples, submission.test)
-        return select_support_examples(problem, scorer or TableScorer(), submission.spec.config).digest
+        return select_support_examples(problem, scorer or TableScorer(name=HELD), submission.spec.config).digest
 
     def check_invariants(self) -> None:
         """What must hold of every selection after every fault."""
@@ -154,21 +158,24 @@ class Stack:
             endings = session.execute(text(_ENDINGS)).all()
             moves = session.execute(text(MOVES)).all()
             unused = session.execute(text(UNUSED_DATASETS)).scalars().all()
+            gaps = session.execute(text(GAPS)).scalars().all()
         for ending in endings:
             assert ending.status in TERMINAL, f"{ending.id} is {ending.status}"
             assert ending.lease_until is None, f"{ending.id} has ended and keeps a lease"
             may_go_on = ending.status == Status.CANCELLED
             assert ending.num_checkpoints == 0 or may_go_on, f"{ending.id} has ended and keeps a checkpoint"
-            assert ending.has_report == ending.has_examples, ending.id
-            assert ending.has_report or ending.status != Status.SUCCEEDED, ending.id
+            assert ending.has_report == (ending.has_examples or ending.kind == "evaluation"), ending.id
+            if ending.status == Status.SUCCEEDED:
+                assert ending.has_report == (ending.kind != "prediction"), ending.id
             assert (ending.error is not None) == (ending.status == Status.FAILED), ending.id
         for id_, path in itertools.groupby(moves, key=lambda move: move.selection_id):
             assert find_false_moves((before, after, attempt) for _, before, after, attempt in path) == [], id_
         assert not unused, "datasets of no selection"
+        assert not gaps, f"answers of {', '.join(gaps)} are missing"
 
 
 _ENDINGS = """
-SELECT id, status, lease_until, error,
+SELECT id, kind, status, lease_until, error,
        EXISTS (SELECT FROM reports WHERE selection_id = id) AS has_report,
        EXISTS (SELECT FROM reports WHERE selection_id = id
                AND result #> '{support_examples,0,contenders,0,rows}' <> '[]') AS has_examples,
