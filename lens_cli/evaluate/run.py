@@ -15,7 +15,7 @@ from lens_cli.views.progress import RowBar, row_bar
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.errors import Faults
 from lens_engine.exports import FormatName
-from lens_engine.predicting.evaluation import EvaluationResult, check_labels, measure, measure_orders
+from lens_engine.predicting.evaluation import EvaluationResult, join_labels, measure, measure_orders
 from lens_engine.predicting.rows import BATCH_ROWS, Prediction, predict_rows
 from lens_engine.predicting.subject import Changes, PromptSubject, check_changes, make_classifier
 from lens_engine.reading import TextRow
@@ -61,7 +61,7 @@ class EvaluationRun:
         read = sources.read(faults)
         faults.refuse()
         rows = judged.choose_rows(read.dataset)
-        check_labels(judged.asked.labels, rows.examples)
+        join_labels(judged.asked.labels, rows.examples)  # refuses
         return cls(judged, replace(rows, notes=(*read.notes, *rows.notes)), wishes)
 
     def execute(self, open_scorer: Callable[[str, str], LabelScorer], console: Console) -> EvaluationResult:
@@ -89,7 +89,7 @@ class EvaluationRun:
             show_note(f"{scorer.identity.model} is another model than that of the selection", console)
         if num_cut := sum(one.is_cut for one in answers):
             show_note(f"{show_count(num_cut, 'text', 'was')} too long and cut, as in the report", console)
-        order = measure_orders(examples, reordered) if reordered else None
+        order = measure_orders(join_labels(classifier.labels, examples), reordered) if reordered else None
         return measure(classifier, changes, examples, answers, known=self.rows.known, order=order)
 
     def _load(self, open_scorer: Callable[[str, str], LabelScorer], bar: RowBar) -> LabelScorer | None:
