@@ -36,8 +36,12 @@ CONFIG = SelectionConfig.model_validate(
 
 
 @cache
-def select(*, with_test: bool = False) -> SelectionResult:
-    examples = [Example(row, *pair) for row, pair in enumerate(ROWS)]
+def select(*, with_test: bool = False, rows: tuple[tuple[str, str], ...] = ROWS) -> SelectionResult:
+    """
+    Args:
+        with_test: whether the first 40 rows are a file of test rows.
+    """
+    examples = [Example(row, *pair) for row, pair in enumerate(rows)]
     test = examples[:40] if with_test else None
     return select_support_examples(Problem(TASK, examples[40:] if with_test else examples, test), TableScorer(), CONFIG)
 

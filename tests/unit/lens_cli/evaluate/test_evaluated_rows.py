@@ -28,6 +28,14 @@ def test_held_out_rows_are_judged_and_answer_as_in_the_selection(
     assert (result.comparison.same_answers, result.comparison.p_value) == (60, 1.0)
 
 
+def test_labels_that_the_selection_joined_are_judged(desk: Desk) -> None:
+    rows = tuple((text, label.upper() if number % 3 else label) for number, (text, label) in enumerate(ROWS))
+    result, _ = desk.run(desk.save(select(rows=rows)), desk.write(rows), Wishes(orders=1))
+    usual, _ = desk.run(desk.save(select()), desk.write(ROWS), Wishes(orders=1))
+    assert result.matches
+    assert (result.quality, result.order) == (usual.quality, usual.order)
+
+
 def test_rows_of_the_test_file_are_judged_without_a_note(desk: Desk) -> None:
     result, shown = desk.run(desk.save(select(with_test=True)), desk.write(ROWS[:40]))
     assert "note" not in shown

@@ -157,6 +157,14 @@ def test_support_examples_are_asked_as_a_chat() -> None:
     assert make_classifier(make_subject(2), Changes(), TableScorer()) == make_subject(2).asked
 
 
+def test_answer_in_the_form_of_dspy_begins_with_its_field() -> None:
+    classifier = make_classifier(make_subject(2), Changes(form="dspy"), TableScorer())
+    query = classifier.task.task().render_query("a {label}")
+    assert "<user>\ufdd1[[ ## text ## ]]\na {label}\n\nRespond with the corresponding output fields" in query
+    assert query.endswith("<assistant>\ufdd1[[ ## label ## ]]\n")
+    assert classifier.task.task().label_spans == ("great", "terrible")
+
+
 def test_equal_answers_have_equal_digests() -> None:
     subject = make_subject()
     assert digest_answer(subject) == digest_answer(make_subject())
