@@ -4,12 +4,16 @@ import io
 import json
 import tempfile
 from collections.abc import Iterator
-from typing import Never
+from types import SimpleNamespace
+from typing import Any, Never
 
 import pytest
 
+from app.intake.order import Desk
 from app.intake.submissions import SMALL_BYTES, FormSubmission, JsonSubmission
+from app.selections.order import SelectionOrder
 from app.settings import Settings
+from lens_engine.reading import ParsedDataset
 from tests.integration.samples import make_csv, make_spec, make_submission
 
 SETTINGS = Settings(_env_file=None)
@@ -58,9 +62,11 @@ def test_json_is_parsed_once_also_with_a_key(received: tuple[JsonSubmission | Fo
     submission, raw = received
 
     digest = submission.digest()
-    valid = submission.validate(SETTINGS, find_no_dataset)
+    services: Any = SimpleNamespace(settings=SETTINGS)
+    valid = SelectionOrder().validate(submission, Desk(services, "alice", find_no_dataset))
 
     assert len(digest) == 64
+    assert isinstance(valid.dataset, ParsedDataset)
     assert len(valid.dataset.examples) == 60
     assert raw.num_decoded == 1
 
