@@ -12,6 +12,7 @@
     │   ├── NoClassifier                409  no-classifier
     │   ├── AlreadyFinished             409  already-finished
     │   ├── StillRunning                409  still-running
+    │   ├── DatasetInUse                409  dataset-in-use
     │   ├── NotFailed                   409  not-failed
     │   ├── NotCancelled                409  not-cancelled
     │   └── IdempotencyInFlight         409  idempotency-in-flight
@@ -126,6 +127,10 @@ class AlreadyFinished(Conflict):
 
 class StillRunning(Conflict):
     code = "still-running"
+
+
+class DatasetInUse(Conflict):
+    code = "dataset-in-use"
 
 
 class NotFailed(Conflict):

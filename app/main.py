@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.database import create_database
+from app.datasets import endpoints as datasets
 from app.evaluations import endpoints as evaluations
 from app.evaluations import openapi as of_evaluations
 from app.health.endpoints import router as health_router
@@ -72,6 +73,7 @@ random permutations as the same budget judges. A *head* turns the label log-prob
 prompt or several into class probabilities. A *classifier* is a task, its prompts and a head.
 """
 _ROUTERS = (
+    datasets.router,
     submission_router,
     selections_router,
     results_router,
@@ -83,7 +85,7 @@ _ROUTERS = (
     health_router,
     metrics_router,
 )
-_BODIES = (submissions, of_evaluations, of_predictions)
+_BODIES = (submissions, datasets, of_evaluations, of_predictions)
 _log = logging.getLogger(__name__)
 
 

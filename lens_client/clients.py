@@ -7,9 +7,9 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from lens_client.async_resources import AsyncPrompts, AsyncSelections
+from lens_client.async_resources import AsyncDatasets, AsyncEvaluations, AsyncPredictions, AsyncPrompts, AsyncSelections
 from lens_client.flows import Call, Flow, Flows, Pause
-from lens_client.resources import Prompts, Selections
+from lens_client.resources import Datasets, Evaluations, Predictions, Prompts, Selections
 
 T = TypeVar("T")
 
@@ -30,6 +30,12 @@ class LensClient:
         self._http = httpx.Client(base_url=url, headers=_headers(api_key), **{"timeout": _TIMEOUT, **options})
         flows = Flows()
         self.selections, self.prompts = Selections(flows, self._run), Prompts(flows, self._run)
+        self.evaluations, self.predictions = Evaluations(flows, self._run), Predictions(flows, self._run)
+        self.datasets, self._flows = Datasets(flows, self._run), flows
+
+    def models(self) -> list[dict[str, Any]]:
+        """The models that the service offers."""
+        return self._run(self._flows.list_models())
 
     def __enter__(self) -> Self:
         return self
@@ -67,6 +73,12 @@ class AsyncLensClient:
         self._http = httpx.AsyncClient(base_url=url, headers=_headers(api_key), **{"timeout": _TIMEOUT, **options})
         flows = Flows()
         self.selections, self.prompts = AsyncSelections(flows, self._run), AsyncPrompts(flows, self._run)
+        self.evaluations, self.predictions = AsyncEvaluations(flows, self._run), AsyncPredictions(flows, self._run)
+        self.datasets, self._flows = AsyncDatasets(flows, self._run), flows
+
+    async def models(self) -> list[dict[str, Any]]:
+        """As `LensClient.models`."""
+        return await self._run(self._flows.list_models())
 
     async def __aenter__(self) -> Self:
         return self

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import httpx
 
-from lens_client.models import Selection
+from lens_client.models import Job
 
 
 class ClientError(Exception):
@@ -25,12 +25,12 @@ class TimedOut(ClientError):
 
 
 class NotSucceeded(ClientError):
-    """The selection failed or was cancelled."""
+    """The job failed or was cancelled."""
 
-    def __init__(self, selection: Selection) -> None:
-        self.selection = selection
-        why = (selection.error or {}).get("detail", "")
-        super().__init__(f"the selection ended as {selection.status}{f': {why}' if why else ''}")
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        why = (job.error or {}).get("detail", "")
+        super().__init__(f"{job.id} ended as {job.status}{f': {why}' if why else ''}")
 
 
 class Problem(ClientError):
@@ -94,6 +94,9 @@ class AlreadyFinished(Conflict): ...
 
 
 class StillRunning(Conflict): ...
+
+
+class DatasetInUse(Conflict): ...
 
 
 class NotFailed(Conflict): ...

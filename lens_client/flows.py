@@ -19,9 +19,9 @@ import httpx
 from lens_client.errors import NotFound, NotSucceeded, TimedOut, Unreachable, problem_of
 from lens_client.models import (
     Answer,
+    Job,
     PromptVersion,
     Rendered,
-    Selection,
     SupportExamples,
     SuspiciousLabel,
     Use,
@@ -29,6 +29,7 @@ from lens_client.models import (
 
 T = TypeVar("T")
 A = TypeVar("A", bound=Answer)
+J = TypeVar("J", bound=Job)
 File = str | Path | bytes
 
 _TRIES = 5
@@ -141,52 +142,46 @@ class Flows:
 
     def submit(
         self,
-        dataset: File | None,
-        test: File | None,
-        spec: Mapping[str, Any] | None,
+        kind: type[A],
+        path: str,
+        files: Mapping[str, File | None],
         parts: Mapping[str, Any],
-        idempotency_key: str | None,
-    ) -> Flow[Selection]:
-        """Submit files, or the JSON of `parts`, under a key, so that a repeat makes no second selection."""
+        idempotency_key: str | None = None,
+    ) -> Flow[A]:
+        """Submit files, or the JSON of `parts`, under a key, so that a repeat makes no second job."""
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        if files.get("test") is not None and files["dataset"] is None:
+            raise TypeError("a test file needs a dataset file; give test_examples or test_dataset_id")
         given = {name: value for name, value in parts.items() if value is not None}
-        if dataset is None:
-            if test is not None:
-                raise TypeError("a test file needs a dataset file; give test_examples or test_dataset_id")
-            body: dict[str, Any] = {"json": {**given, "spec": dict(spec or {})}}
-        else:
-            files = {"dataset": dataset} | ({} if test is None else {"test": test})
-            contents = {name: (name, read_file(file)) for name, file in files.items()}
-            body = {
-                "files": {**contents, "spec": (None, json.dumps(dict(spec or {})).encode(), "application/json")},
-                "data": given,
-            }
-        answer = yield from ask(Call("POST", "/selections", {**body, "headers": headers}))
-        return Selection.model_validate_json(answer.content)
+        sent = {name: (name, read_file(file)) for name, file in files.items() if file is not None}
+        body: dict[str, Any] = {"json": given}
+        if sent:
+            if "spec" in given:
+                sent["spec"] = (None, json.dumps(given.pop("spec")).encode(), "application/json")  # type: ignore[assignment]
+            body = {"files": sent, "data": given}
+        answer = yield from ask(Call("POST", path, {**body, "headers": headers}))
+        return kind.model_validate_json(answer.content)
 
-    def wait(
-        self, selection_id: str, on_change: Callable[[Selection], None] | None, timeout: float | None
-    ) -> Flow[Selection]:
-        """Poll as often as the service asks for until the selection has ended."""
+    def wait(self, kind: type[J], path: str, on_change: Callable[[J], None] | None, timeout: float | None) -> Flow[J]:
+        """Poll as often as the service asks for until the job has ended."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            answer = yield from self.read(path_of("selections", selection_id))
-            selection = Selection.model_validate_json(answer.content)
+            answer = yield from self.read(path)
+            job = kind.model_validate_json(answer.content)
             if on_change is not None:
-                on_change(selection)
-            if selection.status == "succeeded":
-                return selection
-            if selection.has_ended:
-                raise NotSucceeded(selection)
+                on_change(job)
+            if job.status == "succeeded":
+                return job
+            if job.has_ended:
+                raise NotSucceeded(job)
             seconds = read_retry_after(answer, 2.0)
             if deadline is not None and time.monotonic() + seconds > deadline:
-                raise TimedOut(f"the selection {selection_id} is {selection.status} after {timeout:g} s")
+                raise TimedOut(f"{job.id} is {job.status} after {timeout:g} s")
             yield Pause(seconds)
 
-    def change(self, selection_id: str, verb: str) -> Flow[Selection]:
-        call = Call("POST", path_of("selections", selection_id, verb), is_repeatable=verb != "retry")
-        answer = yield from ask(call)
-        return Selection.model_validate_json(answer.content)
+    def change(self, kind: type[A], path: str, verb: str) -> Flow[A]:
+        answer = yield from ask(Call("POST", f"{path}/{verb}", is_repeatable=verb != "retry"))
+        return kind.model_validate_json(answer.content)
 
     def delete(self, path: str, headers: Mapping[str, str] | None = None) -> Flow[None]:
         yield from ask(Call("DELETE", path, {"headers": dict(headers or {})}, is_repeatable=headers is None))
@@ -217,6 +212,10 @@ class Flows:
 
     def support_examples(self, path: str, use: Use | None) -> Flow[SupportExamples]:
         return self.read_as(SupportExamples, f"{path}/support-examples", use=use)
+
+    def list_models(self) -> Flow[list[dict[str, Any]]]:
+        answer = yield from self.read_json("/models")
+        return list(answer["items"])
 
     def suspicious_labels(self, selection_id: str) -> Flow[list[SuspiciousLabel]]:
         shown = yield from self.read_json(path_of("selections", selection_id, "suspicious-labels"))

@@ -15,16 +15,14 @@ class Answer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
-class Selection(Answer):
-    """A selection: its state, progress and spec."""
+class Job(Answer):
+    """What jobs of every kind have: state, progress and spec."""
 
     id: str
     status: Status
     name: str | None = None
     dataset_id: str
-    test_dataset_id: str | None = None
     progress: dict[str, Any] | None = None
-    partial: bool | None = None
     stop_reason: str | None = None
     error: dict[str, Any] | None = None
     digest: str | None = None
@@ -35,6 +33,55 @@ class Selection(Answer):
     @property
     def has_ended(self) -> bool:
         return self.status in ("succeeded", "failed", "cancelled")
+
+
+class Selection(Job):
+    """A selection."""
+
+    test_dataset_id: str | None = None
+    partial: bool | None = None
+
+
+class Source(Answer):
+    """What is judged or asked: a selection, or a version of a name."""
+
+    selection_id: str
+    prompt_name: str | None = None
+    version: int | None = None
+
+
+class Evaluation(Job):
+    """An evaluation; `result` has the figures when it has succeeded."""
+
+    source: Source
+    result: dict[str, Any] | None = None
+
+
+class Prediction(Job):
+    """A prediction; `output` is the path of its output when it has succeeded."""
+
+    source: Source
+    output: str | None = None
+
+
+class Event(Answer):
+    """An event in the history of a job."""
+
+    id: int
+    at: datetime
+    type: str
+    data: dict[str, Any]
+
+
+class Dataset(Answer):
+    """A stored dataset."""
+
+    id: str
+    name: str | None
+    rows: int
+    labels: tuple[dict[str, Any], ...]
+    is_kept: bool
+    created_at: datetime
 
 
 class Best(Answer):

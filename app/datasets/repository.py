@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import delete, exists, func, insert, or_, select, text
-from sqlalchemy.orm import Session
+from sqlalchemy import delete, exists, func, insert, or_, select, text, update
+from sqlalchemy.orm import Session, defer
 
 from app.ids import new_id
 from app.lifecycle.rows import insert_texts
@@ -16,6 +16,8 @@ from app.models import Example as StoredExample
 from lens_engine.classifier.input_format import InputFormat
 from lens_engine.reading import ParsedDataset, ReadTexts
 from lens_engine.types import Example
+
+_IS_USED = exists().where(or_(Job.dataset_id == Dataset.id, Job.test_dataset_id == Dataset.id))
 
 # The server unrolls three arrays into rows. The limit keeps each statement far below the timeout.
 _ROWS_PER_STATEMENT = 20_000
@@ -139,9 +141,41 @@ def owns_dataset(session: Session, owner_id: str, dataset_id: str, *, is_labelle
 
 
 def delete_unused_datasets(session: Session, owner_id: str, dataset_ids: list[str]) -> None:
-    """Delete those of the datasets that no selection uses."""
+    """Delete those of the datasets that no job uses, and that the owner did not store by itself."""
     named = (Dataset.id.in_(dataset_ids), Dataset.owner_id == owner_id)
     # Lock the datasets first, so that the delete sees a concurrent submission that uses one of them.
     session.execute(select(Dataset.id).where(*named).order_by(Dataset.id).with_for_update())
-    is_used = exists().where(or_(Job.dataset_id == Dataset.id, Job.test_dataset_id == Dataset.id))
-    session.execute(delete(Dataset).where(*named, ~is_used))
+    session.execute(delete(Dataset).where(*named, ~_IS_USED, ~Dataset.is_kept))
+
+
+def find_dataset(session: Session, owner_id: str, dataset_id: str) -> Dataset | None:
+    return session.scalar(select(Dataset).where(Dataset.id == dataset_id, Dataset.owner_id == owner_id))
+
+
+def list_datasets(session: Session, owner_id: str, before: str | None, limit: int) -> Sequence[Dataset]:
+    """Return up to `limit` + 1 datasets, newest first. The extra one shows that there is a next page."""
+    statement = select(Dataset).options(defer(Dataset.report)).where(Dataset.owner_id == owner_id)
+    if before is not None:
+        statement = statement.where(Dataset.id < before)
+    return session.scalars(statement.order_by(Dataset.id.desc()).limit(limit + 1)).all()
+
+
+def keep_dataset(session: Session, dataset_id: str, name: str | None) -> Dataset:
+    """Let a dataset stay when no job uses it. A name replaces an earlier one."""
+    named = {} if name is None else {"name": name}
+    changing = update(Dataset).where(Dataset.id == dataset_id).values(is_kept=True, **named)
+    return session.execute(changing.returning(Dataset)).scalar_one()
+
+
+def find_user(session: Session, dataset_id: str) -> Job | None:
+    """A job that uses the dataset."""
+    return session.scalar(
+        select(Job).where(or_(Job.dataset_id == dataset_id, Job.test_dataset_id == dataset_id)).limit(1)
+    )
+
+
+def delete_dataset(session: Session, owner_id: str, dataset_id: str) -> bool:
+    """Delete a dataset that no job uses. Returns False if one does."""
+    named = (Dataset.id == dataset_id, Dataset.owner_id == owner_id)
+    session.execute(select(Dataset.id).where(*named).with_for_update())
+    return session.scalar(delete(Dataset).where(*named, ~_IS_USED).returning(Dataset.id)) is not None

@@ -3,7 +3,7 @@
 from typing import Any
 
 from app.evaluations.schemas import EvaluationBody, EvaluationRequest
-from app.selections.submission_openapi import LABELLED_FILE, READING_PARTS
+from app.intake.parts import LABELLED_FILE, READING_PARTS
 from app.web.openapi import REFERENCE, named
 
 SCHEMAS: dict[str, Any] = {

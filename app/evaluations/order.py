@@ -11,8 +11,8 @@ from app.errors import NoResult, Unprocessable
 from app.evaluations.presentation import present
 from app.evaluations.schemas import EvaluationBody, EvaluationRequest
 from app.evaluations.stored import EvaluationSpec
-from app.intake.checks import Labelled, check_model_name
-from app.intake.order import Desk, KnownDataset, ValidJob
+from app.intake.model_names import check_model_name
+from app.intake.order import Desk, KnownDataset, Labelled, ValidJob
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import JsonSubmission, RawSubmission, parsing_limits
 from app.models import Job

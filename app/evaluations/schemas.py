@@ -4,8 +4,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from app.intake.parts import ModelName, Name, RowsBody
 from app.jobs.schemas import AsStored, JobOut, JobSummary, Outgoing
-from app.selections.submission_schemas import LABEL_COLUMN, TEXT_COLUMN, ColumnName, ModelName, Name
 from app.web.validation import Incoming
 from lens_engine.config import Use
 from lens_engine.exports import FormatName
@@ -44,7 +44,7 @@ class EvaluationRequest(Incoming):
     name: Name | None = Field(default=None, description="Display name.")
 
 
-class EvaluationBody(Incoming):
+class EvaluationBody(RowsBody):
     """The JSON body: what to judge, and rows. Without rows, the test rows of the selection are judged."""
 
     other_names: ClassVar = {"dataset": "examples", "rows": "examples"}
@@ -56,20 +56,12 @@ class EvaluationBody(Incoming):
         default=None, description='Rows: objects with "text" and "label" or other usual names.'
     )
     dataset_id: str | None = Field(default=None, max_length=40, description="Id of one of your datasets.")
-    text_column: ColumnName | None = Field(default=None, description=f"{TEXT_COLUMN} Not with `dataset_id`.")
-    label_column: ColumnName | None = Field(default=None, description=f"{LABEL_COLUMN} Not with `dataset_id`.")
 
     @model_validator(mode="after")
     def has_one_source_of_rows(self) -> "EvaluationBody":
         if self.examples is not None and self.dataset_id is not None:
             raise ValueError("give either `examples` or `dataset_id`, not both")
         return self
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The column names that were given."""
-        given = {"text_column": self.text_column, "label_column": self.label_column}
-        return {name: column for name, column in given.items() if column is not None}
 
 
 class SourceOut(Outgoing):

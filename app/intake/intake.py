@@ -6,12 +6,13 @@ Python runs one thread of a process at a time, so a thread that reads a large da
 import logging
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from app.errors import REPEAT, STOPPING, Unavailable
-from app.intake.order import Order
+from app.intake.order import Order, Work
 from app.intake.reader import Reader, ReaderEnded
-from app.intake.storing import Accepted, submit
-from app.intake.submissions import RawSubmission
+from app.intake.storing import Accepted, Submitting
+from app.intake.submissions import AnySubmission, RawSubmission
 from app.services import Services
 
 _log = logging.getLogger(__name__)
@@ -29,17 +30,22 @@ class Intake:
         self._is_closed = False
 
     def submit(self, owner_id: str, order: Order, submission: RawSubmission, key: str | None) -> Accepted:
-        """Validate and store a submission, as `storing.submit`.
+        """Validate and store a submission, as `storing.submit`. Raises the same errors as `do`."""
+        accepted: Accepted = self.do(owner_id, Submitting(order), submission, key)
+        return accepted
+
+    def do(self, owner_id: str, work: Work, submission: AnySubmission, key: str | None = None) -> Any:
+        """Do the work: in this process with a small submission, in the reader with a large one.
 
         Raises:
             Unavailable: the reader did not start, ended or hung. The submission may be stored.
         """
         if not submission.is_large:
-            return submit(self._services, owner_id, order, submission, key)
+            return work(self._services, owner_id, submission, key)
         with self._asking:
             reader = self._ensure_reader()
             try:
-                return reader.submit(owner_id, order, submission, key)
+                return reader.do(owner_id, work, submission, key)
             except ReaderEnded as end:
                 self._note_end(str(end))
                 with self._changing:

@@ -23,7 +23,8 @@ class KnownDataset:
     examples: tuple[Example, ...] = ()  #: none if nobody asked for them
 
 
-Source = ParsedDataset | ReadTexts | KnownDataset
+Labelled = ParsedDataset | KnownDataset
+Source = Labelled | ReadTexts
 FindDataset = Callable[[str, str], KnownDataset]
 """(dataset id, field) -> dataset of the owner. Raises UnknownDataset."""
 
@@ -55,6 +56,14 @@ class Desk:
 
     def session(self) -> AbstractContextManager[Session]:
         return self.services.database.session_scope()
+
+
+class Work(Protocol):
+    """What is done with a submission, in this process or in the reader. It can be pickled."""
+
+    def __call__(self, services: Services, owner_id: str, submission: Any, key: str | None) -> Any:
+        """`submission`: a `RawSubmission`, or `NoSubmission` for work that has none."""
+        ...
 
 
 class Order(Protocol):

@@ -18,9 +18,8 @@ from structlog.contextvars import get_contextvars
 
 from app.database import POSTGRES_AWAY, create_database
 from app.errors import NO_SPACE, AppError, make_internal_error
-from app.intake.order import Order
-from app.intake.storing import Accepted, submit
-from app.intake.submissions import RawSubmission
+from app.intake.order import Work
+from app.intake.submissions import AnySubmission
 from app.logs import context
 from app.logs.failures import summarize
 from app.logs.setup import configure_logging
@@ -61,13 +60,13 @@ class Reader:
     def is_alive(self) -> bool:
         return self._process.is_alive()
 
-    def submit(self, owner_id: str, order: Order, submission: RawSubmission, key: str | None) -> Accepted:
-        """Have the submission validated and stored. Raises what `storing.submit` raises, and:
+    def do(self, owner_id: str, work: Work, submission: AnySubmission, key: str | None) -> Any:
+        """Have the work done with the submission. Raises what the work raises, and:
 
         Raises:
             ReaderEnded: the process died, or was killed because it hung.
         """
-        parcel, files = _Parcel.pack(owner_id, order, submission, key)
+        parcel, files = _Parcel.pack(owner_id, work, submission, key)
         overdue = threading.Timer(_PATIENCE_SECONDS, self._kill_overdue)
         overdue.daemon = True
         overdue.start()
@@ -86,13 +85,13 @@ class Reader:
         self._process.join()
         self._pipe.close()
 
-    def _ask(self, parcel: "_Parcel", files: list[IO[bytes]]) -> Accepted | Exception:
+    def _ask(self, parcel: "_Parcel", files: list[IO[bytes]]) -> Any:
         try:
             self._pipe.send(parcel)
             for file in files:
                 assert self._process.pid is not None
                 send_handle(self._pipe, file.fileno(), self._process.pid)
-            answer: Accepted | Exception = self._pipe.recv()
+            answer = self._pipe.recv()
         except (OSError, EOFError, RuntimeError) as error:  # RuntimeError: macOS, where a descriptor is acknowledged
             raise ReaderEnded(self.describe_end()) from error
         return answer
@@ -114,16 +113,16 @@ class _Parcel:
     """A submission on its way to the process. Its files have no names, so their descriptors follow it."""
 
     owner_id: str
-    order: Order
+    work: Work
     key: str | None
     log_fields: dict[str, Any]
-    kind: Callable[..., RawSubmission]
+    kind: Callable[..., AnySubmission]
     values: dict[str, Any]
     file_names: tuple[str, ...]
 
     @classmethod
     def pack(
-        cls, owner_id: str, order: Order, submission: RawSubmission, key: str | None
+        cls, owner_id: str, work: Work, submission: AnySubmission, key: str | None
     ) -> tuple[Self, list[IO[bytes]]]:
         values = {field.name: getattr(submission, field.name) for field in fields(submission)}
         names = tuple(name for name, value in values.items() if hasattr(value, "fileno"))
@@ -131,7 +130,7 @@ class _Parcel:
         for file in files:
             file.fileno()  # moves a small file from memory to disk
             file.flush()
-        return cls(owner_id, order, key, get_contextvars(), type(submission), values, names), files
+        return cls(owner_id, work, key, get_contextvars(), type(submission), values, names), files
 
 
 def _serve(pipe: Connection, settings: Settings) -> None:
@@ -161,11 +160,11 @@ def _serve_next(pipe: Connection, services: Services) -> None:
     pipe.send(answer)
 
 
-def _answer(services: Services, parcel: _Parcel, files: dict[str, Any]) -> Accepted | Exception:
+def _answer(services: Services, parcel: _Parcel, files: dict[str, Any]) -> Any:
     """The result, or the error to raise. What nobody expects is logged here, where its frames are."""
     context.begin(**parcel.log_fields)
     try:
-        return submit(services, parcel.owner_id, parcel.order, parcel.kind(**parcel.values, **files), parcel.key)
+        return parcel.work(services, parcel.owner_id, parcel.kind(**parcel.values, **files), parcel.key)
     except (AppError, *POSTGRES_AWAY) as error:
         if isinstance(error, StatementError):
             error.params = None  # texts, which the other process needs not

@@ -34,6 +34,16 @@ class Accepted:
         return None if self.is_replayed else JobId(self.answer["id"], 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Submitting:
+    """The work of `submit`, for one order."""
+
+    order: Order
+
+    def __call__(self, services: Services, owner_id: str, submission: RawSubmission, key: str | None) -> Accepted:
+        return submit(services, owner_id, self.order, submission, key)
+
+
 def submit(services: Services, owner_id: str, order: Order, submission: RawSubmission, key: str | None) -> Accepted:
     """Validate a submission, and store it with its datasets and its key in one transaction.
 

@@ -149,7 +149,15 @@ def _reading(file: IO[bytes]) -> Iterator[BufferedReader]:
         yield reader
 
 
+@dataclass(frozen=True)
+class NoSubmission:
+    """No body, for work that is as much as a large submission takes."""
+
+    is_large: bool = True
+
+
 RawSubmission = JsonSubmission | FormSubmission
+AnySubmission = RawSubmission | NoSubmission
 
 
 def parsing_limits(settings: Settings) -> ParsingLimits:

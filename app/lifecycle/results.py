@@ -88,7 +88,7 @@ def read_best(session: Session, selection_id: str) -> SelectionResult | None:
         _log.warning(
             "%s ends without its best so far, which another release stored in another form",
             selection_id,
-            extra={"action": "best-unreadable", "selection_id": selection_id},
+            extra={"action": "best-unreadable", "job_id": selection_id},
         )
         return None
 

@@ -1,16 +1,16 @@
-"""Deletes what is older than the settings keep: ended selections with their datasets, and checkpoints for a resume."""
+"""Deletes what is older than the settings keep: ended jobs with their datasets, and checkpoints for a resume."""
 
 import logging
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.database import Database
 from app.datasets.repository import delete_unused_datasets
 from app.ids import first_id
 from app.lifecycle.states import TERMINAL, Status
-from app.models import Job, StoredCheckpoint
+from app.models import Dataset, Job, StoredCheckpoint
 from app.settings import Settings
 
 _MOST_A_SWEEP = 20
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 def forget_old(database: Database, settings: Settings) -> int:
-    """Delete some of what is too old, and return the number of deleted selections. Another sweep deletes the rest."""
+    """Delete some of what is too old, and return the number of deleted jobs. Another sweep deletes the rest."""
     with database.session_scope() as session:
         _forget_checkpoints(session, settings)
         old = _find_old(session, settings)
@@ -28,19 +28,21 @@ def forget_old(database: Database, settings: Settings) -> int:
     for selection_id in old:
         with database.session_scope() as session:
             deleted += _forget(session, selection_id)
+    with database.session_scope() as session:
+        _forget_kept(session, settings)
     if deleted:
-        _log.info("%d selections were older than keep_days and are deleted", deleted, extra={"action": "retention"})
+        _log.info("%d jobs were older than keep_days and are deleted", deleted, extra={"action": "retention"})
     return deleted
 
 
 def _find_old(session: Session, settings: Settings) -> list[str]:
-    """Ids of selections that ended too long ago, the first created first."""
+    """Ids of jobs that ended too long ago, the first created first."""
     if settings.keep_days is None:
         return []
     kept = timedelta(days=settings.keep_days)
     ended_at = func.greatest(Job.succeeded_at, Job.failed_at, Job.cancelled_at)
     query = select(Job.id).where(
-        Job.id < first_id("sel", datetime.now(UTC) - kept),  # by the primary key: a younger one is not read
+        Job.id < first_id("sel", datetime.now(UTC) - kept),  # by the primary key: a younger selection is not read
         Job.status.in_([status.value for status in TERMINAL]),
         ended_at < func.now() - kept,
     )
@@ -68,3 +70,15 @@ def _forget_checkpoints(session: Session, settings: Settings) -> None:
     )
     some = too_old.limit(_MOST_A_SWEEP)
     session.execute(delete(StoredCheckpoint).where(StoredCheckpoint.selection_id.in_(some)))
+
+
+def _forget_kept(session: Session, settings: Settings) -> None:
+    """Delete some datasets that were stored by themselves too long ago, and that no job uses."""
+    if settings.keep_days is None:
+        return
+    is_used = exists().where(or_(Job.dataset_id == Dataset.id, Job.test_dataset_id == Dataset.id))
+    old = select(Dataset.id).where(
+        Dataset.id < first_id("ds", datetime.now(UTC) - timedelta(days=settings.keep_days)), Dataset.is_kept, ~is_used
+    )
+    some = old.order_by(Dataset.id).limit(_MOST_A_SWEEP).with_for_update(skip_locked=True)
+    session.execute(delete(Dataset).where(Dataset.id.in_(some)))

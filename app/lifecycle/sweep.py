@@ -156,7 +156,7 @@ def _try_rescue(session: Session, selection_id: str, settings: Settings) -> Stat
             selection_id,
             type(error).__name__,
             find_sqlstate(error),
-            extra={"action": "rescue-failed", "selection_id": selection_id},
+            extra={"action": "rescue-failed", "job_id": selection_id},
         )
         return None
 

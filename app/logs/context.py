@@ -1,4 +1,4 @@
-"""Fields of every log line of a request or an attempt: `request_id`, `owner`, `selection_id`, `attempt`."""
+"""Fields of every log line of a request or an attempt: `request_id`, `owner`, `job_id`, `attempt`."""
 
 from typing import Any
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, Integer, String, Text
+from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, Integer, String, Text, false
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -31,6 +31,9 @@ class Dataset(Base):
     warnings: Mapped[list[Any]] = mapped_column(JSONB, default=list)
     input: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     """Column of the texts and dialect of the file, for classifiers; null for rows that were in no file."""
+    is_kept: Mapped[bool] = mapped_column(server_default=false())
+    """Whether the owner stored it by itself, so that it stays when no job uses it."""
+    report: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))  #: made when first asked for
     created_at: Mapped[CreatedAt]
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from app.intake.parts import READING_PARTS
 from app.predictions.schemas import PredictionBody
-from app.selections.submission_openapi import READING_PARTS
 from app.web.openapi import REFERENCE, named, sends
 from lens_engine.predicting.table import MEDIA_TYPES
 

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.errors import Unprocessable
-from app.intake.checks import check_model_name
+from app.intake.model_names import check_model_name
 from app.intake.order import Desk, ValidJob
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import JsonSubmission, RawSubmission, parsing_limits

@@ -3,8 +3,8 @@
 from pydantic import Field
 
 from app.evaluations.schemas import SourceOut
+from app.intake.parts import Name
 from app.jobs.schemas import JobOut, JobSummary, Outgoing
-from app.selections.submission_schemas import Name
 from app.web.validation import Incoming
 
 

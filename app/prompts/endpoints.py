@@ -11,7 +11,6 @@ from starlette.responses import JSONResponse
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, PageDep, ServicesDep, SessionDep
 from app.errors import BadRequest, InvalidCursor
-from app.evaluations.forms import find_measured
 from app.ids import NAME, encode_cursor
 from app.models import PromptVersion
 from app.prompts import repository, service
@@ -25,6 +24,7 @@ from app.prompts.schemas import (
 )
 from app.prompts.service import Change, Condition, NamedAnswers
 from app.selections import openapi
+from app.selections.measured_forms import find_measured
 from app.selections.result_endpoints import FormatParameter, RenderBodyDep, UseParameter
 from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag, version_etag
 from app.web.openapi import named, not_modified, refusals, sends

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from app.errors import NoClassifier, NoResult
-from app.evaluations.forms import MeasuredForm
 from app.models import Report
+from app.selections.measured_forms import MeasuredForm
 from app.selections.rendering import RenderBody, Rendered, RenderedPrompt
 from app.selections.schemas import Advice, BestOut, SupportExamplesOut
 from lens_engine.classifier.classifier import Classifier

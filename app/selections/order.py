@@ -7,11 +7,11 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.errors import Unprocessable
-from app.intake.checks import Labelled, check_spec
-from app.intake.order import Desk, ValidJob
+from app.intake.order import Desk, Labelled, ValidJob
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import FormSubmission, JsonSubmission, RawSubmission, parsing_limits
 from app.models import Job
+from app.selections.checks import check_spec
 from app.selections.presentation import present
 from app.selections.submission_schemas import SelectionSpec, SubmissionBody
 from app.web.validation import read_model

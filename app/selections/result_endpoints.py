@@ -8,11 +8,11 @@ from fastapi import APIRouter, Depends, Query, Response
 from sqlalchemy.orm import Session
 
 from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep, SessionDep
-from app.evaluations.forms import find_measured
 from app.jobs import repository
 from app.models import Report, StoredClassifier
 from app.selections import openapi, service
 from app.selections.answers import Answers
+from app.selections.measured_forms import find_measured
 from app.selections.presentation import present_result
 from app.selections.rendering import RenderBody, Rendered
 from app.selections.schemas import ResultOut, SupportExamplesOut, SuspiciousLabelsOut

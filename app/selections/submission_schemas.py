@@ -4,19 +4,13 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from app.intake.form import MAX_COLUMN_CHARACTERS
+from app.intake.parts import ModelName, Name, RowsBody
 from app.web.validation import Incoming
 from lens_engine.config import PresetName
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, word_of_label
 
-TEXT_COLUMN = "Name of the column of texts in the dataset and the test rows; by default it is told by its name."
-LABEL_COLUMN = "Name of the column of labels in the dataset and the test rows; by default it is told by its name."
-
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-ModelName = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 LabelWord = Annotated[str, StringConstraints(max_length=200)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-ColumnName = Annotated[str, StringConstraints(min_length=1, max_length=MAX_COLUMN_CHARACTERS)]
 
 
 def _allow_list_of_labels(schema: dict[str, Any]) -> None:
@@ -77,7 +71,7 @@ class SelectionSpec(Incoming):
         return {label: word_of_label(label) for label in value}
 
 
-class SubmissionBody(Incoming):
+class SubmissionBody(RowsBody):
     """The JSON body of POST /selections: inline examples, or the dataset of an earlier selection."""
 
     one_of = ("examples", "dataset_id")
@@ -92,8 +86,6 @@ class SubmissionBody(Incoming):
     test_examples: list[Any] | None = Field(
         default=None, description="Test rows for the report; null to hold out a share of the dataset."
     )
-    text_column: ColumnName | None = Field(default=None, description=f"{TEXT_COLUMN} Not with `dataset_id`.")
-    label_column: ColumnName | None = Field(default=None, description=f"{LABEL_COLUMN} Not with `dataset_id`.")
     dataset_id: str | None = Field(default=None, max_length=40, description="`dataset_id` of one of your selections.")
     test_dataset_id: str | None = Field(
         default=None, max_length=40, description="`test_dataset_id` or `dataset_id` of one of your selections."
@@ -109,9 +101,3 @@ class SubmissionBody(Incoming):
                 "are stored already; leave the column names out"
             )
         return self
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The column names that were given."""
-        given = {"text_column": self.text_column, "label_column": self.label_column}
-        return {name: column for name, column in given.items() if column is not None}

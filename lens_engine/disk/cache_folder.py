@@ -35,6 +35,11 @@ def digest_files(files: Sequence[Path], cache_dir: Path | None = None) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
+def find_digest(file: Path, cache_dir: Path | None = None) -> str | None:
+    """The digest of a file that `digest_files` has kept; None if it has not. The file is not read."""
+    return read_note(_digest_key(file), cache_dir)
+
+
 def read_note(content: object, cache_dir: Path | None = None) -> str | None:
     """The text that was kept for `content` (plain JSON); None if there is none."""
     try:
@@ -55,7 +60,7 @@ def keep_note(content: object, text: str, cache_dir: Path | None = None) -> None
 
 def make_once(key: str, make: Callable[[Path], None], cache_dir: Path | None = None) -> Path:
     """The folder of cache entry `key`. If it does not exist, `make` fills an empty folder, which becomes the entry."""
-    entry = cache_folder(cache_dir) / "models" / f"{_FORMAT}-{key}"
+    entry = _entry(key, cache_dir)
     if entry.is_dir():
         return entry
     entry.parent.mkdir(parents=True, exist_ok=True)
@@ -66,6 +71,16 @@ def make_once(key: str, make: Callable[[Path], None], cache_dir: Path | None = N
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return entry
+
+
+def find_made(key: str, cache_dir: Path | None = None) -> Path | None:
+    """The folder of cache entry `key`; None if it does not exist."""
+    entry = _entry(key, cache_dir)
+    return entry if entry.is_dir() else None
+
+
+def _entry(key: str, cache_dir: Path | None) -> Path:
+    return cache_folder(cache_dir) / "models" / f"{_FORMAT}-{key}"
 
 
 def _move_into_place(draft: Path, entry: Path) -> None:
@@ -81,9 +96,13 @@ def _note(content: object, cache_dir: Path | None) -> Path:
     return cache_folder(cache_dir) / "notes" / key
 
 
-def _digest_file(file: Path, cache_dir: Path | None) -> str:
+def _digest_key(file: Path) -> list[object]:
     status = file.stat()
-    key = ["digest", str(file), status.st_size, status.st_mtime_ns]
+    return ["digest", str(file), status.st_size, status.st_mtime_ns]
+
+
+def _digest_file(file: Path, cache_dir: Path | None) -> str:
+    key = _digest_key(file)
     digest = read_note(key, cache_dir)
     if digest is None:
         with file.open("rb") as stream:

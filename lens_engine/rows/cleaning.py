@@ -55,10 +55,10 @@ def clean_problem(problem: Problem, options: LabelOptions) -> CleanProblem:
     """
     written = (example.label for example in (*problem.examples, *(problem.test or ())))
     label_of = join_spellings(problem.task.labels, written, options)
-    dataset = _clean(problem.examples, label_of)
+    dataset = clean_rows(problem.examples, label_of)
     if problem.test is None:
         return CleanProblem(dataset, None, [])
-    test = _clean(problem.test, label_of)
+    test = clean_rows(problem.test, label_of)
     leaked = [dataset.by_text.pop(text) for text in list(dataset.by_text) if text in test.by_text]
     return CleanProblem(dataset, test, leaked)
 
@@ -89,7 +89,17 @@ def join_spellings(labels: Sequence[str], written: Iterable[str], options: Label
     return label_of
 
 
-def _clean(examples: Sequence[Example], label_of: Mapping[str, str]) -> CleanRows:
+def compared_form(text: str) -> str:
+    """The text as it is compared with others: two texts with one form are the same text."""
+    return canonical_form(text).strip()
+
+
+def clean_rows(examples: Sequence[Example], label_of: Mapping[str, str]) -> CleanRows:
+    """The usable rows of one upload.
+
+    Args:
+        label_of: the label under which each label of rows goes.
+    """
     rows, torn, repeated = CleanRows(), set[str](), list[tuple[str, Example]]()
     for example in examples:
         label = label_of[example.label]
@@ -98,7 +108,7 @@ def _clean(examples: Sequence[Example], label_of: Mapping[str, str]) -> CleanRow
             example = replace(example, label=label)
         rows.uploaded[label] += 1
         rows.first.setdefault(label, example)
-        text = canonical_form(example.text).strip()
+        text = compared_form(example.text)
         if text not in rows.by_text:
             rows.by_text[text] = example
         elif rows.by_text[text].label != label:

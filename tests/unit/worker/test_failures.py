@@ -1,5 +1,6 @@
 import pytest
 
+from app.lifecycle.claims import Claim
 from app.settings import Settings
 from lens_engine.errors import (
     ClassTooSmall,
@@ -54,6 +55,8 @@ def test_failed_run_has_a_code_and_no_pointer(error: LensError | MemoryError, co
 
 
 def test_timeout_names_the_budget_option() -> None:
-    problem = describe_timeout(Settings(_env_file=None), INSTANCE)
-    assert problem["code"] == "timeout"
+    problem = describe_timeout(Settings(_env_file=None), Claim("sel_1", 1))
+    assert (problem["code"], problem["instance"]) == ("timeout", INSTANCE)
     assert "max_seconds" in problem["detail"]
+    other = describe_timeout(Settings(_env_file=None), Claim("pr_1", 1, kind="prediction"))
+    assert "POST /predictions/pr_1/retry" in other["detail"]

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from app.errors import UnknownModelName, Unprocessable
+from app.errors import Unprocessable
 from app.intake.ceilings import bound_budget, list_excesses
-from app.intake.order import KnownDataset, ValidJob
+from app.intake.model_names import check_model_name
+from app.intake.order import Labelled, ValidJob
 from app.intake.refusals import as_problem, invalid_inputs
 from app.lifecycle.spec import SPEC_VERSION, StoredSpec
 from app.selections.submission_schemas import SelectionSpec
@@ -21,7 +22,6 @@ from lens_engine.task.request import TaskRequest
 from lens_engine.task.template import Template, Verbalizer
 
 _MOST_SPEC_BYTES = 64 * 1024
-Labelled = ParsedDataset | KnownDataset
 _Built = TypeVar("_Built")
 
 
@@ -78,19 +78,6 @@ def check_spec(spec: SelectionSpec, settings: Settings) -> CheckedSpec:
     return CheckedSpec(model, task, spec.preset, bounded, spec.name, warnings)
 
 
-def check_model_name(name: str | None, settings: Settings) -> str:
-    """The name of an offered model; the default for None.
-
-    Raises:
-        UnknownModelName: the service does not offer the model.
-    """
-    model = name if name is not None else settings.default_model
-    if model not in settings.allowed_models:
-        detail = _describe_models(settings)
-        raise UnknownModelName(detail, errors=[{"detail": detail, "pointer": "/spec/model"}])
-    return model
-
-
 def _check_size(spec: StoredSpec) -> None:
     """
     Raises:
@@ -103,15 +90,6 @@ def _check_size(spec: StoredSpec) -> None:
             "the template, the labels or their words"
         )
         raise Unprocessable(detail, errors=[{"detail": detail, "pointer": "/spec"}])
-
-
-def _describe_models(settings: Settings) -> str:
-    offered = ", ".join(settings.allowed_models)
-    return (
-        f"this model is not offered; choose one of {offered}. The operator can offer other models with open weights "
-        "(setting LENS_ALLOWED_MODELS). Hosted chat models cannot be used, because they do not give the probabilities "
-        "of label words"
-    )
 
 
 def _collect(found: list[InvalidInput], build: Callable[[], _Built]) -> _Built | None:

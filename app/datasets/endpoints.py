@@ -1,0 +1,120 @@
+"""Routes of /datasets. Decisions are in `service.py`."""
+
+import threading
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Response, status
+from starlette.responses import JSONResponse
+
+from app.datasets import repository, service
+from app.datasets.schemas import DatasetBody, DatasetOut, DatasetPage, DatasetReportOut
+from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, PageDep, ServicesDep, SessionDep, make_id_reader
+from app.errors import Busy, InvalidCursor
+from app.ids import encode_cursor
+from app.intake.form import COLUMN_PARTS, submission_of
+from app.intake.parts import LABELLED_FILE, READING_PARTS
+from app.intake.submissions import NoSubmission, RawSubmission
+from app.web.openapi import REFERENCE, named, refusals, sends
+from app.web.rate_limits import SUBMISSION_LIMIT
+
+SubmissionDep = Annotated[RawSubmission, submission_of("dataset", *COLUMN_PARTS)]
+DatasetIdDep = Annotated[str, make_id_reader("dataset", "ds")]
+
+SCHEMAS: dict[str, Any] = {
+    "DatasetForm": {
+        "type": "object",
+        "title": "DatasetForm",
+        "description": "The form of POST /datasets: labelled texts as a file.",
+        "required": ["dataset"],
+        "properties": {"dataset": LABELLED_FILE, **READING_PARTS},
+    }
+}
+MODELS = (DatasetBody,)
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": named(DatasetBody),
+                "example": {
+                    "examples": [{"text": "A fine film", "label": "good"}, {"text": "A dull film", "label": "bad"}]
+                },
+            },
+            "multipart/form-data": {
+                "schema": {"$ref": REFERENCE.format(model="DatasetForm")},
+                "example": {"dataset": "reviews.csv"},
+            },
+        },
+    }
+}
+_describing = threading.Lock()
+
+router = APIRouter(prefix="/datasets", tags=["datasets"], dependencies=OWNER_ROUTE)
+
+
+@router.post(
+    "",
+    status_code=status.HTTP_201_CREATED,
+    response_model=DatasetOut,
+    dependencies=[SUBMISSION_LIMIT],
+    response_description="The stored dataset. `Location` is its address.",
+    responses={
+        200: {"model": DatasetOut, "description": "Equal rows were stored already; this is their dataset."},
+        201: sends("Location"),
+        **refusals(400, 401, 413, 415, 422, 503),
+    },
+    openapi_extra=_BODY,
+)
+def store_dataset(submission: SubmissionDep, intake: IntakeDep, owner: OwnerDep) -> Response:
+    """Store labelled texts, for submissions that name them by `dataset_id`. Equal rows are stored once."""
+    stored: service.StoredDataset = intake.do(owner, service.Storing(), submission)
+    code = status.HTTP_201_CREATED if stored.is_new else status.HTTP_200_OK
+    return JSONResponse(stored.answer, code, {"Location": f"/datasets/{stored.answer['id']}"})
+
+
+@router.get("", response_description="One page of datasets.", responses=refusals(400, 401, 503))
+def list_datasets(session: SessionDep, owner: OwnerDep, page: PageDep) -> DatasetPage:
+    """List your datasets, newest first, also those that came with a submission."""
+    if page.last_id is not None and not page.last_id.startswith("ds_"):
+        raise InvalidCursor("the cursor does not belong to a list of datasets")
+    found = repository.list_datasets(session, owner, page.last_id, page.limit)
+    items = [service.present(one) for one in found[: page.limit]]
+    return DatasetPage(items=items, next=encode_cursor(items[-1].id) if len(found) > page.limit else None)
+
+
+@router.get("/{dataset_id}", response_description="The dataset.", responses=refusals(400, 401, 404, 503))
+def get_dataset(dataset_id: DatasetIdDep, session: SessionDep, owner: OwnerDep) -> DatasetOut:
+    """Return what is known of a dataset."""
+    return service.present(service.get(session, owner, dataset_id))
+
+
+@router.get("/{dataset_id}/report", response_description="The report.", responses=refusals(400, 401, 404, 422, 503))
+def get_dataset_report(
+    dataset_id: DatasetIdDep, owner: OwnerDep, services: ServicesDep, intake: IntakeDep
+) -> DatasetReportOut:
+    """Return what is in a dataset: labels, duplicates, conflicting labels, near-duplicates, lengths.
+
+    The first request makes the report, which takes some 20 seconds for 100,000 rows.
+    """
+    with services.database.session_scope() as session:
+        report = service.find_report(session, owner, dataset_id)
+    if report is None:
+        if not _describing.acquire(blocking=False):
+            raise Busy("another report is being made; repeat the request later")
+        try:
+            report = intake.do(owner, service.Describing(dataset_id), NoSubmission())
+        finally:
+            _describing.release()
+    return DatasetReportOut(**report, dataset_id=dataset_id)
+
+
+@router.delete(
+    "/{dataset_id}",
+    status_code=status.HTTP_204_NO_CONTENT,
+    response_class=Response,
+    response_description="The dataset was deleted.",
+    responses=refusals(400, 401, 404, 503, conflict="A job uses the dataset."),
+)
+def delete_dataset(dataset_id: DatasetIdDep, session: SessionDep, owner: OwnerDep) -> None:
+    """Delete a dataset that no job uses."""
+    service.delete(session, owner, dataset_id)

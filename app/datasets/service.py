@@ -1,0 +1,144 @@
+"""Decisions about datasets. SQL is in the repository, HTTP in the endpoints."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from app.datasets import repository
+from app.datasets.schemas import DatasetBody, DatasetOut
+from app.errors import DatasetInUse, NotFound, Unprocessable
+from app.intake.refusals import invalid_inputs
+from app.intake.submissions import JsonSubmission, NoSubmission, RawSubmission, parsing_limits
+from app.lifecycle.claims import path_of
+from app.lifecycle.quota import check_bytes, hold_quota
+from app.models import Dataset
+from app.services import Services
+from app.settings import Settings
+from app.web.validation import read_model
+from lens_engine.language_model.loading.token_counter import find_token_counter
+from lens_engine.reading import ParsedDataset, parse_inline
+from lens_engine.rows.report import describe_dataset
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDataset:
+    """A dataset as JSON. `is_new`: this request stored it."""
+
+    answer: dict[str, Any]
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Storing:
+    """The work of POST /datasets: to store the rows, unless equal ones are there already."""
+
+    def __call__(
+        self,
+        services: Services,
+        owner_id: str,
+        submission: RawSubmission,
+        key: str | None,  # noqa: ARG002
+    ) -> StoredDataset:
+        parsed, name = _read(submission, services.settings)
+        with services.database.session_scope() as session:
+            found = repository.find_equal_dataset(session, owner_id, parsed)
+            dataset_id = found or repository.insert_dataset(session, owner_id, parsed)
+            hold_quota(session, owner_id, services.settings)
+            check_bytes(session, owner_id, services.settings)
+            answer = present(repository.keep_dataset(session, dataset_id, name)).model_dump(mode="json")
+        return StoredDataset(answer, is_new=found is None)
+
+
+@dataclass(frozen=True, slots=True)
+class Describing:
+    """The work of the report on a dataset, which is kept: a dataset never changes."""
+
+    dataset_id: str
+
+    def __call__(
+        self,
+        services: Services,
+        owner_id: str,
+        submission: NoSubmission,  # noqa: ARG002
+        key: str | None,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        with services.database.session_scope() as session:
+            dataset = get(session, owner_id, self.dataset_id)
+            rows, warnings = repository.load_rows(session, self.dataset_id), dataset.warnings
+        settings = services.settings
+        count_tokens = find_token_counter(settings.allowed_models[settings.default_model], settings.cache_dir)
+        report = describe_dataset(rows, count_tokens, warnings=warnings).model_dump(mode="json")
+        with services.database.session_scope() as session:
+            session.execute(update(Dataset).where(Dataset.id == self.dataset_id).values(report=report))
+        return report
+
+
+def _read(submission: RawSubmission, settings: Settings) -> tuple[ParsedDataset, str | None]:
+    limits = parsing_limits(settings)
+    if isinstance(submission, JsonSubmission):
+        body = read_model(DatasetBody, submission.parsed)
+        with invalid_inputs(inline=True):
+            return parse_inline(body.examples, limits, **body.columns), body.name
+    with invalid_inputs(inline=False):
+        parsed = submission.parse("dataset", limits, submission.columns)
+    if parsed is None:
+        detail = "`dataset` is missing; send a file"
+        raise Unprocessable(detail, errors=[{"detail": detail, "pointer": "/dataset"}])
+    return parsed, None
+
+
+def get(session: Session, owner_id: str, dataset_id: str) -> Dataset:
+    """Return a dataset of this owner.
+
+    Raises:
+        NotFound: the owner has no dataset with this id.
+    """
+    found = repository.find_dataset(session, owner_id, dataset_id)
+    if found is None:
+        raise NotFound("there is no dataset with this id")
+    return found
+
+
+def find_report(session: Session, owner_id: str, dataset_id: str) -> dict[str, Any] | None:
+    """Return the report on a dataset, if it was made already.
+
+    Raises:
+        NotFound: the owner has no dataset with this id.
+        Unprocessable: the dataset has no labels.
+    """
+    dataset = get(session, owner_id, dataset_id)
+    if not dataset.label_counts:
+        raise Unprocessable("the dataset is a file of texts without labels, of which there is no report")
+    return dataset.report
+
+
+def delete(session: Session, owner_id: str, dataset_id: str) -> None:
+    """Delete a dataset.
+
+    Raises:
+        NotFound: the owner has no dataset with this id.
+        DatasetInUse: a job uses it.
+    """
+    get(session, owner_id, dataset_id)
+    if not repository.delete_dataset(session, owner_id, dataset_id):
+        job = repository.find_user(session, dataset_id)
+        what = "a job uses the dataset" if job is None else f"{path_of(job.kind, job.id)} uses the dataset"
+        raise DatasetInUse(f"{what}; delete what uses it first")
+
+
+def present(dataset: Dataset) -> DatasetOut:
+    """Build the API's view of a dataset."""
+    counts = sorted(dataset.label_counts.items(), key=lambda one: (-one[1], one[0]))
+    return DatasetOut(
+        id=dataset.id,
+        name=dataset.name,
+        format=dataset.format,
+        rows=dataset.num_rows,
+        bytes=dataset.num_bytes,
+        labels=[{"label": label, "rows": rows} for label, rows in counts],
+        is_kept=dataset.is_kept,
+        warnings=dataset.warnings,
+        created_at=dataset.created_at,
+    )

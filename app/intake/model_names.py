@@ -1,0 +1,26 @@
+"""Names of models in submissions: only those that the operator offers."""
+
+from app.errors import UnknownModelName
+from app.settings import Settings
+
+
+def check_model_name(name: str | None, settings: Settings) -> str:
+    """The name of an offered model; the default for None.
+
+    Raises:
+        UnknownModelName: the service does not offer the model.
+    """
+    model = name if name is not None else settings.default_model
+    if model not in settings.allowed_models:
+        detail = _describe_models(settings)
+        raise UnknownModelName(detail, errors=[{"detail": detail, "pointer": "/spec/model"}])
+    return model
+
+
+def _describe_models(settings: Settings) -> str:
+    offered = ", ".join(settings.allowed_models)
+    return (
+        f"this model is not offered; choose one of {offered}. The operator can offer other models with open weights "
+        "(setting LENS_ALLOWED_MODELS). Hosted chat models cannot be used, because they do not give the probabilities "
+        "of label words"
+    )

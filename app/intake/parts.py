@@ -1,0 +1,45 @@
+"""The parts of a submission that say how its rows are read, as fields of JSON and as parts of a form."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints
+
+from app.intake.form import MAX_COLUMN_CHARACTERS
+from app.web.validation import Incoming
+
+_TEXT_COLUMN = "Name of the column of texts in the dataset and the test rows; by default it is told by its name."
+_LABEL_COLUMN = "Name of the column of labels in the dataset and the test rows; by default it is told by its name."
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+ModelName = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+ColumnName = Annotated[str, StringConstraints(min_length=1, max_length=MAX_COLUMN_CHARACTERS)]
+
+
+class RowsBody(Incoming):
+    """Base of JSON bodies with labelled rows."""
+
+    text_column: ColumnName | None = Field(default=None, description=f"{_TEXT_COLUMN} Not with `dataset_id`.")
+    label_column: ColumnName | None = Field(default=None, description=f"{_LABEL_COLUMN} Not with `dataset_id`.")
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The column names that were given."""
+        given = {"text_column": self.text_column, "label_column": self.label_column}
+        return {name: column for name, column in given.items() if column is not None}
+
+
+LABELLED_FILE: dict[str, Any] = {
+    "type": "string",
+    "format": "binary",
+    "description": "CSV or JSONL file with a column of texts and one of labels. Delimiter and encoding are found.",
+}
+READING_PARTS: dict[str, Any] = {
+    name: {"type": "string", "minLength": 1, "maxLength": MAX_COLUMN_CHARACTERS, "description": description}
+    for name, description in (
+        ("text_column", _TEXT_COLUMN),
+        ("label_column", _LABEL_COLUMN),
+        ("delimiter", "Delimiter of the CSV files: `,` or `;` or `|` or `tab`; by default it is found."),
+        ("encoding", "Encoding of the files, such as `windows-1251`; by default it is found."),
+    )
+}
+"""Schemas of the parts of a form."""

@@ -1,0 +1,148 @@
+"""What is in a dataset: labels, repeated texts, texts that are labelled in two ways, lengths.
+
+Texts and labels are compared as a run compares them: texts in one Unicode form without outer spaces, and spellings of a
+label as one label.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from pydantic import Field
+
+from lens_engine.config import LabelOptions
+from lens_engine.rows.cleaning import CleanRows, clean_rows, compared_form, join_spellings
+from lens_engine.rows.near_duplicates import MOST_LISTED, NearDuplicates, cut_text, find_near_duplicates
+from lens_engine.task.examples import list_labels
+from lens_engine.types import Example, Record
+
+_MOST_ROWS = 10
+
+
+class LabelRows(Record):
+    """A label and its number of rows."""
+
+    label: str = Field(description="Label.")
+    rows: int = Field(description="Number of rows.")
+
+
+class JoinedLabel(Record):
+    """A label with several spellings, which a run reads as one label."""
+
+    label: str = Field(description="Label: the most frequent spelling.")
+    spellings: tuple[LabelRows, ...] = Field(description="Spellings, the most frequent first.")
+
+
+class ConflictingLabel(LabelRows):
+    """One of the labels of a text."""
+
+    first_rows: tuple[int, ...] = Field(description="At most 10 rows with the text and the label, counted from 0.")
+
+
+class ConflictingText(Record):
+    """A text that occurs with more than one label."""
+
+    text: str = Field(description="Text of the first row; a long one is cut.")
+    labels: tuple[ConflictingLabel, ...] = Field(description="Labels of the text, the most frequent first.")
+
+
+class ConflictingTexts(Record):
+    """The texts that occur with more than one label. A run sets them aside."""
+
+    total: int = Field(description="Number of texts.")
+    texts: tuple[ConflictingText, ...] = Field(description="At most 100 texts, in the order of their first rows.")
+
+
+class Lengths(Record):
+    """The lengths of the texts of all rows."""
+
+    mean: float = Field(description="Mean.")
+    median: float = Field(description="Median.")
+    p95: float = Field(description="95th percentile.")
+    max: int = Field(description="Maximum.")
+
+
+class DatasetReport(Record):
+    """What is in a dataset."""
+
+    rows: int = Field(description="Number of rows.")
+    labels: tuple[LabelRows, ...] = Field(
+        description="Labels, the most frequent first. Spellings of one label count as one label."
+    )
+    joined_labels: tuple[JoinedLabel, ...] = Field(
+        description="Labels with several spellings, which differ only in case, spaces or Unicode form. A run reads "
+        "them as one label, unless `labels.join_spellings` is false."
+    )
+    duplicates: int = Field(
+        description="Number of rows whose text occurred before, with any label. Unicode form and outer spaces are "
+        "ignored."
+    )
+    conflicts: ConflictingTexts = Field(description="Texts that occur with more than one label.")
+    near_duplicates: NearDuplicates = Field(description="Pairs of rows with nearly equal texts and different labels.")
+    characters: Lengths = Field(description="Lengths of the texts (characters).")
+    tokens: Lengths | None = Field(description="Lengths of the texts (tokens of the model); null without a tokenizer.")
+    warnings: tuple[str, ...] = Field(description="Warnings of the reading of the dataset.")
+
+
+def describe_dataset(
+    examples: Sequence[Example],
+    count_tokens: Callable[[Sequence[str]], list[int]] | None = None,
+    *,
+    warnings: Sequence[str] = (),
+) -> DatasetReport:
+    """The report on a dataset. 100,000 rows of 100 characters take some 10 seconds, and no dataset half a minute.
+
+    Args:
+        examples: at least one.
+        count_tokens: number of tokens of each text; None for a report without tokens.
+        warnings: of the reading of the dataset.
+    """
+    written = Counter(example.label for example in examples)
+    label_of = join_spellings(list_labels(examples), written, LabelOptions())
+    rows = clean_rows(examples, label_of)
+    texts = [example.text for example in examples]
+    return DatasetReport(
+        rows=len(examples),
+        labels=_rank(rows.uploaded),
+        joined_labels=tuple(
+            JoinedLabel(label=label, spellings=_rank({one: written[one] for one in (label, *spellings)}))
+            for label, spellings in sorted(rows.respelled.items())
+        ),
+        duplicates=len(examples) - len(rows.by_text) - len(rows.conflicts),
+        conflicts=_list_conflicts(examples, label_of, rows),
+        near_duplicates=find_near_duplicates(rows.examples),
+        characters=_measure([len(text) for text in texts]),
+        tokens=None if count_tokens is None else _measure(count_tokens(texts)),
+        warnings=tuple(warnings),
+    )
+
+
+def _rank(counts: Mapping[str, int]) -> tuple[LabelRows, ...]:
+    ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    return tuple(LabelRows(label=label, rows=rows) for label, rows in ranked)
+
+
+def _list_conflicts(examples: Sequence[Example], label_of: Mapping[str, str], rows: CleanRows) -> ConflictingTexts:
+    listed = {compared_form(example.text): example.text for example in rows.conflicts[:MOST_LISTED]}
+    found: dict[str, dict[str, list[int]]] = {text: {} for text in listed}
+    for example in examples:
+        if (text := compared_form(example.text)) in found:
+            found[text].setdefault(label_of[example.label], []).append(example.row)
+    return ConflictingTexts(
+        total=len(rows.conflicts),
+        texts=tuple(
+            ConflictingText(
+                text=cut_text(listed[text]),
+                labels=tuple(
+                    ConflictingLabel(label=label, rows=len(places), first_rows=tuple(places[:_MOST_ROWS]))
+                    for label, places in sorted(labels.items(), key=lambda one: (-len(one[1]), one[0]))
+                ),
+            )
+            for text, labels in found.items()
+        ),
+    )
+
+
+def _measure(lengths: Sequence[int]) -> Lengths:
+    median, p95 = np.percentile(lengths, (50, 95))
+    return Lengths(mean=float(np.mean(lengths)), median=float(median), p95=float(p95), max=max(lengths))

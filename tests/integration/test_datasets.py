@@ -1,0 +1,120 @@
+"""Datasets as a resource: stored once, listed, described, and kept as long as they are used."""
+
+from collections.abc import Callable
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from app.database import Database
+from app.lifecycle.retention import forget_old
+from app.settings import Settings
+from tests.integration.conftest import Selections, run_sql
+from tests.integration.samples import make_csv, make_rows, make_spec, problem_of
+
+
+def store(client: TestClient, rows: list[dict[str, str]] | None = None) -> dict[str, Any]:
+    response = client.post("/datasets", json={"examples": rows or make_rows(), "name": "reviews"})
+    assert response.status_code in (200, 201), response.text
+    found: dict[str, Any] = response.json()
+    assert response.headers["location"] == f"/datasets/{found['id']}"
+    return found
+
+
+def test_equal_rows_are_stored_once(client: TestClient, database: Database) -> None:
+    first = store(client)
+    again = client.post("/datasets", json={"examples": make_rows()})
+    assert (again.status_code, again.json()["id"], again.json()["name"]) == (200, first["id"], "reviews")
+    assert run_sql(database, "SELECT count(*) FROM datasets") == 1
+    assert (first["rows"], first["is_kept"]) == (60, True)
+    assert first["labels"] == [{"label": "negative", "rows": 30}, {"label": "positive", "rows": 30}]
+    assert client.get(f"/datasets/{first['id']}").json() == first
+    assert client.get("/datasets").json()["items"] == [first]
+
+
+def test_file_is_read_as_that_of_a_selection(client: TestClient) -> None:
+    response = client.post("/datasets", files={"dataset": ("reviews.csv", make_csv())})
+    assert (response.status_code, response.json()["format"]) == (201, "csv")
+    refusal = problem_of(
+        client.post("/datasets", files={"dataset": ("a.csv", b"text,label\na,b\n")}), 422, "dataset-empty"
+    )
+    assert refusal["errors"][0]["pointer"] == "/dataset"
+    problem_of(
+        client.post("/datasets", data={"text_column": "text"}, files={"test": ("a.csv", b"")}), 422, "invalid-request"
+    )
+
+
+def test_stored_dataset_serves_selections_and_stays(client: TestClient, selections: Selections) -> None:
+    dataset = store(client)
+    submission = {"dataset_id": dataset["id"], "spec": make_spec()}
+    selection = client.post("/selections", json=submission).json()
+    assert selection["dataset_id"] == dataset["id"]
+    refusal = problem_of(client.delete(f"/datasets/{dataset['id']}"), 409, "dataset-in-use")
+    assert f"/selections/{selection['id']}" in refusal["detail"]
+
+    client.post(f"/selections/{selection['id']}/cancel")
+    assert client.delete(f"/selections/{selection['id']}").status_code == 204
+    assert client.get(f"/datasets/{dataset['id']}").status_code == 200
+    assert client.delete(f"/datasets/{dataset['id']}").status_code == 204
+    problem_of(client.get(f"/datasets/{dataset['id']}"), 404, "not-found")
+    problem_of(client.post("/selections", json=submission), 422, "unknown-dataset")
+    assert selections.status_of(selections.queued()) == "queued"
+
+
+def test_upload_of_a_selection_stays_if_it_was_stored_too(client: TestClient, selections: Selections) -> None:
+    selection_id = selections.queued()
+    dataset_id = client.get(f"/selections/{selection_id}").json()["dataset_id"]
+    assert not client.get(f"/datasets/{dataset_id}").json()["is_kept"]
+    assert store(client)["id"] == dataset_id
+    client.post(f"/selections/{selection_id}/cancel")
+    client.delete(f"/selections/{selection_id}")
+    assert client.get(f"/datasets/{dataset_id}").json()["is_kept"]
+
+
+def test_report_is_made_once(client: TestClient, database: Database) -> None:
+    rows = [*make_rows(), {"text": "A warm  film at dawn!", "label": "negative"}, make_rows()[0]]
+    dataset = store(client, rows)
+    report = client.get(f"/datasets/{dataset['id']}/report").json()
+    assert (report["dataset_id"], report["rows"], report["duplicates"]) == (dataset["id"], 62, 1)
+    assert report["near_duplicates"]["total"] == 1
+    run_sql(database, "UPDATE datasets SET report = jsonb_set(report, '{rows}', '7')")
+    assert client.get(f"/datasets/{dataset['id']}/report").json()["rows"] == 7
+
+
+def test_old_dataset_that_nothing_uses_is_forgotten(
+    client: TestClient, database: Database, settings: Settings, selections: Selections
+) -> None:
+    used = store(client)["id"]
+    unused = store(client, make_rows()[:40])["id"]
+    client.post("/selections", json={"dataset_id": used, "spec": make_spec()})
+    assert selections
+    old = settings.model_copy(update={"keep_days": 0.0})
+    forget_old(database, settings)
+    assert {one["id"] for one in client.get("/datasets").json()["items"]} == {used, unused}
+    forget_old(database, old)
+    assert [one["id"] for one in client.get("/datasets").json()["items"]] == [used]
+
+
+def test_texts_of_a_prediction_are_no_dataset_of_a_selection(client: TestClient, selections: Selections) -> None:
+    path = f"/selections/{selections.succeeded()}/predictions"
+    problem_of(client.post(path, json={"texts": ["a"]}), 422, "unknown-model")
+
+
+def test_pages_join_to_all_datasets(client: TestClient) -> None:
+    made = [store(client, make_rows()[number:])["id"] for number in range(3)]
+    first = client.get("/datasets?limit=2").json()
+    found = [one["id"] for one in first["items"]]
+    while first["next"]:
+        first = client.get(f"/datasets?limit=2&cursor={first['next']}").json()
+        found += [one["id"] for one in first["items"]]
+    assert found == made[::-1]
+    problem_of(
+        client.get("/datasets", params={"cursor": client.get("/selections?limit=1").json()["next"] or "x"}),
+        400,
+        "invalid-cursor",
+    )
+
+
+def test_bytes_of_stored_datasets_count(make_client: Callable[..., TestClient]) -> None:
+    client = make_client(max_owner_bytes=1000)
+    problem_of(client.post("/datasets", json={"examples": make_rows()}), 413, "owner-full")
+    assert client.get("/datasets").json()["items"] == []

@@ -1,0 +1,104 @@
+"""Nearly equal texts with different labels."""
+
+import random
+from itertools import combinations
+
+import pytest
+
+from lens_engine.rows import near_duplicates
+from lens_engine.rows.near_duplicates import find_near_duplicates
+from lens_engine.types import Example
+
+WORDS = ("parcel", "money", "card", "late", "lost", "is", "my", "the", "where", "again", "please", "today")
+
+
+def make_examples(*rows: tuple[str, str]) -> list[Example]:
+    return [Example(row, text, label) for row, (text, label) in enumerate(rows)]
+
+
+def make_similar(number: int) -> list[Example]:
+    """Short texts of few words, of which many differ by one word or one letter."""
+    draw = random.Random(0)
+    texts = dict[str, None]()
+    while len(texts) < number:
+        words = draw.choices(WORDS, k=draw.randint(1, 9))
+        texts[" ".join(words)] = None
+        words[draw.randrange(len(words))] = draw.choice(WORDS)
+        texts[" ".join(words)] = None
+        texts[" ".join(words) + "!"] = None
+    return make_examples(*((text, draw.choice("abc")) for text in texts))
+
+
+def similarity(one: str, other: str) -> float:
+    first, second = ({text[at : at + 5] for at in range(max(len(text) - 4, 1))} for text in (one, other))
+    return len(first & second) / len(first | second)
+
+
+def test_pairs_are_those_of_comparing_every_pair() -> None:
+    examples = make_similar(400)
+
+    found = find_near_duplicates(examples)
+
+    pairs = {
+        (one.row, other.row): similarity(one.text, other.text)
+        for one, other in combinations(examples, 2)
+        if one.label != other.label
+    }
+    near = {rows: value for rows, value in pairs.items() if value >= 0.75}
+    first = sorted(near, key=lambda rows: (-near[rows], rows))[:100]
+    assert len(near) > 100
+    assert (found.total, found.compared) == (len(near), len(examples))
+    assert [(pair.first.row, pair.second.row) for pair in found.pairs] == first
+    assert [pair.similarity for pair in found.pairs] == pytest.approx([near[rows] for rows in first])
+
+
+def test_parts_of_any_size_give_the_same_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    examples = make_similar(120)
+    whole = find_near_duplicates(examples)
+    monkeypatch.setattr(near_duplicates, "_WORK_AT_A_TIME", 50)
+
+    assert find_near_duplicates(examples) == whole
+    assert whole.total > 0
+
+
+def test_case_and_spaces_make_no_difference_and_equal_labels_no_pair() -> None:
+    examples = make_examples(
+        ("Where is my parcel?", "delivery"), ("where  is my PARCEL?", "payment"), ("Where is my parcel ?", "delivery")
+    )
+
+    [closest, other] = find_near_duplicates(examples).pairs
+
+    assert (closest.first.row, closest.second.row, closest.similarity) == (0, 1, 1.0)
+    assert (other.first.row, other.second.row) == (1, 2)
+    assert closest.second.text == "where  is my PARCEL?"
+
+
+@pytest.mark.parametrize("texts", [(), ("a",), ("a", "b"), ("", "a")])
+def test_short_and_few_texts_have_no_pairs(texts: tuple[str, ...]) -> None:
+    found = find_near_duplicates(make_examples(*((text, str(row)) for row, text in enumerate(texts))))
+
+    assert (found.total, found.compared, found.pairs) == (0, len(texts), ())
+
+
+def test_long_texts_are_compared_in_full_and_shown_cut() -> None:
+    text = " ".join(f"word{number}" for number in range(200))
+    far = text[:400] + " ".join(f"term{number}" for number in range(200))
+
+    [pair] = find_near_duplicates(make_examples((text, "a"), (text + "!", "b"), (far, "b"))).pairs
+
+    assert pair.second.row == 1
+    assert pair.first.text == text[:300] + "…"
+
+
+@pytest.mark.parametrize(("bound", "value"), [("_MOST_CHARACTERS", 2_000), ("_MOST_WORK", 2_000)])
+def test_too_many_characters_or_similar_texts_end_the_comparison(
+    bound: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examples = make_similar(400)
+    monkeypatch.setattr(near_duplicates, bound, value)
+    monkeypatch.setattr(near_duplicates, "_WORK_AT_A_TIME", 500)
+
+    found = find_near_duplicates(examples)
+
+    assert 10 < found.compared < 200
+    assert found.total == find_near_duplicates(examples[: found.compared]).total
