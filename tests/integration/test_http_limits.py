@@ -147,10 +147,11 @@ def test_unknown_path_is_not_found(client: TestClient, path: str) -> None:
     body = problem_of(client.get(path), 404, "not-found")
     assert body["instance"] == path
     assert body["detail"] == (
-        "there is no such path; there are /evaluations, /evaluations/{evaluation_id}, /healthz, /models, "
-        "/predictions, /predictions/{prediction_id}, /prompts, /prompts/{name}, /readyz, /selections, "
-        "/selections/{selection_id}; below /evaluations/{evaluation_id}/, cancel, events, resume, retry; "
-        "below /predictions/{prediction_id}/, cancel, events, output, resume, retry; "
+        "there is no such path; there are /datasets, /datasets/{dataset_id}, /evaluations, "
+        "/evaluations/{evaluation_id}, /healthz, /models, /predictions, /predictions/{prediction_id}, /prompts, "
+        "/prompts/{name}, /readyz, /selections, /selections/{selection_id}; below /datasets/{dataset_id}/, report; "
+        "below /evaluations/{evaluation_id}/, cancel, events, resume, retry; below "
+        "/predictions/{prediction_id}/, cancel, events, output, resume, retry; "
         "below /prompts/{name}/, classifier, export, predictions, render, support-examples, versions; "
         "below /selections/{selection_id}/, cancel, classifier, evaluations, events, export, predictions, render, "
         "result, resume, retry, support-examples, suspicious-labels; /docs describes them"

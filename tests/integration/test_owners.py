@@ -12,6 +12,7 @@ from app.lifecycle import claims, endings
 from app.lifecycle.results import SelectionOutcome
 from app.main import create_app
 from app.settings import Settings
+from tests.integration.conftest import SHORT
 from tests.integration.samples import (
     make_bag_of_words,
     make_csv,
@@ -41,6 +42,7 @@ NOBODYS = {
     "{selection_id}": "sel_01jd0000000000000000000000",
     "{evaluation_id}": "ev_01jd0000000000000000000000",
     "{prediction_id}": "pr_01jd0000000000000000000000",
+    "{dataset_id}": "ds_01jd0000000000000000000000",
     "{name}": "nobodys",
 }
 """What a path has in place of an id, and an id of nobody."""
@@ -75,11 +77,9 @@ def alices(guarded: TestClient, database: Database) -> dict[str, Any]:
     return made
 
 
-def submit_short(guarded: TestClient, selection_id: str, kind: str, owner: str = "alice") -> str:
-    """Submit an evaluation or a prediction; its id."""
-    on_rows = {"spec": {"prompts": "classifier"}, "examples": make_rows()}
-    body: dict[str, Any] = on_rows if kind == "evaluation" else {"texts": ["a warm film"]}
-    response = guarded.post(f"/selections/{selection_id}/{kind}s", json=body, headers=as_(owner))
+def submit_short(guarded: TestClient, selection_id: str, kind: str) -> str:
+    """An evaluation or a prediction of Alice; its id."""
+    response = guarded.post(f"/selections/{selection_id}/{kind}s", json=SHORT[kind], headers=as_("alice"))
     assert response.status_code == 202, response.text
     return str(response.json()["id"])
 
@@ -89,9 +89,11 @@ def alices_path(guarded: TestClient, alices: dict[str, Any], settings: Settings,
     """The path of what Alice has, and what such a path has in place of an id."""
     if place == "{name}":
         return "/prompts/alices"
-    if place == "{selection_id}":
-        return f"/selections/{alices['id']}"
     kind = place.removeprefix("{").removesuffix("_id}")
+    if kind == "selection":
+        return f"/selections/{alices['id']}"
+    if kind == "dataset":
+        return f"/datasets/{alices['dataset_id']}"
     job_id = submit_short(guarded, alices["id"], kind)
     execute_job(job_id, settings)
     return f"/{kind}s/{job_id}"
@@ -170,8 +172,8 @@ def test_what_another_owner_has_is_not_found(
 
 def test_list_of_another_owner_is_empty(guarded: TestClient, alices: dict[str, Any]) -> None:
     jobs = [submit_short(guarded, alices["id"], kind) for kind in ("evaluation", "prediction")]
-    for path in ("/selections", "/evaluations", "/predictions", "/prompts"):
-        assert len(guarded.get(path, headers=as_("alice")).json()["items"]) == 1
+    for path in ("/selections", "/evaluations", "/predictions", "/prompts", "/datasets"):
+        assert guarded.get(path, headers=as_("alice")).json()["items"] != []
         assert guarded.get(path, headers=as_("bob")).json()["items"] == []
     for path, job_id in zip(("/evaluations", "/predictions"), jobs, strict=True):
         lists = [

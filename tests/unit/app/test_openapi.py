@@ -25,9 +25,6 @@ def document() -> dict[str, Any]:
     return create_app(Settings(_env_file=None)).openapi()
 
 
-KINDS = ("selection", "evaluation", "prediction")
-
-
 def references(node: Any) -> Iterator[str]:
     children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
     if isinstance(node, dict) and isinstance(node.get("$ref"), str):
@@ -64,10 +61,9 @@ _VERBS = ("get", "delete", "cancel", "retry", "resume")
 
 def test_operations_have_short_names(document: dict[str, Any]) -> None:
     assert {operation["operationId"] for _, operation in operations(document)} == {
-        *(f"{act}_{kind}" for act in ("submit", "get", "delete", "cancel", "retry", "resume") for kind in KINDS),
-        *(f"list_{kind}s" for kind in KINDS),
-        *("list_events", "list_evaluation_events", "list_prediction_events", "submit_named_prediction", "get_output"),
-        *("get_support_examples", "get_result", "get_classifier", "render_prompt"),
+        *("submit_selection", "list_selections", "get_selection", "delete_selection", "cancel_selection"),
+        *("retry_selection", "resume_selection"),
+        *("list_events", "get_support_examples", "get_result", "get_classifier", "render_prompt"),
         *("list_prompts", "put_prompt", "get_prompt", "delete_prompt", "list_prompt_versions"),
         *("export_support_examples", "export_prompt", "list_suspicious_labels"),
         *("get_prompt_support_examples", "get_prompt_classifier", "render_named_prompt"),
