@@ -59,8 +59,9 @@ class AccessLogMiddleware:
         route = str(getattr(scope.get("route"), "path", None) or NO_ROUTE)
         self._metrics.note_request(method, route, status, seconds)
         fields = {"method": method, "route": route, "status": status, "seconds": round(seconds, 4)}
-        if is_id(selection_id := str(scope.get("path_params", {}).get("selection_id", ""))):
-            fields["selection_id"] = selection_id
+        for name in ("selection_id", "evaluation_id", "prediction_id"):
+            if is_id(job_id := str(scope.get("path_params", {}).get(name, ""))):
+                fields["job_id"] = job_id
         if owner := scope.get("state", {}).get("owner_id"):
             fields["owner"] = owner
         if code := scope.get("state", {}).get("problem"):

@@ -15,7 +15,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="duration of the faults (minutes)")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="seed of faults and clients")
-    parser.add_argument("--no-model", action="store_true", help="no selection with the bundled model")
+    parser.add_argument("--no-model", action="store_true", help="no job with the bundled model")
     parser.add_argument("--calm", type=float, default=180.0, help="longest wait for all ends (seconds)")
     parser.add_argument("--keep", action="store_true", help="keep logs and data of a run without violations")
     arguments = parser.parse_args()

@@ -1,5 +1,6 @@
-"""A client that uses the service as an owner does, in a thread: submit, poll, cancel, read, delete."""
+"""A client that uses the service as an owner does, in a thread: submit, poll, cancel, resume, read, ask, delete."""
 
+import hashlib
 import random
 import threading
 from collections.abc import Callable, Sequence
@@ -8,17 +9,20 @@ import httpx
 
 from tests.chaos.config import key_of
 from tests.chaos.history import Accepted, History
-from tests.chaos.submissions import Variant
+from tests.chaos.submissions import Question, QuestionKind, Submission, Variant
 
 _ENDED = {"succeeded", "failed", "cancelled"}
 _REFUSALS = {429, 503}
 _TIMEOUT_SECONDS = 10.0
-_CANCELLED, _REPEATED, _DELETED, _STRANGE = 0.15, 0.1, 0.2, 0.1  # shares of the selections
+_CANCELLED, _REPEATED, _DELETED, _STRANGE = 0.15, 0.1, 0.2, 0.1  # shares of the jobs
+_REVIVED = 0.5  # share of the cancelled and of the failed ones
+_ASKED, _NAMED = 0.7, 0.5  # shares of the selections that succeeded, and of the predictions
 _PAUSE_SECONDS = (0.3, 1.2)
+_REVIVALS = {"cancelled": "resume", "failed": "retry"}
 
 
 class Client(threading.Thread):
-    """Submits one selection after the other, and sees each to its end, until it is stopped."""
+    """Submits one selection after the other, asks what it found, and sees each job to its end, until it is stopped."""
 
     def __init__(
         self, name: str, owner: str, addresses: Sequence[str], history: History, variants: Sequence[Variant]
@@ -38,7 +42,7 @@ class Client(threading.Thread):
         self._stopping.set()
 
     def abandon(self) -> None:
-        """End even if a selection of this client has not ended."""
+        """End even if a job of this client has not ended."""
         self._stopping.set()
         self._abandoned.set()
 
@@ -52,12 +56,12 @@ class Client(threading.Thread):
         for client in self._clients:
             client.close()
 
-    def _submit(self, variant: Variant, key: str) -> Accepted | None:
+    def _submit(self, submission: Submission, key: str) -> Accepted | None:
         """Repeat the request with the same key until it is answered. None if the run ends before that."""
         while not self._abandoned.is_set():
-            response = self._send("submit", lambda client: variant.post(client, key))
+            response = self._send("submit", lambda client: submission.post(client, key))
             if response is not None and response.status_code == 202:
-                accepted = Accepted(response.json()["id"], self._owner, key, variant)
+                accepted = Accepted(response.json()["id"], self._owner, key, submission)
                 self._history.accept(accepted)
                 return accepted
             if response is not None:
@@ -72,17 +76,51 @@ class Client(threading.Thread):
             self._cancel(accepted)
         if self._draw.random() < _REPEATED:
             self._repeat(accepted)
-        while accepted.status not in _ENDED and not self._abandoned.is_set():
-            self._pause()
-            self._poll(accepted)
+        self._wait(accepted)
+        if accepted.status in _REVIVALS and self._draw.random() < _REVIVED:
+            self._revive(accepted)
         if accepted.status == "succeeded":
             self._read_result(accepted)
+        asked = self._ask(accepted)
         if self._draw.random() < _STRANGE:
             self._look_at_others(accepted)
         if accepted.status in _ENDED and self._draw.random() < _DELETED:
             self._poll(accepted)  # what has ended stays as it is
             accepted.is_deleted = True  # an answer may be lost
-            self._send("delete", lambda client: client.delete(f"/selections/{accepted.id}"))
+            self._send("delete", lambda client: client.delete(accepted.path))
+        if asked is not None:
+            self._see_through(asked)
+
+    def _wait(self, accepted: Accepted) -> None:
+        while accepted.status not in _ENDED and not self._abandoned.is_set():
+            self._pause()
+            self._poll(accepted)
+
+    def _revive(self, accepted: Accepted) -> None:
+        """Resume a cancelled job, or retry a failed one, and wait for its end."""
+        act = _REVIVALS[accepted.status]
+        accepted.status = "queued"
+        response = self._send(act, lambda client: client.post(f"{accepted.path}/{act}"))
+        accepted.is_unsure = response is None
+        if response is not None and response.status_code not in {200, 202}:
+            self._history.violate(f"{act} got {response.status_code}: {response.text[:200]}", accepted.id)
+        self._wait(accepted)
+
+    def _ask(self, accepted: Accepted) -> Accepted | None:
+        """Submit an evaluation or a prediction by what a selection found, or by a name that says it."""
+        variant = accepted.submission
+        if not isinstance(variant, Variant) or accepted.status != "succeeded" or accepted.is_partial:
+            return None
+        if self._stopping.is_set() or self._draw.random() >= _ASKED:
+            return None
+        kind: QuestionKind = self._draw.choice(("evaluation", "prediction"))
+        of = accepted.path
+        if kind == "prediction" and self._draw.random() < _NAMED:
+            body, headers = {"selection_id": accepted.id}, {"If-None-Match": "*"}
+            name = f"/prompts/{accepted.key}"
+            put = self._send("name", lambda client: client.put(name, json=body, headers=headers))
+            of = name if put is not None and put.status_code == 201 else of
+        return self._submit(Question(variant, kind, of), f"{accepted.key}-asked")
 
     def _cancel(self, accepted: Accepted) -> None:
         """Cancel immediately, in the queue, or in the middle of the run."""
@@ -90,36 +128,39 @@ class Client(threading.Thread):
         while is_later and accepted.status == "queued" and not self._abandoned.is_set():
             self._pause()
             self._poll(accepted)
-        self._send("cancel", lambda client: client.post(f"/selections/{accepted.id}/cancel"))
+        self._send("cancel", lambda client: client.post(f"{accepted.path}/cancel"))
 
     def _repeat(self, accepted: Accepted) -> None:
-        """The same key gets the same selection."""
-        response = self._send("submit", lambda client: accepted.variant.post(client, accepted.key))
+        """The same key gets the same job."""
+        response = self._send("submit", lambda client: accepted.submission.post(client, accepted.key))
         if response is not None and (response.status_code, response.json().get("id")) != (202, accepted.id):
             self._history.violate(f"a repeated key got {response.status_code}: {response.text[:200]}", accepted.id)
 
     def _poll(self, accepted: Accepted) -> None:
-        response = self._get("poll", f"/selections/{accepted.id}", {200}, accepted.id)
+        response = self._get("poll", accepted.path, {200}, accepted.id)
         if response is not None:
             body = response.json()
-            if accepted.status in _ENDED and body["status"] != accepted.status:
+            if accepted.status in _ENDED and not accepted.is_unsure and body["status"] != accepted.status:
                 self._history.violate(f"{accepted.status} became {body['status']}", accepted.id)
-            accepted.status, accepted.digest, accepted.is_partial = body["status"], body["digest"], body["partial"]
+            accepted.status, accepted.digest, accepted.is_partial = body["status"], body["digest"], body.get("partial")
 
     def _read_result(self, accepted: Accepted) -> None:
-        for part, allowed in (("support-examples", {200}), ("result", {200}), ("classifier", {200, 409})):
-            self._get("read", f"/selections/{accepted.id}/{part}", allowed, accepted.id)
+        if accepted.kind == "prediction":
+            accepted.output = read_output(lambda path: self._get("read", path, {200}, accepted.id), accepted.path)
+        if accepted.kind == "selection":
+            for part, allowed in (("support-examples", {200}), ("result", {200}), ("classifier", {200, 409})):
+                self._get("read", f"{accepted.path}/{part}", allowed, accepted.id)
 
     def _look_at_others(self, mine: Accepted) -> None:
-        """Ask for a selection of another owner, and for the list of one's own."""
-        others = [one.id for one in self._history.accepted if one.owner != mine.owner and not one.is_deleted]
+        """Ask for a job of another owner, and for the list of one's own."""
+        others = {one.id: one for one in self._history.accepted if one.owner != mine.owner and not one.is_deleted}
         if others:
-            other = self._draw.choice(others)
-            self._get("stranger", f"/selections/{other}", {404}, other)
-        response = self._get("list", "/selections?limit=50", {200})
+            other = self._draw.choice(list(others.values()))
+            self._get("stranger", other.path, {404}, other.id)
+        response = self._get("list", f"/{mine.kind}s?limit=50", {200})
         seen = {item["id"] for item in response.json()["items"]} if response is not None else set()
         if leaked := sorted(seen & set(others)):
-            self._history.violate(f"the list of {mine.owner} has selections of others", *leaked)
+            self._history.violate(f"the list of {mine.owner} has jobs of others", *leaked)
 
     def _get(self, action: str, path: str, allowed: set[int], *ids: str) -> httpx.Response | None:
         """Read once. None without an answer, or with one that is not allowed, which is a violation."""
@@ -147,3 +188,14 @@ class Client(threading.Thread):
 
     def _pause(self) -> None:
         self._abandoned.wait(self._draw.uniform(*_PAUSE_SECONDS))
+
+
+def read_output(get: Callable[[str], httpx.Response | None], path: str) -> str | None:
+    """A digest of the output of a prediction in each format. None without an answer."""
+    found = hashlib.sha256()
+    for form in ("csv", "jsonl", "parquet"):
+        response = get(f"{path}/output?format={form}")
+        if response is None:
+            return None
+        found.update(response.content)
+    return found.hexdigest()

@@ -5,7 +5,8 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from tests.chaos.submissions import Variant
+from app.lifecycle.claims import path_of
+from tests.chaos.submissions import Submission, Variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,16 +20,26 @@ class Violation:
 
 @dataclass
 class Accepted:
-    """A selection that the service has acknowledged."""
+    """A job that the service has acknowledged."""
 
     id: str
     owner: str
     key: str
-    variant: Variant
+    submission: Submission
     status: str = "queued"  #: the last that the client saw
     digest: str | None = None
+    output: str | None = None  #: digest of the output of a prediction
     is_partial: bool | None = None
     is_deleted: bool = False  #: its owner asked for it, with or without an answer
+    is_unsure: bool = False  #: its owner had it queued again, and got no answer
+
+    @property
+    def kind(self) -> str:
+        return "selection" if isinstance(self.submission, Variant) else self.submission.kind
+
+    @property
+    def path(self) -> str:
+        return path_of(self.kind, self.id)
 
 
 @dataclass
@@ -56,7 +67,7 @@ class History:
             self.answers[f"{action} {answer}"] += 1
 
     def accept(self, accepted: Accepted) -> None:
-        """Note an acknowledged selection. The same key must always have the same id."""
+        """Note an acknowledged job. The same key must always have the same id."""
         with self._lock:
             for other in self._accepted.values():
                 if (other.owner, other.key) == (accepted.owner, accepted.key) and other.id != accepted.id:

@@ -1,4 +1,4 @@
-"""One run: learn the undisturbed digests, rage, calm down, judge."""
+"""One run: learn what is found undisturbed, rage, calm down, judge."""
 
 import time
 from collections import Counter
@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 import httpx
 import psycopg
 
-from tests.chaos.client import Client
+from tests.chaos.client import Client, read_output
 from tests.chaos.config import OWNERS, Plan, key_of
 from tests.chaos.history import History
 from tests.chaos.nemesis import Nemesis, plan_faults
 from tests.chaos.report import Report
 from tests.chaos.service import Service, running_service
-from tests.chaos.submissions import BUNDLED, Variant
-from tests.chaos.verdict import Digests, check_locks, check_traces, judge
+from tests.chaos.submissions import BUNDLED, Question, Submission, Variant
+from tests.chaos.verdict import Found, Undisturbed, check_locks, check_traces, judge
 from tests.chaos.watch import Watch
 from tests.e2e.waiting import until
 
@@ -22,8 +22,8 @@ _MODEL_VARIANTS = (Variant(0, BUNDLED),)
 _LEARNING_SECONDS = 600.0
 _UNFINISHED = "SELECT count(*) FROM selections WHERE status IN ('queued', 'running', 'cancelling')"
 _COUNTS = {
-    "Selections by status": "SELECT status, count(*) FROM selections GROUP BY status",
-    "Selections by number of attempts": "SELECT attempt::text, count(*) FROM selections GROUP BY attempt",
+    "Jobs by kind and status": "SELECT kind || ' ' || status, count(*) FROM selections GROUP BY kind, status",
+    "Jobs by number of attempts": "SELECT attempt::text, count(*) FROM selections GROUP BY attempt",
 }
 
 
@@ -31,8 +31,8 @@ def run_chaos(plan: Plan, say: Callable[[str], None]) -> Report:
     """Run the service under faults and report what was found."""
     variants = [Variant(number) for number in range(plan.num_variants)]
     with running_service(plan.folder, plan.num_apis, plan.num_workers) as service:
-        say("learning the undisturbed digests")
-        digests = _learn(service, [*variants, *(_MODEL_VARIANTS if plan.with_model else ())])
+        say("learning what is found undisturbed")
+        undisturbed = _learn(service, [*variants, *(_MODEL_VARIANTS if plan.with_model else ())])
         history = History()
         watch = Watch(service.stores, history)
         watch.start()
@@ -44,29 +44,39 @@ def run_chaos(plan: Plan, say: Callable[[str], None]) -> Report:
         _wait_for_rest(plan, service, nemesis, clients)
         watch.stop()
         with service.stores.connect() as connection:
-            compared = judge(connection, history, digests)
+            compared = judge(connection, history, undisturbed)
             check_locks(connection, history)
             tables = _count(connection, service, history, compared)
     check_traces(plan.folder, service.find_leftovers(), history)
     return Report(plan.seed, tables, nemesis.log, history.violations)
 
 
-def _learn(service: Service, variants: Sequence[Variant]) -> Digests:
-    """What each variant gives when nothing disturbs this service."""
+def _learn(service: Service, variants: Sequence[Variant]) -> Undisturbed:
+    """What each variant gives when nothing disturbs this service, and each question about what it found."""
     headers = {"Authorization": f"Bearer {key_of(OWNERS[0])}"}
     with httpx.Client(base_url=service.addresses[0], headers=headers, timeout=30) as client:
-        answers = {one: one.post(client, f"undisturbed-{one.model}-{one.number}").json() for one in variants}
-        return {one: _wait_for_digest(client, answer["id"]) for one, answer in answers.items()}
+        paths = {one: _post(client, one) for one in variants}
+        found: dict[Submission, Found] = {one: _wait_for_result(client, path) for one, path in paths.items()}
+        asked = [Question(one, kind, path) for one, path in paths.items() for kind in ("evaluation", "prediction")]
+        answers = {one: _post(client, one) for one in asked}
+        return found | {one: _wait_for_result(client, path) for one, path in answers.items()}
 
 
-def _wait_for_digest(client: httpx.Client, selection_id: str) -> str:
+def _post(client: httpx.Client, submission: Submission) -> str:
+    response = submission.post(client, f"undisturbed-{submission}")
+    assert response.status_code == 202, response.text
+    return response.headers["location"]
+
+
+def _wait_for_result(client: httpx.Client, path: str) -> Found:
     def find() -> str | None:
-        found = client.get(f"/selections/{selection_id}").json()
+        found = client.get(path).json()
         assert found["status"] in {"queued", "running", "succeeded"}, found
         digest: str | None = found["digest"]
         return digest
 
-    return until(find, f"{selection_id} is done", _LEARNING_SECONDS)
+    digest = until(find, f"{path} is done", _LEARNING_SECONDS)
+    return Found(digest, read_output(client.get, path) if path.startswith("/predictions") else None)
 
 
 def _start_clients(plan: Plan, service: Service, history: History, variants: Sequence[Variant]) -> list[Client]:
@@ -80,7 +90,7 @@ def _start_clients(plan: Plan, service: Service, history: History, variants: Seq
 
 
 def _wait_for_rest(plan: Plan, service: Service, nemesis: Nemesis, clients: Sequence[Client]) -> None:
-    """Until all selections have ended, or for as long as the plan allows."""
+    """Until all jobs have ended, or for as long as the plan allows."""
     deadline = time.monotonic() + plan.calm_seconds
     for client in clients:
         client.finish()
@@ -102,7 +112,7 @@ def _count(
     stored = {title: {str(k): int(str(n)) for k, n in connection.execute(query)} for title, query in _COUNTS.items()}
     return {
         "Requests": dict(history.answers),
-        "Accepted selections": {
+        "Accepted jobs": {
             "kept": sum(not one.is_deleted for one in accepted),
             "deleted by their owner": sum(one.is_deleted for one in accepted),
         },

@@ -4,23 +4,31 @@ import time
 from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 
 from app.lifecycle.states import TERMINAL, Status
 from tests.chaos.config import MAX_ATTEMPTS
 from tests.chaos.history import History
-from tests.chaos.submissions import Variant
-from tests.moves import MOVES, UNUSED_DATASETS, find_false_moves
+from tests.chaos.submissions import Submission
+from tests.moves import GAPS, MOVES, UNUSED_DATASETS, find_false_moves
 
-Digests = Mapping[Variant, str]
-"""What each variant gives undisturbed."""
+
+class Found(NamedTuple):
+    """What a submission gives."""
+
+    digest: str | None
+    output: str | None = None  #: digest of the output of a prediction
+
+
+Undisturbed = Mapping[Submission, Found]
+"""What each submission gives undisturbed."""
 
 _STATUSES = "SELECT id, status, digest, partial, attempt, crashes, error->>'type' FROM selections"
 _TWINS = "SELECT array_agg(id ORDER BY id), owner_id, name FROM selections GROUP BY owner_id, name HAVING count(*) > 1"
 _RESULTS = """
-SELECT id, status, EXISTS (SELECT FROM reports WHERE selection_id = id) AS has_report,
+SELECT id, kind, status, EXISTS (SELECT FROM reports WHERE selection_id = id) AS has_report,
        coalesce((SELECT jsonb_array_length(result #> '{support_examples,0,contenders,0,rows}')
                  FROM reports WHERE selection_id = id), 0) AS examples,
        EXISTS (SELECT FROM checkpoints WHERE selection_id = id) AS has_checkpoint
@@ -34,21 +42,21 @@ WHERE state LIKE 'idle in transaction%' AND pid <> pg_backend_pid()
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
-def judge(connection: Connection, history: History, digests: Digests) -> int:
+def judge(connection: Connection, history: History, undisturbed: Undisturbed) -> int:
     """Check what is stored against the history. Returns how many digests were compared."""
     check_endings(connection, history)
     check_keys(connection, history)
     check_results(connection, history)
     check_moves(connection, history)
-    return compare_digests(connection, history, digests)
+    return compare_digests(connection, history, undisturbed)
 
 
 def check_endings(connection: Connection, history: History) -> None:
-    """Each accepted selection exists, unless its owner deleted it, and each that exists has ended."""
+    """Each accepted job exists, unless its owner deleted it, and each that exists has ended."""
     rows = {row[0]: row for row in connection.execute(_STATUSES)}
     for one in history.accepted:
         if not one.is_deleted and one.id not in rows:
-            history.violate("an accepted selection is lost", one.id)
+            history.violate("an accepted job is lost", one.id)
     for id_, status, _, _, attempt, crashes, error in rows.values():
         if status not in TERMINAL:
             history.violate(f"still {status} at attempt {attempt}", id_)
@@ -58,22 +66,26 @@ def check_endings(connection: Connection, history: History) -> None:
 
 
 def check_keys(connection: Connection, history: History) -> None:
-    """A client names each selection after its key, so a name twice is a key used twice."""
+    """A client names each job after its key, so a name twice is a key used twice."""
     for ids, owner, name in connection.execute(_TWINS):
-        history.violate(f"{owner} has several selections for {name}", *ids)
+        history.violate(f"{owner} has several jobs for {name}", *ids)
 
 
 def check_results(connection: Connection, history: History) -> None:
-    """What succeeded has one result; only what may go on keeps a checkpoint."""
-    for id_, status, has_report, examples, has_checkpoint in connection.execute(_RESULTS):
-        if status == Status.SUCCEEDED and not has_report:
-            history.violate("succeeded without a result", id_)
-        if has_report != (examples > 0) or (has_report and status not in {Status.SUCCEEDED, Status.CANCELLED}):
+    """What succeeded has one result, with an answer for each row; only what may go on keeps a checkpoint."""
+    for id_, kind, status, has_report, examples, has_checkpoint in connection.execute(_RESULTS):
+        if status == Status.SUCCEEDED and has_report == (kind == "prediction"):
+            history.violate(f"a {kind} succeeded with report {has_report}", id_)
+        is_selection = kind == "selection"
+        allowed = {Status.SUCCEEDED, Status.CANCELLED} if is_selection else {Status.SUCCEEDED}
+        if (is_selection and has_report != (examples > 0)) or (has_report and status not in allowed):
             history.violate(f"{status} with report {has_report} and {examples} support examples", id_)
-        if has_checkpoint and status in {Status.SUCCEEDED, Status.FAILED}:
+        if has_checkpoint and (status in {Status.SUCCEEDED, Status.FAILED} or not is_selection):
             history.violate(f"{status} and keeps a checkpoint", id_)
+    for (id_,) in connection.execute(GAPS):
+        history.violate("answers are missing, or those of no row", id_)
     for (id_,) in connection.execute(UNUSED_DATASETS):
-        history.violate("a dataset of no selection", id_)
+        history.violate("a dataset of no job", id_)
 
 
 def check_moves(connection: Connection, history: History) -> None:
@@ -84,16 +96,18 @@ def check_moves(connection: Connection, history: History) -> None:
             history.violate(fault, id_)
 
 
-def compare_digests(connection: Connection, history: History, digests: Digests) -> int:
-    """A whole result has the digest that its variant has undisturbed."""
+def compare_digests(connection: Connection, history: History, undisturbed: Undisturbed) -> int:
+    """A whole result has the digest that its submission has undisturbed, and so has an output that was read."""
     accepted = {one.id: one for one in history.accepted}
     stored = {row[0]: row[2] for row in connection.execute(_STATUSES) if row[1] == Status.SUCCEEDED and not row[3]}
     seen = {one.id: one.digest for one in accepted.values() if one.status == Status.SUCCEEDED and not one.is_partial}
     compared = {id_: digest for id_, digest in {**seen, **stored}.items() if id_ in accepted}
     for id_, digest in compared.items():
-        expected = digests[accepted[id_].variant]
-        if digest != expected:
-            history.violate(f"digest {digest} instead of {expected}", id_)
+        expected = undisturbed[accepted[id_].submission]
+        if digest != expected.digest:
+            history.violate(f"digest {digest} instead of {expected.digest}", id_)
+        if accepted[id_].output not in {None, expected.output}:
+            history.violate(f"output {accepted[id_].output} instead of {expected.output}", id_)
     return len(compared)
 
 

@@ -1,4 +1,4 @@
-"""What is looked at all the while: leases that nobody takes over, and jobs of selections that have ended."""
+"""What is looked at all the while: leases that nobody takes over, and RQ jobs of what has ended."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ _LOOK_SECONDS = 2.0
 LEASE_SECONDS = 30.0
 """Longest time for which a row may keep a dead lease. The goal of 90 s is one of leases of 60 s; here they take 4."""
 JOB_SECONDS: Mapping[str, float] = {"queued": 60.0, "started": 300.0}
-"""Longest time for which an ended selection may keep a job in RQ, by the job's status.
+"""Longest time for which an ended job may keep its job in RQ, by the job's status.
 
 RQ calls the job of a killed worker started for 75 s, and then until a worker has no job for long enough to clean up.
 Nobody runs such a job.
@@ -64,6 +64,6 @@ class Watch(threading.Thread):
     def _find_jobs(self) -> dict[str, str]:
         """Status of the jobs that are queued or started, by id."""
         with self._stores.connect_redis() as redis:
-            keys = [key.decode() for key in redis.scan_iter("rq:job:sel_*", count=1000) if key.count(b":") == 2]
+            keys = [key.decode() for key in redis.scan_iter("rq:job:*", count=1000) if key.count(b":") == 2]
             found = {key.rpartition(":")[2]: (redis.hget(key, "status") or b"").decode() for key in keys}
         return {id_: status for id_, status in found.items() if status in JOB_SECONDS}

@@ -96,11 +96,11 @@ def test_every_line_is_json_and_carries_its_ids(lens: Stack, api: tuple[httpx.Cl
     assert posted["owner"] == "alice"
     assert 0 < posted["seconds"] < 60
     read = [line for line in lines if line.get("route") == "/selections/{selection_id}"]
-    assert {line["selection_id"] for line in read} == {selection_id}
+    assert {line["job_id"] for line in read} == {selection_id}
     assert {"app.web.access_log", "uvicorn.error"} <= {line["logger"] for line in lines}
     until(lambda: "attempt 1 ends" in worker.log(), "the worker logs the end")
     attempts = [json.loads(line) for line in worker.log().splitlines()]
-    mine = [line for line in attempts if line.get("selection_id") == selection_id]
+    mine = [line for line in attempts if line.get("job_id") == selection_id]
     assert {line["attempt"] for line in mine} == {1}
     assert {"rq.worker", "worker.execution"} <= {line["logger"] for line in attempts}
     shown = client.get("/metrics", headers={"Authorization": f"Bearer {METRICS_KEY}"}).text

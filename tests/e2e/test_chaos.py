@@ -38,5 +38,5 @@ def test_a_short_run_under_faults_violates_nothing(folder: Path) -> None:
 
     assert report.has_passed, str(report)
     assert {one.fault.kind for one in report.faults if one.skipped is None} == {one.kind for one in FAULTS}
-    assert report.tables["Accepted selections"]["kept"] > 0
+    assert report.tables["Accepted jobs"]["kept"] > 0
     assert report.tables["Digests compared"]["with the undisturbed run"] > 0

@@ -147,10 +147,14 @@ def test_unknown_path_is_not_found(client: TestClient, path: str) -> None:
     body = problem_of(client.get(path), 404, "not-found")
     assert body["instance"] == path
     assert body["detail"] == (
-        "there is no such path; there are /healthz, /models, /prompts, /prompts/{name}, /readyz, /selections, "
-        "/selections/{selection_id}; below /prompts/{name}/, classifier, export, render, support-examples, versions; "
-        "below /selections/{selection_id}/, cancel, classifier, events, export, render, result, resume, retry, "
-        "support-examples, suspicious-labels; /docs describes them"
+        "there is no such path; there are /datasets, /datasets/{dataset_id}, /evaluations, "
+        "/evaluations/{evaluation_id}, /healthz, /models, /predictions, /predictions/{prediction_id}, /prompts, "
+        "/prompts/{name}, /readyz, /selections, /selections/{selection_id}; below /datasets/{dataset_id}/, report; "
+        "below /evaluations/{evaluation_id}/, cancel, events, resume, retry; below "
+        "/predictions/{prediction_id}/, cancel, events, output, resume, retry; "
+        "below /prompts/{name}/, classifier, export, predictions, render, support-examples, versions; "
+        "below /selections/{selection_id}/, cancel, classifier, evaluations, events, export, predictions, render, "
+        "result, resume, retry, support-examples, suspicious-labels; /docs describes them"
     )
 
 
@@ -189,6 +193,11 @@ ROUTES = [
     ("GET", "/selections/sel_01jd0000000000000000000000/support-examples"),
     ("POST", "/selections/sel_01jd0000000000000000000000/cancel"),
     ("DELETE", "/selections/sel_01jd0000000000000000000000"),
+    ("POST", "/selections/sel_01jd0000000000000000000000/evaluations"),
+    ("POST", "/prompts/triage/predictions"),
+    ("GET", "/evaluations"),
+    ("GET", "/evaluations/ev_01jd0000000000000000000000"),
+    ("GET", "/predictions/pr_01jd0000000000000000000000/output"),
 ]
 
 
@@ -197,7 +206,8 @@ def test_database_that_is_away_is_503(
     make_client: Callable[..., TestClient], tmp_path: Path, method: str, path: str
 ) -> None:
     client = make_client(database_url=f"postgresql://lens@/lens?host={tmp_path}", api_keys=KEYS)
-    body = make_submission() if path == "/selections" else None
+    bodies: dict[str, Any] = {"selections": make_submission(), "evaluations": {}, "predictions": {"texts": ["x"]}}
+    body = bodies.get(path.rpartition("/")[2])
     response = client.request(method, path, json=body, headers={"Authorization": "Bearer key"})
     body = problem_of(response, 503, "unavailable")
     assert "may or may not have been carried out" in body["detail"]

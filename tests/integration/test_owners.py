@@ -12,15 +12,39 @@ from app.lifecycle import claims, endings
 from app.lifecycle.results import SelectionOutcome
 from app.main import create_app
 from app.settings import Settings
-from tests.integration.samples import make_result, make_spec, make_submission, problem_of
+from tests.integration.conftest import SHORT
+from tests.integration.samples import (
+    make_bag_of_words,
+    make_csv,
+    make_result,
+    make_rows,
+    make_spec,
+    make_submission,
+    problem_of,
+)
+from worker.execution import execute_job
 
-_INPUTS = ({"input": "x"}, {"input": "x", "prompts": "support_examples"})
-BODIES: dict[str, tuple[Any, ...]] = {
+_INPUTS = ({"json": {"input": "x"}}, {"json": {"input": "x", "prompts": "support_examples"}})
+_TEXTS = ({"json": {"texts": ["x"]}}, {"files": {"texts": b"text\nx\n"}})
+BODIES: dict[str, tuple[dict[str, Any], ...]] = {
     "/selections/{selection_id}/render": _INPUTS,
     "/prompts/{name}/render": _INPUTS,
-    "/prompts/{name}": ({"version": 1}, {"selection_id": "sel_01jd0000000000000000000000"}),
+    "/prompts/{name}": ({"json": {"version": 1}}, {"json": {"selection_id": "sel_01jd0000000000000000000000"}}),
+    "/selections/{selection_id}/evaluations": (
+        {"json": {}},
+        {"json": {"examples": make_rows()}},
+        {"data": {"spec": "{}"}, "files": {"dataset": make_csv()}},
+    ),
+    "/selections/{selection_id}/predictions": _TEXTS,
+    "/prompts/{name}/predictions": _TEXTS,
 }
-IDS = {"{selection_id}": "sel_01jd0000000000000000000000", "{name}": "nobodys"}
+NOBODYS = {
+    "{selection_id}": "sel_01jd0000000000000000000000",
+    "{evaluation_id}": "ev_01jd0000000000000000000000",
+    "{prediction_id}": "pr_01jd0000000000000000000000",
+    "{dataset_id}": "ds_01jd0000000000000000000000",
+    "{name}": "nobodys",
+}
 """What a path has in place of an id, and an id of nobody."""
 KEYS = {"alice": "key-of-alice", "bob": "key-of-bob"}
 
@@ -34,17 +58,45 @@ def as_(owner: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {KEYS[owner]}"}
 
 
-@pytest.fixture
-def alices(guarded: TestClient, database: Database) -> dict[str, Any]:
-    """A finished selection of Alice, and a name that says what it found."""
-    made: dict[str, Any] = guarded.post("/selections", json=make_submission(), headers=as_("alice")).json()
+def finish_selection(guarded: TestClient, database: Database, owner: str) -> dict[str, Any]:
+    """A selection whose classifier asks no model."""
+    made: dict[str, Any] = guarded.post("/selections", json=make_submission(), headers=as_(owner)).json()
     with database.session_scope() as session:
         claim = claims.claim_job(session, made["id"], 60)
         assert claim is not None
-        endings.finish(session, claim, SelectionOutcome(make_result()))
+        endings.finish(session, claim, SelectionOutcome(make_result(classifier=make_bag_of_words())))
+    return made
+
+
+@pytest.fixture
+def alices(guarded: TestClient, database: Database) -> dict[str, Any]:
+    """A finished selection of Alice, and a name that says what it found."""
+    made = finish_selection(guarded, database, "alice")
     body, headers = {"selection_id": made["id"]}, {**as_("alice"), "If-None-Match": "*"}
     assert guarded.put("/prompts/alices", json=body, headers=headers).status_code == 201
     return made
+
+
+def submit_short(guarded: TestClient, selection_id: str, kind: str) -> str:
+    """An evaluation or a prediction of Alice; its id."""
+    response = guarded.post(f"/selections/{selection_id}/{kind}s", json=SHORT[kind], headers=as_("alice"))
+    assert response.status_code == 202, response.text
+    return str(response.json()["id"])
+
+
+@pytest.fixture
+def alices_path(guarded: TestClient, alices: dict[str, Any], settings: Settings, place: str) -> str:
+    """The path of what Alice has, and what such a path has in place of an id."""
+    if place == "{name}":
+        return "/prompts/alices"
+    kind = place.removeprefix("{").removesuffix("_id}")
+    if kind == "selection":
+        return f"/selections/{alices['id']}"
+    if kind == "dataset":
+        return f"/datasets/{alices['dataset_id']}"
+    job_id = submit_short(guarded, alices["id"], kind)
+    execute_job(job_id, settings)
+    return f"/{kind}s/{job_id}"
 
 
 @pytest.mark.parametrize(
@@ -89,37 +141,45 @@ def test_owner_sees_and_uses_what_is_theirs(guarded: TestClient, alices: dict[st
     assert [item["id"] for item in guarded.get("/selections", headers=as_("alice")).json()["items"]] == [alices["id"]]
 
 
-def routes_of_one_thing() -> Iterator[tuple[str, str, Any]]:
-    """Every documented route of one selection or name, with each body to send to it: a new route is tested too."""
+def routes_of_one_thing() -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    """Every documented route of one job or name, with each body to send to it: a new route is tested too."""
     paths = create_app(Settings(_env_file=None)).openapi()["paths"]
     for path, operations in paths.items():
-        if any(place in path for place in IDS):
+        for place in (place for place in NOBODYS if place in path):
             for method in operations:
-                for body in BODIES.get(path, (None,)):
-                    yield method.upper(), path, body
+                for body in BODIES.get(path, ({},)):
+                    yield place, method.upper(), path, body
 
 
-@pytest.mark.parametrize(("method", "path", "body"), [*routes_of_one_thing()])
+@pytest.mark.parametrize(("place", "method", "path", "body"), [*routes_of_one_thing()])
 def test_what_another_owner_has_is_not_found(
-    guarded: TestClient, alices: dict[str, Any], method: str, path: str, body: Any
+    guarded: TestClient, alices_path: str, place: str, method: str, path: str, body: dict[str, Any]
 ) -> None:
-    alice_has = {"{selection_id}": alices["id"], "{name}": "alices"}
-    place = next(place for place in IDS if place in path)
+    had = guarded.get(alices_path, headers=as_("alice"))
     headers = {**as_("bob"), **({"If-Match": "*"} if method in ("PUT", "DELETE") else {})}
     theirs, nobodys = (
-        guarded.request(method, path.replace(place, ids[place]), json=body, headers=headers) for ids in (alice_has, IDS)
+        guarded.request(method, path.replace(place, id_), headers=headers, **body)
+        for id_ in (alices_path.rpartition("/")[2], NOBODYS[place])
     )
     refusal, unknown = problem_of(theirs, 404, "not-found"), problem_of(nobodys, 404, "not-found")
     for varying in ("instance", "request_id"):
         del refusal[varying], unknown[varying]
     assert refusal == unknown
-    assert guarded.get(f"/selections/{alices['id']}", headers=as_("alice")).json()["status"] == "succeeded"
+    assert had.status_code == 200
+    assert had.json().get("status", "succeeded") == "succeeded"
+    assert guarded.get(alices_path, headers=as_("alice")).json() == had.json()
 
 
 def test_list_of_another_owner_is_empty(guarded: TestClient, alices: dict[str, Any]) -> None:
-    assert alices["id"]
-    for path in ("/selections", "/prompts"):
+    jobs = [submit_short(guarded, alices["id"], kind) for kind in ("evaluation", "prediction")]
+    for path in ("/selections", "/evaluations", "/predictions", "/prompts", "/datasets"):
+        assert guarded.get(path, headers=as_("alice")).json()["items"] != []
         assert guarded.get(path, headers=as_("bob")).json()["items"] == []
+    for path, job_id in zip(("/evaluations", "/predictions"), jobs, strict=True):
+        lists = [
+            guarded.get(path, params={"source": alices["id"]}, headers=as_(owner)).json()["items"] for owner in KEYS
+        ]
+        assert [[item["id"] for item in items] for items in lists] == [[job_id], []]
 
 
 def test_selection_of_another_owner_cannot_be_named(guarded: TestClient, alices: dict[str, Any]) -> None:
@@ -133,6 +193,15 @@ def test_dataset_of_another_owner_is_unknown(guarded: TestClient, alices: dict[s
     body = {"spec": make_spec(), "dataset_id": alices["dataset_id"]}
     problem_of(guarded.post("/selections", json=body, headers=as_("bob")), 422, "unknown-dataset")
     assert guarded.post("/selections", json=body, headers=as_("alice")).status_code == 202
+
+
+def test_evaluation_on_a_dataset_of_another_owner_is_refused(
+    guarded: TestClient, database: Database, alices: dict[str, Any]
+) -> None:
+    path = f"/selections/{finish_selection(guarded, database, 'bob')['id']}/evaluations"
+    refused = guarded.post(path, json={"dataset_id": alices["dataset_id"]}, headers=as_("bob"))
+    problem_of(refused, 422, "unknown-dataset")
+    assert guarded.get("/evaluations", headers=as_("bob")).json()["items"] == []
 
 
 def test_two_owners_may_use_the_same_idempotency_key(guarded: TestClient) -> None:

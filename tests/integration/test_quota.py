@@ -3,7 +3,9 @@
 import hashlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
+import pytest
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
@@ -11,8 +13,8 @@ from app.database import Database
 from app.lifecycle.quota import hold_quota
 from app.settings import Settings
 from app.web.authentication import LOCAL_OWNER
-from tests.integration.conftest import Selections, run_sql
-from tests.integration.samples import make_rows, make_submission, problem_of
+from tests.integration.conftest import SHORT, Selections, run_sql
+from tests.integration.samples import make_bag_of_words, make_result, make_rows, make_submission, problem_of
 from tests.integration.test_dataset_locks import wait_until_blocked
 
 
@@ -28,6 +30,23 @@ def test_one_selection_too_many_is_refused_until_one_ends(
 
     selections.client.post(f"/selections/{queued}/cancel")
     selections.queued()
+
+
+@pytest.mark.parametrize("kind", ["evaluation", "prediction"])
+def test_jobs_of_all_kinds_are_counted_together(
+    make_client: Callable[..., TestClient], database: Database, kind: str
+) -> None:
+    selections = Selections(make_client(max_selections=1), database)
+    selection_id, job_id = selections.asked(kind)
+    for path, body in (
+        ("/selections", make_submission()),
+        *((f"/selections/{selection_id}/{one}s", body) for one, body in SHORT.items()),
+    ):
+        problem_of(selections.client.post(path, json=body), 429, "too-many-selections")
+
+    assert selections.client.post(f"/{kind}s/{job_id}/cancel").status_code == 202
+    selections.queued()
+    problem_of(selections.client.post(f"/{kind}s/{job_id}/resume"), 429, "too-many-selections")
 
 
 def test_retry_counts_as_a_submission(make_client: Callable[..., TestClient], database: Database) -> None:
@@ -90,6 +109,28 @@ def test_bytes_of_an_owner_are_bounded_and_a_stored_dataset_costs_none(
     assert run_sql(database, "SELECT count(*) FROM datasets") == 1
     again = {"spec": make_submission()["spec"], "dataset_id": first.json()["dataset_id"]}
     assert client.post("/selections", json=again).status_code == 202
+
+
+@pytest.mark.parametrize("kind", ["evaluation", "prediction"])
+def test_rows_of_all_kinds_are_bytes_of_their_owner(
+    make_client: Callable[..., TestClient], database: Database, kind: str
+) -> None:
+    selection_id = Selections(make_client(), database).succeeded(make_result(classifier=make_bag_of_words()))
+    stored = run_sql(database, "SELECT num_bytes FROM datasets")
+    large: dict[str, Any] = {
+        "evaluation": {
+            "spec": {"prompts": "classifier"},
+            "examples": [{**row, "text": f"{row['text']} é"} for row in make_rows()],
+        },
+        "prediction": {"texts": ["é" * 500, "é" * 500]},
+    }
+    client = make_client(max_owner_bytes=stored + 1000)
+    path = f"/selections/{selection_id}/{kind}s"
+    problem_of(client.post(path, json=large[kind]), 413, "owner-full")
+    assert (
+        run_sql(database, "SELECT count(*) FROM selections") == run_sql(database, "SELECT count(*) FROM datasets") == 1
+    )
+    assert client.post(path, json=SHORT[kind]).status_code == 202
 
 
 def test_owner_above_its_bytes_may_still_use_what_is_stored(make_client: Callable[..., TestClient]) -> None:

@@ -13,17 +13,21 @@ from app.queue import JobQueue
 from app.settings import Settings
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.test_retry import put_checkpoint
+from worker.execution import execute_job
 
 
-def make_old(database: Database, selection_id: str, created: int, ended: int) -> str:
-    """Move a selection into the past (days), with an id of that time. Returns the id."""
-    old_id = first_id("sel", datetime.now(UTC) - timedelta(days=created))[:-4] + selection_id[-4:]
+def make_old(database: Database, job_id: str, created: int, ended: int) -> str:
+    """Move a job into the past (days), with an id of that time. Returns the id."""
+    prefix = job_id.partition("_")[0]
+    old_id = first_id(prefix, datetime.now(UTC) - timedelta(days=created))[:-4] + job_id[-4:]
     past = f"now() - interval '{ended} days'"
     changes = ", ".join(f"{name} = CASE WHEN {name} IS NOT NULL THEN {past} END" for name in _ENDS)
     with database.session_scope() as session:
-        for table in ("reports", "classifiers", "events"):
-            session.execute(text(f"DELETE FROM {table}"))
-        session.execute(text(f"UPDATE selections SET id = :new, {changes} WHERE id = :old"), _ids(selection_id, old_id))
+        session.execute(text("SET LOCAL session_replication_role = replica"))  # no trigger checks a foreign key
+        for table in ("reports", "classifiers", "events", "predictions"):
+            column = "job_id" if table == "predictions" else "selection_id"
+            session.execute(text(f"UPDATE {table} SET {column} = :new WHERE {column} = :old"), _ids(job_id, old_id))
+        session.execute(text(f"UPDATE selections SET id = :new, {changes} WHERE id = :old"), _ids(job_id, old_id))
     return old_id
 
 
@@ -51,6 +55,35 @@ def test_selection_that_ended_long_ago_is_deleted_with_its_dataset(
     make_old(database, selections.in_state(status), created=40, ended=31)
     sweep(database, queue, keeping)
     assert ids_in(database, "selections") == ids_in(database, "datasets") == set()
+
+
+@pytest.mark.parametrize("kind", ["evaluation", "prediction"])
+def test_job_of_another_kind_is_deleted_with_its_rows_alone(
+    selections: Selections, database: Database, queue: JobQueue, keeping: Settings, kind: str
+) -> None:
+    selection_id, job_id = selections.asked(kind)
+    young = selections.asked_of(selection_id, kind)
+    for ended in (job_id, young):
+        execute_job(ended, keeping)
+    old = make_old(database, job_id, created=40, ended=31)
+    assert ids_in(database, "predictions", "job_id") == {old, young}
+    assert len(ids_in(database, "datasets")) == (2 if kind == "evaluation" else 3)  # equal labelled rows are one
+    sweep(database, queue, keeping)
+    assert ids_in(database, "selections") == {selection_id, young}
+    assert len(ids_in(database, "datasets")) == 2
+    assert ids_in(database, "predictions", "job_id") == {young}
+
+
+@pytest.mark.parametrize("kind", ["evaluation", "prediction"])
+def test_old_selection_leaves_what_was_asked_of_it(
+    selections: Selections, database: Database, queue: JobQueue, keeping: Settings, kind: str
+) -> None:
+    selection_id, job_id = selections.asked(kind)
+    make_old(database, selection_id, created=40, ended=31)
+    sweep(database, queue, keeping)
+    assert ids_in(database, "selections") == {job_id}
+    execute_job(job_id, keeping)
+    assert selections.client.get(f"/{kind}s/{job_id}").json()["status"] == "succeeded"
 
 
 @pytest.mark.parametrize(

@@ -15,19 +15,23 @@ from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle import claims, endings
-from app.lifecycle.claims import Claim
+from app.lifecycle.claims import Claim, path_of
 from app.lifecycle.endings import Charge
 from app.lifecycle.results import SelectionOutcome
+from app.lifecycle.rows import keep_predictions, read_predictions
 from app.lifecycle.states import TERMINAL, Status
 from app.lifecycle.sweep import sweep
 from app.models import Event, Report
+from app.predictions.stored import PredictionOutcome
 from app.queue import JobQueue
 from app.settings import Settings
+from lens_engine.predicting.rows import Prediction
 from tests.integration.conftest import Selections, run_sql
 from tests.integration.samples import make_result, make_submission
 from tests.moves import can_move
 
 NUM_RACES = 100
+ANSWER = Prediction(label="positive", probabilities=(0.75, 0.25))
 
 
 def history(database: Database, selection_id: str) -> list[Status]:
@@ -53,13 +57,16 @@ def test_any_order_of_events_is_a_path_to_an_end(
     selections: Selections, database: Database, queue: JobQueue, settings: Settings, number: int
 ) -> None:
     chance = random.Random(print_seed(number))
-    selection_id = selections.queued()
+    kind = chance.choice(("selection", "prediction"))
+    job_id = selections.queued() if kind == "selection" else selections.asked(kind)[1]
+    outcome = SelectionOutcome(make_result()) if kind == "selection" else PredictionOutcome((ANSWER,), None)
+    path = path_of(kind, job_id)
     held: list[Claim] = []
 
     def claim() -> None:
         run_sql(database, "UPDATE selections SET not_before = now()")
         with database.session_scope() as session:
-            held.extend(filter(None, [claims.claim_job(session, selection_id, 60)]))
+            held.extend(filter(None, [claims.claim_job(session, job_id, 60)]))
 
     def write(act: Callable[..., object], *values: object) -> None:
         if held:
@@ -72,19 +79,22 @@ def test_any_order_of_events_is_a_path_to_an_end(
         (4, lambda: write(partial(endings.requeue, charge=Charge.died(settings)))),
         (4, lambda: write(claims.renew_lease, 60)),
         (6, lambda: sweep(database, queue, settings)),
-        (1, lambda: write(endings.finish, SelectionOutcome(make_result()))),
+        (1, lambda: write(endings.finish, outcome)),
         (1, lambda: write(endings.finish_cancelled)),
         (1, lambda: write(endings.fail, {"title": "x"})),
-        (1, lambda: selections.client.post(f"/selections/{selection_id}/cancel")),
+        (1, lambda: selections.client.post(f"{path}/cancel")),
     ]
+    if kind == "prediction":
+        acts.append((6, lambda: write(keep_predictions, 0, (ANSWER,))))
     for _ in range(40):
         chance.choices([act for _, act in acts], [weight for weight, _ in acts])[0]()
-    statuses = history(database, selection_id)
+    statuses = history(database, job_id)
     assert_is_a_path(statuses)
-    assert statuses[-1] == selections.status_of(selection_id)
+    assert statuses[-1] == selections.client.get(path).json()["status"]
     with database.session_scope() as session:
-        has_report = session.get(Report, selection_id) is not None
-    assert has_report == (statuses[-1] is Status.SUCCEEDED)
+        has_report = session.get(Report, job_id) is not None
+        assert read_predictions(session, job_id) in ([], [ANSWER])
+    assert has_report == (statuses[-1] is Status.SUCCEEDED and kind == "selection")
 
 
 def test_cancels_racing_claims_and_ends_leave_one_end(

@@ -122,6 +122,19 @@ def test_further_attempt_goes_before_selections_that_have_not_begun(
     assert str(JobId(new, 1)) in waiting
 
 
+@pytest.mark.parametrize("kind", ["evaluation", "prediction"])
+def test_short_job_is_taken_before_selections(
+    selections: Selections, sweep: Sweep, database: Database, redis: Redis, kind: str
+) -> None:
+    selections.queued()
+    _, short = selections.asked(kind)
+    redis.flushall()
+    age(database, "queued_at", 3600)
+    sweep()
+
+    assert redis.lindex(QUEUE, 0) == str(JobId(short, 1)).encode()
+
+
 @pytest.mark.parametrize(("crashes", "status"), [(0, "queued"), (2, "failed")])
 def test_stall_is_charged_once_and_has_its_own_code(
     selections: Selections, sweep: Sweep, database: Database, settings: Settings, crashes: int, status: str
