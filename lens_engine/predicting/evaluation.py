@@ -54,14 +54,6 @@ class EvaluationResult(Record):
     warnings: tuple[str, ...] = Field((), description="What may surprise.")
 
 
-def check_labels(labels: Sequence[str], examples: Sequence[Example]) -> None:
-    """
-    Raises:
-        InvalidDataset: a row has a label that the classifier does not know.
-    """
-    join_labels(labels, examples)
-
-
 def join_labels(labels: Sequence[str], examples: Sequence[Example]) -> list[Example]:
     """The rows with the classifier's own labels, where theirs differ in case, spaces or Unicode form.
 

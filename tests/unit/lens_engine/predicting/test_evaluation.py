@@ -9,7 +9,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss
 
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.errors import InvalidDataset
-from lens_engine.predicting.evaluation import check_labels, join_labels, measure, measure_orders
+from lens_engine.predicting.evaluation import join_labels, measure, measure_orders
 from lens_engine.predicting.rows import Prediction
 from lens_engine.predicting.subject import Changes
 from lens_engine.rows.problem import digest_examples
@@ -137,7 +137,7 @@ def test_labels_that_differ_in_case_alone_stay_apart() -> None:
 def test_unknown_label_is_refused_with_its_place() -> None:
     examples = [Example(0, "a", "billing"), Example(1, "b", "refund", line=7)]
     with pytest.raises(InvalidDataset, match=r"row 1 \(line 7\) has the label 'refund'.* billing, Delivery") as caught:
-        check_labels(LABELS, examples)
+        join_labels(LABELS, examples)
     assert (caught.value.field, caught.value.row) == ("dataset.label", 1)
 
 
