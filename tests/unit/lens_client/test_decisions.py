@@ -133,9 +133,16 @@ def test_wait_polls_until_the_end_as_often_as_the_service_asks_for(pauses: list[
     with pytest.raises(errors.NotSucceeded, match="ended as failed: no memory") as failure:
         client.selections.wait(ID)
     assert failure.value.job.status == "failed"
+
+
+def test_wait_ends_at_its_timeout_and_looks_once_more_then(pauses: list[float]) -> None:
+    running = {**SELECTION, "status": "running"}
+    client, _ = client_of(ok(running, Retry_After="60"), ok())
+    assert client.selections.wait(ID, timeout=5.0).status == "succeeded"
+    assert pauses == [pytest.approx(5.0, abs=0.5)]
     client, _ = client_of(ok(running, Retry_After="60"))
     with pytest.raises(errors.TimedOut):
-        client.selections.wait(ID, timeout=5.0)
+        client.selections.wait(ID, timeout=0.0)
 
 
 def subclasses(kind: type[Any]) -> Iterator[type[Any]]:
