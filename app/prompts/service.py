@@ -92,7 +92,7 @@ class Change:
                 raise OwnerFull(f"you have {MOST_NAMES:,} names, and no more are allowed; delete one")
             if prompt.version >= MOST_VERSIONS:
                 raise OwnerFull(
-                    f"the name has had {MOST_VERSIONS:,} versions, and no more are allowed; take a new name"
+                    f"the name has had {MOST_VERSIONS:,} versions, the most that it may have; take a new name"
                 )
             selection_id, summary, content = self._read(session, body)
             current = repository.find_current(session, self.owner_id, self.name)
