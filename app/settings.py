@@ -134,11 +134,11 @@ class Settings(BaseSettings):
 
     # Limits of an upload.
     max_upload_bytes: int = Field(
-        50 * 2**20, ge=1024, description="Maximum size of the body of POST /selections (bytes)."
+        50 * 2**20,
+        ge=1024,
+        description="Maximum size of a body with rows (bytes): of a selection, evaluation, prediction or dataset.",
     )
-    max_json_bytes: int = Field(
-        8 * 2**20, ge=1024, description="Maximum size of a body of POST /selections that is JSON (bytes)."
-    )
+    max_json_bytes: int = Field(8 * 2**20, ge=1024, description="Maximum size of such a body that is JSON (bytes).")
     max_submissions: int = Field(
         4,
         ge=1,

@@ -35,6 +35,7 @@ File = str | Path | bytes
 _TRIES = 5
 _LONGEST_PAUSE = 30.0
 _MOST_KEPT = 256
+_MOST_BYTES_KEPT = 2**20
 _RETRIED = (429, 503)
 
 
@@ -110,7 +111,7 @@ class Flows:
             self.kept[key] = known  # another thread may have forgotten it
             self.kept.move_to_end(key)
             return known
-        if "ETag" in answer.headers:
+        if "ETag" in answer.headers and len(answer.content) <= _MOST_BYTES_KEPT:
             self.kept[key] = answer
             if len(self.kept) > _MOST_KEPT:
                 self.kept.popitem(last=False)

@@ -1,7 +1,7 @@
 """Evaluations and predictions: a classifier is asked row by row, in batches, and each batch is kept at once.
 
 The next attempt goes on after the last row that is kept, with the batches of an undisturbed run. So no row is computed
-twice, and the bytes are the same.
+twice, and the bytes are the same. An attempt with another model, number format or device begins again.
 """
 
 import time
@@ -11,14 +11,14 @@ from typing import Self
 
 from app.evaluations.stored import EvaluationOutcome, load_evaluation
 from app.lifecycle.results import Outcome
-from app.lifecycle.rows import keep_predictions
+from app.lifecycle.rows import keep_predictions, take_up_rows
 from app.predictions.stored import PredictionOutcome, load_prediction
-from lens_engine.classifier.classifier import Classifier
+from lens_engine.classifier.classifier import Classifier, ModelRecord
 from lens_engine.metering.meter import Stopped
 from lens_engine.metering.progress import Progress
 from lens_engine.predicting.evaluation import join_labels, measure, measure_orders
 from lens_engine.predicting.rows import BATCH_ROWS, Prediction, predict_rows
-from lens_engine.predicting.subject import PromptSubject, make_classifier
+from lens_engine.predicting.subject import PromptSubject, classifier_of, make_classifier
 from lens_engine.reading import TextRow
 from lens_engine.result import Spread
 from lens_engine.scoring.base import LabelScorer
@@ -36,11 +36,10 @@ def run_prediction(run: Running) -> Outcome | None:
     dtype = None if spec.classifier.model is None else spec.classifier.model.dtype
     scorer = _load(run, spec.model, dtype)
     spec.classifier.check_model(scorer)
-    asking = _Asking(
-        run, scorer, len(work.rows), spec.classifier.tokens_per_input, max(len(spec.classifier.prompts), 1)
-    )
+    done = _take_up(run, scorer)
+    asking = _Asking.of(run, scorer, spec.classifier, len(work.rows))
     try:
-        return PredictionOutcome(asking.predict(spec.classifier, work.rows, work.done), dtype)
+        return PredictionOutcome(asking.predict(spec.classifier, work.rows, done), dtype)
     except Stopped:
         return None
 
@@ -50,15 +49,16 @@ def run_evaluation(run: Running) -> Outcome | None:
     work = run.transact(lambda session: load_evaluation(session, run.claim.job_id))
     spec = work.spec
     subject = spec.subject
-    own = (subject.asked if isinstance(subject, PromptSubject) else subject).model
+    own = classifier_of(subject).model
     scorer = _load(run, spec.model, None if own is None or spec.is_other_model else own.dtype)
     classifier = make_classifier(subject, spec.changes, scorer)
     orders = subject.reorder(spec.orders, spec.seed) if isinstance(subject, PromptSubject) else []
     others = [make_classifier(one, spec.changes, scorer) for one in orders]
     rows = [TextRow(example.text) for example in work.examples]
+    done = _take_up(run, scorer)
     asking = _Asking.of(run, scorer, classifier, len(rows) * (1 + len(others)))
     try:
-        predictions = asking.predict(classifier, rows, work.done)
+        predictions = asking.predict(classifier, rows, done)
         order = _measure_orders(asking, others, join_labels(classifier.labels, work.examples), rows)
     except Stopped:
         return None
@@ -72,6 +72,12 @@ def _measure_orders(
     """The accuracies of the other orders. Their answers are not kept: an attempt that is lost asks them again."""
     found = [asking.predict(one, rows, [], keeps=False) for one in others]
     return measure_orders(examples, found) if found else None
+
+
+def _take_up(run: Running, scorer: LabelScorer | None) -> list[Prediction]:
+    """The answers of earlier attempts by the model that is asked now."""
+    model = None if scorer is None else ModelRecord.of(scorer.identity).model_dump(mode="json")
+    return run.transact(lambda session: take_up_rows(session, run.claim, model))
 
 
 def _load(run: Running, model: str | None, dtype: str | None) -> LabelScorer | None:

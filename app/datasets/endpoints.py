@@ -97,7 +97,7 @@ def get_dataset_report(
     The first request makes the report, which takes some 20 seconds for 100,000 rows.
     """
     with services.database.session_scope() as session:
-        report = service.find_report(session, owner, dataset_id)
+        report = service.find_report(session, owner, dataset_id, services.settings)
     if report is None:
         if not _describing.acquire(blocking=False):
             raise Busy("another report is being made; repeat the request later")

@@ -80,7 +80,7 @@ def store_texts(session: Session, owner_id: str, texts: ReadTexts) -> str:
             id=dataset_id,
             owner_id=owner_id,
             sha256=digest.hexdigest(),
-            format="inline",
+            format=texts.format,
             num_rows=len(texts.rows),
             num_bytes=sum(len(json.dumps(row.cells, default=str).encode()) for row in texts.rows),
             label_counts={},

@@ -12,7 +12,7 @@ from app.errors import DatasetInUse, NotFound, Unprocessable
 from app.intake.refusals import invalid_inputs
 from app.intake.submissions import JsonSubmission, NoSubmission, RawSubmission, parsing_limits
 from app.lifecycle.claims import path_of
-from app.lifecycle.quota import check_bytes, hold_quota
+from app.lifecycle.quota import check_bytes, lock_owner
 from app.models import Dataset
 from app.services import Services
 from app.settings import Settings
@@ -20,6 +20,7 @@ from app.web.validation import read_model
 from lens_engine.language_model.loading.token_counter import find_token_counter
 from lens_engine.reading import ParsedDataset, parse_inline
 from lens_engine.rows.report import describe_dataset
+from lens_engine.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Storing:
         with services.database.session_scope() as session:
             found = repository.find_equal_dataset(session, owner_id, parsed)
             dataset_id = found or repository.insert_dataset(session, owner_id, parsed)
-            hold_quota(session, owner_id, services.settings)
+            lock_owner(session, owner_id, services.settings)
             check_bytes(session, owner_id, services.settings)
             answer = present(repository.keep_dataset(session, dataset_id, name)).model_dump(mode="json")
         return StoredDataset(answer, is_new=found is None)
@@ -71,7 +72,8 @@ class Describing:
         count_tokens = find_token_counter(settings.allowed_models[settings.default_model], settings.cache_dir)
         report = describe_dataset(rows, count_tokens, warnings=warnings).model_dump(mode="json")
         with services.database.session_scope() as session:
-            session.execute(update(Dataset).where(Dataset.id == self.dataset_id).values(report=report))
+            kept = {"made_by": _maker(settings), **report}
+            session.execute(update(Dataset).where(Dataset.id == self.dataset_id).values(report=kept))
         return report
 
 
@@ -101,8 +103,13 @@ def get(session: Session, owner_id: str, dataset_id: str) -> Dataset:
     return found
 
 
-def find_report(session: Session, owner_id: str, dataset_id: str) -> dict[str, Any] | None:
-    """Return the report on a dataset, if it was made already.
+def _maker(settings: Settings) -> list[str]:
+    """Of what a report depends besides the dataset: release and default model."""
+    return [__version__, settings.default_model]
+
+
+def find_report(session: Session, owner_id: str, dataset_id: str, settings: Settings) -> dict[str, Any] | None:
+    """Return the report on a dataset, if this release has made it already.
 
     Raises:
         NotFound: the owner has no dataset with this id.
@@ -111,7 +118,8 @@ def find_report(session: Session, owner_id: str, dataset_id: str) -> dict[str, A
     dataset = get(session, owner_id, dataset_id)
     if not dataset.label_counts:
         raise Unprocessable("the dataset is a file of texts without labels, of which there is no report")
-    return dataset.report
+    kept = dict(dataset.report or {})
+    return kept if kept.pop("made_by", None) == _maker(settings) else None
 
 
 def delete(session: Session, owner_id: str, dataset_id: str) -> None:

@@ -21,10 +21,21 @@ from app.selections.answers import OTHER_RELEASE
 from app.web.validation import read_model
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.predicting.evaluation import join_labels
-from lens_engine.predicting.subject import Changes, PromptSubject, Subject, check_changes, digest_answer
+from lens_engine.predicting.subject import (
+    Changes,
+    PromptSubject,
+    Subject,
+    check_changes,
+    classifier_of,
+    digest_answer,
+    known_answers,
+)
 from lens_engine.reading import ParsedDataset, parse_inline
 from lens_engine.result import SelectionResult
 from lens_engine.result.of_prompt import classifier_of_prompt
+
+MOST_REORDERED = 20_000
+"""Answers in other orders that one evaluation may ask for: they are not kept, so a lost attempt asks them again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +62,9 @@ class EvaluationOrder:
             selection = service.get(session, desk.owner_id, self.selection_id)
             result = _read_result(desk, session, self.selection_id)
             subject = _find_subject(desk, session, self.selection_id, result, wanted)
-            if isinstance(rows, ParsedDataset):
-                equal = find_equal_dataset(session, desk.owner_id, rows)
-                rows = rows if equal is None else KnownDataset(equal, rows.examples)
-        return _Judging(selection, result, subject, wanted).on(rows, desk, is_inline=isinstance(body, JsonSubmission))
+            equal = find_equal_dataset(session, desk.owner_id, rows) if isinstance(rows, ParsedDataset) else None
+        judging = _Judging(selection, result, subject, wanted, equal)
+        return judging.on(rows, desk, is_inline=isinstance(body, JsonSubmission))
 
     def present(self, session: Session, job: Job) -> dict[str, Any]:
         return present(session, job, None).model_dump(mode="json")
@@ -98,6 +108,7 @@ class _Judging:
     result: SelectionResult
     subject: Subject
     wanted: EvaluationRequest
+    equal: str | None  #: id of the stored dataset that is equal to the file
 
     def on(self, rows: Labelled | None, desk: Desk, *, is_inline: bool) -> ValidJob:
         """The job that judges these rows; None for the test rows of the selection."""
@@ -110,15 +121,17 @@ class _Judging:
             check_changes(self.subject, changes)
             if rows is not None:
                 join_labels(asked.labels, rows.examples)  # refuses a label that the selection did not have
+        if wanted.orders and not isinstance(self.subject, PromptSubject):
+            raise _refuse("a classifier has no other orders; leave `orders` out", "/spec/orders")
         places, warnings = None, list[str]()
         if rows is None:
             rows, places = self._own_rows()
-        elif isinstance(rows, KnownDataset) and rows.id == self.selection.dataset_id:
+        elif self._id_of(rows) == self.selection.dataset_id:
             warnings.append(
                 "dataset: these are the rows of the selection, and most of them chose or fitted what is judged; the "
                 "figures are optimistic"
             )
-        is_prompt = isinstance(self.subject, PromptSubject)
+        self._check_size(len(places) if places is not None else len(rows.examples), desk)
         spec = EvaluationSpec(
             model=model,
             prompt=self.subject if isinstance(self.subject, PromptSubject) else None,
@@ -126,7 +139,7 @@ class _Judging:
             form=wanted.form,
             num_prompts=wanted.num_prompts,
             is_other_model=changes.is_other_model,
-            orders=wanted.orders if is_prompt else 0,
+            orders=wanted.orders,
             seed=self.result.provenance.seed,
             rows=places,
             known=self._known_answers(rows),
@@ -138,30 +151,42 @@ class _Judging:
 
     @property
     def _asked(self) -> Classifier:
-        return self.subject.asked if isinstance(self.subject, PromptSubject) else self.subject
+        return classifier_of(self.subject)
+
+    def _id_of(self, rows: Labelled) -> str | None:
+        return rows.id if isinstance(rows, KnownDataset) else self.equal
 
     @property
     def _test_dataset(self) -> str:
         return self.selection.test_dataset_id or self.selection.dataset_id
 
-    def _own_rows(self) -> tuple[KnownDataset, tuple[int, ...] | None]:
+    def _own_rows(self) -> tuple[KnownDataset, tuple[int, ...]]:
         """The test rows of the selection: their dataset, and which rows of it."""
         answers = self.result.test_answers
         if answers is not None and answers.rows:
             return KnownDataset(self._test_dataset), answers.rows
-        if self.selection.test_dataset_id is not None:
-            return KnownDataset(self.selection.test_dataset_id), None
-        detail = "the selection has no test rows that are known; send rows, or name a dataset by `dataset_id`"
-        raise Unprocessable(detail, errors=[{"detail": detail, "pointer": "/dataset_id"}])
+        raise _refuse("the test rows of the selection are not known; send rows, or name a `dataset_id`", "/dataset_id")
+
+    def _check_size(self, num_rows: int, desk: Desk) -> None:
+        """
+        Raises:
+            Unprocessable: more would be asked than the service allows.
+        """
+        orders, num_prompts = self.wanted.orders, self.wanted.num_prompts or len(self._asked.prompts)
+        if orders * num_rows > MOST_REORDERED:
+            detail = f"{orders} other orders of {num_rows:,} rows are more than {MOST_REORDERED:,} answers"
+            raise _refuse(f"{detail}, which an evaluation does not keep; judge fewer orders or rows", "/spec/orders")
+        pairs, most = (1 + orders) * num_rows * num_prompts, desk.settings.max_pairs
+        if most is not None and pairs > most:
+            raise _refuse(f"{pairs:,} pairs are more than the {most:,} that this service allows; judge fewer rows", "")
 
     def _known_answers(self, rows: Labelled) -> tuple[tuple[int, str], ...]:
         """What the selection answered on these rows, by row number; nothing for other rows."""
         answers = self.result.test_answers
-        if answers is None or not isinstance(rows, KnownDataset) or rows.id != self._test_dataset:
+        if answers is None or self._id_of(rows) != self._test_dataset:
             return ()
-        found = answers.classifier
-        if isinstance(self.subject, PromptSubject):
-            uses = [one.use for one in self.result.support_examples]
-            found = answers.support_examples[uses.index(self.subject.answer.use)]
-        labels = self._asked.labels
-        return () if found is None else tuple(zip(answers.rows, (labels[place] for place in found), strict=True))
+        return tuple(known_answers(self.result, self.subject).items())
+
+
+def _refuse(detail: str, pointer: str) -> Unprocessable:
+    return Unprocessable(detail, errors=[{"detail": detail, "pointer": pointer}])

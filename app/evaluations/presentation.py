@@ -12,7 +12,7 @@ from app.models import Job
 
 
 def present(session: Session, job: Job, queue: QueueOut | None) -> EvaluationOut:
-    """Build the API's view of an evaluation. Another release may have stored it, so nothing is validated twice."""
+    """Build the API's view of an evaluation. Another release may have stored its result."""
     report = repository.find_report(session, job.id)
     values = read_columns(job, EvaluationOut.model_fields, queue)
     spec = _present_spec(job.spec)

@@ -84,7 +84,9 @@ class EvaluationView(Outgoing):
     prompts: Literal["support_examples", "classifier"] = Field(description="What is judged.")
     use: Use | None = Field(description="Use of the support examples; null for a classifier.")
     model: str | None = Field(description="Name of the model; null for a bag of words.")
-    form: FormatName | None = Field(description="Format of exports whose turns are asked; null for the template.")
+    form: AsStored[FormatName | None] = Field(
+        description="Format of exports whose turns are asked; null for the template."
+    )
     orders: int = Field(description="Number of other orders that are judged too.")
     num_prompts: int | None = Field(description="Number of prompts that are asked; null for all.")
     rows: int | None = Field(description="Number of rows of the dataset that are judged; null for all.")

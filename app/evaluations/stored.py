@@ -9,13 +9,11 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from app.datasets.repository import load_rows
-from app.lifecycle.rows import read_predictions
 from app.lifecycle.spec import JobSpec
 from app.models import Job, Report
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.exports import FormatName
 from lens_engine.predicting.evaluation import EvaluationResult
-from lens_engine.predicting.rows import Prediction
 from lens_engine.predicting.subject import Changes, PromptSubject, Subject
 from lens_engine.types import Example, StopReason
 
@@ -53,7 +51,6 @@ class EvaluationWork:
 
     spec: EvaluationSpec
     examples: tuple[Example, ...]
-    done: list[Prediction]  #: answers of earlier attempts, of the first examples
 
 
 def load_evaluation(session: Session, job_id: str) -> EvaluationWork:
@@ -68,7 +65,7 @@ def load_evaluation(session: Session, job_id: str) -> EvaluationWork:
     if spec.rows is not None:
         wanted = set(spec.rows)
         examples = tuple(example for example in examples if example.row in wanted)
-    return EvaluationWork(spec, examples, read_predictions(session, job_id))
+    return EvaluationWork(spec, examples)
 
 
 @dataclass(frozen=True, slots=True)

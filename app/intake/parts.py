@@ -1,8 +1,8 @@
 """The parts of a submission that say how its rows are read, as fields of JSON and as parts of a form."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from app.intake.form import MAX_COLUMN_CHARACTERS
 from app.web.validation import Incoming
@@ -20,6 +20,15 @@ class RowsBody(Incoming):
 
     text_column: ColumnName | None = Field(default=None, description=f"{_TEXT_COLUMN} Not with `dataset_id`.")
     label_column: ColumnName | None = Field(default=None, description=f"{_LABEL_COLUMN} Not with `dataset_id`.")
+
+    @model_validator(mode="after")
+    def has_no_columns_of_stored_rows(self) -> Self:
+        if getattr(self, "dataset_id", None) is not None and self.columns:
+            raise ValueError(
+                f"{' and '.join(f'`{name}`' for name in self.columns)} cannot be used with `dataset_id`, whose rows "
+                "are stored already; leave the column names out"
+            )
+        return self
 
     @property
     def columns(self) -> dict[str, str]:

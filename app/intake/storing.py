@@ -102,8 +102,6 @@ def _store(services: Services, session: Session, owner_id: str, order: Order, va
         for warning in _warnings_of(session, source)
     )
     hold_quota(session, owner_id, services.settings)  # after the rows, because other submissions of the owner now wait
-    if any(source is not None and not isinstance(source, KnownDataset) for source in sources.values()):
-        check_bytes(session, owner_id, services.settings)
     statement = insert(Job).values(
         id=new_id(order.prefix),
         owner_id=owner_id,
@@ -117,7 +115,11 @@ def _store(services: Services, session: Session, owner_id: str, order: Order, va
         request_id=context.get("request_id"),
         warnings=[*warnings, *valid.warnings],
     )
-    return session.execute(statement.returning(Job)).scalar_one()
+    job = session.execute(statement.returning(Job)).scalar_one()
+    is_stored = all(source is None or isinstance(source, KnownDataset) for source in sources.values())
+    if not is_stored or job.kind != "selection":  # others copy what they ask
+        check_bytes(session, owner_id, services.settings)
+    return job
 
 
 def _store_source(session: Session, owner_id: str, source: Source) -> str:

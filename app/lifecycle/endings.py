@@ -56,7 +56,7 @@ class Charge:
     def unfit(cls, settings: Settings, code: str) -> "Charge":
         """`code`: what is wrong with the worker; clients see it."""
         reason = (
-            f"it ended because its worker is unfit ({code}), not because of this selection; retry it when the operator "
+            f"it ended because its worker is unfit ({code}), not because of this job; retry it when the operator "
             "has mended the workers"
         )
         return cls(settings, WORKER_UNFIT, reason, {"code": code})

@@ -27,7 +27,7 @@ def check_quota(session: Session, owner_id: str, settings: Settings) -> None:
     count = session.scalar(select(func.count()).select_from(under_way.limit(most).subquery()))
     if (count or 0) >= most:
         raise TooManySelections(
-            f"{most:,} of your selections are queued or running, the most that this service allows at once; wait until "
+            f"{most:,} of your jobs are queued or running, the most that this service allows at once; wait until "
             "one has ended, or cancel one",
             headers={"Retry-After": str(_RETRY_AFTER_SECONDS)},
         )
@@ -39,13 +39,18 @@ def hold_quota(session: Session, owner_id: str, settings: Settings) -> None:
     Raises:
         TooManySelections: the owner has as many as the settings allow.
     """
+    lock_owner(session, owner_id, settings)
+    check_quota(session, owner_id, settings)
+
+
+def lock_owner(session: Session, owner_id: str, settings: Settings) -> None:
+    """Keep other requests of this owner that may exceed a quota waiting until the transaction ends."""
     if settings.max_selections is not None or settings.max_owner_bytes is not None:
         session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"selections of {owner_id}", 0))))
-        check_quota(session, owner_id, settings)
 
 
 def check_bytes(session: Session, owner_id: str, settings: Settings) -> None:
-    """Refuse more than an owner may have stored. Call it after it was written, under `hold_quota`.
+    """Refuse more than an owner may have stored. Call it after it was written, under `lock_owner`.
 
     Raises:
         OwnerFull: the datasets of the owner, and what the owner's names say, are larger than the settings allow.
@@ -53,7 +58,8 @@ def check_bytes(session: Session, owner_id: str, settings: Settings) -> None:
     most = settings.max_owner_bytes
     if most is None:
         return
-    stored = count_bytes(session, owner_id) + count_content_bytes(session, owner_id)
+    copied = select(func.sum(func.pg_column_size(Job.spec))).where(Job.owner_id == owner_id, Job.kind != "selection")
+    stored = count_bytes(session, owner_id) + count_content_bytes(session, owner_id) + int(session.scalar(copied) or 0)
     if stored > most:
         raise OwnerFull(
             f"with this you would have {stored:,} bytes stored, and {most:,} are allowed; delete selections and names "

@@ -10,7 +10,7 @@ from sqlalchemy import delete, exists, func, insert, select
 from sqlalchemy.orm import Session
 
 from app.lifecycle.states import Status
-from app.models import Event, Job, Report, StoredCheckpoint, StoredClassifier
+from app.models import Event, Job, Report, StoredCheckpoint, StoredClassifier, StoredPrediction
 
 RETRIED = "retried"
 RESUMED = "resumed"
@@ -45,7 +45,8 @@ def resume_cancelled(session: Session, owner_id: str, kind: str, job_id: str) ->
     job = _lock(session, owner_id, kind, job_id)
     if job is None or job.status != Status.CANCELLED:
         return None if job is None else Retried(job, has_changed=False)
-    has_checkpoint = _has(session, StoredCheckpoint, job_id)
+    has_rows = exists().where(StoredPrediction.job_id == job_id)
+    has_checkpoint = _has(session, StoredCheckpoint, job_id) or bool(session.scalar(select(has_rows)))
     had_result = _has(session, Report, job_id)
     _record(session, job, RESUMED, {"from_checkpoint": has_checkpoint, "result_deleted": had_result})
     for table in (Report, StoredClassifier):
@@ -76,8 +77,10 @@ def _queue_again(session: Session, job: Job, *, keeps_progress: bool) -> None:
     job.queued_at = job.not_before = now
     for name in ("cancel_requested_at", "cancelled_at", "failed_at"):
         setattr(job, name, None)
-    for name in ("error", "partial", "stop_reason", "provenance", "dtype", "digest"):
+    for name in ("error", "partial", "stop_reason", "dtype", "digest"):
         setattr(job, name, None)
+    if job.kind == "selection":  # that of others says which model answered the rows that are kept
+        job.provenance = None
     if not keeps_progress:
         job.phase = job.progress = None
     session.flush()

@@ -1,15 +1,17 @@
 """The answers of evaluations and predictions, row by row: how they are kept while the run goes on, and read again."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import delete, func, insert, select
 from sqlalchemy.dialects.postgresql import insert as insert_or_not
 from sqlalchemy.orm import Session
 
 from app.database import Database
-from app.lifecycle.claims import Claim, lock
+from app.lifecycle.claims import Claim, is_held, lock, record_event
 from app.models import Example as StoredRow
-from app.models import StoredPrediction
+from app.models import Job, StoredPrediction
+from lens_engine.errors import CheckpointForeign
 from lens_engine.predicting.rows import Prediction
 from lens_engine.reading import TextRow
 
@@ -38,12 +40,23 @@ def keep_predictions(session: Session, claim: Claim, start: int, predictions: Se
     return True
 
 
-def read_predictions(session: Session, job_id: str) -> list[Prediction]:
-    """The answers that are kept, in order."""
-    rows = session.scalars(
-        select(StoredPrediction).where(StoredPrediction.job_id == job_id).order_by(StoredPrediction.place)
-    )
-    return [_to_prediction(row) for row in rows]
+def take_up_rows(session: Session, claim: Claim, model: Mapping[str, Any] | None) -> list[Prediction]:
+    """The answers of earlier attempts, in order, if they are of this model: name, revision, number format and device.
+
+    Those of another are deleted, with an event. Writes nothing if the claim is lost.
+    """
+    job = session.scalar(select(Job).where(is_held(claim)).with_for_update())
+    if job is None:
+        return []
+    own = select(StoredPrediction).where(StoredPrediction.job_id == claim.job_id)
+    found = session.scalars(own.order_by(StoredPrediction.place)).all()
+    if found and job.provenance != model:
+        session.execute(delete(StoredPrediction).where(StoredPrediction.job_id == claim.job_id))
+        detail = "the rows that were done had been asked of another model, number format or device; all are asked again"
+        record_event(session, claim, CheckpointForeign.code, {"detail": detail})
+        found = []
+    job.provenance = None if model is None else dict(model)
+    return [_to_prediction(row) for row in found]
 
 
 def insert_texts(session: Session, dataset_id: str, rows: Sequence[TextRow]) -> None:

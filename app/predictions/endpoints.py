@@ -1,11 +1,13 @@
 """Routes of predictions."""
 
+import threading
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response, status
 from starlette.responses import StreamingResponse
 
 from app.dependencies import OWNER_ROUTE, IntakeDep, OwnerDep, SelectionIdDep, ServicesDep, make_id_reader
+from app.errors import Busy
 from app.intake.answer import answer_submission, submitted
 from app.intake.form import DIALECT_PARTS, KeyDep, submission_of
 from app.intake.submissions import RawSubmission
@@ -38,6 +40,7 @@ life = make_routes(
         filter_by=by_source,
     )
 )
+_making_parquet = threading.Lock()
 router = APIRouter(tags=["predictions"], dependencies=OWNER_ROUTE)
 
 _SUBMISSION: dict[str, Any] = {
@@ -112,4 +115,11 @@ def get_output(
     )
     disposition = f'attachment; filename="predictions.{format}"'
     headers = {"ETag": etag, "Content-Disposition": disposition, **REVALIDATED}
-    return StreamingResponse(write_table(table, format), media_type=MEDIA_TYPES[format], headers=headers)
+    if format != "parquet":
+        return StreamingResponse(write_table(table, format), media_type=MEDIA_TYPES[format], headers=headers)
+    if not _making_parquet.acquire(blocking=False):  # all rows are in memory meanwhile
+        raise Busy("another Parquet file is being made; repeat the request later, or take csv or jsonl")
+    try:
+        return Response(b"".join(write_table(table, format)), media_type=MEDIA_TYPES[format], headers=headers)
+    finally:
+        _making_parquet.release()

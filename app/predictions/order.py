@@ -22,7 +22,10 @@ from lens_engine.classifier.input_format import InputFormat
 from lens_engine.predicting.table import list_columns
 from lens_engine.reading import ParsingLimits, ReadTexts, read_inline_texts
 from lens_engine.reading.dialect import UTF8
-from lens_engine.reading.errors import DatasetEmpty
+from lens_engine.reading.errors import DatasetEmpty, DatasetTooLarge
+
+_MOST_COLUMNS = 200
+"""Every row of the output has every column, also where each row of a JSONL file has others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +86,7 @@ def _read(body: RawSubmission, limits: ParsingLimits, usual: InputFormat | None)
         raise Unprocessable(detail, errors=[{"detail": detail, "pointer": "/texts"}])
     if not texts.rows:
         raise DatasetEmpty("the file has no rows", field="texts")
+    if (number := len(list_columns(texts.rows))) > _MOST_COLUMNS:
+        detail = f"the file has {number:,} columns, and the output at most {_MOST_COLUMNS}; leave some out"
+        raise DatasetTooLarge(detail, field="texts")
     return texts, None

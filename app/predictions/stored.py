@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.lifecycle.rows import read_predictions, read_texts
+from app.lifecycle.rows import read_texts
 from app.lifecycle.spec import JobSpec
 from app.models import Job
 from lens_engine.classifier.classifier import Classifier
@@ -35,7 +35,6 @@ class PredictionWork:
 
     spec: PredictionSpec
     rows: list[TextRow]
-    done: list[Prediction]  #: answers of earlier attempts, of the first rows
 
 
 def load_prediction(session: Session, job_id: str) -> PredictionWork:
@@ -46,7 +45,7 @@ def load_prediction(session: Session, job_id: str) -> PredictionWork:
     """
     job = session.execute(select(Job).where(Job.id == job_id)).scalar_one()
     spec = PredictionSpec.read(job.spec, job.spec_version)
-    return PredictionWork(spec, read_texts(session, job.dataset_id), read_predictions(session, job_id))
+    return PredictionWork(spec, read_texts(session, job.dataset_id))
 
 
 @dataclass(frozen=True, slots=True)

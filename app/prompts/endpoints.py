@@ -25,8 +25,8 @@ from app.prompts.schemas import (
 from app.prompts.service import Change, Condition, NamedAnswers
 from app.selections import openapi
 from app.selections.measured_forms import find_measured
-from app.selections.result_endpoints import FormatParameter, RenderBodyDep, UseParameter
-from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, make_etag, version_etag
+from app.selections.result_endpoints import FormatParameter, RenderBodyDep, UseParameter, answer_export
+from app.web.etag import REVALIDATED, KnownEtag, answer_unchanged, answer_with_etag, is_known, version_etag
 from app.web.openapi import named, not_modified, refusals, sends
 from app.web.rate_limits import SUBMISSION_LIMIT
 from app.web.request_body import json_body
@@ -224,11 +224,9 @@ def export_prompt(asked: AskedDep, format: FormatParameter = "json", use: UsePar
     """Return the support examples that a name says as a file that another tool loads; see the route of a selection."""
     with asked.services.database.session_scope() as session:
         found = service.read(session, asked.owner, asked.name)
-        measured = find_measured(session, asked.owner, found.answers.selection_id, format)
-    etag = make_etag(f"export-{format}-{use}", asked.name, str(found.version.version), str(measured and measured.id))
-    if is_known(asked.if_none_match, etag):
-        return answer_unchanged(etag, REVALIDATED)
-    return answer_with_etag(etag, found.answers.export(format, use, measured), REVALIDATED)
+        export = found.answers.prepare_export(use)
+        measured = find_measured(session, asked.owner, export.digest, format)
+    return answer_export(export, format, asked.if_none_match, measured)
 
 
 @router.post(

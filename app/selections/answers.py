@@ -59,28 +59,17 @@ class Answers:
             accuracy_with_biases=read_accuracy(answer, "probabilities"),
         )
 
-    def export(self, export_format: FormatName, use: Use | None, measured: MeasuredForm | None) -> Response:
-        """The support examples as a file that another tool loads.
-
-        Args:
-            measured: the newest evaluation of this form of the selection; one of other prompts says nothing.
+    def prepare_export(self, use: Use | None) -> "Export":
+        """The support examples, ready to be written in any format.
 
         Raises:
             NoResult: another release stored the result in a form that this one cannot export.
         """
-        kind, task = FORMATS[export_format], self._read_task()
         try:
             answer = SupportExamples.model_validate(self._pick(use))
         except ValidationError as error:
             raise NoResult(OTHER_RELEASE) from error
-        source = Source(task, answer, self.model)
-        headers = {
-            "Content-Disposition": f'attachment; filename="support-examples{kind.suffix}"',
-            "X-Format-Matches-Evaluation": "true" if kind.is_evaluated_prompt else "null",
-        }
-        if measured is not None and not kind.is_evaluated_prompt and measured.is_of(digest_prompt(task, answer)):
-            headers |= measured.headers
-        return Response(write_export(source, export_format), media_type=kind.media_type, headers=headers)
+        return Export(Source(self._read_task(), answer, self.model))
 
     def render(self, body: RenderBody, classifier: Classifier | None) -> Rendered:
         """The prompts for each input: of the support examples, or of this classifier.
@@ -144,6 +133,34 @@ class Answers:
         accuracy, n = (None, None) if classifier.test is None else (classifier.test.accuracy, classifier.test.n)
         best = BestOut(name="label_probabilities", accuracy=accuracy, n=n, path=f"{self.path}/classifier")
         return Advice(recommended=True, best=best, reason=self.result["verdict"]["sentence"])
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Support examples that are exported."""
+
+    source: Source
+
+    @property
+    def digest(self) -> str:
+        """Of the prompt, as evaluations name it."""
+        return digest_prompt(self.source.task, self.source.answer)
+
+    @property
+    def version(self) -> str:
+        """Text that differs whenever a file differs."""
+        return f"{self.source.task.model_dump_json()}{self.source.answer.model_dump_json()}{self.source.model}"
+
+    def answer(self, format: FormatName, measured: MeasuredForm | None) -> Response:
+        """The file, with what an evaluation found of its form."""
+        kind = FORMATS[format]
+        headers = {
+            "Content-Disposition": f'attachment; filename="support-examples{kind.suffix}"',
+            "X-Format-Matches-Evaluation": "true" if kind.is_evaluated_prompt else "null",
+        }
+        if measured is not None:
+            headers |= measured.headers
+        return Response(write_export(self.source, format), media_type=kind.media_type, headers=headers)
 
 
 def read_accuracy(answer: Mapping[str, Any], use: Use) -> float | None:

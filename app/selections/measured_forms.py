@@ -16,12 +16,8 @@ class MeasuredForm:
     """The newest evaluation of a form on the test rows of a selection, by its own model."""
 
     id: str
-    answer: str  #: digest of the prompt that was asked
     matches: bool
     accuracy: float
-
-    def is_of(self, answer: str) -> bool:
-        return self.answer == answer
 
     @property
     def headers(self) -> dict[str, str]:
@@ -32,26 +28,30 @@ class MeasuredForm:
         }
 
 
-def find_measured(session: Session, owner_id: str, selection_id: str, form: FormatName) -> MeasuredForm | None:
-    """The newest evaluation of this form that judged rows which the selection judged; the selection may be deleted.
+def find_measured(session: Session, owner_id: str, answer: str, form: FormatName) -> MeasuredForm | None:
+    """The newest evaluation of a prompt in this form, on test rows of its selection alone.
 
     An evaluation of another form with the same turns counts as well.
+
+    Args:
+        answer: digest of the prompt.
     """
     turns = FORMATS[form].messages
     if turns is None:
         return None
     matches = Report.result["matches"].as_boolean()
-    query = select(Job.id, Job.source["answer"].astext, matches, Report.result["quality", "accuracy"].as_float()).join(
+    query = select(Job.id, matches, Report.result["quality", "accuracy"].as_float()).join(
         Report, Report.selection_id == Job.id
     )
     query = query.where(
         Job.owner_id == owner_id,
         Job.kind == "evaluation",
         Job.status == Status.SUCCEEDED,
-        Job.source["selection_id"].astext == selection_id,
+        Job.source["answer"].astext == answer,
         Job.spec["form"].astext.in_([name for name, one in FORMATS.items() if one.messages is turns]),
         Job.spec["is_other_model"].as_boolean().is_(False),
         matches.is_not(None),
+        Report.result["comparison", "n"].as_integer() == Report.result["quality", "n"].as_integer(),
     )
     row = session.execute(query.order_by(Job.id.desc()).limit(1)).one_or_none()
     return None if row is None else MeasuredForm(*row)

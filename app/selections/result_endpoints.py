@@ -11,8 +11,8 @@ from app.dependencies import OWNER_ROUTE, OwnerDep, SelectionIdDep, ServicesDep,
 from app.jobs import repository
 from app.models import Report, StoredClassifier
 from app.selections import openapi, service
-from app.selections.answers import Answers
-from app.selections.measured_forms import find_measured
+from app.selections.answers import Answers, Export
+from app.selections.measured_forms import MeasuredForm, find_measured
 from app.selections.presentation import present_result
 from app.selections.rendering import RenderBody, Rendered
 from app.selections.schemas import ResultOut, SupportExamplesOut, SuspiciousLabelsOut
@@ -130,12 +130,20 @@ def export_support_examples(asked: AskedDep, format: FormatParameter = "json", u
     whether all answers are the same, and `X-Format-Accuracy` how often they are right.
     """
     with asked.services.database.session_scope() as session:
-        measured = find_measured(session, asked.owner, asked.selection_id, format)
-    return asked.answer(
-        f"export-{format}-{use}-{measured and measured.id}",
-        Report,
-        lambda session: Answers.of(asked.report(session)).export(format, use, measured),
-    )
+        report = asked.report(session)
+        export = Answers.of(report).prepare_export(use)
+        measured = find_measured(session, asked.owner, export.digest, format)
+    return answer_export(export, format, asked.if_none_match, measured)
+
+
+def answer_export(
+    export: Export, format: FormatName, if_none_match: str | None, measured: MeasuredForm | None
+) -> Response:
+    """The file, or 304. The same prompt in the same format is the same file until an evaluation says more of it."""
+    etag = make_etag(f"export-{format}", export.version, str(measured and measured.id))
+    if is_known(if_none_match, etag):
+        return answer_unchanged(etag, REVALIDATED)
+    return answer_with_etag(etag, export.answer(format, measured), REVALIDATED)
 
 
 @router.get(

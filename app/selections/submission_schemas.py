@@ -95,9 +95,4 @@ class SubmissionBody(RowsBody):
     def has_one_source_of_test_rows(self) -> "SubmissionBody":
         if self.test_examples is not None and self.test_dataset_id is not None:
             raise ValueError("give either `test_examples` or `test_dataset_id`, not both")
-        if self.dataset_id is not None and self.columns:
-            raise ValueError(
-                f"{' and '.join(f'`{name}`' for name in self.columns)} cannot be used with `dataset_id`, whose rows "
-                "are stored already; leave the column names out"
-            )
         return self

@@ -3,6 +3,7 @@
 FastAPI's `max_body_size` is not used because it answers a declared length in plain text.
 """
 
+import re
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers
@@ -35,7 +36,7 @@ class BodyLimitMiddleware:
         await self._app(scope, _counting(receive, limit), send)
 
     def _limit(self, scope: Scope, headers: Headers) -> "_Limit":
-        if scope["method"] != "POST" or scope["path"].rstrip("/") != "/selections":
+        if scope["method"] != "POST" or not _UPLOADS.fullmatch(scope["path"].rstrip("/")):
             return _Limit(self._settings.max_body_bytes)
         upload, whole = self._settings.max_upload_bytes, self._settings.max_json_bytes
         if media_type_of(headers) == JSON and whole < upload:
@@ -43,6 +44,10 @@ class BodyLimitMiddleware:
                 whole, f"; send a larger dataset as a file, in a form (multipart/form-data) of up to {upload} bytes"
             )
         return _Limit(upload)
+
+
+_UPLOADS = re.compile(r"/selections|/datasets|/(selections|prompts)/[^/]+/(evaluations|predictions)")
+"""Paths that take files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,9 +42,9 @@ class Judged:
 
     @property
     def asked(self) -> "Classifier":
-        from lens_engine.predicting.subject import PromptSubject
+        from lens_engine.predicting.subject import classifier_of
 
-        return self.subject.asked if isinstance(self.subject, PromptSubject) else self.subject
+        return classifier_of(self.subject)
 
     @property
     def name(self) -> str:
@@ -57,6 +57,7 @@ class Judged:
 
     def choose_rows(self, examples: "Sequence[Example]") -> JudgedRows:
         """The test rows of the selection, with what it answered, if these are its rows; else all of them."""
+        from lens_engine.predicting.subject import known_answers
         from lens_engine.rows.problem import digest_examples
 
         rows = tuple(examples)
@@ -69,22 +70,7 @@ class Judged:
         chosen = tuple(one for one in rows if one.row in tested)
         what = "test rows of the selection" if made_of.test_sha256 else "rows of the selection"
         only = f"these are the {what}; the {len(chosen):,} of {len(rows):,} on which it was tested are judged"
-        return JudgedRows(chosen, self._known_answers(), () if len(chosen) == len(rows) else (only,))
-
-    def _known_answers(self) -> dict[int, str]:
-        """What the selection answered on its test rows, by row number."""
-        from lens_engine.predicting.subject import PromptSubject
-
-        assert self.result is not None
-        answers = self.result.test_answers
-        assert answers is not None
-        found = answers.classifier
-        if isinstance(self.subject, PromptSubject):
-            uses = [one.use for one in self.result.support_examples]
-            found = answers.support_examples[uses.index(self.subject.answer.use)]
-        if found is None:
-            return {}
-        return dict(zip(answers.rows, (self.asked.labels[place] for place in found), strict=True))
+        return JudgedRows(chosen, known_answers(self.result, self.subject), () if len(chosen) == len(rows) else (only,))
 
 
 def read_judged(path: Path, what: WhatIsJudged | None, use: Use | None) -> Judged:

@@ -122,22 +122,27 @@ def measure(
 
 
 def measure_orders(examples: Sequence[Example], answers: Sequence[Sequence[Prediction]]) -> Spread:
-    """The accuracies of other orders; a row without an answer counts as wrong.
+    """The accuracies of other orders, on the rows that every order answers.
 
     Args:
         examples: with the classifier's own labels, of `join_labels`.
         answers: predictions of each order, one for each example.
+
+    Raises:
+        InvalidDataset: no row is answered by all.
     """
-    found = np.array(
-        [[one.label == example.label for one, example in zip(own, examples, strict=True)] for own in answers]
-    ).mean(axis=1)
+    columns = [column for column in zip(examples, *answers, strict=True) if all(one.label for one in column[1:])]
+    if not columns:
+        raise InvalidDataset("every row exceeds the context of the model; shorten the texts", field="dataset")
+    hits = np.array([[one.label == example.label for one in own] for example, *own in columns])
+    found = hits.mean(axis=0)
     return Spread(
         mean=float(found.mean()),
         sd=float(found.std(ddof=1)) if len(found) > 1 else 0.0,
         min=float(found.min()),
         max=float(found.max()),
         permutations=len(found),
-        n=len(examples),
+        n=len(columns),
     )
 
 

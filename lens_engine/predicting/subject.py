@@ -13,7 +13,7 @@ from lens_engine.exports import FORMATS, FormatName, Source
 from lens_engine.methods.permutations import shuffle
 from lens_engine.predicting.chat import as_chat
 from lens_engine.randomness import make_generator
-from lens_engine.result import SupportExamples
+from lens_engine.result import SelectionResult, SupportExamples
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.record import TaskRecord
 from lens_engine.types import Permutation, Record
@@ -69,6 +69,24 @@ class PromptSubject(Record):
 
 
 Subject = PromptSubject | Classifier
+
+
+def classifier_of(subject: Subject) -> Classifier:
+    """What is asked, before any changes."""
+    return subject.asked if isinstance(subject, PromptSubject) else subject
+
+
+def known_answers(result: SelectionResult, subject: Subject) -> dict[int, str]:
+    """What the selection answered on its test rows, by row number; nothing if it did not test the subject."""
+    answers = result.test_answers
+    if answers is None:
+        return {}
+    found = answers.classifier
+    if isinstance(subject, PromptSubject):
+        uses = [one.use for one in result.support_examples]
+        found = answers.support_examples[uses.index(subject.answer.use)]
+    labels = classifier_of(subject).labels
+    return {} if found is None else {row: labels[place] for row, place in zip(answers.rows, found, strict=True)}
 
 
 def digest_answer(subject: Subject) -> str:
@@ -139,7 +157,8 @@ def make_classifier(subject: Subject, changes: Changes, scorer: LabelScorer | No
     Raises:
         InvalidConfig, ModelMismatch: as `check_changes`; or the model is another than it must be.
     """
-    classifier = subject.asked if isinstance(subject, PromptSubject) else subject
+    check_changes(subject, changes)
+    classifier = classifier_of(subject)
     if changes.prompts is not None:
         classifier = take_prompts(classifier, changes.prompts)
     if classifier.model is not None and scorer is not None and changes.is_other_model:

@@ -101,6 +101,7 @@ class ReadTexts:
 
     rows: tuple[TextRow, ...]
     dialect: FoundDialect
+    format: DatasetFormat = "inline"
 
 
 def read_texts(
@@ -129,7 +130,7 @@ def read_texts(
     rows = TextCollector(limits, field, column)
     with open_table(source, limits, field, dialect) as table:
         _read(table, rows)
-    return ReadTexts(tuple(rows.rows), table.dialect)
+    return ReadTexts(tuple(rows.rows), table.dialect, table.format)
 
 
 def read_inline_texts(texts: Sequence[str], limits: ParsingLimits) -> ReadTexts:

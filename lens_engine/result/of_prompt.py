@@ -35,7 +35,7 @@ def classifier_of_prompt(result: SelectionResult, use: Use | None = None) -> Cla
         model=ModelRecord(model=made_of.model, revision=made_of.revision, dtype=made_of.dtype, device=made_of.device),
         tokens_per_input=_mean_query_tokens(result, answer),
         tokens_held=sum(one.tokens for one in answer.examples),
-        most_tokens=other and other.most_tokens,
+        most_tokens=result.most_tokens,
         test=answer.test,
         input=other and other.input,
     )

@@ -66,6 +66,9 @@ class SelectionResult(Record):
     lead: Lead | None = Field(
         None, description="Lead over the runner-up; null if fewer than two permutations were judged on the same rows."
     )
+    most_tokens: int | None = Field(
+        None, description="Number of tokens of a rendered text above which it was cut; null for never."
+    )
     truncated_prompts: int = Field(description="Number of texts cut because of their length, in all splits.")
     splits: Splits = Field(description="Number of rows in each split.")
     cost: Spending = Field(description="What the run spent.")

@@ -79,6 +79,7 @@ def build_result(ending: Ending) -> SelectionResult:
         test_answers=_test_answers(ending, uses, chosen),
         order=evaluation.order,
         lead=lead,
+        most_tokens=run.rows.most_tokens,
         truncated_prompts=run.rows.trimmed_too_long,
         splits=count_splits(run.rows),
         cost=_cost_figures(ending),

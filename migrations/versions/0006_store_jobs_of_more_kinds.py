@@ -56,7 +56,10 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.drop_table("predictions")
     op.execute("DELETE FROM selections WHERE kind <> 'selection'")
-    op.execute("DELETE FROM datasets WHERE id IN (SELECT dataset_id FROM examples WHERE label IS NULL)")
+    op.execute(
+        "DELETE FROM datasets WHERE NOT EXISTS"
+        " (SELECT 1 FROM selections WHERE datasets.id IN (dataset_id, test_dataset_id))"
+    )
     op.drop_column("datasets", "report")
     op.drop_column("datasets", "is_kept")
     op.drop_column("examples", "fault")

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from starlette.testclient import TestClient
 
 from app.database import Database
 from app.lifecycle.retention import forget_old
 from app.settings import Settings
 from tests.integration.conftest import Selections, run_sql
-from tests.integration.samples import make_csv, make_rows, make_spec, problem_of
+from tests.integration.samples import make_csv, make_rows, make_spec, make_submission, problem_of
 
 
 def store(client: TestClient, rows: list[dict[str, str]] | None = None) -> dict[str, Any]:
@@ -118,3 +119,22 @@ def test_bytes_of_stored_datasets_count(make_client: Callable[..., TestClient]) 
     client = make_client(max_owner_bytes=1000)
     problem_of(client.post("/datasets", json={"examples": make_rows()}), 413, "owner-full")
     assert client.get("/datasets").json()["items"] == []
+
+
+def test_dataset_is_stored_also_while_jobs_run(make_client: Callable[..., TestClient]) -> None:
+    client = make_client(max_selections=1)
+    assert client.post("/selections", json=make_submission()).status_code == 202
+    assert store(client)["rows"] == 60
+
+
+@pytest.mark.parametrize("path", ["/datasets", "/selections/{id}/evaluations", "/selections/{id}/predictions"])
+def test_every_route_of_rows_takes_large_files(client: TestClient, selections: Selections, path: str) -> None:
+    rows = [{"text": f"a warm film {number} " + "x" * 300, "label": "positive"} for number in range(2000)]
+    content = make_csv([*rows, {"text": "a dull film", "label": "negative"}])
+    assert len(content) > 600_000
+    part = "texts" if path.endswith("predictions") else "dataset"
+    response = client.post(path.format(id=selections.succeeded()), files={part: ("a.csv", content)})
+    if path == "/datasets":
+        assert response.status_code == 201
+    else:
+        problem_of(response, 422, "unknown-model")  # the result of this test names a model that nobody offers

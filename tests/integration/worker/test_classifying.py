@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow.parquet
@@ -106,9 +107,17 @@ def test_export_says_what_the_evaluation_of_its_form_found(
     assert after.status_code == 200
     assert after.headers["x-format-matches-evaluation"] == json.dumps(found["matches"])
     assert float(after.headers["x-format-accuracy"]) == found["quality"]["accuracy"]
-    same_turns, others = (client.get(f"/selections/{selection}/export?format={one}") for one in ("langchain", "dspy"))
-    assert same_turns.headers["x-format-accuracy"] == after.headers["x-format-accuracy"]
-    assert others.headers["x-format-matches-evaluation"] == "null"
+    shown = {one: client.get(f"/selections/{selection}/export?format={one}").headers for one in ("langchain", "dspy")}
+    assert shown["langchain"]["x-format-accuracy"] == after.headers["x-format-accuracy"]  # it has the same turns
+    assert shown["dspy"]["x-format-matches-evaluation"] == "null"
+    dataset_id = client.get(f"/selections/{selection}").json()["dataset_id"]
+    with_more_rows = {"spec": {"form": "openai-chat"}, "dataset_id": dataset_id}
+    for other in (with_more_rows, {"spec": {"form": "openai-chat", "use": "probabilities"}}):
+        path = submit(client, f"/selections/{selection}/evaluations", **other)
+        run(settings, path)
+        succeeded(client, path)
+        unchanged = client.get(export, headers={"If-None-Match": after.headers["etag"]})
+        assert unchanged.status_code == 304
     client.put("/prompts/triage", json={"selection_id": selection}, headers={"If-None-Match": "*"})
     assert client.delete(f"/selections/{selection}").status_code == 204
     named = client.get("/prompts/triage/export?format=openai-chat")
@@ -123,6 +132,7 @@ def test_export_says_what_the_evaluation_of_its_form_found(
         ({"spec": {"num_prompts": 2}}, 422, "invalid-options"),
         ({"spec": {"model": "another"}}, 422, "unknown-model"),
         ({"spec": {"orders": 33}}, 422, "invalid-request"),
+        ({"spec": {"prompts": "classifier", "orders": 2}}, 422, "invalid-request"),
         (
             {"examples": [{"text": "a", "label": "unheard of"}, {"text": "b", "label": "positive"}]},
             422,
@@ -214,6 +224,41 @@ def test_cancelled_prediction_resumes(
     run(settings, path)
     succeeded(client, path)
     assert client.get(f"{path}/output").content == undisturbed
+
+
+def test_rows_of_another_device_are_asked_again(
+    client: TestClient, settings: Settings, database: Database, selection: str
+) -> None:
+    path = submit(client, f"/selections/{selection}/predictions", texts=TEXTS)
+    with pytest.raises(RuntimeError):
+        run(settings, path, "dies_at_second_call")
+    run_sql(database, "UPDATE selections SET provenance = jsonb_set(provenance, '{device}', '\"cuda\"')")
+    end_the_wait(database)
+    doubles.COUNTED.clear()
+    run(settings, path, "counting")
+    succeeded(client, path)
+    assert sum(doubles.COUNTED) == len(TEXTS)
+    events = client.get(f"{path}/events").json()["items"]
+    assert [one["type"] for one in events if one["type"].startswith("checkpoint")] == ["checkpoint-foreign"]
+
+
+def test_what_is_too_much_is_refused(
+    client: TestClient, make_client: Callable[..., TestClient], selection: str
+) -> None:
+    path = f"/selections/{selection}"
+    wide = "".join(json.dumps({"text": "a", f"key {number}": 1}) + "\n" for number in range(300)).encode()
+    refusal = problem_of(
+        client.post(f"{path}/predictions", files={"texts": ("a.jsonl", wide)}), 413, "dataset-too-large"
+    )
+    assert "301 columns" in refusal["detail"]
+    rows = [{"text": f"{number}", "label": "positive"} for number in range(700)]
+    refusal = problem_of(
+        client.post(f"{path}/evaluations", json={"examples": rows, "spec": {"orders": 30}}), 422, "invalid-request"
+    )
+    assert refusal["errors"][0]["pointer"] == "/spec/orders"
+    small = make_client(max_pairs=100)
+    refusal = problem_of(small.post(f"{path}/evaluations", json={"examples": rows}), 422, "invalid-request")
+    assert "700 pairs" in refusal["detail"]
 
 
 def test_attempt_that_is_lost_keeps_nothing(

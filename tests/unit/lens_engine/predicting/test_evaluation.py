@@ -144,9 +144,19 @@ def test_unknown_label_is_refused_with_its_place() -> None:
 def test_orders_have_the_spread_of_their_accuracies() -> None:
     examples, predictions = draw(20)
     right = [Prediction(label=one.label, probabilities=(1.0, 0.0, 0.0)) for one in examples]
-    spread = measure_orders(examples, [right, predictions, [BAD] * 20])
-    accuracies = [1.0, np.mean([one.label == example.label for one, example in zip(predictions, examples)]), 0.0]  # noqa: B905
+    wrong = [Prediction(label=LABELS[one.label == LABELS[0]], probabilities=(0.0, 1.0, 0.0)) for one in examples]
+    spread = measure_orders(examples, [right, predictions, wrong])
+    hits = [one.label == example.label for one, example in zip(predictions, examples, strict=True)]
+    accuracies = [1.0, np.mean(hits), 0.0]
     assert (spread.permutations, spread.n, spread.min, spread.max) == (3, 20, 0.0, 1.0)
     assert spread.mean == pytest.approx(np.mean(accuracies))
     assert spread.sd == pytest.approx(np.std(accuracies, ddof=1))
+    half = measure_orders(examples, [[*right[:10], *[BAD] * 10], wrong])
+    assert (half.n, half.min, half.max) == (
+        10,
+        0.0,
+        1.0,
+    )  # as the figures of an evaluation, it counts what has an answer
+    with pytest.raises(InvalidDataset, match="exceeds the context"):
+        measure_orders(examples, [right, [BAD] * 20])
     assert measure_orders(examples, [right]).sd == 0.0
