@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from lens_cli.classify.command import classify
+from lens_cli.evaluate.command import evaluate
 from lens_cli.export import export
 from lens_cli.refusals import Refusal, show_refusal
 from lens_cli.select.command import select
@@ -42,6 +43,7 @@ def create_application() -> typer.Typer:
     application.command("suggest", rich_help_panel=_ENGINE)(suggest)
     application.command("select", rich_help_panel=_ENGINE)(select)
     application.command("classify", rich_help_panel=_ENGINE)(classify)
+    application.command("evaluate", rich_help_panel=_ENGINE)(evaluate)
     application.command("export", rich_help_panel=_ENGINE)(export)
     application.command("templates", rich_help_panel=_ENGINE)(templates)
     application.command("demo", rich_help_panel=_SERVICE)(demo)

@@ -56,7 +56,7 @@ def export(
     """Write the support examples of a result, or a classifier, in the form that another tool loads.
 
     `text`, `json`, `lm-eval`, `python` and `typescript` give a model the prompt that was evaluated. The turns of a chat
-    do not: measure them before production takes them.
+    do not: `lens evaluate --form` measures them before production takes them.
 
     `python` and `typescript` are code that needs no Lens and asks an OpenAI-compatible endpoint (vLLM, SGLang). Of a
     result, they ask the prompt of its support examples; for the classifier, give the file that lens select --classifier

@@ -5,6 +5,9 @@ import re
 SETTING = re.compile(r'set options\.([a-z_.]+) to "?(\w+)"?')
 """What the engine says of an option that the caller should set."""
 
+_OPTION = re.compile(r"(?<=^where: )(?:form|model|num_prompts)$|`num_prompts`")
+"""An option of `lens evaluate`, where the engine names a field."""
+
 _PARAMETERS = ("text_column, label_column", "text_column", "label_column", "encoding", "delimiter")
 
 
@@ -12,8 +15,9 @@ def name_flags(message: str) -> str:
     """The message with the names that options and columns have on the command line."""
     for names in _PARAMETERS:
         message = message.replace(f"({names})", f"({re.sub(r'[a-z_]+', _as_flag, names)})")
+    message = _OPTION.sub(_as_flag, message)
     return SETTING.sub(lambda found: f"add --option {found[1]}={found[2]}", message)
 
 
 def _as_flag(found: re.Match[str]) -> str:
-    return f"--{found[0].replace('_', '-')}"
+    return f"--{found[0].strip('`').replace('_', '-')}"

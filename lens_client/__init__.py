@@ -5,7 +5,8 @@ It needs httpx and pydantic alone. `LensClient` blocks, `AsyncLensClient` is for
 models       answers
 errors       a class for each code of a refusal
 flows        what is asked, and when again: Retry-After, Idempotency-Key, ETag
-resources  async_resources   the calls by resource
+jobs  async_jobs             calls of selections, evaluations and predictions
+resources  async_resources   calls of names and datasets
 clients      the two clients
 """
 

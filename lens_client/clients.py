@@ -7,9 +7,11 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from lens_client.async_resources import AsyncDatasets, AsyncEvaluations, AsyncPredictions, AsyncPrompts, AsyncSelections
+from lens_client.async_jobs import AsyncEvaluations, AsyncPredictions, AsyncSelections
+from lens_client.async_resources import AsyncDatasets, AsyncPrompts
 from lens_client.flows import Call, Flow, Flows, Pause
-from lens_client.resources import Datasets, Evaluations, Predictions, Prompts, Selections
+from lens_client.jobs import Evaluations, Predictions, Selections
+from lens_client.resources import Datasets, Prompts
 
 T = TypeVar("T")
 

@@ -175,8 +175,11 @@ class Flows:
             if job.has_ended:
                 raise NotSucceeded(job)
             seconds = read_retry_after(answer, 2.0)
-            if deadline is not None and time.monotonic() + seconds > deadline:
-                raise TimedOut(f"{job.id} is {job.status} after {timeout:g} s")
+            if deadline is not None:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise TimedOut(f"{job.id} is {job.status} after {timeout:g} s")
+                seconds = min(seconds, left)
             yield Pause(seconds)
 
     def change(self, kind: type[A], path: str, verb: str) -> Flow[A]:

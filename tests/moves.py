@@ -1,4 +1,4 @@
-"""What must hold of stored jobs: each history, which a trigger writes, is a path of the state machine.
+"""What must hold of stored jobs: a history, which a trigger writes, is a path of the state machine, nothing is left.
 
 Neither a dataset that no job uses is left over, nor a row without an answer left out.
 """

@@ -16,7 +16,7 @@ from app.predictions.stored import PredictionOutcome, load_prediction
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.metering.meter import Stopped
 from lens_engine.metering.progress import Progress
-from lens_engine.predicting.evaluation import measure, measure_orders
+from lens_engine.predicting.evaluation import join_labels, measure, measure_orders
 from lens_engine.predicting.rows import BATCH_ROWS, Prediction, predict_rows
 from lens_engine.predicting.subject import PromptSubject, make_classifier
 from lens_engine.reading import TextRow
@@ -59,7 +59,7 @@ def run_evaluation(run: Running) -> Outcome | None:
     asking = _Asking.of(run, scorer, classifier, len(rows) * (1 + len(others)))
     try:
         predictions = asking.predict(classifier, rows, work.done)
-        order = _measure_orders(asking, others, work.examples, rows)
+        order = _measure_orders(asking, others, join_labels(classifier.labels, work.examples), rows)
     except Stopped:
         return None
     known = dict(spec.known) or None

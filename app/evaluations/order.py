@@ -20,7 +20,7 @@ from app.selections import service
 from app.selections.answers import OTHER_RELEASE
 from app.web.validation import read_model
 from lens_engine.classifier.classifier import Classifier
-from lens_engine.predicting.evaluation import check_labels
+from lens_engine.predicting.evaluation import join_labels
 from lens_engine.predicting.subject import Changes, PromptSubject, Subject, check_changes, digest_answer
 from lens_engine.reading import ParsedDataset, parse_inline
 from lens_engine.result import SelectionResult
@@ -109,7 +109,7 @@ class _Judging:
         with invalid_inputs(inline=is_inline, columns=rows.columns if isinstance(rows, ParsedDataset) else None):
             check_changes(self.subject, changes)
             if rows is not None:
-                check_labels(asked.labels, rows.examples)
+                join_labels(asked.labels, rows.examples)  # refuses a label that the selection did not have
         places, warnings = None, list[str]()
         if rows is None:
             rows, places = self._own_rows()

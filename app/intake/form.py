@@ -28,8 +28,7 @@ MAX_COLUMN_CHARACTERS = 200
 _COLUMNS = ("text_column", "label_column")
 DIALECT_PARTS = ("delimiter", "encoding")
 _FILES = ("dataset", "test", "texts")
-COLUMN_PARTS = (*_COLUMNS, *DIALECT_PARTS)
-"""Parts that say how the files are read."""
+COLUMN_PARTS = (*_COLUMNS, *DIALECT_PARTS)  #: what says how the files are read
 _PARTS = frozenset({*_FILES, "spec", *COLUMN_PARTS})
 _MEANINGS = {"delimiter": "one character", "encoding": "the name of an encoding"}
 _CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})

@@ -29,11 +29,6 @@ from app.web.rate_limits import SUBMISSION_LIMIT
 Filters = Sequence[ColumnElement[bool]]
 
 
-def take_all() -> Filters:
-    """No filter."""
-    return ()
-
-
 def by_source(
     source: Annotated[str | None, Query(max_length=100, description="Only those of this selection, or name.")] = None,
 ) -> Filters:
@@ -59,7 +54,7 @@ class View:
     present: Present  #: makes an `out`; the session is open
     keeps: str  #: what a cancelled one keeps, for the documentation
     resumes: str  #: where a resumed one goes on
-    filter_by: Callable[..., Filters] = take_all  #: a dependency: filters of lists besides the status
+    filter_by: Callable[..., Filters] = lambda: ()  #: a dependency: filters of lists besides the status
 
 
 StatusParameter = Annotated[Status | None, Query(description="Only those with this status.")]
@@ -130,8 +125,8 @@ def make_routes(view: View) -> APIRouter:
 
     @router.get(
         f"{one}/events",
-        name=f"list_{kind}_events" if kind != "selection" else "list_events",
-        summary=f"List {kind.title()} Events" if kind != "selection" else "List Events",
+        name="list_events" if kind == "selection" else f"list_{kind}_events",
+        summary=f"List {kind.title()} Events",
         description=f"List the events of {_a(kind)}, oldest first.",
         response_description="One page of events.",
         responses=refusals(400, 401, 404, 503),
@@ -198,9 +193,9 @@ def make_routes(view: View) -> APIRouter:
     def resume_job(job_id: Annotated[str, id_reader], services: ServicesDep, owner: OwnerDep) -> Response:
         with services.database.session_scope() as session:
             job, has_changed = service.resume(services, session, owner, kind, job_id)
-            if has_changed:
-                return _answer_queued(view, services, session, job)
-            return JSONResponse(view.present(session, job, None).model_dump(mode="json"))
+            if not has_changed:
+                return JSONResponse(view.present(session, job, None).model_dump(mode="json"))
+            return _answer_queued(view, services, session, job)
 
     @router.delete(
         one,

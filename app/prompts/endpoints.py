@@ -40,7 +40,6 @@ _READ: dict[int | str, dict[str, Any]] = {
     **refusals(400, 401, 404, 503),
 }
 _OF_VERSION = ("name", "version", "selection_id", "note", "key_name", "created_at")
-_NO_RESULT = "The selection has no result."
 _NO_CLASSIFIER = "The version has no classifier, or one whose prompts alone classify nothing."
 _BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": named(PromptBody)}}}}
 
@@ -144,7 +143,7 @@ def list_prompts(session: SessionDep, owner: OwnerDep, page: PageDep) -> PromptP
         },
         **refusals(
             *(400, 401, 404, 412, 413, 415, 422, 428, 503),
-            conflict=_NO_RESULT,
+            conflict="The selection has no result.",
             is_conflict_brief=True,
         ),
     },
@@ -158,8 +157,7 @@ def put_prompt(change: ChangeDep, body: BodyDep) -> Response:
     shown = present(change.put(body))
     is_new = change.condition.if_match is None
     headers = {"ETag": version_etag(shown.version), **({"Location": f"/prompts/{shown.name}"} if is_new else {})}
-    code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
-    return JSONResponse(shown.model_dump(mode="json"), code, headers)
+    return JSONResponse(shown.model_dump(mode="json"), 201 if is_new else 200, headers)
 
 
 @router.get(
@@ -227,8 +225,7 @@ def export_prompt(asked: AskedDep, format: FormatParameter = "json", use: UsePar
     with asked.services.database.session_scope() as session:
         found = service.read(session, asked.owner, asked.name)
         measured = find_measured(session, asked.owner, found.answers.selection_id, format)
-    version = (asked.name, str(found.version.version), str(use), str(measured and measured.id))
-    etag = make_etag(f"export-{format}", *version)
+    etag = make_etag(f"export-{format}-{use}", asked.name, str(found.version.version), str(measured and measured.id))
     if is_known(asked.if_none_match, etag):
         return answer_unchanged(etag, REVALIDATED)
     return answer_with_etag(etag, found.answers.export(format, use, measured), REVALIDATED)

@@ -33,6 +33,9 @@ _Found = TypeVar("_Found")
 MOST_NAMES = 1000
 """Number of names that one owner may have."""
 
+MOST_VERSIONS = 10_000
+"""Number of versions that one name may have: the history is never cut."""
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -87,6 +90,10 @@ class Change:
             self.condition.check(prompt)
             if prompt.is_deleted and repository.count_names(session, self.owner_id) >= MOST_NAMES:
                 raise OwnerFull(f"you have {MOST_NAMES:,} names, and no more are allowed; delete one")
+            if prompt.version >= MOST_VERSIONS:
+                raise OwnerFull(
+                    f"the name has had {MOST_VERSIONS:,} versions, the most that it may have; take a new name"
+                )
             selection_id, summary, content = self._read(session, body)
             current = repository.find_current(session, self.owner_id, self.name)
             if current is not None and (current.digest, current.selection_id) == (content.digest, selection_id):

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.lifecycle.states import Status
 from app.models import Job, Report
+from lens_engine.exports import FORMATS, FormatName
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,14 @@ class MeasuredForm:
         }
 
 
-def find_measured(session: Session, owner_id: str, selection_id: str, form: str) -> MeasuredForm | None:
-    """The newest evaluation of this form that judged rows which the selection judged; the selection may be deleted."""
+def find_measured(session: Session, owner_id: str, selection_id: str, form: FormatName) -> MeasuredForm | None:
+    """The newest evaluation of this form that judged rows which the selection judged; the selection may be deleted.
+
+    An evaluation of another form with the same turns counts as well.
+    """
+    turns = FORMATS[form].messages
+    if turns is None:
+        return None
     matches = Report.result["matches"].as_boolean()
     query = select(Job.id, Job.source["answer"].astext, matches, Report.result["quality", "accuracy"].as_float()).join(
         Report, Report.selection_id == Job.id
@@ -42,7 +49,7 @@ def find_measured(session: Session, owner_id: str, selection_id: str, form: str)
         Job.kind == "evaluation",
         Job.status == Status.SUCCEEDED,
         Job.source["selection_id"].astext == selection_id,
-        Job.spec["form"].astext == form,
+        Job.spec["form"].astext.in_([name for name, one in FORMATS.items() if one.messages is turns]),
         Job.spec["is_other_model"].as_boolean().is_(False),
         matches.is_not(None),
     )

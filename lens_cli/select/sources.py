@@ -7,6 +7,8 @@ from lens_engine.classifier.input_format import InputFormat
 from lens_engine.errors import Faults, InvalidDataset
 from lens_engine.reading import BadRows, Dialect, ParsingLimits, parse_dataset
 from lens_engine.reading.column_choice import find_columns
+from lens_engine.reading.column_profiles import read_names
+from lens_engine.reading.dialect import ANY_DIALECT, FoundDialect
 from lens_engine.reading.open_table import find_dialect
 from lens_engine.types import Example
 
@@ -20,6 +22,7 @@ class Sources:
     text_column: str | None = None  #: None to find it
     label_column: str | None = None
     dialect: Dialect = Dialect()  #: how the files are written; what it leaves open is found
+    usual: InputFormat | None = None  #: of an earlier file; it is taken where a file does not tell
 
     def read(self, faults: Faults) -> "ReadSources":
         """Read both files.
@@ -31,8 +34,9 @@ class Sources:
             InvalidDataset: a file cannot be read as a table; the error lists all faults so far.
             OSError: a file cannot be read.
         """
-        found = find_dialect(self.train, "dataset", self.dialect)
-        columns = find_columns(self.train, self.text_column, self.label_column, found)
+        usual = ANY_DIALECT if self.usual is None else Dialect(self.usual.encoding, self.usual.delimiter)
+        found = find_dialect(self.train, "dataset", self.dialect, usual)
+        columns = find_columns(self.train, self._text_column(found), self.label_column, found)
         text, label, notes = columns.text.name, columns.label.name, columns.notes()
         rows = dict[str, tuple[Example, ...]]()
         for field, path in (("dataset", self.train), ("test", self.test)):
@@ -61,6 +65,12 @@ class Sources:
             tuple(notes),
             InputFormat(text_column=text, delimiter=found.delimiter, encoding=found.encoding),
         )
+
+    def _text_column(self, dialect: FoundDialect) -> str | None:
+        """The column of texts that the caller knows, from an earlier file too."""
+        if self.text_column is not None or self.usual is None:
+            return self.text_column
+        return self.usual.text_column if self.usual.text_column in read_names(self.train, dialect) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,5 +73,7 @@ class Format:
     write: Callable[[Source], str]
     media_type: str
     suffix: str  #: of a file, with its dot
-    messages: Callable[[Source], list[dict[str, str]]] | None = None  #: of a chat, the slot of the input as `{text}`
+    messages: Callable[[Source], list[dict[str, str]]] | None = None
+    """Turns of a chat; the last of the user has the slot of the input as `{text}`. One of the assistant after it is the
+    beginning of each answer, before the label word."""
     is_evaluated_prompt: bool = False  #: whether a model gets byte for byte the prompt that was evaluated

@@ -1,22 +1,28 @@
 """The prompt of a classifier as turns of a chat, by the chat template of the model that is asked."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from lens_engine.classifier.classifier import Classifier, Prompt
 from lens_engine.errors import InvalidConfig
 from lens_engine.scoring.base import ChatScorer, LabelScorer
 from lens_engine.scoring.cache.scorer import find_computing
-from lens_engine.task.special_tokens import OPEN
+from lens_engine.task.record import TaskRecord
+from lens_engine.task.special_tokens import BEGIN, OPEN
+from lens_engine.task.template import Task, Template
 
 _SLOT = "\ufdd4"
+_SPACE = "\u2029"
+"""Put around the slot. A chat template that takes it away strips its contents."""
 
 
 def as_chat(classifier: Classifier, messages: Sequence[Mapping[str, str]], scorer: LabelScorer) -> Classifier:
     """The classifier with its prompt replaced by these messages; the answer of the model is a label word.
 
     Args:
-        messages: `role` and `content` of each; the content of the last is the place of the input, `{text}`, with what
-            surrounds it.
+        messages: `role` and `content` of each, as `Format.messages` gives them: the last of the user is the place of
+            the input, `{text}`, with what surrounds it. One of the assistant after it is the beginning of the answer.
 
     Raises:
         InvalidConfig: the model has no chat template, or its template refuses the messages.
@@ -25,18 +31,44 @@ def as_chat(classifier: Classifier, messages: Sequence[Mapping[str, str]], score
     if not isinstance(chat, ChatScorer):
         raise InvalidConfig(f"{scorer.identity.model} has no chat template that Lens can read", field="form")
     *turns, last = messages
-    slot = {**last, "content": last["content"].replace("{text}", _SLOT)}
-    before, after = chat.render_chat([*turns, slot]).rsplit(_SLOT, 1)
+    begun = ""
+    if last["role"] == "assistant":
+        begun, (*turns, last) = last["content"], turns
+    slot = {**last, "content": last["content"].replace("{text}", f"{_SPACE}{_SLOT}{_SPACE}")}
+    before, found, after = (BEGIN + chat.render_chat([*turns, slot])).rpartition(_SLOT)
+    if not found:
+        raise InvalidConfig(f"the chat template of {scorer.identity.model} leaves the input out", field="form")
+    strips = (not before.endswith(_SPACE), not after.startswith(_SPACE))
+    before, after = before.removesuffix(_SPACE), after.removeprefix(_SPACE)
     # The last turn is the query. A cut before a special token changes no token.
-    start = max(before.rfind(OPEN), 0)
-    pattern = f"{_escape(before[start:])}{{text}}{_escape(after)}{{label}}"
+    start = before.rfind(OPEN)
     (prompt,) = classifier.prompts
-    prefix = (before[:start],) if start else ()
-    task = classifier.task.model_copy(update={"template": pattern, "separator": ""})
-    return classifier.model_copy(
-        update={"task": task, "prompts": (Prompt(rows=prompt.rows, demonstrations=prefix),), "most_tokens": None}
-    )
+    task = _ChatTask(**dict(classifier.task), around=(before[start:], after + begun), strips=strips)
+    prefix = Prompt(rows=prompt.rows, demonstrations=(before[:start] or BEGIN,))
+    return classifier.model_copy(update={"task": task, "prompts": (prefix,), "most_tokens": None})
 
 
-def _escape(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
+@dataclass(frozen=True)
+class _LastTurn(Template):
+    """The last turn of a chat. It may hold all turns, so it may be longer than a pattern."""
+
+    around: tuple[str, str] = ("", "")  #: what is before the input, and after it
+    strips: tuple[bool, bool] = (False, False)  #: whether the input is stripped at its beginning, and at its end
+
+    @cached_property
+    def _literals(self) -> tuple[str, str, str]:
+        return (*self.around, "")
+
+    def render_query(self, text: str) -> str:
+        text = text.lstrip() if self.strips[0] else text
+        return super().render_query(text.rstrip() if self.strips[1] else text)
+
+
+class _ChatTask(TaskRecord):
+    """A task whose input is the last turn of a chat."""
+
+    around: tuple[str, str]
+    strips: tuple[bool, bool]
+
+    def task(self) -> Task:
+        return Task(_LastTurn(self.template, self.around, self.strips), super().task().verbalizer, "")

@@ -1,6 +1,7 @@
 """How often a classifier is right on labelled rows."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from pydantic import Field
@@ -14,6 +15,7 @@ from lens_engine.predicting.rows import Prediction
 from lens_engine.predicting.subject import Changes
 from lens_engine.result import Spread
 from lens_engine.rows.problem import digest_examples
+from lens_engine.task.unicode_form import fold_label
 from lens_engine.task.wording import show_count
 from lens_engine.types import Example, Record
 
@@ -52,20 +54,25 @@ class EvaluationResult(Record):
     warnings: tuple[str, ...] = Field((), description="What may surprise.")
 
 
-def check_labels(labels: Sequence[str], examples: Sequence[Example]) -> None:
-    """
+def join_labels(labels: Sequence[str], examples: Sequence[Example]) -> list[Example]:
+    """The rows with the classifier's own labels, where theirs differ in case, spaces or Unicode form.
+
     Raises:
         InvalidDataset: a row has a label that the classifier does not know.
     """
-    known = set(labels)
+    label_of = {fold_label(label): label for label in reversed(labels)} | {label: label for label in labels}
+    joined = list[Example]()
     for example in examples:
-        if example.label not in known:
+        label = label_of.get(example.label) or label_of.get(fold_label(example.label))
+        if label is None:
             raise InvalidDataset(
                 f"{example.place} has the label {example.label!r}, which the selection did not have; its labels are "
                 f"{', '.join(labels[:10])}{', …' * (len(labels) > 10)}; leave the row out, or select with this label",
                 field="dataset.label",
                 row=example.row,
             )
+        joined.append(replace(example, label=label))
+    return joined
 
 
 def measure(
@@ -85,9 +92,10 @@ def measure(
         order: accuracies of other orders.
 
     Raises:
-        InvalidDataset: no row has an answer.
+        InvalidDataset: no row has an answer, or one has a label that the classifier does not know.
     """
-    answered = [(example, one) for example, one in zip(examples, predictions, strict=True) if one.label is not None]
+    known, rows = known or {}, list(zip(join_labels(classifier.labels, examples), predictions, strict=True))
+    answered = [(example, one) for example, one in rows if one.label is not None]
     if not answered:
         raise InvalidDataset("every row exceeds the context of the model; shorten the texts", field="dataset")
     place_of = {label: place for place, label in enumerate(classifier.labels)}
@@ -96,14 +104,14 @@ def measure(
     confusion = np.zeros((len(place_of), len(place_of)), dtype=np.intp)
     np.add.at(confusion, (gold, log_probs.argmax(axis=1)), 1)
     unanswered = len(examples) - len(answered)
-    comparison = _compare(known or {}, answered)
+    same = [one.label == known[example.row] for example, one in rows if example.row in known]
     return EvaluationResult(
         quality=measure_with_intervals(log_probs, gold),
         unanswered=unanswered,
         labels=classifier.labels,
         confusion=tuple(tuple(row) for row in confusion.tolist()),
-        comparison=comparison,
-        matches=None if comparison is None else comparison.same_answers == comparison.n,
+        comparison=_compare(known, answered),
+        matches=all(same) if same else None,
         order=order,
         form=changes.form,
         prompts=len(classifier.prompts),
@@ -117,6 +125,7 @@ def measure_orders(examples: Sequence[Example], answers: Sequence[Sequence[Predi
     """The accuracies of other orders; a row without an answer counts as wrong.
 
     Args:
+        examples: with the classifier's own labels, of `join_labels`.
         answers: predictions of each order, one for each example.
     """
     found = np.array(

@@ -58,9 +58,9 @@ class PromptSubject(Record):
         """The messages that an export in this form has.
 
         Raises:
-            InvalidConfig: the form is no chat.
+            InvalidConfig: there is no such form, or it is no chat.
         """
-        write = FORMATS[form].messages
+        write = FORMATS[form].messages if form in FORMATS else None
         if write is None:
             chats = ", ".join(name for name, one in FORMATS.items() if one.messages is not None)
             raise InvalidConfig(f"{form} is no form of a chat; take {chats}", field="form")

@@ -151,7 +151,7 @@ class ChatScorer(LabelScorer, Protocol):
     """A scorer that also knows how its model writes a chat."""
 
     def render_chat(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """The messages (`role` and `content`) as a prompt for the next answer, special tokens between marks.
+        """The messages (`role` and `content`) as a prompt for the next answer, all special tokens between marks.
 
         Raises:
             InvalidConfig: the model has no chat template, or its template refuses the messages.

@@ -7,18 +7,16 @@ may get this space, so later segments use a copy of the tokenizer without that s
 """
 
 import json
-import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tokenizers import Tokenizer
 
-from lens_engine.task.special_tokens import CLOSE, OPEN
+from lens_engine.scoring.marked_tokens import MarkedTokenizer
+from lens_engine.task.special_tokens import BEGIN, OPEN
 
 Tokens = tuple[int, ...]
-
-_MARK = re.compile(f"[{OPEN}{CLOSE}]")
 
 _MAX_CACHED_TOKENS = 20_000_000
 """About 100 MiB."""
@@ -30,7 +28,7 @@ class SegmentTokenizer:
     """Tokenises segments apart and remembers the result.
 
     A special token written in a text ("<|endoftext|>") is tokenised as plain text, but between the marks of
-    `lens_engine.task.special_tokens`.
+    `lens_engine.task.special_tokens`. A prefix that begins with `BEGIN` gets no leading special tokens.
 
     Args:
         backend: the model's own tokenizer; it is copied, not changed.
@@ -44,15 +42,16 @@ class SegmentTokenizer:
         continuing = _without_prefix_space(description)
         self._continuing = self._first if continuing == description else _plain_tokenizer(continuing)
         self._max_cached_tokens = max_cached_tokens
+        self._marked: MarkedTokenizer | None = None  # few models are asked as a chat
         self._cached: dict[tuple[bool, str], array[int]] = {}  # a tuple of integers would take ten times the memory
         self.num_cached_tokens = 0
 
     def encode_prefixes(self, prefixes: Sequence[Sequence[str]]) -> list[Tokens]:
-        """Tokens of each prefix: the leading special tokens, then all segments."""
+        """Tokens of each prefix: the leading special tokens, then all segments. A chat has no leading tokens."""
         first = self._encode((segments[0] for segments in prefixes if segments), is_first=True)
         later = self._encode((segment for segments in prefixes for segment in segments[1:]), is_first=False)
         return [
-            self.leading_tokens
+            (() if segments and segments[0].startswith(BEGIN) else self.leading_tokens)
             + (first[segments[0]] if segments else ())
             + tuple(token for segment in segments[1:] for token in later[segment])
             for segments in prefixes
@@ -102,20 +101,14 @@ class SegmentTokenizer:
     def _tokenise(self, tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[list[int]]:
         for start in range(0, len(texts), _TEXTS_AT_A_TIME):
             batch = texts[start : start + _TEXTS_AT_A_TIME]
-            unmarked = [text for text in batch if OPEN not in text]
-            plain = iter(tokenizer.encode_batch_fast(unmarked, add_special_tokens=False))
-            for text in batch:
-                yield self._tokenise_marked(text) if OPEN in text else next(plain).ids
-
-    def _tokenise_marked(self, text: str) -> list[int]:
-        """What is between special tokens is tokenised alone, as the tokenizer itself does."""
-        parts = _MARK.split(text)  # plain and special in turn
-        found = [encoding.ids for encoding in self._continuing.encode_batch_fast(parts, add_special_tokens=False)]
-        for place in range(1, len(parts), 2):
-            token = self._continuing.token_to_id(parts[place])
-            if token is not None:
-                found[place] = [token]
-        return [token for ids in found for token in ids]
+            plain = [text for text in batch if OPEN not in text]
+            found = (encoding.ids for encoding in tokenizer.encode_batch_fast(plain, add_special_tokens=False))
+            if len(plain) == len(batch):
+                yield from found
+                continue
+            self._marked = self._marked or MarkedTokenizer(_plain_tokenizer(self._first.to_str()))
+            marked = self._marked.encode([text for text in batch if OPEN in text])
+            yield from (next(marked) if OPEN in text else next(found) for text in batch)
 
 
 def _leading_special_tokens(backend: Tokenizer) -> Tokens:

@@ -6,7 +6,13 @@ renders, so that no input can open a turn of its own.
 
 OPEN, CLOSE = "\ufdd0", "\ufdd1"
 
-_MARKS = str.maketrans({OPEN: "\ufffd", CLOSE: "\ufffd"})
+BEGIN = OPEN + CLOSE
+"""What a chat begins with: its text names all its special tokens, so none is put before it."""
+
+BREAK = "\ufdd2"
+"""Tells a special token that somebody wrote in a text from one of the chat template, while it renders."""
+
+_MARKS = str.maketrans(dict.fromkeys((OPEN, CLOSE, BREAK), "\ufffd"))
 
 
 def mark(token: str) -> str:
@@ -16,4 +22,4 @@ def mark(token: str) -> str:
 
 def drop_marks(text: str) -> str:
     """A text of somebody else: its marks become the replacement character."""
-    return text.translate(_MARKS) if OPEN in text or CLOSE in text else text
+    return text if text.isascii() else text.translate(_MARKS)

@@ -15,8 +15,8 @@ from app.lifecycle import endings
 from app.lifecycle.results import SelectionOutcome
 from lens_client import AsyncLensClient, LensClient, errors
 from lens_engine.exports import export_support_examples
-from tests.integration.conftest import Selections
-from tests.integration.samples import make_classifier, make_csv, make_result, make_rows, make_spec
+from tests.integration.conftest import Selections, run_sql
+from tests.integration.samples import make_bag_of_words, make_classifier, make_csv, make_result, make_rows, make_spec
 
 
 @pytest.fixture
@@ -95,3 +95,35 @@ def test_cancel_resume_and_list_without_blocking(url: str) -> None:
             return [cancelled.status, resumed.status, [one.id for one in listed] == [made.id]]
 
     assert asyncio.run(act()) == ["cancelled", "queued", True]
+
+
+def test_datasets_evaluations_and_predictions(url: str, finish: Callable[[str], None], database: Database) -> None:
+    with LensClient(url) as client:
+        dataset = client.datasets.store(examples=make_rows(), name="reviews")
+        assert client.datasets.store(make_csv()).id != dataset.id  # of another format
+        assert [one.id for one in client.datasets.list(most=2)][-1] == dataset.id
+        assert client.datasets.report(dataset.id)["rows"] == client.datasets.get(dataset.id).rows == 60
+        made = client.selections.submit(dataset_id=dataset.id, spec=make_spec(), name=None)
+        with pytest.raises(errors.DatasetInUse):
+            client.datasets.delete(dataset.id)
+        with pytest.raises(errors.NotFinished):
+            client.evaluations.submit(made.id)
+        finish(made.id)
+        run_sql(database, "UPDATE classifiers SET classifier = :words", words=make_bag_of_words().model_dump_json())
+        evaluation = client.evaluations.submit(made.id, make_csv(), spec={"prompts": "classifier"})
+        assert (evaluation.status, evaluation.source.selection_id) == ("queued", made.id)
+        client.prompts.put("triage", selection_id=made.id)
+        prediction = client.predictions.submit(["a", "b"], prompt_name="triage", idempotency_key="k")
+        assert client.predictions.submit(["a", "b"], prompt_name="triage", idempotency_key="k").id == prediction.id
+        with pytest.raises(errors.IdempotencyMismatch):
+            client.predictions.submit(["a", "b"], selection_id=made.id, idempotency_key="k")
+        with pytest.raises(TypeError, match="either"):
+            client.predictions.submit(["a"])
+        with pytest.raises(errors.NotFinished):
+            client.predictions.output(prediction.id)
+        assert [one.id for one in client.predictions.list(source="triage", status="queued")] == [prediction.id]
+        assert client.evaluations.cancel(evaluation.id).has_ended
+        assert [one.type for one in client.evaluations.events(evaluation.id)] == ["status", "status"]
+        client.evaluations.delete(evaluation.id)
+        assert client.evaluations.list() == []
+        assert client.models()[0]["is_default"]

@@ -233,6 +233,10 @@ def test_too_many_names_are_refused(
     assert put(client, "a", version=1, selection_id=finish(make_other_result())).status_code == 200
     assert client.delete("/prompts/b", headers={"If-Match": "*"}).status_code == 204
     assert put(client, "c", selection_id=selection_id).status_code == 201
+    monkeypatch.setattr(service, "MOST_VERSIONS", 2)
+    assert (
+        "a new name" in problem_of(put(client, "a", version=2, selection_id=selection_id), 413, "owner-full")["detail"]
+    )
 
 
 def pages(client: TestClient, path: str) -> Iterator[list[dict[str, Any]]]:

@@ -222,7 +222,7 @@ def test_routes_of_the_service_and_of_the_page_are_the_same() -> None:
     paths = create_app(Settings(_env_file=None)).openapi()["paths"]
     served = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
     shown = set(re.findall(r"`((?:GET|POST|PUT|DELETE) /[^`?]+)(?:\?[^`]*)?`", read(ROOT / "docs/api.md")))
-    assert {route.replace("{id}", "{selection_id}") for route in shown} == served
+    assert shown == {re.sub(r"\{\w+_id\}", "{id}", route) for route in served}
 
 
 def test_every_code_of_a_refusal_is_explained() -> None:

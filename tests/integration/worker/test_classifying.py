@@ -106,6 +106,9 @@ def test_export_says_what_the_evaluation_of_its_form_found(
     assert after.status_code == 200
     assert after.headers["x-format-matches-evaluation"] == json.dumps(found["matches"])
     assert float(after.headers["x-format-accuracy"]) == found["quality"]["accuracy"]
+    same_turns, others = (client.get(f"/selections/{selection}/export?format={one}") for one in ("langchain", "dspy"))
+    assert same_turns.headers["x-format-accuracy"] == after.headers["x-format-accuracy"]
+    assert others.headers["x-format-matches-evaluation"] == "null"
     client.put("/prompts/triage", json={"selection_id": selection}, headers={"If-None-Match": "*"})
     assert client.delete(f"/selections/{selection}").status_code == 204
     named = client.get("/prompts/triage/export?format=openai-chat")

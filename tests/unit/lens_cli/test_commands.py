@@ -17,7 +17,19 @@ from lens_engine.task.defaults import DEFAULT_TEMPLATE
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-COMMANDS = ("suggest", "select", "classify", "templates", "demo", "up", "serve", "worker", "migrate", "keys")
+COMMANDS = (
+    "suggest",
+    "select",
+    "classify",
+    "evaluate",
+    "templates",
+    "demo",
+    "up",
+    "serve",
+    "worker",
+    "migrate",
+    "keys",
+)
 TASK = ("--template", "{text} It was {label}.", "--verbalizer", "positive=great", "--verbalizer", "negative=terrible")
 
 

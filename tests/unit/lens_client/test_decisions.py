@@ -1,14 +1,16 @@
 """The client's own decisions: what it sends again, how long it waits, and which error it raises."""
 
 import asyncio
+import inspect
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
+import lens_client
 from app.errors import AppError
 from lens_client import AsyncLensClient, LensClient, errors
 from lens_client.errors import Problem, Unreachable
@@ -131,9 +133,16 @@ def test_wait_polls_until_the_end_as_often_as_the_service_asks_for(pauses: list[
     with pytest.raises(errors.NotSucceeded, match="ended as failed: no memory") as failure:
         client.selections.wait(ID)
     assert failure.value.job.status == "failed"
+
+
+def test_wait_ends_at_its_timeout_and_looks_once_more_then(pauses: list[float]) -> None:
+    running = {**SELECTION, "status": "running"}
+    client, _ = client_of(ok(running, Retry_After="60"), ok())
+    assert client.selections.wait(ID, timeout=5.0).status == "succeeded"
+    assert pauses == [pytest.approx(5.0, abs=0.5)]
     client, _ = client_of(ok(running, Retry_After="60"))
     with pytest.raises(errors.TimedOut):
-        client.selections.wait(ID, timeout=5.0)
+        client.selections.wait(ID, timeout=0.0)
 
 
 def subclasses(kind: type[Any]) -> Iterator[type[Any]]:
@@ -183,18 +192,20 @@ def test_async_client_does_the_same(pauses: list[float]) -> None:
     assert wire.requests[0].headers["Authorization"] == "Bearer k"
 
 
-def methods_of(kind: type[Any]) -> dict[str, Callable[..., Any]]:
-    return {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+def calls_of(kind: type[Any]) -> dict[str, str]:
+    """The calls of a resource, each with its parameters, their types and defaults."""
+    found = inspect.getmembers(kind, inspect.isfunction)
+    return {name: str(inspect.signature(call)) for name, call in found if not name.startswith("_")}
 
 
 def test_both_clients_have_the_same_calls() -> None:
-    from lens_client.async_resources import AsyncPrompts, AsyncSelections
-    from lens_client.resources import Prompts, Selections
-
-    for plain, other in ((Selections, AsyncSelections), (Prompts, AsyncPrompts)):
-        assert {name: [*one.__annotations__.items()] for name, one in methods_of(plain).items()} == {
-            name: [*one.__annotations__.items()] for name, one in methods_of(other).items()
-        }
+    resources = [name for name in vars(lens_client.LensClient("http://x")) if not name.startswith("_")]
+    assert resources == ["selections", "prompts", "evaluations", "predictions", "datasets"]
+    plain, other = lens_client.LensClient("http://x"), lens_client.AsyncLensClient("http://x")
+    for name in resources:
+        calls = calls_of(type(getattr(plain, name)))
+        assert len(calls) >= 5
+        assert calls == calls_of(type(getattr(other, name)))
 
 
 @pytest.mark.parametrize(

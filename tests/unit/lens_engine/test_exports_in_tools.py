@@ -6,36 +6,56 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.unit.lens_engine.test_exports import INPUT, TASK, TURNS, make_source, written
+from lens_engine.exports import FORMATS, Source
+from lens_engine.task.template import Task
+from tests.unit.lens_engine.test_exports import AWKWARD, INPUT, TASK, TURNS, make_source, written
 
 pytestmark = pytest.mark.slow  # seconds of imports
 
 
-def load_dspy(turns: list[tuple[str, str]], folder: Path) -> list[dict[str, str]]:
-    """The messages that DSPy makes of the state for the live input."""
+ODD_TASK = Task("{text}: {label}", {"a": " spaced  ", "b": "two\n  lines\n \t\n", "c": "{good}"})
+
+
+def ask_dspy(source: Source, text: str, folder: Path) -> list[dict[str, str]]:
+    """The messages that DSPy makes of the state for a live input."""
     import dspy
 
-    (folder / "state.json").write_text(written(make_source(turns), "dspy"), "utf-8")
+    (folder / "state.json").write_text(written(source, "dspy"), "utf-8")
     program = dspy.Predict("text -> label")
     program.load(folder / "state.json")
-    assert program.demos == [{"text": text, "label": word} for text, word in turns]
-    messages: list[dict[str, str]] = dspy.ChatAdapter().format(program.signature, program.demos, {"text": INPUT})
+    assert program.demos == [{"text": text, "label": word} for text, word in source.demonstrations]
+    messages: list[dict[str, str]] = dspy.ChatAdapter().format(program.signature, program.demos, {"text": text})
     return messages
 
 
-@pytest.mark.parametrize("turns", [TURNS, []], ids=["demonstrations", "none"])
-def test_dspy_asks_with_the_same_demonstrations(turns: list[tuple[str, str]], tmp_path: Path) -> None:
-    system, *messages, live = load_dspy(turns, tmp_path)
-    assert system["content"].endswith("Answer with one of these labels and nothing else: 0, {good}, it's 🎬.")
-    shown = [(one["role"], one["content"]) for one in messages]
-    expected = []
-    for text, word in turns:
-        expected += [
-            ("user", f"[[ ## text ## ]]\n{text}".strip()),  # DSPy strips each message
-            ("assistant", f"[[ ## label ## ]]\n{word}\n\n[[ ## completed ## ]]\n"),
-        ]
-    assert shown == expected
-    assert live["content"].startswith(f"[[ ## text ## ]]\n{INPUT}\n\nRespond with the corresponding output fields")
+@pytest.mark.parametrize(
+    "source",
+    [
+        make_source(TURNS),
+        make_source([]),
+        make_source([(" \n", " spaced  "), ("\n x \u3000\n", "two\n  lines\n \t\n")], ODD_TASK),
+        make_source([], ODD_TASK),
+    ],
+    ids=["demonstrations", "none", "blank", "odd label words"],
+)
+def test_messages_are_those_that_dspy_sends(source: Source, tmp_path: Path) -> None:
+    write = FORMATS["dspy"].messages
+    assert write is not None
+    *turns, live, answer = write(source)
+    for text in [*AWKWARD, INPUT, " \n a\n\n "]:
+        shown = {**live, "content": live["content"].replace("{text}", text)}
+        assert [*turns, shown] == ask_dspy(source, text, tmp_path)
+    assert answer == {"role": "assistant", "content": "[[ ## label ## ]]\n"}
+
+
+def test_dspy_reads_an_answer_that_begins_so() -> None:
+    import dspy
+
+    write = FORMATS["dspy"].messages
+    assert write is not None
+    begun = write(make_source([]))[-1]["content"]
+    found = dspy.ChatAdapter().parse(dspy.Signature("text -> label"), f"{begun}{{good}}\n\n[[ ## completed ## ]]\n")
+    assert found == {"label": "{good}"}
 
 
 @pytest.mark.parametrize("turns", [TURNS, []], ids=["demonstrations", "none"])

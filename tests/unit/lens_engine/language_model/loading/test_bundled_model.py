@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 
 from lens_engine.language_model.loading.load import load_scorer
+from lens_engine.language_model.loading.model_reader import open_files, quiet_transformers
+from lens_engine.language_model.open_tokenizer import open_tokenizer
+from lens_engine.scoring.chat_template import ChatTemplate
+from lens_engine.task.special_tokens import BEGIN
 
 pytestmark = pytest.mark.model
 
@@ -30,3 +34,28 @@ def test_packed_float32_scores_equal_plain_ones() -> None:
     np.testing.assert_allclose(label_log_probs, plain.score(PREFIXES, QUERIES, SPANS), rtol=0, atol=1e-4)
     few_shot = label_log_probs[2, :, :2]
     assert few_shot[0, 0] > few_shot[0, 1], "it knows praise"
+
+
+def test_chat_has_the_tokens_of_its_own_chat_template() -> None:
+    with quiet_transformers():
+        _, _, tokenizer = open_files("smollm2-135m-instruct", None)
+    segments = open_tokenizer("smollm2-135m-instruct").tokenizer
+    messages = [
+        {"role": "system", "content": "Answer with one of these labels: great, terrible."},
+        {"role": "user", "content": "Sharp,\r\nfunny {and} warm 🎬 \n"},
+        {"role": "assistant", "content": "great"},
+        {"role": "user", "content": " Dull. "},
+    ]
+    for asked in (messages, messages[1:], messages[-1:]):
+        text = BEGIN + ChatTemplate(tokenizer, "smollm2").render(asked)
+        [tokens] = segments.encode_prefixes([(text,)])
+        found = tokenizer.apply_chat_template(asked, tokenize=True, add_generation_prompt=True)
+        assert list(tokens) == list(found if isinstance(found, list) else found["input_ids"])
+
+
+def test_chat_is_scored_after_its_last_turn() -> None:
+    scorer = load_scorer("smollm2-135m-instruct", dtype="float32", device="cpu")
+    text = scorer.render_chat([{"role": "user", "content": "The capital of France is Paris, isn't it? Yes or No?"}])
+    label_log_probs = scorer.score([(BEGIN,)], [text], ["Yes", "No", "Berlin"])
+    assert label_log_probs.argmax() < 2
+    assert np.exp(label_log_probs[0, 0, :2]).sum() > 0.1

@@ -1,0 +1,1 @@
+"""`lens evaluate`: how often what a selection found is right on labelled rows."""

@@ -1,0 +1,138 @@
+"""`lens evaluate`: how often support examples or a classifier are right on labelled rows, asked as production asks."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from lens_cli.evaluate.judged import WhatIsJudged
+from lens_cli.file_options import Delimiter, Encoding
+from lens_cli.model_options import Device
+from lens_cli.refusals import EXIT_INTERRUPTED, check_output, refusing
+from lens_engine.config import Use
+
+
+def evaluate(
+    what: Annotated[
+        Path,
+        typer.Argument(
+            metavar="WHAT", help="Result: a file that lens select --output wrote; or a classifier, of --classifier."
+        ),
+    ],
+    dataset: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATASET", help="Labelled rows: a CSV, JSONL or Parquet file with columns of texts and labels."
+        ),
+    ],
+    prompts: Annotated[
+        WhatIsJudged | None,
+        typer.Option(
+            metavar="NAME",
+            help="What of a result is judged: support_examples or classifier; default: support_examples.",
+            show_default=False,
+        ),
+    ] = None,
+    use: Annotated[
+        Use | None,
+        typer.Option(
+            metavar="NAME",
+            help="Use for which the support examples are the best: prompt or probabilities; default: that of the run.",
+            show_default=False,
+        ),
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Format of lens export whose turns of a chat are asked, by the chat template of the model, e.g. "
+            "openai-chat; default: the template of the selection.",
+            show_default=False,
+        ),
+    ] = None,
+    orders: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, help="Number of other orders of the support examples that are judged too."),
+    ] = 0,
+    num_prompts: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Number of prompts of the classifier that are asked, the first; default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    text_column: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Name of the column of texts; default: that of the selection, or found."),
+    ] = None,
+    label_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the column of labels; default: label, or found.")
+    ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Model that is asked: a bundled name, a folder, a .gguf file, or a Hugging Face hub id; default: the "
+            "one that the selection asked.",
+            show_default=False,
+        ),
+    ] = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(
+            help="Precision: float32, bfloat16, float16 or auto; default: that of the selection, and auto for another "
+            "model.",
+            show_default=False,
+        ),
+    ] = None,
+    device: Device = "auto",
+    output: Annotated[
+        Path | None, typer.Option(help="File for the figures as JSON; it is replaced if it exists.")
+    ] = None,
+) -> None:
+    """Judge the support examples of a result, or a classifier, on labelled rows.
+
+    The model can be another, the prompt can be asked as turns of a chat, and its examples in other orders: as
+    production asks. Of the rows of the selection itself, its test rows alone are judged, and the answers are compared
+    with those of the selection.
+
+    Example:
+
+        lens evaluate result.json new.csv --form openai-chat --orders 4
+    """
+    from lens_cli.evaluate.judged import read_judged
+    from lens_cli.evaluate.run import EvaluationRun, Wishes
+    from lens_cli.evaluate.view import show_evaluation
+    from lens_cli.select.sources import Sources
+    from lens_engine.disk.replace_file import replace_file
+    from lens_engine.language_model.open_model import open_model
+    from lens_engine.reading import Dialect
+    from lens_engine.scoring.base import LabelScorer
+
+    try:
+        with refusing():
+            check_output(output)
+            judged = read_judged(what, prompts, use)
+            sources = Sources(
+                dataset,
+                text_column=text_column,
+                label_column=label_column,
+                dialect=Dialect(encoding, delimiter),
+                usual=judged.asked.input,
+            )
+            run = EvaluationRun.prepare(judged, sources, Wishes(form, num_prompts, model, dtype, orders))
+
+            def open_scorer(named: str, precision: str) -> LabelScorer:
+                # No pair cache: the texts of production would displace the scores of selections.
+                return open_model(named, dtype=precision, device=device, pair_cache_bytes=None).scorer
+
+            result = run.execute(open_scorer, Console(stderr=True))
+            if output is not None:
+                replace_file(output, (result.model_dump_json(indent=2) + "\n").encode())
+    except KeyboardInterrupt:
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    show_evaluation(result, judged.name, output, Console(highlight=False))

@@ -1,0 +1,90 @@
+"""A selection without a language model, its files, and the command's work on them."""
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+
+from lens_cli.evaluate.judged import WhatIsJudged, read_judged
+from lens_cli.evaluate.run import EvaluationRun, Wishes
+from lens_cli.select.sources import Sources
+from lens_engine.config import SelectionConfig, Use
+from lens_engine.pipeline import select_support_examples
+from lens_engine.predicting.evaluation import EvaluationResult
+from lens_engine.result import SelectionResult
+from lens_engine.rows.problem import Problem
+from lens_engine.task.template import Task, Template, Verbalizer
+from lens_engine.testing import TableScorer
+from lens_engine.types import Example
+
+LABELS = ("positive", "negative")
+ROWS = tuple((f"Film {number}, a joy", LABELS[number % 2]) for number in range(240))
+TASK = Task(Template("{text} It was {label}."), Verbalizer({"positive": "great", "negative": "terrible"}))
+CONFIG = SelectionConfig.model_validate(
+    {
+        "num_demonstrations": 4,
+        "splits": {"validation": 20, "confirmation": 16, "test": 60},
+        "filtering": {"keep": 24, "rounds": 1, "initial_score_size": 4, "max_score_size": 8},
+        "search": {"beam_width": 2, "children": 4, "iterations": 1},
+        "classifier": {"kind": "label_probabilities", "max_prompts": 2},
+    }
+)
+
+
+@cache
+def select(*, with_test: bool = False, rows: tuple[tuple[str, str], ...] = ROWS) -> SelectionResult:
+    """
+    Args:
+        with_test: whether the first 40 rows are a file of test rows.
+    """
+    examples = [Example(row, *pair) for row, pair in enumerate(rows)]
+    test = examples[:40] if with_test else None
+    return select_support_examples(Problem(TASK, examples[40:] if with_test else examples, test), TableScorer(), CONFIG)
+
+
+@dataclass
+class Desk:
+    """A folder with files of a selection; `scorers` are the models that runs have opened."""
+
+    folder: Path
+    scorers: list[TableScorer] = field(default_factory=list)
+    opened: list[tuple[str, str]] = field(default_factory=list)  #: name and precision of each
+
+    def write(self, rows: Sequence[tuple[str, str]], name: str = "new.csv", header: str = "text,label") -> Path:
+        path = self.folder / name
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows([header.split(","), *rows])
+        return path
+
+    def save(self, result: SelectionResult) -> Path:
+        path = self.folder / "result.json"
+        path.write_text(result.model_dump_json())
+        return path
+
+    def run(
+        self,
+        judged: Path,
+        dataset: Path,
+        wishes: Wishes | None = None,
+        *,
+        what: WhatIsJudged | None = None,
+        use: Use | None = None,
+        scorer: Callable[[], TableScorer] = TableScorer,
+    ) -> tuple[EvaluationResult, str]:
+        """Do the command's work; what it found, and what it shows meanwhile."""
+
+        def open_scorer(name: str, precision: str) -> TableScorer:
+            self.opened.append((name, precision))
+            self.scorers.append(scorer())
+            return self.scorers[-1]
+
+        console = Console(file=StringIO(), width=300)
+        found = read_judged(judged, what, use)
+        run = EvaluationRun.prepare(found, Sources(dataset, usual=found.asked.input), wishes or Wishes())
+        result = run.execute(open_scorer, console)
+        assert isinstance(console.file, StringIO)
+        return result, console.file.getvalue()

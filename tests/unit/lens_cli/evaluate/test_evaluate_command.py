@@ -1,0 +1,153 @@
+"""`lens evaluate` refuses what cannot work before it loads a model, and shows figures."""
+
+import json
+import signal
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from evaluating import ROWS, Desk, select
+from rich.console import Console
+from typer.testing import CliRunner, Result
+
+from lens_cli.application import create_application
+from lens_cli.evaluate.run import Wishes
+from lens_cli.evaluate.view import show_evaluation
+from lens_cli.refusals import EXIT_INTERRUPTED, EXIT_INVALID, Refusal
+from lens_engine.errors import ModelMismatch
+from lens_engine.scoring.base import ScorerIdentity
+from lens_engine.testing import TableScorer
+from tests.dispositions import default_signals
+
+ROW = [("Sunny", "positive"), ("Rainy", "negative")]
+
+
+class OtherScorer(TableScorer):
+    """Another model."""
+
+    @property
+    def identity(self) -> ScorerIdentity:
+        return ScorerIdentity("other", revision="1" * 64, dtype="float32", device="cpu", executor="plain")
+
+
+def evaluate(*words: str | Path) -> Result:
+    return CliRunner().invoke(create_application(), ["evaluate", *map(str, words)])
+
+
+def refusal_of(result: Result) -> Refusal:
+    assert isinstance(result.exception, Refusal), result.output
+    assert result.exception.exit_code == EXIT_INVALID
+    return result.exception
+
+
+def save_classifier(desk: Desk) -> Path:
+    classifier = select().classifier
+    assert classifier is not None
+    classifier.save(desk.folder / "classifier.json")
+    return desk.folder / "classifier.json"
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "where"),
+    [
+        (("--form", "csv"), "csv is no form of a chat; take openai-chat, ", "where: --form"),
+        (("--form", "nothing"), "nothing is no form of a chat", "where: --form"),
+        (("--num-prompts", "1"), "one prompt; leave --num-prompts out", "where: --num-prompts"),
+        (("--prompts", "classifier", "--use", "prompt"), "leave --use out", "where: --use"),
+        (("--prompts", "classifier", "--orders", "2"), "leave --orders out", "where: --orders"),
+        (("--prompts", "classifier", "--form", "openai-chat"), "only support examples", "where: --form"),
+        (("--prompts", "classifier", "--num-prompts", "99"), "the classifier has ", "where: --num-prompts"),
+        (("--text-column", "Note"), "there is no column 'Note'", "where: dataset"),
+        (("--model", "./nothing-here"), "./nothing-here", "where: --model"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(options: tuple[str, ...], message: str, where: str, desk: Desk) -> None:
+    refusal = refusal_of(evaluate(desk.save(select()), desk.write(ROW), *options))
+    assert message in str(refusal)
+    assert where in refusal.details
+
+
+@pytest.mark.parametrize("option", [("--use", "prompt"), ("--prompts", "support_examples")])
+def test_file_of_a_classifier_has_no_support_examples(option: tuple[str, str], desk: Desk) -> None:
+    refusal_of(evaluate(save_classifier(desk), desk.write(ROW), *option))
+
+
+def test_other_files_are_refused(desk: Desk) -> None:
+    rows = desk.write(ROW)
+    assert "neither a result of lens select --output nor a classifier" in str(refusal_of(evaluate(rows, rows)))
+    assert "does not exist" in str(refusal_of(evaluate(desk.folder / "none", rows)))
+
+
+def test_result_without_a_classifier_is_refused(desk: Desk) -> None:
+    result = desk.save(select().model_copy(update={"classifier": None}))
+    assert "has no classifier" in str(refusal_of(evaluate(result, desk.write(ROW), "--prompts", "classifier")))
+
+
+def test_unknown_label_is_refused_with_its_row(desk: Desk) -> None:
+    refusal = refusal_of(evaluate(desk.save(select()), desk.write([*ROW, ("Foggy", "mixed")])))
+    assert "row 2 (line 4) has the label 'mixed', which the selection did not have" in str(refusal)
+
+
+def test_output_is_checked_before_the_run(desk: Desk) -> None:
+    refusal = refusal_of(evaluate(desk.save(select()), desk.write(ROW), "--output", desk.folder))
+    assert "is a folder" in str(refusal)
+
+
+def test_another_model_is_asked_only_if_it_is_named(desk: Desk) -> None:
+    files = desk.save(select()), desk.write(ROW)
+    with pytest.raises(ModelMismatch):
+        desk.run(*files, scorer=OtherScorer)
+    result, shown = desk.run(*files, Wishes(model="./other"), scorer=OtherScorer)
+    assert "note: other is another model than that of the selection" in shown
+    assert result.model is not None
+    assert result.model.model == "other"
+    assert desk.opened == [("table", "float32"), ("./other", "auto")]
+
+
+def test_the_same_model_by_another_name_is_no_other_model(desk: Desk) -> None:
+    _, shown = desk.run(desk.save(select()), desk.write(ROW), Wishes(model="./table", dtype="float32"))
+    assert "another model" not in shown
+
+
+def test_stopped_run_keeps_nothing(desk: Desk) -> None:
+    def interrupt(_: int) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    files = desk.save(select()), desk.write(ROW)
+    with default_signals(), pytest.raises(Refusal, match="stopped; nothing is kept") as caught:
+        desk.run(*files, Wishes(orders=2), scorer=lambda: TableScorer(before_call=interrupt))
+    assert caught.value.exit_code == EXIT_INTERRUPTED
+    assert desk.scorers[0].num_calls == 1
+
+
+def test_long_rows_are_counted_and_not_judged(desk: Desk) -> None:
+    rows = desk.write([*ROW, ("word " * 90, "positive")])
+    result, _ = desk.run(desk.save(select()), rows, scorer=lambda: TableScorer(max_prompt_tokens=60))
+    assert (result.quality.n, result.unanswered) == (2, 1)
+    assert result.warnings == ("1 row was too long and not judged",)
+
+
+def test_figures_are_shown(desk: Desk) -> None:
+    result, _ = desk.run(desk.save(select()), desk.write(ROWS), Wishes(form="gemini", orders=2))
+    console = Console(file=StringIO(), width=120)
+    show_evaluation(result, "The support examples", Path("figures.json"), console)
+    assert isinstance(console.file, StringIO)
+    shown = console.file.getvalue()
+    assert "The support examples, asked of table in the form gemini\n60 rows, 0 unanswered" in shown
+    for name, figure in (("accuracy", result.quality.accuracy), ("ECE", result.quality.ece)):
+        assert f"{name}" in shown
+        assert f"{figure:.3f}" in shown
+    assert "Rows by label and answer" in shown
+    assert "On 60 rows that the selection judged too, " in shown
+    assert "exact McNemar test: p = " in shown
+    assert "2 other orders: accuracy " in shown
+    assert shown.rstrip().endswith("figures in figures.json")
+    assert json.loads(result.model_dump_json())["form"] == "gemini"
+
+
+def test_confusions_of_many_labels_are_not_shown(desk: Desk) -> None:
+    result, _ = desk.run(desk.save(select()), desk.write(ROW))
+    console = Console(file=StringIO(), width=120)
+    show_evaluation(result.model_copy(update={"labels": tuple(map(str, range(11)))}), "It", None, console)
+    assert isinstance(console.file, StringIO)
+    assert "label and answer" not in console.file.getvalue()

@@ -1,0 +1,117 @@
+"""Of the rows of the selection itself, the test rows alone are judged, and answer as they did."""
+
+import pytest
+from evaluating import LABELS, ROWS, Desk, select
+
+from lens_cli.evaluate.judged import WhatIsJudged
+from lens_cli.evaluate.run import Wishes
+from lens_engine.classifier.input_format import InputFormat
+from lens_engine.config import Use
+from lens_engine.testing import TableScorer, hashed_log_prob
+
+NEW = [(f"Play {number}", LABELS[number % 2]) for number in range(30)]
+
+
+@pytest.mark.parametrize(("what", "use"), [(None, None), (None, "probabilities"), ("classifier", None)])
+def test_held_out_rows_are_judged_and_answer_as_in_the_selection(
+    what: WhatIsJudged | None, use: Use | None, desk: Desk
+) -> None:
+    result, shown = desk.run(desk.save(select()), desk.write(ROWS), what=what, use=use)
+    found = select()
+    test = found.classifier.test if what and found.classifier else found.answer_for(use).test
+    assert "note: these are the rows of the selection; the 60 of 240 on which it was tested are judged" in shown
+    assert test is not None
+    assert (result.quality.accuracy, result.quality.n) == (test.accuracy, 60)
+    assert result.quality.log_loss == pytest.approx(test.log_loss)
+    assert result.matches
+    assert result.comparison is not None
+    assert (result.comparison.same_answers, result.comparison.p_value) == (60, 1.0)
+
+
+def test_labels_that_the_selection_joined_are_judged(desk: Desk) -> None:
+    rows = tuple((text, label.upper() if number % 3 else label) for number, (text, label) in enumerate(ROWS))
+    result, _ = desk.run(desk.save(select(rows=rows)), desk.write(rows), Wishes(orders=1))
+    usual, _ = desk.run(desk.save(select()), desk.write(ROWS), Wishes(orders=1))
+    assert result.matches
+    assert (result.quality, result.order) == (usual.quality, usual.order)
+
+
+def test_rows_of_the_test_file_are_judged_without_a_note(desk: Desk) -> None:
+    result, shown = desk.run(desk.save(select(with_test=True)), desk.write(ROWS[:40]))
+    assert "note" not in shown
+    assert (result.quality.n, result.matches) == (40, True)
+
+
+def test_rows_that_chose_the_examples_are_called_optimistic(desk: Desk) -> None:
+    result, shown = desk.run(desk.save(select(with_test=True)), desk.write(ROWS[40:]))
+    assert "note: these are the rows of the selection, and most of them chose or fitted what is judged" in shown
+    assert (result.quality.n, result.comparison) == (200, None)
+
+
+def test_other_rows_are_all_judged_and_compared_with_nothing(desk: Desk) -> None:
+    result, shown = desk.run(desk.save(select()), desk.write(NEW))
+    assert "note" not in shown
+    assert (result.quality.n, result.comparison, result.matches) == (30, None, None)
+    assert sum(map(sum, result.confusion)) == 30
+
+
+def test_classifier_of_a_file_is_judged(desk: Desk) -> None:
+    classifier = select().classifier
+    assert classifier is not None
+    classifier.save(desk.folder / "classifier.json")
+    result, _ = desk.run(desk.folder / "classifier.json", desk.write(NEW))
+    expected = classifier.predict([text for text, _ in NEW], TableScorer()).labels
+    hits = [label == gold for label, (_, gold) in zip(expected, NEW, strict=True)]
+    assert result.quality.accuracy == sum(hits) / len(hits)
+    assert result.comparison is None
+
+
+def test_other_orders_are_judged_too(desk: Desk) -> None:
+    result, shown = desk.run(desk.save(select()), desk.write(NEW), Wishes(orders=3))
+    assert result.order is not None
+    assert (result.order.permutations, result.order.n) == (3, 30)
+    assert [scorer.calls for scorer in desk.scorers] == [[(1, 30, 2)] * 4]
+    assert "other orders" not in shown
+
+
+def test_orders_that_there_are_not_are_told(desk: Desk) -> None:
+    result, shown = desk.run(desk.save(select()), desk.write(NEW), Wishes(orders=90))
+    assert "note: the support examples have 23 other orders" in shown
+    assert result.order is not None
+    assert result.order.permutations == 23
+
+
+def test_chat_is_asked_in_the_form_of_an_export(desk: Desk) -> None:
+    seen = set[str]()
+
+    def log_prob(prefix: tuple[str, ...], query: str, span: str) -> float:
+        seen.add("".join((*prefix, query)))
+        return hashed_log_prob(prefix, query, span)
+
+    result, _ = desk.run(
+        desk.save(select()), desk.write(NEW), Wishes(form="openai-chat"), scorer=lambda: TableScorer(log_prob)
+    )
+    assert result.form == "openai-chat"
+    assert len(seen) == len(NEW)
+    assert all(prompt.count("<user>") == 5 for prompt in seen)
+
+
+def test_first_prompts_of_a_classifier_are_asked(desk: Desk) -> None:
+    classifier = select().classifier
+    assert classifier is not None
+    if classifier.head.kind == "linear":
+        pytest.skip("the head needs all prompts")
+    result, _ = desk.run(desk.save(select()), desk.write(NEW), Wishes(num_prompts=1), what="classifier")
+    assert result.prompts == 1
+
+
+def test_column_and_dialect_of_the_selection_are_taken(desk: Desk) -> None:
+    classifier = select().classifier
+    assert classifier is not None
+    known = InputFormat(text_column="Отзыв", delimiter=";", encoding="windows-1251")
+    result = select().model_copy(update={"classifier": classifier.model_copy(update={"input": known})})
+    path = desk.folder / "new.csv"
+    path.write_bytes("text;Отзыв;label\nx;хорошо;positive\ny;плохо;negative\n".encode("windows-1251"))
+    judged, _ = desk.run(desk.save(result), path)
+    expected, _ = desk.run(desk.save(select()), desk.write([("хорошо", "positive"), ("плохо", "negative")]))
+    assert judged == expected
