@@ -9,27 +9,37 @@ from typing import Any
 import schemathesis
 from schemathesis import Case, CheckContext, HookContext, Response
 
-from tests.fuzz import FOLDER_VARIABLE, KEY, SECRET
+from tests.fuzz import FOLDER_VARIABLE, KEY, PREFIXES, SECRET
 from tests.fuzz.files import draw_file
 from tests.integration.samples import make_spec, make_submission
 
 _folder = Path(os.environ[FOLDER_VARIABLE])
-_ids: dict[str, list[str]] = json.loads((_folder / "ids.json").read_text())
-_foreign = {*_ids["ben"], *_ids["ben_datasets"]}
-_own: list[str] = []  # made on the way
+_ids: dict[str, dict[str, list[str]]] = json.loads((_folder / "ids.json").read_text())
+_foreign = {one for ids in _ids["ben"].values() for one in ids}
+_own: dict[str, list[str]] = {prefix: [] for prefix in PREFIXES.values()}  # made on the way
+_GOOD: dict[str, dict[str, Any]] = {
+    "POST /selections/{selection_id}/evaluations": {},
+    "POST /selections/{selection_id}/predictions": {"texts": ["a warm film"]},
+    "POST /prompts/{name}/predictions": {"texts": ["a warm film"]},
+}
 _draw = Random((_folder / "seed").read_text())
 
 
 @schemathesis.hook
 def before_call(_: HookContext, case: Case, kwargs: dict[str, Any]) -> None:  # noqa: ARG001
     """Put ids and a good submission into some requests: random ones are refused at the door."""
-    if "selection_id" in (case.path_parameters or {}) and _draw.random() < 0.75:
-        lasting = [] if case.method == "DELETE" else _ids["ada"]  # the seeded ones are there for all reads
-        case.path_parameters["selection_id"] = _draw.choice([*lasting, *_own[-5:], *_ids["ben"]])
+    for parameter in (case.path_parameters or {}).keys() & _ids["ada"].keys():
+        lasting = [] if case.method == "DELETE" else _ids["ada"][parameter]  # the seeded ones are there for all reads
+        made = _own.get(PREFIXES.get(parameter, ""), [])
+        if (known := [*lasting, *made[-5:], *_ids["ben"][parameter]]) and _draw.random() < 0.75:
+            case.path_parameters[parameter] = _draw.choice(known)
     if case.operation.label == "POST /selections" and isinstance(case.body, dict) and _draw.random() < 0.6:
         case.body = _make_submission(case.body, str(case.media_type))
         if _draw.random() < 0.2:
             case.headers["Idempotency-Key"] = f"{KEY}{_draw.randrange(3)}"
+    is_json = str(case.media_type) == "application/json" and _is_dict(case.body)
+    if is_json and case.operation.label in _GOOD and _draw.random() < 0.4:
+        case.body = _GOOD[case.operation.label]
 
 
 def _make_submission(given: dict[str, Any], media_type: str) -> dict[str, Any]:
@@ -43,7 +53,7 @@ def _make_submission(given: dict[str, Any], media_type: str) -> dict[str, Any]:
     good: dict[str, Any] = {**make_submission(), "spec": spec}
     if _draw.random() < 0.3:
         del good["examples"]
-        good["dataset_id"] = _draw.choice([*_ids["ada_datasets"], *_ids["ben_datasets"]])
+        good["dataset_id"] = _draw.choice([*_ids["ada"]["dataset_id"], *_ids["ben"]["dataset_id"]])
     return {**good, **kept}
 
 
@@ -78,9 +88,9 @@ def problem(_: CheckContext, response: Response, case: Case) -> None:
 def journal(_: CheckContext, response: Response, case: Case) -> None:
     """Write down what was acknowledged, for the comparison with what is stored."""
     named = ""
-    if response.status_code == 202 and case.operation.label == "POST /selections":
+    if response.status_code == 202 and case.operation.label.endswith(("/selections", "/evaluations", "/predictions")):
         named = json.loads(response.content)["id"]
-        _own.append(named)
+        _own[named.partition("_")[0]].append(named)
     elif response.status_code == 204 and case.method == "DELETE":
         named = str(response.request.url).rpartition("/")[2]
     with (_folder / "journal").open("a") as file:

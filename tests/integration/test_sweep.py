@@ -122,17 +122,12 @@ def test_further_attempt_goes_before_selections_that_have_not_begun(
     assert str(JobId(new, 1)) in waiting
 
 
-@pytest.mark.parametrize("kind", ["evaluation", "prediction"])
-def test_short_job_is_taken_before_selections(
-    selections: Selections, sweep: Sweep, database: Database, redis: Redis, kind: str
-) -> None:
-    selections.queued()
-    _, short = selections.asked(kind)
-    redis.flushall()
-    age(database, "queued_at", 3600)
-    sweep()
+@pytest.mark.parametrize("short", ["ev_1", "pr_1"])
+def test_short_job_is_taken_before_selections(queue: JobQueue, redis: Redis, short: str) -> None:
+    for job_id in ("sel_1", short, "sel_2"):
+        queue.enqueue(JobId(job_id, 1))
 
-    assert redis.lindex(QUEUE, 0) == str(JobId(short, 1)).encode()
+    assert [job.decode() for job in redis.lrange(QUEUE, 0, -1)] == [f"{short}-1", "sel_1-1", "sel_2-1"]
 
 
 @pytest.mark.parametrize(("crashes", "status"), [(0, "queued"), (2, "failed")])
