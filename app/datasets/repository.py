@@ -17,7 +17,7 @@ from lens_engine.classifier.input_format import InputFormat
 from lens_engine.reading import ParsedDataset, ReadTexts
 from lens_engine.types import Example
 
-_IS_USED = exists().where(or_(Job.dataset_id == Dataset.id, Job.test_dataset_id == Dataset.id))
+IS_USED = exists().where(or_(Job.dataset_id == Dataset.id, Job.test_dataset_id == Dataset.id))
 
 # The server unrolls three arrays into rows. The limit keeps each statement far below the timeout.
 _ROWS_PER_STATEMENT = 20_000
@@ -145,7 +145,7 @@ def delete_unused_datasets(session: Session, owner_id: str, dataset_ids: list[st
     named = (Dataset.id.in_(dataset_ids), Dataset.owner_id == owner_id)
     # Lock the datasets first, so that the delete sees a concurrent submission that uses one of them.
     session.execute(select(Dataset.id).where(*named).order_by(Dataset.id).with_for_update())
-    session.execute(delete(Dataset).where(*named, ~_IS_USED, ~Dataset.is_kept))
+    session.execute(delete(Dataset).where(*named, ~IS_USED, ~Dataset.is_kept))
 
 
 def find_dataset(session: Session, owner_id: str, dataset_id: str) -> Dataset | None:
@@ -178,4 +178,4 @@ def delete_dataset(session: Session, owner_id: str, dataset_id: str) -> bool:
     """Delete a dataset that no job uses. Returns False if one does."""
     named = (Dataset.id == dataset_id, Dataset.owner_id == owner_id)
     session.execute(select(Dataset.id).where(*named).with_for_update())
-    return session.scalar(delete(Dataset).where(*named, ~_IS_USED).returning(Dataset.id)) is not None
+    return session.scalar(delete(Dataset).where(*named, ~IS_USED).returning(Dataset.id)) is not None

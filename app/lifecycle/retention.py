@@ -3,11 +3,11 @@
 import logging
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import delete, exists, func, or_, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from app.database import Database
-from app.datasets.repository import delete_unused_datasets
+from app.datasets.repository import IS_USED, delete_unused_datasets
 from app.ids import first_id
 from app.lifecycle.states import TERMINAL, Status
 from app.models import Dataset, Job, StoredCheckpoint
@@ -76,9 +76,9 @@ def _forget_kept(session: Session, settings: Settings) -> None:
     """Delete some datasets that were stored by themselves too long ago, and that no job uses."""
     if settings.keep_days is None:
         return
-    is_used = exists().where(or_(Job.dataset_id == Dataset.id, Job.test_dataset_id == Dataset.id))
     old = select(Dataset.id).where(
-        Dataset.id < first_id("ds", datetime.now(UTC) - timedelta(days=settings.keep_days)), Dataset.is_kept, ~is_used
+        Dataset.id < first_id("ds", datetime.now(UTC) - timedelta(days=settings.keep_days)), Dataset.is_kept, ~IS_USED
     )
-    some = old.order_by(Dataset.id).limit(_MOST_A_SWEEP).with_for_update(skip_locked=True)
-    session.execute(delete(Dataset).where(Dataset.id.in_(some)))
+    # Locked first, so that the delete sees a submission that uses one of them meanwhile.
+    some = session.scalars(old.order_by(Dataset.id).limit(_MOST_A_SWEEP).with_for_update(skip_locked=True)).all()
+    session.execute(delete(Dataset).where(Dataset.id.in_(some), ~IS_USED))

@@ -48,15 +48,20 @@ def take_up_rows(session: Session, claim: Claim, model: Mapping[str, Any] | None
     job = session.scalar(select(Job).where(is_held(claim)).with_for_update())
     if job is None:
         return []
-    own = select(StoredPrediction).where(StoredPrediction.job_id == claim.job_id)
-    found = session.scalars(own.order_by(StoredPrediction.place)).all()
+    found = read_predictions(session, claim.job_id)
     if found and job.provenance != model:
         session.execute(delete(StoredPrediction).where(StoredPrediction.job_id == claim.job_id))
         detail = "the rows that were done had been asked of another model, number format or device; all are asked again"
         record_event(session, claim, CheckpointForeign.code, {"detail": detail})
         found = []
     job.provenance = None if model is None else dict(model)
-    return [_to_prediction(row) for row in found]
+    return found
+
+
+def read_predictions(session: Session, job_id: str) -> list[Prediction]:
+    """The answers that are kept, in order."""
+    own = select(StoredPrediction).where(StoredPrediction.job_id == job_id)
+    return [_to_prediction(row) for row in session.scalars(own.order_by(StoredPrediction.place))]
 
 
 def insert_texts(session: Session, dataset_id: str, rows: Sequence[TextRow]) -> None:

@@ -277,3 +277,5 @@ def test_short_job_goes_before_waiting_selections(client: TestClient, selections
     path = submit(client, f"/selections/{selection}/evaluations")
     assert client.get(path).json()["queue"]["position"] == 1
     assert client.get(f"/selections/{waiting}").json()["queue"]["position"] == 2
+    later = submit(client, f"/selections/{selection}/evaluations")
+    assert [client.get(one).json()["queue"]["position"] for one in (later, path)] == [1, 2]
