@@ -120,11 +120,12 @@ def test_rows_of_all_kinds_are_bytes_of_their_owner(
     large: dict[str, Any] = {
         "evaluation": {
             "spec": {"prompts": "classifier"},
-            "examples": [{**row, "text": f"{row['text']} é"} for row in make_rows()],
+            "examples": [{**row, "text": f"{row['text']} {'é' * 200}"} for row in make_rows()],
         },
-        "prediction": {"texts": ["é" * 500, "é" * 500]},
+        "prediction": {"texts": ["é" * 5000, "é" * 5000]},
     }
-    client = make_client(max_owner_bytes=stored + 1000)
+    room = 8000  # for the copy of the classifier too
+    client = make_client(max_owner_bytes=stored + room)
     path = f"/selections/{selection_id}/{kind}s"
     problem_of(client.post(path, json=large[kind]), 413, "owner-full")
     assert (
@@ -137,3 +138,15 @@ def test_owner_above_its_bytes_may_still_use_what_is_stored(make_client: Callabl
     stored = make_client().post("/selections", json=make_submission()).json()["dataset_id"]
     again = {"spec": make_submission()["spec"], "dataset_id": stored}
     assert make_client(max_owner_bytes=1).post("/selections", json=again).status_code == 202
+
+
+def test_copies_of_classifiers_are_bytes_of_their_owner(
+    make_client: Callable[..., TestClient], database: Database
+) -> None:
+    selection_id = Selections(make_client(), database).succeeded(make_result(classifier=make_bag_of_words()))
+    path, texts = f"/selections/{selection_id}/predictions", {"texts": ["a"]}
+    assert make_client().post(path, json=texts).status_code == 202
+    copied = run_sql(database, "SELECT sum(pg_column_size(spec)) FROM selections WHERE kind = 'prediction'")
+    stored = run_sql(database, "SELECT sum(num_bytes) FROM datasets")
+    client = make_client(max_owner_bytes=stored + copied + copied // 2)
+    problem_of(client.post(path, json=texts), 413, "owner-full")
