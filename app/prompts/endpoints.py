@@ -225,7 +225,7 @@ def export_prompt(asked: AskedDep, format: FormatParameter = "json", use: UsePar
     with asked.services.database.session_scope() as session:
         found = service.read(session, asked.owner, asked.name)
         export = found.answers.prepare_export(use)
-        measured = find_measured(session, asked.owner, export.digest, format)
+        measured = find_measured(session, asked.owner, export.digest, export.source.model, format)
     return answer_export(export, format, asked.if_none_match, measured)
 
 

@@ -28,13 +28,16 @@ class MeasuredForm:
         }
 
 
-def find_measured(session: Session, owner_id: str, answer: str, form: FormatName) -> MeasuredForm | None:
+def find_measured(
+    session: Session, owner_id: str, answer: str, model: str | None, form: FormatName
+) -> MeasuredForm | None:
     """The newest evaluation of a prompt in this form, on test rows of its selection alone.
 
     An evaluation of another form with the same turns counts as well.
 
     Args:
         answer: digest of the prompt.
+        model: name of the model for which the prompt was found.
     """
     turns = FORMATS[form].messages
     if turns is None:
@@ -50,6 +53,7 @@ def find_measured(session: Session, owner_id: str, answer: str, form: FormatName
         Job.source["answer"].astext == answer,
         Job.spec["form"].astext.in_([name for name, one in FORMATS.items() if one.messages is turns]),
         Job.spec["is_other_model"].as_boolean().is_(False),
+        Job.spec["model"].astext == model,
         matches.is_not(None),
         Report.result["comparison", "n"].as_integer() == Report.result["quality", "n"].as_integer(),
     )

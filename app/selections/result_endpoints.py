@@ -132,7 +132,7 @@ def export_support_examples(asked: AskedDep, format: FormatParameter = "json", u
     with asked.services.database.session_scope() as session:
         report = asked.report(session)
         export = Answers.of(report).prepare_export(use)
-        measured = find_measured(session, asked.owner, export.digest, format)
+        measured = find_measured(session, asked.owner, export.digest, export.source.model, format)
     return answer_export(export, format, asked.if_none_match, measured)
 
 
