@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lens_engine.disk.replace_file import replace_file
 
-_FORMAT = "v1"
+_FORMAT = "v2"
 
 
 def cache_folder(given: Path | None = None) -> Path:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import save_model
+from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
@@ -62,7 +62,17 @@ def _convert_gguf(file: Path, folder: Path) -> None:
     config.pop("quantization_config", None)  # the weights are no longer quantised
     config["architectures"] = [type(model).__name__]
     (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True), "utf-8")
-    save_model(model, str(folder / "model.safetensors"), metadata={"format": "pt"})
+    save_file(_name_weights(model), folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def _name_weights(model: Any) -> dict[str, torch.Tensor]:
+    """The weights by name. One that is the embedding and the head has the name of the embedding alone.
+
+    transformers reads either name. Other servers take the head for the embedding, and without a message load zeros if
+    the weight has the name of the head.
+    """
+    repeated = dict(model.named_parameters(remove_duplicate=False)).keys() - dict(model.named_parameters()).keys()
+    return {name: weight.contiguous() for name, weight in model.state_dict().items() if name not in repeated}
 
 
 def _load_tokenizer(folder: Path) -> Any:

@@ -1,7 +1,10 @@
 """The model that ships with Lens, with its real weights."""
 
+import json
+
 import numpy as np
 import pytest
+from safetensors import safe_open
 
 from lens_engine.language_model.loading.load import load_scorer
 from lens_engine.language_model.loading.model_reader import open_files, quiet_transformers
@@ -59,3 +62,16 @@ def test_chat_is_scored_after_its_last_turn() -> None:
     label_log_probs = scorer.score([(BEGIN,)], [text], ["Yes", "No", "Berlin"])
     assert label_log_probs.argmax() < 2
     assert np.exp(label_log_probs[0, 0, :2]).sum() > 0.1
+
+
+def test_converted_folder_names_its_tied_weight_as_other_servers_read_it() -> None:
+    with quiet_transformers():
+        _, folder, _ = open_files("smollm2-135m-instruct", None)
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    with safe_open(folder / "model.safetensors", "pt") as weights:
+        names = set(weights.keys())
+        embedding = weights.get_tensor("model.embed_tokens.weight")
+    assert config["tie_word_embeddings"]
+    assert "lm_head.weight" not in names
+    assert embedding.shape == (config["vocab_size"], config["hidden_size"])
+    assert embedding.abs().max() > 0
