@@ -38,7 +38,7 @@
 
 import errno
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from app.problems import ErrorItem
 from lens_engine.errors import InvalidInput
@@ -67,6 +67,11 @@ class AppError(Exception):
         self.detail = detail
         self.errors = list(errors)
         self.headers = dict(headers or {})
+
+    @classmethod
+    def at(cls, pointer: str, detail: str) -> Self:
+        """The error of one place."""
+        return cls(detail, errors=[{"detail": detail, "pointer": pointer}])
 
     def __reduce__(self) -> tuple[Any, ...]:
         """An error may travel between processes. The arguments of a subclass need not make it anew."""

@@ -59,7 +59,7 @@ def run_evaluation(run: Running) -> Outcome | None:
     asking = _Asking.of(run, scorer, classifier, len(rows) * (1 + len(others)))
     try:
         predictions = asking.predict(classifier, rows, done)
-        order = _measure_orders(asking, others, join_labels(classifier.labels, work.examples), rows)
+        order = _measure_orders(asking, others, work.examples, rows)
     except Stopped:
         return None
     known = dict(spec.known) or None
@@ -71,7 +71,7 @@ def _measure_orders(
 ) -> Spread | None:
     """The accuracies of the other orders. Their answers are not kept: an attempt that is lost asks them again."""
     found = [asking.predict(one, rows, [], keeps=False) for one in others]
-    return measure_orders(examples, found) if found else None
+    return measure_orders(join_labels(others[0].labels, examples), found) if found else None
 
 
 def _take_up(run: Running, scorer: LabelScorer | None) -> list[Prediction]:

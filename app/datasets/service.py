@@ -86,8 +86,7 @@ def _read(submission: RawSubmission, settings: Settings) -> tuple[ParsedDataset,
     with invalid_inputs(inline=False):
         parsed = submission.parse("dataset", limits, submission.columns)
     if parsed is None:
-        detail = "`dataset` is missing; send a file"
-        raise Unprocessable(detail, errors=[{"detail": detail, "pointer": "/dataset"}])
+        raise Unprocessable.at("/dataset", "`dataset` is missing; send a file")
     return parsed, None
 
 

@@ -22,6 +22,7 @@ from app.web.validation import read_model
 from lens_engine.classifier.classifier import Classifier
 from lens_engine.predicting.evaluation import join_labels
 from lens_engine.predicting.subject import (
+    OPTIMISTIC,
     Changes,
     PromptSubject,
     Subject,
@@ -122,15 +123,12 @@ class _Judging:
             if rows is not None:
                 join_labels(asked.labels, rows.examples)  # refuses a label that the selection did not have
         if wanted.orders and not isinstance(self.subject, PromptSubject):
-            raise _refuse("a classifier has no other orders; leave `orders` out", "/spec/orders")
+            raise Unprocessable.at("/spec/orders", "a classifier has no other orders; leave `orders` out")
         places, warnings = None, list[str]()
         if rows is None:
             rows, places = self._own_rows()
         elif self._id_of(rows) == self.selection.dataset_id:
-            warnings.append(
-                "dataset: these are the rows of the selection, and most of them chose or fitted what is judged; the "
-                "figures are optimistic"
-            )
+            warnings.append(f"dataset: {OPTIMISTIC}")
         self._check_size(len(places) if places is not None else len(rows.examples), desk)
         spec = EvaluationSpec(
             model=model,
@@ -165,7 +163,9 @@ class _Judging:
         answers = self.result.test_answers
         if answers is not None and answers.rows:
             return KnownDataset(self._test_dataset), answers.rows
-        raise _refuse("the test rows of the selection are not known; send rows, or name a `dataset_id`", "/dataset_id")
+        raise Unprocessable.at(
+            "/dataset_id", "the test rows of the selection are not known; send rows, or name a `dataset_id`"
+        )
 
     def _check_size(self, num_rows: int, desk: Desk) -> None:
         """
@@ -174,19 +174,18 @@ class _Judging:
         """
         orders, num_prompts = self.wanted.orders, self.wanted.num_prompts or len(self._asked.prompts)
         if orders * num_rows > MOST_REORDERED:
-            detail = f"{orders} other orders of {num_rows:,} rows are more than {MOST_REORDERED:,} answers"
-            raise _refuse(f"{detail}, which an evaluation does not keep; judge fewer orders or rows", "/spec/orders")
+            raise Unprocessable.at(
+                "/spec/orders",
+                f"{orders} other orders of {num_rows:,} rows are more than {MOST_REORDERED:,} answers, which an "
+                "evaluation does not keep; judge fewer orders or rows",
+            )
         pairs, most = (1 + orders) * num_rows * num_prompts, desk.settings.max_pairs
         if most is not None and pairs > most:
-            raise _refuse(f"{pairs:,} pairs are more than the {most:,} that this service allows; judge fewer rows", "")
+            raise Unprocessable.at(
+                "", f"{pairs:,} pairs are more than the {most:,} that this service allows; judge fewer rows"
+            )
 
     def _known_answers(self, rows: Labelled) -> tuple[tuple[int, str], ...]:
         """What the selection answered on these rows, by row number; nothing for other rows."""
-        answers = self.result.test_answers
-        if answers is None or self._id_of(rows) != self._test_dataset:
-            return ()
-        return tuple(known_answers(self.result, self.subject).items())
-
-
-def _refuse(detail: str, pointer: str) -> Unprocessable:
-    return Unprocessable(detail, errors=[{"detail": detail, "pointer": pointer}])
+        is_tested = self._id_of(rows) == self._test_dataset
+        return tuple(known_answers(self.result, self.subject).items()) if is_tested else ()

@@ -235,7 +235,7 @@ def _word(form: FormData, name: str) -> str:
 
 
 def _bad_part(name: str, detail: str) -> Unprocessable:
-    return Unprocessable(f"`{name}` {detail}", errors=[{"detail": f"`{name}` {detail}", "pointer": point(name)}])
+    return Unprocessable.at(point(name), f"`{name}` {detail}")
 
 
 async def read_key(

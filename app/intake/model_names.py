@@ -12,8 +12,7 @@ def check_model_name(name: str | None, settings: Settings) -> str:
     """
     model = name if name is not None else settings.default_model
     if model not in settings.allowed_models:
-        detail = _describe_models(settings)
-        raise UnknownModelName(detail, errors=[{"detail": detail, "pointer": "/spec/model"}])
+        raise UnknownModelName.at("/spec/model", _describe_models(settings))
     return model
 
 

@@ -83,8 +83,7 @@ def _find_dataset(services: Services, owner_id: str, dataset_id: str, field: str
 
 def _check_dataset(session: Session, owner_id: str, dataset_id: str, field: str) -> None:
     if not owns_dataset(session, owner_id, dataset_id, is_labelled=True):
-        detail = "there is no dataset of labelled texts with this id"
-        raise UnknownDataset(detail, errors=[{"detail": detail, "pointer": f"/{field}"}])
+        raise UnknownDataset.at(f"/{field}", "there is no dataset of labelled texts with this id")
 
 
 def _store(services: Services, session: Session, owner_id: str, order: Order, valid: ValidJob) -> Job:

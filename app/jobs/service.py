@@ -14,7 +14,7 @@ from app.lifecycle.claims import path_of
 from app.lifecycle.quota import hold_quota
 from app.lifecycle.retry import resume_cancelled, retry_failed
 from app.lifecycle.states import TERMINAL, Status
-from app.models import Job, Report
+from app.models import Job
 from app.services import Services
 from lens_engine.errors import InvalidInput
 
@@ -45,19 +45,6 @@ def find_place(services: Services, session: Session, state: JobState) -> QueueOu
     if state.status != Status.QUEUED:
         return None
     return QueueOut(position=find_position(session, state), workers=services.queue.count_workers())
-
-
-def get_report(services: Services, session: Session, job: Job, what: str) -> Report:
-    """Return the result of a finished job. `what`: the name of the result, for errors.
-
-    Raises:
-        NotFinished: the job has no result yet.
-        NoResult: the job ended without a result.
-    """
-    report = repository.find_report(session, job.id)
-    if report is None:
-        raise explain_absence(services, job, what)
-    return report
 
 
 def explain_absence(services: Services, job: Job, what: str) -> NotFinished | NoResult:

@@ -82,8 +82,7 @@ def _read(body: RawSubmission, limits: ParsingLimits, usual: InputFormat | None)
         return read_inline_texts(found.texts, limits), found.name
     texts = body.parse_texts(limits, usual)
     if texts is None:
-        detail = "`texts` is missing; send a file"
-        raise Unprocessable(detail, errors=[{"detail": detail, "pointer": "/texts"}])
+        raise Unprocessable.at("/texts", "`texts` is missing; send a file")
     if not texts.rows:
         raise DatasetEmpty("the file has no rows", field="texts")
     if (number := len(list_columns(texts.rows))) > _MOST_COLUMNS:

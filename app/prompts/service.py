@@ -121,16 +121,14 @@ class Change:
         if body.version is not None:
             found = repository.find_content(session, self.owner_id, self.name, body.version)
             if found is None:
-                detail = "the name has no such version, or it was deleted since"
-                raise UnknownVersion(detail, errors=[{"detail": detail, "pointer": "/version"}])
+                raise UnknownVersion.at("/version", "the name has no such version, or it was deleted since")
             assert found[0].selection_id is not None
             return found[0].selection_id, found[0].summary, found[1]
         return self._copy(session, body.selection_id or "")
 
     def _copy(self, session: Session, selection_id: str) -> tuple[str, dict[str, Any], PromptContent]:
         if jobs.lock_job(session, self.owner_id, "selection", selection_id) is None:
-            detail = "there is no selection with this id"
-            raise UnknownSelection(detail, errors=[{"detail": detail, "pointer": "/selection_id"}])
+            raise UnknownSelection.at("/selection_id", "there is no selection with this id")
         report = selection_service.get_report(self.services, session, self.owner_id, selection_id)
         stored = jobs.find_classifier(session, selection_id)
         classifier = None if stored is None else stored.classifier

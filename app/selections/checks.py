@@ -89,7 +89,7 @@ def _check_size(spec: StoredSpec) -> None:
             f"the spec has {size:,} bytes with its label words, and at most {_MOST_SPEC_BYTES:,} are allowed; shorten "
             "the template, the labels or their words"
         )
-        raise Unprocessable(detail, errors=[{"detail": detail, "pointer": "/spec"}])
+        raise Unprocessable.at("/spec", detail)
 
 
 def _collect(found: list[InvalidInput], build: Callable[[], _Built]) -> _Built | None:

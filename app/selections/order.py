@@ -61,8 +61,7 @@ def _read_json(submission: JsonSubmission, desk: Desk) -> ValidJob:
 
 def _read_form(form: FormSubmission, desk: Desk) -> ValidJob:
     if form.dataset is None:
-        detail = "`dataset` is missing; send a file"
-        raise Unprocessable(detail, errors=[{"detail": detail, "pointer": "/dataset"}])
+        raise Unprocessable.at("/dataset", "`dataset` is missing; send a file")
     spec = check_spec(read_model(SelectionSpec, form.spec, "spec"), desk.settings)
     limits = parsing_limits(desk.settings)
     dataset, test = _read_both(

@@ -29,7 +29,11 @@ def get_report(services: Services, session: Session, owner_id: str, selection_id
         NotFinished: the selection has no result yet.
         NoResult: the selection ended without a result.
     """
-    return jobs.get_report(services, session, get(session, owner_id, selection_id), "support examples")
+    selection = get(session, owner_id, selection_id)
+    report = repository.find_report(session, selection_id)
+    if report is None:
+        raise jobs.explain_absence(services, selection, "support examples")
+    return report
 
 
 def list_suspicious_labels(

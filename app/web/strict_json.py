@@ -38,8 +38,9 @@ def parse_json(raw: bytes | str, *within: str) -> Any:
     except RecursionError as error:
         raise _unreadable("the JSON is nested too deeply", within) from error
     if unstorable is not None:
-        detail = "a string holds NUL or half a surrogate pair; take it out"
-        raise Unprocessable(detail, errors=[{"detail": detail, "pointer": point(*within, *reversed(unstorable))}])
+        raise Unprocessable.at(
+            point(*within, *reversed(unstorable)), "a string holds NUL or half a surrogate pair; take it out"
+        )
     return value
 
 

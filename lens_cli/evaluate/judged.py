@@ -19,10 +19,6 @@ if TYPE_CHECKING:  # the command imports this module for its help, and these are
 
 WhatIsJudged = Literal["support_examples", "classifier"]
 
-_OPTIMISTIC = (
-    "these are the rows of the selection, and most of them chose or fitted what is judged; the figures are optimistic"
-)
-
 
 @dataclass(frozen=True, slots=True)
 class JudgedRows:
@@ -57,7 +53,7 @@ class Judged:
 
     def choose_rows(self, examples: "Sequence[Example]") -> JudgedRows:
         """The test rows of the selection, with what it answered, if these are its rows; else all of them."""
-        from lens_engine.predicting.subject import known_answers
+        from lens_engine.predicting.subject import OPTIMISTIC, known_answers
         from lens_engine.rows.problem import digest_examples
 
         rows = tuple(examples)
@@ -65,7 +61,7 @@ class Judged:
             return JudgedRows(rows)
         made_of, answers, digest = self.result.provenance, self.result.test_answers, digest_examples(rows)
         if answers is None or not answers.rows or digest != (made_of.test_sha256 or made_of.dataset_sha256):
-            return JudgedRows(rows, notes=(_OPTIMISTIC,) if digest == made_of.dataset_sha256 else ())
+            return JudgedRows(rows, notes=(OPTIMISTIC,) if digest == made_of.dataset_sha256 else ())
         tested = set(answers.rows)
         chosen = tuple(one for one in rows if one.row in tested)
         what = "test rows of the selection" if made_of.test_sha256 else "rows of the selection"

@@ -11,6 +11,7 @@ from lens_engine.classifier.log_probs import LEAST_LOG_PROB
 from lens_engine.classifier.quality import MeasuredQuality, compare_hits, measure_with_intervals
 from lens_engine.errors import InvalidDataset
 from lens_engine.exports import FormatName
+from lens_engine.judging.judgement import summarise
 from lens_engine.predicting.rows import Prediction
 from lens_engine.predicting.subject import Changes
 from lens_engine.result import Spread
@@ -135,15 +136,7 @@ def measure_orders(examples: Sequence[Example], answers: Sequence[Sequence[Predi
     if not columns:
         raise InvalidDataset("every row exceeds the context of the model; shorten the texts", field="dataset")
     hits = np.array([[one.label == example.label for one in own] for example, *own in columns])
-    found = hits.mean(axis=0)
-    return Spread(
-        mean=float(found.mean()),
-        sd=float(found.std(ddof=1)) if len(found) > 1 else 0.0,
-        min=float(found.min()),
-        max=float(found.max()),
-        permutations=len(found),
-        n=len(columns),
-    )
+    return summarise(hits.mean(axis=0).tolist(), len(columns))
 
 
 def _compare(known: Mapping[int, str], answered: Sequence[tuple[Example, Prediction]]) -> PairedComparison | None:

@@ -18,6 +18,11 @@ from lens_engine.scoring.base import LabelScorer
 from lens_engine.task.record import TaskRecord
 from lens_engine.types import Permutation, Record
 
+OPTIMISTIC = (
+    "these are the rows of the selection, and most of them chose or fitted what is judged; the figures are optimistic"
+)
+"""What is said of an evaluation on the dataset of the selection."""
+
 _MOST_DRAWS = 100
 
 
