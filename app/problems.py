@@ -57,6 +57,7 @@ TITLES = {
     "unreadable-model": "The files of the model cannot be read",
     "non-finite": "The model returned NaN or an infinity",
     "out-of-memory": "The memory is too small",
+    "cluster-error": "The actors of the cluster cannot be used",
     "lens-error": "The run failed",
     "checkpoint-error": "The run cannot resume from its checkpoint",
     "checkpoint-damaged": "The checkpoint is damaged",

@@ -197,6 +197,12 @@ class OutOfMemory(ModelError):
     code = "out-of-memory"
 
 
+class ClusterError(ModelError):
+    """Actors were lost, could not be started, or would not give the same numbers. Another machine may run the model."""
+
+    code = "cluster-error"
+
+
 class CheckpointError(LensError):
     """The run cannot resume from its checkpoint. A new run without the checkpoint is safe."""
 
