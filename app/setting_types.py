@@ -55,6 +55,9 @@ def _check_models(models: dict[str, str]) -> dict[str, str]:
 
 PostgresAddress = Annotated[str, AfterValidator(_use_psycopg)]
 RedisAddress = Annotated[str, AfterValidator(_check_redis)]
+RayAddress = Annotated[str, StringConstraints(pattern=r"^(|local|[^\s/]+:\d{1,5})$")]
+"""Empty, or what `lens_engine.language_model.ray.placement.find_place` takes."""
+
 Keys = Annotated[dict[str, str], AfterValidator(_check_keys)]
 KeyHash = Annotated[str, StringConstraints(pattern=rf"^{_KEY_HASH.pattern}$")]
 Models = Annotated[dict[str, str], AfterValidator(_check_models)]

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
-from app.setting_types import KeyHash, Keys, Models, PostgresAddress, Rate, RedisAddress, read_keys
+from app.setting_types import KeyHash, Keys, Models, PostgresAddress, Rate, RayAddress, RedisAddress, read_keys
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
 
 _VARIABLES_ONLY = frozenset({"allow_testing_models"})
@@ -178,6 +178,12 @@ class Settings(BaseSettings):
     device: str = Field("auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$", description="Device of a worker.")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
         "auto", description="Number format; auto for the most precise of the fast ones."
+    )
+    ray_address: RayAddress | None = Field(
+        None, description="Ray cluster whose devices share each selection: `host:port` or `local`; null for one device."
+    )
+    ray_actors: int | None = Field(
+        None, ge=1, description="Number of actors that hold the model; null for one on each GPU of the cluster."
     )
     cache_dir: Path = Field(
         default_factory=lambda: Path.home() / ".cache" / "lens",

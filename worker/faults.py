@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 
-from lens_engine.errors import InvalidConfig, ModelError, UnknownModel, UnreadableModel, UnsafeModel
+from lens_engine.errors import ClusterError, InvalidConfig, ModelError, UnknownModel, UnreadableModel, UnsafeModel
 
-_OF_MODEL_FILES = (UnknownModel, UnsafeModel, UnreadableModel)
+_OF_MACHINES = (UnknownModel, UnsafeModel, UnreadableModel, ClusterError)
 _OF_GPU = re.compile(
     r"\bCUDA (driver )?error|CUDA-capable device|CUBLAS_STATUS|CUDNN_STATUS|cuDNN error|CUSOLVER_STATUS"
 )
@@ -70,7 +70,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_of_machine(error: BaseException) -> bool:
-    if isinstance(error, (*_OF_MODEL_FILES, OSError)):
+    if isinstance(error, (*_OF_MACHINES, OSError)):
         return True
     if isinstance(error, InvalidConfig):
         return error.field == "device"  # LENS_DEVICE; an option of the client begins with "options."

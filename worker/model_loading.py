@@ -6,6 +6,7 @@ from app.settings import Settings
 from lens_engine.errors import UnknownModel
 from lens_engine.language_model.open_model import LanguageModel, open_model
 from lens_engine.scoring.base import LabelScorer
+from worker.cluster import open_on_cluster
 
 TESTING_PREFIX = "testing:"
 """`testing:package.module:function` names a function that makes a scorer, where the settings allow it."""
@@ -23,27 +24,34 @@ def find_reference(settings: Settings, name: str) -> str:
     return reference
 
 
-def load_model(settings: Settings, name: str, dtype: str | None, *, remembers: bool = True) -> LanguageModel:
-    """Load the model that the settings allow under `name`, on their device.
+def load_model(settings: Settings, name: str, dtype: str | None, *, is_search: bool = True) -> LanguageModel:
+    """Load the model that the settings allow under `name`, on their device or on those of their cluster.
 
     Args:
         dtype: the number format; None for the one in the settings.
-        remembers: whether its scores are kept in the pair cache.
+        is_search: whether a selection asks it: its scores are kept in the pair cache, and several devices share it.
 
     Raises:
         UnknownModel: the settings no longer allow this name.
+        InvalidConfig: the cluster cannot be reached, or is too small.
         ModelError: the model cannot be loaded, or its files are unsafe.
     """
     reference = find_reference(settings, name)
     if reference.startswith(TESTING_PREFIX):
         return LanguageModel(_make_double(reference))
+    dtype = dtype or settings.dtype
+    cache_bytes = (settings.pair_cache_mib << 20 or None) if is_search else None
+    if settings.ray_address:
+        return open_on_cluster(
+            settings, reference, name=name, dtype=dtype, pair_cache_bytes=cache_bytes, is_search=is_search
+        )
     return open_model(
         reference,
-        dtype=dtype or settings.dtype,
+        dtype=dtype,
         device=settings.device,
         name=name,
         cache_dir=settings.cache_dir,
-        pair_cache_bytes=(settings.pair_cache_mib << 20 or None) if remembers else None,
+        pair_cache_bytes=cache_bytes,
     )
 
 

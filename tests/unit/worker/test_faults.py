@@ -7,6 +7,7 @@ from rq.exceptions import ShutDownImminentException
 from rq.timeouts import JobTimeoutException
 
 from lens_engine.errors import (
+    ClusterError,
     InvalidConfig,
     InvalidDataset,
     ModelError,
@@ -33,6 +34,7 @@ def caused_by(error: Exception, cause: Exception) -> Exception:
         (OSError(errno.EIO, "Input/output error"), "device-failed"),
         (UnknownModel("gone"), "unknown-model"),
         (UnsafeModel("pickles"), "unsafe-model"),
+        (ClusterError("4 actors in a row were lost"), "cluster-error"),
         (InvalidConfig("torch sees no CUDA device here", field="device"), "device-failed"),
         (caused_by(ModelError("cannot be loaded"), OSError(errno.ENOSPC, "full")), "model-error"),
     ],
