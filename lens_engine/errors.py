@@ -197,6 +197,24 @@ class OutOfMemory(ModelError):
     code = "out-of-memory"
 
 
+class EndpointError(ModelError):
+    """A server refuses to be asked, or what it answers cannot be believed; the message names the check that failed."""
+
+    code = "endpoint-error"
+
+
+class EndpointAway(EndpointError):
+    """A server does not answer, after all attempts. It may later."""
+
+    code = "endpoint-away"
+
+
+class BudgetSpent(LensError):
+    """The limit on what requests may cost does not cover the next one. A run ends with the best so far."""
+
+    code = "budget-spent"
+
+
 class CheckpointError(LensError):
     """The run cannot resume from its checkpoint. A new run without the checkpoint is safe."""
 

@@ -1,0 +1,120 @@
+"""Where a model is asked: the kind of server, its address, and the name of the variable that holds the key."""
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+from urllib.parse import urlsplit
+
+from lens_engine.errors import InvalidConfig
+from lens_engine.scoring.endpoints.spending import TokenPrices
+
+EndpointKind = Literal["vllm", "sglang", "llama-cpp", "openai-chat"]
+KINDS: tuple[EndpointKind, ...] = get_args(EndpointKind)
+
+_REFERENCE = re.compile(rf"(?P<kind>{'|'.join(KINDS)}):(?P<model>.+)@(?P<url>https?://[^@]+)", re.DOTALL)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A model behind a server.
+
+    Args:
+        kind: how the server is asked.
+        url: address of the server, without the path of the call: "http://127.0.0.1:8000". For "openai-chat", with what
+            precedes "/chat/completions": "https://api.openai.com/v1".
+        model: name of the model at the server.
+        key_variable: name of the environment variable that holds the key; None for a server that wants none.
+        prices: of a million tokens; None if nothing is paid.
+        most_requests: largest number of requests at once.
+        context: longest prompt (tokens); None for what the server says.
+
+    Raises:
+        InvalidConfig: the kind is unknown, the address is no http address or holds a key, or the name is no name of a
+            variable.
+    """
+
+    kind: EndpointKind
+    url: str
+    model: str
+    key_variable: str | None = None
+    prices: TokenPrices | None = field(default=None)
+    most_requests: int = 32
+    context: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InvalidConfig(f"endpoint kind {self.kind!r} is not one of {', '.join(KINDS)}", field="endpoint_kind")
+        if not self.model.strip():
+            raise InvalidConfig(
+                "the model of an endpoint has no name; give the one that its server uses", field="model"
+            )
+        if self.most_requests < 1:
+            raise InvalidConfig(f"most_requests must be at least 1, not {self.most_requests}", field="most_requests")
+        object.__setattr__(self, "url", _check_url(self.url, self.kind))
+        if self.key_variable is not None and not _VARIABLE.fullmatch(self.key_variable):
+            # The value is not repeated: somebody may have given the key itself.
+            raise InvalidConfig(
+                "the key of an endpoint is given by the name of an environment variable, such as OPENAI_API_KEY",
+                field="key_variable",
+            )
+
+    @property
+    def name(self) -> str:
+        """The reference: kind, model and address. It holds no key."""
+        return f"{self.kind}:{self.model}@{self.url}"
+
+    def read_key(self) -> str | None:
+        """The key; None for a server that wants none.
+
+        Raises:
+            InvalidConfig: the variable is not set.
+        """
+        if self.key_variable is None:
+            return None
+        key = os.environ.get(self.key_variable, "").strip()
+        if not key:
+            raise InvalidConfig(
+                f"the environment variable {self.key_variable}, which should hold the key of {self.url}, is not set",
+                field="key_variable",
+            )
+        return key
+
+
+def parse_endpoint(reference: str) -> Endpoint | None:
+    """The endpoint that a reference names, as KIND:MODEL@URL; None if it names something else.
+
+    Raises:
+        InvalidConfig: it begins as an endpoint does, and is none.
+    """
+    kind, colon, _ = reference.partition(":")
+    if not colon or kind not in KINDS:
+        return None
+    found = _REFERENCE.fullmatch(reference)
+    if found is None:
+        raise InvalidConfig(
+            f"{kind}: is followed by model and address, as in {kind}:NAME@http://127.0.0.1:8000", field="model"
+        )
+    return Endpoint(kind, found["url"], found["model"])
+
+
+def _check_url(url: str, kind: str) -> str:
+    """The address without a slash at its end, and without the "/v1" that a token server's calls have themselves."""
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise InvalidConfig(
+            "the address of an endpoint begins with http:// or https:// and has a host", field="endpoint"
+        )
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise InvalidConfig(
+            "the address of an endpoint holds no user, password, query or fragment; give a key by the name of an "
+            "environment variable",
+            field="endpoint",
+        )
+    url = url.rstrip("/")
+    return url if kind == "openai-chat" else url.removesuffix("/v1")

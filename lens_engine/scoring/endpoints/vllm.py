@@ -1,0 +1,95 @@
+"""vLLM from 0.30 on: `/v1/completions` with token ids, and `logprob_token_ids` for the wanted tokens.
+
+Its answers name tokens as "token_id:17". Older versions ignore the field without a message; then keys are missing.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from lens_engine.errors import EndpointError
+from lens_engine.scoring.endpoints.address import Endpoint
+from lens_engine.scoring.endpoints.contract import Part, ReadBatch, ServerFacts
+from lens_engine.scoring.endpoints.token_server import TokenServer
+from lens_engine.scoring.endpoints.transport import Transport
+
+_MOST_TOKENS = 128
+"""Largest number of `logprob_token_ids` of a request."""
+
+
+class VllmServer(TokenServer):
+    prompts_per_request = 16  # prompts of one prefix; a request has some 2 ms of its own
+
+    async def ask(self, batch: ReadBatch) -> list[Mapping[Part, float]]:
+        """As `TokenServer.ask`; more wanted tokens than a request may name take several requests."""
+        found: list[dict[Part, float]] = [{} for _ in batch.endings]
+        for start in range(0, len(batch.wanted), _MOST_TOKENS):
+            answer = await self._complete(batch, batch.wanted[start : start + _MOST_TOKENS])
+            for values, read in zip(found, answer, strict=False):
+                values.update(read)
+        return [*found]
+
+    async def _complete(self, batch: ReadBatch, wanted: tuple[Part, ...]) -> list[dict[Part, float]]:
+        prompts = batch.prompts
+        body = {
+            "model": self._model,
+            "prompt": prompts,
+            "max_tokens": 1,
+            "temperature": 0,
+            "logprobs": 1,
+            "logprob_token_ids": wanted,
+            "return_tokens_as_token_ids": True,
+        }
+        answer = await self._transport.post(
+            "/v1/completions", body, tokens=sum(map(len, prompts)), written=len(prompts)
+        )
+        self._check_model(answer)
+        self.check_counts(batch, (answer.get("usage") or {}).get("prompt_tokens"))
+        try:
+            choices = sorted(answer["choices"], key=lambda choice: choice["index"])
+            if any(choice["logprobs"] is None for choice in choices):
+                raise EndpointError(f"{self._transport.where} gives no log-probabilities (check: values)")
+            tops = [choice["logprobs"]["top_logprobs"][0] for choice in choices]
+            return [{_read_id(token): float(value) for token, value in top.items()} for top in tops]
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise EndpointError(
+                f"{self._transport.where} answers in a form that vLLM does not have ({type(error).__name__}: {error}); "
+                "is it another kind of server?"
+            ) from error
+
+    def _check_model(self, answer: Mapping[str, Any]) -> None:
+        if answer.get("model") != self._model:
+            raise EndpointError(
+                f"{self._transport.where} answered for the model {answer.get('model')!r}, and was asked for "
+                f"{self._model!r} (check: model)"
+            )
+
+
+def _read_id(token: str) -> int | str:
+    name, _, number = token.partition(":")
+    return int(number) if name == "token_id" and number.isdigit() else token
+
+
+async def describe(endpoint: Endpoint, transport: Transport) -> ServerFacts:
+    """
+    Raises:
+        EndpointError: the server is no vLLM, or does not have the model.
+    """
+    models = (await transport.get("/v1/models")).get("data") or []
+    found = next((one for one in models if one.get("id") == endpoint.model), None)
+    if found is None:
+        names = ", ".join(sorted(str(one.get("id")) for one in models)) or "none"
+        raise EndpointError(f"{transport.where} has no model {endpoint.model!r}; it has: {names}")
+    version = await transport.get("/version")
+    return ServerFacts(
+        version=f"vllm {version.get('version')}",
+        model=endpoint.model,
+        context=endpoint.context or int(found.get("max_model_len") or 0),
+        details={"root": found.get("root")},
+    )
+
+
+async def tokenize(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:
+    """Token ids of a text by the server's own tokenizer."""
+    body = {"model": endpoint.model, "prompt": text, "add_special_tokens": special}
+    tokens: list[int] = (await transport.post("/tokenize", body))["tokens"]
+    return tokens

@@ -1,0 +1,175 @@
+"""A server that conforms, with a real language model behind it, and faults that a test switches on.
+
+It speaks as vLLM does: `/v1/models`, `/version`, `/tokenize`, `/v1/completions`.
+"""
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from lens_engine.scoring.executors import Workload
+from lens_engine.scoring.labels import build_label_trie
+from lens_engine.scoring.scorer import CausalLMScorer
+from lens_engine.types import FloatArray
+
+MODEL = "served"
+_CONTEXT = 2048
+
+LogProbs = Callable[[Sequence[Sequence[int]], Sequence[int]], FloatArray]
+"""Prompts and wanted tokens to log-probabilities  # [prompts, wanted]."""
+
+
+class ModelBehind:
+    """The log-probabilities of a loaded model, by its executor."""
+
+    def __init__(self, scorer: CausalLMScorer) -> None:
+        self.scorer = scorer
+        self._lock = threading.Lock()
+
+    def __call__(self, prompts: Sequence[Sequence[int]], wanted: Sequence[int]) -> FloatArray:
+        shared = len(_common_prefix(prompts))
+        work = Workload(
+            prefixes=(tuple(prompts[0][:shared]),),
+            queries=tuple(tuple(prompt[shared:]) for prompt in prompts),
+            trie=build_label_trie([str(token) for token in wanted], [(token,) for token in wanted]),
+        )
+        with self._lock:
+            scores = self.scorer._executor.run(work, self.scorer.token_budget)[0]
+        return scores.astype(np.float64)
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        tokenizer = self.scorer._tokenizer
+        return [*(tokenizer.leading_tokens if special else ()), *tokenizer.encode_spans([text])[0]]
+
+
+def _common_prefix(prompts: Sequence[Sequence[int]]) -> Sequence[int]:
+    """The tokens with which all prompts begin; each has at least one more."""
+    least = min(map(len, prompts)) - 1
+    first = prompts[0]
+    length = next((n for n in range(least) if any(one[n] != first[n] for one in prompts)), least)
+    return first[:length]
+
+
+@dataclass
+class Double:
+    """The server: what it was asked, and what it does wrong.
+
+    `fault` is applied to each answer: it may change the JSON, or return another response. `refuse` is called before a
+    request is answered with the number of the request; a response that it returns is the answer.
+    """
+
+    behind: ModelBehind
+    model: str = MODEL
+    version: str = "0.32.0"
+    fault: Callable[[dict[str, Any]], dict[str, Any] | Response] | None = None
+    refuse: Callable[[int], Response | None] | None = None
+    seconds: float = 0.0  #: of each answer, beside what the model takes
+    url: str = ""
+    num_completions: int = 0
+    num_prompts: int = 0
+    most_at_once: int = 0
+    prompts: list[tuple[int, ...]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    _now: int = 0
+
+    async def models(self, _request: Request) -> Response:
+        return JSONResponse({"data": [{"id": self.model, "max_model_len": _CONTEXT, "root": "/weights"}]})
+
+    async def tell_version(self, _request: Request) -> Response:
+        return JSONResponse({"version": self.version})
+
+    async def tokenize(self, request: Request) -> Response:
+        body = await request.json()
+        tokens = self.behind.tokenize(body["prompt"], special=body["add_special_tokens"])
+        return JSONResponse({"tokens": tokens, "count": len(tokens), "max_model_len": _CONTEXT})
+
+    async def completions(self, request: Request) -> Response:
+        body = await request.json()
+        self.headers.append(dict(request.headers))
+        self.num_completions += 1
+        if self.refuse is not None and (refused := self.refuse(self.num_completions)) is not None:
+            return refused
+        self._now += 1
+        self.most_at_once = max(self.most_at_once, self._now)
+        try:
+            await asyncio.sleep(self.seconds)
+            answer = await asyncio.to_thread(self._complete, body)
+        finally:
+            self._now -= 1
+        if self.fault is None:
+            return JSONResponse(answer)
+        changed = self.fault(answer)
+        return changed if isinstance(changed, Response) else _NanResponse(changed)
+
+    def _complete(self, body: dict[str, Any]) -> dict[str, Any]:
+        prompts, wanted = body["prompt"], body["logprob_token_ids"]
+        self.prompts += map(tuple, prompts)
+        self.num_prompts += len(prompts)
+        found = self.behind(prompts, wanted)
+        choices = [
+            {
+                "index": index,
+                "text": "x",
+                "finish_reason": "length",
+                "logprobs": {
+                    "tokens": ["token_id:0"],
+                    "token_logprobs": [-1.0],
+                    "top_logprobs": [
+                        {"token_id:0": -1.0} | {f"token_id:{t}": float(v) for t, v in zip(wanted, row, strict=True)}
+                    ],
+                },
+            }
+            for index, row in enumerate(found)
+        ]
+        sent = sum(map(len, prompts))
+        usage = {"prompt_tokens": sent, "completion_tokens": len(prompts), "total_tokens": sent + len(prompts)}
+        return {"id": "c", "object": "text_completion", "model": body["model"], "choices": choices, "usage": usage}
+
+    def app(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/v1/models", self.models),
+                Route("/version", self.tell_version),
+                Route("/tokenize", self.tokenize, methods=["POST"]),
+                Route("/v1/completions", self.completions, methods=["POST"]),
+            ]
+        )
+
+
+class _NanResponse(JSONResponse):
+    """JSON as Python writes it, with NaN."""
+
+    def render(self, content: Any) -> bytes:
+        import json
+
+        return json.dumps(content).encode()
+
+
+@contextmanager
+def serving(double: Double, port: int = 0) -> Iterator[Double]:
+    """Serve a double on this machine, in a thread; `double.url` is its address."""
+    listener = socket.create_server(("127.0.0.1", port))
+    double.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server = uvicorn.Server(uvicorn.Config(double.app(), log_level="warning", lifespan="off"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.005)
+    try:
+        yield double
+    finally:
+        server.should_exit = server.force_exit = True
+        thread.join()
+        listener.close()
