@@ -21,11 +21,10 @@ class VllmServer(TokenServer):
 
     async def ask(self, batch: ReadBatch) -> list[Mapping[Part, float]]:
         """As `TokenServer.ask`; more wanted tokens than a request may name take several requests."""
-        found: list[dict[Part, float]] = [{} for _ in batch.endings]
-        for start in range(0, len(batch.wanted), _MOST_TOKENS):
-            answer = await self._complete(batch, batch.wanted[start : start + _MOST_TOKENS])
-            for values, read in zip(found, answer, strict=False):
-                values.update(read)
+        found = await self._complete(batch, batch.wanted[:_MOST_TOKENS])
+        for start in range(_MOST_TOKENS, len(batch.wanted), _MOST_TOKENS):
+            more = await self._complete(batch, batch.wanted[start : start + _MOST_TOKENS])
+            found = [one | another for one, another in zip(found, more, strict=False)]
         return [*found]
 
     async def _complete(self, batch: ReadBatch, wanted: tuple[Part, ...]) -> list[dict[Part, float]]:
