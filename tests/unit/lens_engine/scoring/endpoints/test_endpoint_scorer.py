@@ -64,9 +64,7 @@ def test_blocks_are_under_way_together_and_come_back_in_order(connect: Connect, 
     scorer = connect(most_requests=8)
     double.seconds = 0.05
     blocks = [Block(((f"demonstration {number}\n",),), tuple(QUERIES[:4])) for number in range(16)]
-    began = time.monotonic()
     found = list(scorer.score_blocks(blocks, [" x", "y"]))
-    assert time.monotonic() - began < 16 * 0.05
     assert 4 <= double.most_at_once <= 8
     for block, scores in zip(blocks, found, strict=True):
         assert scores[0, 0, 1] == pytest.approx(HashBehind().score(block.prefixes[0], block.queries[0], "y"))

@@ -246,7 +246,7 @@ def test_address_is_written_in_one_form(given: str, kept: str) -> None:
     assert Endpoint("vllm", given, "m").url == kept
 
 
-@pytest.mark.parametrize("content", [b"<html>", b"[1]", json.dumps("x").encode()])
+@pytest.mark.parametrize("content", [b"<html>", b"1", json.dumps("x").encode()])
 def test_answer_that_is_no_json_object_is_an_error(connect: Connect, double: Double, content: bytes) -> None:
     scorer = connect()
     double.refuse = lambda _: Response(content, 200)
