@@ -50,7 +50,7 @@ def recording(requests: list[Request]) -> Iterator[None]:
         requests.append(Request(path, dict(body)))
         return await post(self, path, body, **options)
 
-    Transport.post = keep  # type: ignore[assignment, method-assign]
+    Transport.post = keep  # type: ignore[method-assign]
     try:
         yield
     finally:
@@ -90,7 +90,7 @@ def _measure_once(
     _say(
         f"{at_once:3} requests at once: {pairs / seconds:6.1f} pairs/s, without Lens {pairs / bare:6.1f}, "
         f"ratio {bare / seconds:.2f}; client {1000 * computed / pairs:.2f} CPU ms a pair; "
-        f"{spending.requests - before[0]} requests, {fed:,} prompt tokens, {cached:,} of them in its cache; the least is {least:,}"
+        f"{spending.requests - before[0]} requests, {fed:,} prompt tokens, of which it had {cached:,}; least {least:,}"
     )
     return found
 
