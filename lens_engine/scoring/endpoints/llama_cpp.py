@@ -36,7 +36,7 @@ class LlamaCppServer(TokenServer):
         return [*reads]
 
     async def _ask_alone(self, prefix: Parts, prompt: Parts, token: Part) -> float:
-        (answer,) = await self._complete(prefix, [prompt], n_probs=1, logit_bias=[[token, _BIAS]])
+        (answer,) = await self._complete(prefix, [prompt], n_probs=_LISTED, logit_bias=[[token, _BIAS]])
         read = self._read(answer)
         if read["id"] != token:
             raise EndpointError(
