@@ -65,7 +65,7 @@ def test_evaluation_and_prediction_ask_the_server(lens: Stack, double: Double) -
     predicted = lens.client.post(f"/selections/{selection_id}/predictions", json=prediction).json()
     assert lens.wait_until_done(evaluated)["status"] == Status.SUCCEEDED
     assert lens.wait_until_done(predicted["id"])["status"] == Status.SUCCEEDED
-    result = lens.client.get(f"/evaluations/{evaluated}/result").json()
+    result = lens.get(evaluated)["result"]
     assert result["matches"] is True
     assert double.num_prompts
 
