@@ -245,7 +245,10 @@ class NothingSelected(LensError):
                 "filtering.candidates or splits.test, or ask the operator to raise the limit"
             )
         elif stop_reason == "budget":
-            message = "the budget ended before any examples were chosen; raise budget.max_pairs or budget.max_seconds"
+            message = (
+                "the budget ended before any examples were chosen; raise budget.max_pairs, budget.max_seconds or "
+                "budget.max_cost"
+            )
         else:
             message = "stopped before any examples were chosen"
         super().__init__(message)
