@@ -20,6 +20,7 @@ from lens_engine.scoring.endpoints.scorer import EndpointScorer
 from lens_engine.scoring.endpoints.spending import Spending
 from lens_engine.scoring.endpoints.transport import Transport
 from lens_engine.scoring.tokenization import SegmentTokenizer
+from lens_engine.types import LabelLogProbs
 
 DEVICE = "endpoint"
 """The device of a scorer that asks a server."""
@@ -32,6 +33,7 @@ def open_endpoint(
     endpoint: Endpoint,
     *,
     tokenizer: str | None = None,
+    weights: str | None = None,
     name: str | None = None,
     cache_dir: Path | None = None,
     answer_bytes: int | None,
@@ -42,6 +44,8 @@ def open_endpoint(
         endpoint: where the model is.
         tokenizer: the model's own tokenizer: a folder with `tokenizer.json`, a bundled name, or a hub id that was
             downloaded; None to ask the server for tokens.
+        weights: the same model on this machine, as `load_scorer` takes it, to compare with in float32; None for no
+            comparison. It needs torch.
         name: name of the model in results; None for `endpoint.model`.
         cache_dir: folder of the answers; None for `LENS_CACHE_DIR` or ~/.cache/lens.
         answer_bytes: largest size of the file of answers (bytes); None keeps none, and then a run that is repeated pays
@@ -57,6 +61,10 @@ def open_endpoint(
     try:
         server = MEET[endpoint.kind](endpoint, transport, own)
         conformance = check_server(server, transport)
+        note = conformance.describe()
+        if weights is not None:
+            difference = conformance.check_weights(_score_here(server, weights, cache_dir), transport.where)
+            note += f"; the weights here differ by {difference:.1e} nats"
         revision, repeats = _recognise(server, conformance, cache_dir)
     except BaseException:
         transport.close()
@@ -67,7 +75,7 @@ def open_endpoint(
         dtype="float32" if repeats <= EXACT_NATS else "unknown",
         device=DEVICE,
         executor=endpoint.kind,
-        executor_note=f"{server.facts.version}; {conformance.describe()}",
+        executor_note=f"{server.facts.version}; {note}",
     )
     answers = None if answer_bytes is None else PairCache(cache_folder(cache_dir) / "answers.sqlite3", answer_bytes)
     return EndpointScorer(
@@ -80,6 +88,17 @@ def _read_tokenizer(reference: str, cache_dir: Path | None) -> SegmentTokenizer:
     if found is None:
         raise InvalidConfig(f"{reference} has no tokenizer.json on this machine", field="tokenizer")
     return found
+
+
+def _score_here(server: Server, weights: str, cache_dir: Path | None) -> LabelLogProbs:
+    """The known prompts by the model on this machine  # [queries, labels]."""
+    # Imported here, because this module imports torch.
+    from lens_engine.language_model.loading.load import load_scorer
+
+    block, spans = server.check
+    scorer = load_scorer(weights, dtype="float32", cache_dir=cache_dir)
+    scores: LabelLogProbs = scorer.score(block.prefixes, block.queries, spans)[0]
+    return scores
 
 
 def _recognise(server: Server, conformance: Conformance, cache_dir: Path | None) -> tuple[str, float]:
