@@ -246,8 +246,7 @@ class NothingSelected(LensError):
             )
         elif stop_reason == "budget":
             message = (
-                "the budget ended before any examples were chosen; raise budget.max_pairs, budget.max_seconds or "
-                "budget.max_cost"
+                "the budget ended before any examples were chosen; raise budget.max_pairs, max_seconds or max_cost"
             )
         else:
             message = "stopped before any examples were chosen"

@@ -12,20 +12,24 @@ from lens_engine.task.template import Task
 
 _QUERIES = 16
 _REQUESTS = 32
-"""Number of requests of the sample: some rounds of those at once."""
+"""Largest number of requests of the sample: some rounds of those at once."""
+
+_SHARE = 8
+"""The sample takes one of so many candidates at most."""
 
 
 def measure_server_pace(
     rows: SplitRows, task: Task, scorer: PaidScorer, clock: Callable[[], float] = time.monotonic
 ) -> float | None:
-    """Tokens per second on some 32 requests, each prefix counted once as in `Cost`.
+    """Tokens per second on at most 32 requests, each prefix counted once as in `Cost`.
 
     The prompts are demonstrations alone before the first score examples, as in filtering. Prompts whose answers are on
     disk tell nothing, so others are taken; None if there are no others, or the clock did not advance.
     """
     queries = tuple(task.render_query(example.text) for example in rows.score_set[:_QUERIES])
     blocks = [Block((task.render_prefix([example]),), queries) for example in rows.candidates]
-    size = max(_REQUESTS // scorer.bill(len(queries), 0, task.label_spans).requests, 1)
+    requests_a_block = scorer.bill(len(queries), 0, task.label_spans).requests
+    size = max(min(_REQUESTS // requests_a_block, len(blocks) // _SHARE), 1)
     for start in range(0, len(blocks), size):
         sample = blocks[start : start + size]
         known, started = count_pairs_found(scorer), clock()
