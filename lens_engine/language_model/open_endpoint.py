@@ -12,7 +12,7 @@ from lens_engine.errors import InvalidConfig
 from lens_engine.language_model.loading.token_counter import find_tokenizer
 from lens_engine.scoring.base import ScorerIdentity
 from lens_engine.scoring.cache.file import PairCache
-from lens_engine.scoring.endpoints.address import Endpoint
+from lens_engine.scoring.endpoints.address import DEVICE, Endpoint
 from lens_engine.scoring.endpoints.conformance import EXACT_NATS, Conformance, check_server
 from lens_engine.scoring.endpoints.contract import Server
 from lens_engine.scoring.endpoints.kinds import MEET
@@ -21,9 +21,6 @@ from lens_engine.scoring.endpoints.spending import Spending
 from lens_engine.scoring.endpoints.transport import Transport
 from lens_engine.scoring.tokenization import SegmentTokenizer
 from lens_engine.types import LabelLogProbs
-
-DEVICE = "endpoint"
-"""The device of a scorer that asks a server."""
 
 _SAME_NATS = 1e-3
 """Least tolerance within which two sets of check scores are of one model."""

@@ -1,6 +1,6 @@
 """A server that conforms, with a real language model behind it, and faults that a test switches on.
 
-It speaks as vLLM does (`/v1/completions`) and as SGLang does (`/generate`).
+It speaks as vLLM does (`/v1/completions`), as SGLang does (`/generate`), and as llama.cpp does (`/completion`).
 """
 
 import asyncio
@@ -108,6 +108,8 @@ class Double:
     version: str = "0.32.0"
     fault: Callable[[dict[str, Any]], dict[str, Any] | Response] | None = None
     refuse: Callable[[int], Response | None] | None = None
+    vocabulary: int = 256  #: of what it lists as llama.cpp
+    listed: int = 1000  #: largest number of tokens that it lists as llama.cpp
     seconds: float = 0.0  #: of each answer, beside what the model takes
     url: str = ""
     num_completions: int = 0
@@ -125,11 +127,23 @@ class Double:
 
     async def tokenize(self, request: Request) -> Response:
         body = await request.json()
+        if "content" in body:  # llama.cpp
+            return JSONResponse({"tokens": self.behind.tokenize(body["content"], special=body["add_special"])})
         tokens = self.behind.tokenize(body["prompt"], special=body["add_special_tokens"])
         return JSONResponse({"tokens": tokens, "count": len(tokens), "max_model_len": _CONTEXT})
 
     async def server_info(self, _request: Request) -> Response:
         return JSONResponse({"version": self.version, "model_path": "/weights", "dtype": "auto"})
+
+    async def props(self, _request: Request) -> Response:
+        settings = {"n_ctx": _CONTEXT}
+        weights = {"model_alias": self.model, "model_path": f"/weights/{self.model}.gguf", "model_ftype": "all F32"}
+        return JSONResponse(
+            {"default_generation_settings": settings, "total_slots": 4, "build_info": f"b{self.version}", **weights}
+        )
+
+    async def completion(self, request: Request) -> Response:
+        return await self._answer(request, self._list_tokens)
 
     async def completions(self, request: Request) -> Response:
         return await self._answer(request, self._complete)
@@ -198,6 +212,28 @@ class Double:
             for prompt, tokens in zip(prompts, wanted, strict=True)
         ]
 
+    def _list_tokens(self, body: dict[str, Any]) -> Any:
+        """Each prompt's most probable tokens, as many as are asked for and the double lists."""
+        prompts = body["prompt"]
+        self.prompts += map(tuple, prompts)
+        self.num_prompts += len(prompts)
+        tokens = range(self.vocabulary)
+        answers = []
+        for index, (prompt, values) in enumerate(zip(prompts, self.behind(prompts, tokens), strict=True)):
+            ranked = sorted(({"id": t, "logprob": float(v)} for t, v in zip(tokens, values, strict=True)), key=_by_rank)
+            biased = [one for one in ranked if [one["id"], 1000] in body.get("logit_bias", [])]
+            listed = ranked[: min(body["n_probs"], self.listed)]
+            answers.append(
+                {
+                    "index": index,
+                    "model": self.model,
+                    "tokens_evaluated": len(prompt),
+                    "timings": {"cache_n": len(prompt) - 1},
+                    "completion_probabilities": [{**(biased or ranked)[0], "top_logprobs": listed}],
+                }
+            )
+        return answers if len(answers) > 1 else answers[0]
+
     def app(self) -> Starlette:
         return Starlette(
             routes=[
@@ -205,10 +241,16 @@ class Double:
                 Route("/version", self.tell_version),
                 Route("/tokenize", self.tokenize, methods=["POST"]),
                 Route("/get_server_info", self.server_info),
+                Route("/props", self.props),
+                Route("/completion", self.completion, methods=["POST"]),
                 Route("/generate", self.generate, methods=["POST"]),
                 Route("/v1/completions", self.completions, methods=["POST"]),
             ]
         )
+
+
+def _by_rank(one: dict[str, Any]) -> float:
+    return -float(one["logprob"])
 
 
 class _NanResponse(JSONResponse):

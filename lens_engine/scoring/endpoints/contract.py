@@ -62,6 +62,7 @@ class ServerFacts:
     model: str
     context: int  #: longest prompt with its answer (tokens)
     details: Mapping[str, Any]
+    slots: int = 1  #: prefixes that it keeps at once, if it has to be told where
 
 
 class Server(Protocol):

@@ -4,9 +4,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
-from lens_engine.scoring.endpoints import sglang, vllm
+from lens_engine.scoring.endpoints import llama_cpp, sglang, vllm
 from lens_engine.scoring.endpoints.address import Endpoint, EndpointKind
 from lens_engine.scoring.endpoints.contract import Server, ServerFacts
+from lens_engine.scoring.endpoints.llama_cpp import LlamaCppServer
 from lens_engine.scoring.endpoints.server_tokenizer import ServerTokenizer
 from lens_engine.scoring.endpoints.sglang import SglangServer
 from lens_engine.scoring.endpoints.token_server import TokenServer, tokenize
@@ -34,4 +35,5 @@ def _meet_tokens(kind: type[TokenServer], describe: Describe, tokenise: Tokenise
 MEET: Mapping[EndpointKind, Meet] = {
     "vllm": _meet_tokens(VllmServer, vllm.describe, tokenize),
     "sglang": _meet_tokens(SglangServer, sglang.describe, tokenize),
+    "llama-cpp": _meet_tokens(LlamaCppServer, llama_cpp.describe, llama_cpp.tokenize),
 }
