@@ -245,7 +245,9 @@ class NothingSelected(LensError):
                 "filtering.candidates or splits.test, or ask the operator to raise the limit"
             )
         elif stop_reason == "budget":
-            message = "the budget ended before any examples were chosen; raise budget.max_pairs or budget.max_seconds"
+            message = (
+                "the budget ended before any examples were chosen; raise budget.max_pairs, max_seconds or max_cost"
+            )
         else:
             message = "stopped before any examples were chosen"
         super().__init__(message)

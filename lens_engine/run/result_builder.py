@@ -11,6 +11,7 @@ from lens_engine.result import (
     BestAnswer,
     LabelBias,
     Lead,
+    Payment,
     PromptContender,
     Provenance,
     SelectionResult,
@@ -191,6 +192,7 @@ def _cost_figures(ending: Ending) -> Spending:
         permutations_judged=findings.num_judged,
         permutations_dropped=findings.num_dropped,
         token_budget=ending.identity.token_budget,
+        paid=Payment.of(state.paid, ending.prepared.meter.scorer),
     )
 
 
@@ -201,8 +203,7 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
         warnings.append(f"{show_count(rows.skipped_too_long, 'row', 'was')} too long and left out")
     if rows.trimmed_too_long:
         warnings.append(f"{show_count(rows.trimmed_too_long, 'text', 'was')} too long and cut")
-    warnings += filter(None, [ending.prepared.foreign_texts])
-    warnings += ending.findings.warnings
+    warnings += [*filter(None, [ending.prepared.foreign_texts]), *ending.findings.warnings]
     warnings += _noisy_lead(lead, ending.identity.dtype)
     if ending.prepared.meter.met_deadline and ending.reason is StopReason.BUDGET:
         warnings.append(
@@ -245,6 +246,5 @@ def _provenance(ending: Ending) -> Provenance:
 
 def _find_device_name(scorer: LabelScorer) -> str | None:
     """Name of the GPU, for example "NVIDIA H200". None on a processor, and for a scorer that does not know it."""
-    scorer = find_computing(scorer)
-    facts = scorer.surroundings if isinstance(scorer, SituatedScorer) else ()
+    facts = found.surroundings if isinstance(found := find_computing(scorer), SituatedScorer) else ()
     return next((fact.removeprefix(_GPU) for fact in facts if fact.startswith(_GPU)), None)
