@@ -84,7 +84,11 @@ def open_endpoint(
 def _read_tokenizer(reference: str, cache_dir: Path | None) -> SegmentTokenizer:
     found = find_tokenizer(reference, cache_dir)
     if found is None:
-        raise InvalidConfig(f"{reference} has no tokenizer.json on this machine", field="tokenizer")
+        raise InvalidConfig(
+            f"{reference} has no tokenizer.json on this machine; name the model's folder, or no tokenizer, to ask the "
+            "server",
+            field="tokenizer",
+        )
     return found
 
 

@@ -1,5 +1,6 @@
 """The real llama-server says what Lens computes: what every test of a client of it stands on."""
 
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -7,9 +8,12 @@ import pytest
 
 from lens_engine.language_model.loading.load import load_scorer
 from lens_engine.language_model.loading.model_files import BUNDLED_MODEL
+from lens_engine.language_model.open_endpoint import open_endpoint
 from lens_engine.language_model.open_tokenizer import open_tokenizer
+from lens_engine.scoring.endpoints.address import Endpoint
 from lens_engine.types import LabelLogProbs
 from tests.llama_server.server import LlamaServer
+from tests.llama_server.weights import float32_weights
 
 pytestmark = pytest.mark.model
 
@@ -70,3 +74,25 @@ def test_repeated_prompt_is_read_from_the_server_s_cache(llama_server: LlamaServ
     warm = ask(llama_server, [*prompt, 5], id_slot=0)
     assert (cold["tokens_evaluated"], warm["tokens_evaluated"]) == (100, 101)
     assert (cold["timings"]["cache_n"], warm["timings"]["cache_n"]) == (0, 100)
+
+
+def test_scorer_of_servers_gives_the_local_scores(llama_server: LlamaServer) -> None:
+    """With tokens of its own and of the model's files; label words of several tokens share nodes."""
+    spans = [*LIKELY, RARE, " not so good", " not my thing"]
+    right = load_scorer(BUNDLED_MODEL, dtype="float32", device="cpu").score([PREFIX, ()], QUERIES, spans)
+    for tokenizer in (None, BUNDLED_MODEL):
+        endpoint = Endpoint("llama-cpp", llama_server.url, float32_weights().name)
+        scorer = open_endpoint(endpoint, tokenizer=tokenizer, answer_bytes=None)
+        try:
+            found = scorer.score([PREFIX, ()], QUERIES, spans)
+        finally:
+            scorer.close()
+        assert found == pytest.approx(right, rel=0, abs=1e-3)
+        assert scorer.conformance.repeat_nats < 1e-3
+
+
+def test_weights_here_are_those_of_the_server(llama_server: LlamaServer, tmp_path: Path) -> None:
+    endpoint = Endpoint("llama-cpp", llama_server.url, float32_weights().name)
+    scorer = open_endpoint(endpoint, weights=BUNDLED_MODEL, cache_dir=tmp_path, answer_bytes=None)
+    scorer.close()
+    assert "the weights here differ by" in (scorer.identity.executor_note or "")
