@@ -32,6 +32,10 @@ PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile
 unit: $(INSTALLED) ## tests that need no torch and no server; under a minute
 	$(PYTEST) -m unit tests/unit
 
+.PHONY: llama-server
+llama-server: $(INSTALLED) ## build a real llama-server for tests, once, into the cache folder; ten minutes, with cmake and a compiler
+	$(BIN)/python -m tests.llama_server
+
 .PHONY: test
 test: unit ## all tests but those of `make lab`: units, torch, real Postgres and Redis, real processes; ten minutes
 	$(PYTEST) -m 'not unit'
@@ -69,6 +73,7 @@ check: $(INSTALLED) ## what CI runs first: format, lint, types, that the public 
 	.ci/resolve $(BIN)
 	$(BIN)/python .ci/lines.py
 	$(BIN)/python -m tests.mutants --list
+	$(BIN)/python -m tests.llama_server --if-possible
 	$(MAKE) test
 
 .PHONY: bench

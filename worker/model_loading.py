@@ -36,14 +36,14 @@ def load_model(settings: Settings, name: str, dtype: str | None, *, remembers: b
         ModelError: the model cannot be loaded, or its files are unsafe.
     """
     reference = find_reference(settings, name)
-    pair_cache_bytes = (settings.pair_cache_mib << 20 or None) if remembers else None
+    cache_bytes = settings.pair_cache_mib << 20
     if isinstance(reference, EndpointSetting):
         return open_model(
             reference.endpoint,
             tokenizer=reference.tokenizer,
             name=name,
             cache_dir=settings.cache_dir,
-            pair_cache_bytes=pair_cache_bytes,
+            pair_cache_bytes=cache_bytes or None,  # its answers are paid for
         )
     if reference.startswith(TESTING_PREFIX):
         return LanguageModel(_make_double(reference))
@@ -53,7 +53,7 @@ def load_model(settings: Settings, name: str, dtype: str | None, *, remembers: b
         device=settings.device,
         name=name,
         cache_dir=settings.cache_dir,
-        pair_cache_bytes=pair_cache_bytes,
+        pair_cache_bytes=(cache_bytes or None) if remembers else None,
     )
 
 

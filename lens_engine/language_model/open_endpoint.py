@@ -43,7 +43,8 @@ def open_endpoint(
             downloaded; None to ask the server for tokens.
         weights: the same model on this machine, as `load_scorer` takes it, to compare with in float32; None for no
             comparison. It needs torch.
-        name: name of the model in results; None for `endpoint.model`.
+        name: name of the model in results, and in errors instead of the address, which may be private; None for that of
+            `endpoint`.
         cache_dir: folder of the answers; None for `LENS_CACHE_DIR` or ~/.cache/lens.
         answer_bytes: largest size of the file of answers (bytes); None keeps none, and then a run that is repeated pays
             again.
@@ -54,7 +55,7 @@ def open_endpoint(
     """
     own = None if tokenizer is None else _read_tokenizer(tokenizer, cache_dir)
     spending = Spending(endpoint.prices)
-    transport = Transport(endpoint, spending)
+    transport = Transport(endpoint, spending, None if name is None else f"the server of the model {name!r}")
     try:
         server = MEET[endpoint.kind](endpoint, transport, own)
         conformance = check_server(server, transport)

@@ -80,12 +80,15 @@ class Transport:
     `close` ends the thread.
     """
 
-    def __init__(self, endpoint: Endpoint, spending: Spending) -> None:
+    def __init__(self, endpoint: Endpoint, spending: Spending, where: str | None = None) -> None:
         """
+        Args:
+            where: what errors call the server; None for its address.
+
         Raises:
             InvalidConfig: the variable of the key is not set.
         """
-        self.where = f"the server at {endpoint.url}"  #: for errors
+        self.where = where or f"the server at {endpoint.url}"  #: for errors
         self.retries = 0
         self._is_draining = False
         self._spending = spending
