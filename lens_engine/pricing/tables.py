@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from lens_engine.metering.cost import Cost
 from lens_engine.result import Splits
+from lens_engine.scoring.paid import Paid
 from lens_engine.task.wording import show_count
 from lens_engine.types import Phase
 from lens_engine.views.table import NOTHING, Table, describe_seconds, describe_usd
@@ -61,15 +62,20 @@ def describe_estimate(estimate: "CostEstimate") -> list[str]:
         f"The budget ends the run {limit}, with the best examples found until then." for limit in _list_limits(estimate)
     ]
     if estimate.sample is not None and estimate.sample.requests:
-        asked = show_count(estimate.sample.requests, "request")
-        money = "" if estimate.usd is None else f" and cost {describe_usd(estimate.sample.usd)}"
-        sentences.append(f"The speed was measured on a small sample, which took {asked}{money}; its answers are kept.")
+        sentences.append(describe_sample(estimate.sample, has_prices=estimate.usd is not None))
     if estimate.words_accuracy is not None:
         sentences.append(
             f"A bag of words on the labelled rows of this run has an accuracy of {estimate.words_accuracy:.3f} by "
             "cross-validation and takes a second. If that is enough, use it."
         )
     return sentences
+
+
+def describe_sample(sample: Paid, *, has_prices: bool) -> str:
+    """What the measuring of the speed took at a server."""
+    money = f" and cost {describe_usd(sample.usd)}" if has_prices else ""
+    asked = show_count(sample.requests, "request")
+    return f"The speed was measured on a small sample, which took {asked}{money}; its answers are kept."
 
 
 def _list_limits(estimate: "CostEstimate") -> Iterator[str]:

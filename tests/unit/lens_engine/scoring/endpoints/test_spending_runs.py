@@ -2,13 +2,17 @@
 
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from sklearn.base import clone
 
 from lens_engine.config import SelectionConfig
 from lens_engine.errors import InvalidConfig
+from lens_engine.estimator import LensClassifier
 from lens_engine.language_model.open_endpoint import open_endpoint
+from lens_engine.language_model.open_model import open_model
 from lens_engine.pipeline import select_support_examples
 from lens_engine.result import SelectionResult
 from lens_engine.rows.problem import Problem
@@ -178,3 +182,16 @@ def test_estimate_is_an_upper_bound_and_says_what_it_cost(
     assert second.seconds is not None, "other prompts are measured where answers are on disk"
     select(scorer)
     assert count_again(double) == 0
+
+
+def test_estimator_fits_and_predicts_at_a_server_and_a_clone_shares_it(double: Double, tmp_path: Path) -> None:
+    model = open_model(f"vllm:{MODEL}@{double.url}", cache_dir=tmp_path)
+    texts = [f"text {row}" for row in range(90)]
+    options = OPTIONS | {"classifier": {"kind": "label_probabilities", "max_prompts": 1, "fit_rows": 12}}
+    estimator = clone(LensClassifier(model, label_words={0: "B", 1: "G"}, options=options, progress=False))
+    estimator.fit(texts, [row % 2 for row in range(90)])
+    assert estimator.model is model
+    assert set(estimator.predict(texts[:5])) <= {0, 1}
+    assert estimator.result_.cost.paid is not None
+    assert isinstance(model.scorer, EndpointScorer)
+    model.scorer.close()
