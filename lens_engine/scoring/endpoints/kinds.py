@@ -5,7 +5,9 @@ from functools import partial
 
 from lens_engine.scoring.endpoints import vllm
 from lens_engine.scoring.endpoints.address import Endpoint, EndpointKind
+from lens_engine.scoring.endpoints.chat import ChatServer
 from lens_engine.scoring.endpoints.contract import Server
+from lens_engine.scoring.endpoints.sampled import SampledServer
 from lens_engine.scoring.endpoints.server_tokenizer import ServerTokenizer
 from lens_engine.scoring.endpoints.transport import Transport
 from lens_engine.scoring.tokenization import SegmentTokenizer
@@ -20,4 +22,9 @@ def _meet_vllm(endpoint: Endpoint, transport: Transport, tokenizer: SegmentToken
     return vllm.VllmServer(endpoint, transport, tokenizer, facts)
 
 
-MEET: Mapping[EndpointKind, Meet] = {"vllm": _meet_vllm}
+def _meet_chat(endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None) -> Server:
+    kind = SampledServer if endpoint.answers == "sampled" else ChatServer
+    return kind(endpoint, transport, tokenizer)
+
+
+MEET: Mapping[EndpointKind, Meet] = {"vllm": _meet_vllm, "openai-chat": _meet_chat}
