@@ -25,7 +25,8 @@ import urllib.request
 _SERVER = """\
 The server has the weights of MODEL and answers POST {base_url}/completions with the log-probabilities of a prompt
 (`echo` with `logprobs`), as vLLM and SGLang do. The server of llama.cpp, Ollama and the API of OpenAI do not.
-Lens tokenises demonstrations, input and label word apart, and a server the whole text; most texts have the same tokens.\
+Lens tokenises demonstrations, input and label word apart, and a server the whole text; most texts have the same
+tokens.\
 """
 
 _CLASSIFY = '''

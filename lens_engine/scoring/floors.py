@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lens_engine.errors import EndpointError
+from lens_engine.task.chat import ChatTask
+from lens_engine.task.template import Task
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
 
 MOST_FLOORS, MOST_TRUE_FLOORS = 0.30, 0.05
@@ -18,6 +20,11 @@ _LEAST_VALUES = 200
 """Number of values from which a share is believed."""
 
 _REMEDY = "write a template and label words with which the model answers by a label word alone, or take another model"
+
+
+def has_floors(task: Task) -> bool:
+    """Whether scores of a task may be floors."""
+    return isinstance(task, ChatTask) and not task.chat.is_sampled
 
 
 def mark_floors(values: FloatArray, is_floor: NDArray[np.bool_]) -> LabelLogProbs:
