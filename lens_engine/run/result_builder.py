@@ -196,22 +196,21 @@ def _cost_figures(ending: Ending) -> Spending:
 
 
 def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
-    rows, skipped = ending.prepared.run.rows, ending.state.evaluation.skipped
+    rows, evaluation = ending.prepared.run.rows, ending.state.evaluation
     warnings = list(rows.warnings)
     if rows.skipped_too_long:
         warnings.append(f"{show_count(rows.skipped_too_long, 'row', 'was')} too long and left out")
     if rows.trimmed_too_long:
         warnings.append(f"{show_count(rows.trimmed_too_long, 'text', 'was')} too long and cut")
     warnings += [*filter(None, [ending.prepared.foreign_texts]), *ending.findings.warnings]
-    warnings += describe_asking(ending.prepared.run, ending.state.evaluation)
-    warnings += _noisy_lead(lead, ending.identity.dtype)
+    warnings += [*describe_asking(ending.prepared.run, evaluation), *_noisy_lead(lead, ending.identity.dtype)]
     if ending.prepared.meter.met_deadline and ending.reason is StopReason.BUDGET:
         warnings.append(
             "the operator's time limit for a run, not the selection's own budget, ended this run: the result is the "
             "best found until then"
         )
-    if skipped:
-        warnings.append("the budget did not cover: " + ", ".join(map(name_step, skipped)))
+    if evaluation.skipped:
+        warnings.append("the budget did not cover: " + ", ".join(map(name_step, evaluation.skipped)))
     return tuple(warnings)
 
 

@@ -23,7 +23,9 @@ from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.preparation import prepare_run, price_run
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.suggestion.suggestion import LabelCount, PresetPlan, Suggestion
+from lens_engine.task.chat import ChatForm
 from lens_engine.task.defaults import DEFAULT_TEMPLATE, OTHER_TEMPLATES
+from lens_engine.task.record import TaskRecord
 from lens_engine.task.request import TaskRequest
 
 
@@ -83,6 +85,7 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer) -> Suggestion:
         InvalidVerbalizer: the model cannot tell two label words apart; the message names both.
     """
     pace: float | None = None
+    chat: ChatForm | None = None
     plans = list[PresetPlan]()
     for plan in suggestion.plans:
         if plan.splits is None:
@@ -93,11 +96,12 @@ def price_suggestion(suggestion: Suggestion, scorer: LabelScorer) -> Suggestion:
         except InvalidInput as error:
             plans.append(replace(plan, splits=None, refusal=str(error)))
             continue
+        chat = TaskRecord.of(prepared.run.task).chat
         if pace is None:
             pace = measure_pace(prepared.run.rows, prepared.run.task, scorer)
         cost = sum(price_run(prepared.run, prepared.method).values(), Cost())
         plans.append(replace(plan, cost=cost, seconds=cost.tokens / pace if pace else None))
-    return replace(suggestion, plans=tuple(plans))
+    return replace(suggestion, plans=tuple(plans), chat=chat)
 
 
 def _parse(path: Path, columns: ColumnChoice, field: str, dialect: Dialect | FoundDialect) -> ParsedDataset:

@@ -7,6 +7,7 @@ from lens_engine.metering.cost import Cost
 from lens_engine.reading.column_choice import ColumnChoice
 from lens_engine.reading.language import Language
 from lens_engine.rows.problem import Problem
+from lens_engine.task.chat import ChatForm
 from lens_engine.task.wording import show_count, show_label
 
 
@@ -46,6 +47,7 @@ class Suggestion:
     words_accuracy: float | None  #: cross-validated accuracy of a bag of words; None if the rows do not suffice
     language: Language | None
     warnings: tuple[str, ...]  #: of the reading of the file
+    chat: ChatForm | None = None  #: how the model is asked as a chat; None for one text, and without a model
 
     @property
     def preset(self) -> PresetName | None:

@@ -105,6 +105,14 @@ def instruct(words: Iterable[str]) -> str:
     return f"Answer with one of these labels and nothing else: {', '.join(words)}."
 
 
+def describe_chat(form: ChatForm) -> str:
+    """How a chat is asked, in two sentences."""
+    return (
+        "The model is asked by turns of a chat: the template up to the label word by the user, the label word by the "
+        f"assistant. The system message: {form.system!r}"
+    )
+
+
 def write_turns(turns: Iterable[Turn]) -> str:
     """Turns as canonical JSON, a line each."""
     lines = (json.dumps(turn, ensure_ascii=False, sort_keys=True, separators=(",", ":")) for turn in turns)
