@@ -39,6 +39,6 @@ def test_values_are_those_of_the_weights(tmp_path: Path) -> None:
     expected = local.score([()], [BEGIN + local.render_chat(one) for one in prompts], task.label_spans)[0]
     is_listed = ~find_floors(found)
     assert is_listed.any(axis=1).all()
-    # The same word after a space is another token, which counts too.
-    assert (found >= expected - 1e-3)[is_listed].all()
-    assert np.abs(found - expected)[is_listed].max() < 0.5
+    # The same word after a space is another token, which counts too; and the weights have four bits.
+    assert np.abs(found - expected)[is_listed].max() < 0.2
+    assert np.array_equal(found.argmax(axis=1), expected.argmax(axis=1))
