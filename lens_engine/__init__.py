@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from lens_engine.result import SelectionResult
     from lens_engine.rows.problem import Problem
     from lens_engine.run.preparation import estimate_cost
-    from lens_engine.suggestion.suggest import suggest
-    from lens_engine.suggestion.suggestion import Suggestion
     from lens_engine.scoring.endpoints.address import Endpoint
     from lens_engine.scoring.endpoints.spending import TokenPrices
+    from lens_engine.suggestion.suggest import suggest
+    from lens_engine.suggestion.suggestion import Suggestion
     from lens_engine.task.template import Task, Template, Verbalizer
     from lens_engine.types import Example
 

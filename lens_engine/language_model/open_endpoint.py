@@ -73,7 +73,7 @@ def open_endpoint(
         dtype="float32" if repeats <= EXACT_NATS else "unknown",
         device=DEVICE,
         executor=endpoint.kind,
-        executor_note=f"{server.facts.version}; {note}",
+        executor_note="; ".join(filter(None, [server.facts.version, server.facts.note, note])),
     )
     answers = None if answer_bytes is None else PairCache(cache_folder(cache_dir) / "answers.sqlite3", answer_bytes)
     return EndpointScorer(

@@ -34,9 +34,13 @@ class Prices:
     rows: SplitRows
     config: SelectionConfig
     lengths: TokenLengths
+    has_probabilities: bool = True  #: whether the model gives probabilities, which filtering needs
 
     @property
     def rounds(self) -> list[FilterRound]:
+        """The rounds of filtering; none for a model that gives answers alone."""
+        if not self.has_probabilities:
+            return []
         return plan_rounds(len(self.rows.candidates), self.config.filtering, len(self.rows.score_set))
 
     def judging(self, permutations: int, num_rows: int, demonstrations: int | None = None) -> Cost:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from lens_engine.classifier.suspicion import MOST_SUSPICIOUS
 from lens_engine.result.parts import Payment
 from lens_engine.result.tables import name_choice, tabulate_classifiers, tabulate_examples, tabulate_prompts
+from lens_engine.task.chat import describe_chat
 from lens_engine.task.wording import show_count
 from lens_engine.views.html import write_block, write_paragraph, write_table
 from lens_engine.views.table import Table, describe_seconds, describe_usd
@@ -60,7 +61,7 @@ def list_opening(result: "SelectionResult") -> list[str]:
 
 def _list_closing(result: "SelectionResult") -> list[str]:
     notes = [f"note: {warning}" for warning in result.warnings]
-    closing = [describe_ranking_rows(result), describe_suspicious_labels(result)]
+    closing = [describe_ranking_rows(result), describe_suspicious_labels(result), describe_form(result)]
     return [*filter(None, closing), *notes, describe_cost(result), f"digest {result.digest}"]
 
 
@@ -95,6 +96,12 @@ def describe_suspicious_labels(result: "SelectionResult") -> str:
         return ""
     found = f"{show_count(number, 'row', 'has')} a label that the classifier contradicts with confidence"
     return f"{found}{' (the most that are listed)' * (number == MOST_SUSPICIOUS)}."
+
+
+def describe_form(result: "SelectionResult") -> str:
+    """How the model was asked as a chat; nothing for a prompt that is one text."""
+    chat = None if result.task is None else result.task.chat
+    return "" if chat is None else describe_chat(chat)
 
 
 def describe_cost(result: "SelectionResult") -> str:

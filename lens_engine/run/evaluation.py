@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from lens_engine.config import USES
 from lens_engine.judging.judgement import EvaluationRows, judge, spread
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter, Stopped
@@ -108,7 +107,7 @@ class Evaluator:
 
     def _test(self, evaluation: Evaluation, _: Save) -> Evaluation:
         """Judge the best prompt for each use on the test rows."""
-        return self._with_tested(evaluation, [self._prompts(evaluation).own(use) for use in USES])
+        return self._with_tested(evaluation, [self._prompts(evaluation).own(use) for use in self.run.uses])
 
     def _judge_zero_shot(self, evaluation: Evaluation, _: Save) -> Evaluation:
         (judged,) = self._complete({(): None})

@@ -22,6 +22,7 @@ from lens_engine.rows.fit_rows import list_labelled_rows
 from lens_engine.rows.problem import Problem, check_problem
 from lens_engine.rows.splits import SplitRows, split_examples
 from lens_engine.run.evaluation_plan import price_evaluation, reserve_for_test
+from lens_engine.scoring.asking import fit_task, gives_answers_only
 from lens_engine.scoring.base import LabelScorer, OpenModel, find_scorer
 from lens_engine.scoring.paid import find_paid_scorer
 from lens_engine.scoring.states import find_states_scorer
@@ -59,7 +60,8 @@ def prepare_run(
         deadline, methods: as in `select_support_examples`.
 
     Raises:
-        InvalidDataset, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
+        InvalidDataset, InvalidVerbalizer, ClassTooSmall, InvalidConfig, PromptTooLong: as `select_support_examples`.
+        EndpointError: the model is behind a server, which refuses.
         TypeError: `problem` or `config` has another type.
     """
     check_problem(problem)
@@ -68,7 +70,15 @@ def prepare_run(
     check_prices(config, scorer)
     rows, prices = _fit_and_price(problem, scorer, config)
     task = rows.task
-    run = Run(task, config, rows, prices, scorer.identity.dtype, shows_states=find_states_scorer(scorer) is not None)
+    run = Run(
+        task,
+        config,
+        rows,
+        prices,
+        scorer.identity.dtype,
+        shows_states=find_states_scorer(scorer) is not None,
+        has_probabilities=prices.has_probabilities,
+    )
     method = make_method(run, methods)
     meter = Meter(
         scorer=scorer,
@@ -140,9 +150,19 @@ def check_prices(config: SelectionConfig, scorer: LabelScorer) -> None:
 
 
 def _fit_and_price(problem: Problem, scorer: LabelScorer, config: SelectionConfig) -> tuple[SplitRows, Prices]:
-    """The splits, fitted to the context, and their prices. Both need every text's number of tokens."""
-    rows = fit_to_context(split_examples(problem, config), scorer, config)
-    return rows, Prices(rows, config, measure_lengths(rows, rows.task, scorer))
+    """The splits with the task as the model is asked, fitted to the context, and their prices.
+
+    Both need every text's number of tokens.
+    """
+    has_probabilities = not gives_answers_only(scorer)
+    if config.use == "probabilities" and not has_probabilities:
+        raise InvalidConfig(
+            "the model gives answers and no probabilities, so there are no label biases; take the use prompt",
+            field="options.use",
+        )
+    rows = split_examples(problem, config)
+    rows = fit_to_context(replace(rows, task=fit_task(scorer, rows.task)), scorer, config)
+    return rows, Prices(rows, config, measure_lengths(rows, rows.task, scorer), has_probabilities)
 
 
 def price_run(run: Run, method: Method[Any]) -> dict[Phase, Cost]:

@@ -6,16 +6,12 @@ It speaks as vLLM does (`/v1/completions`), as SGLang does (`/generate`), and as
 import asyncio
 import hashlib
 import json
-import socket
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -23,6 +19,7 @@ from starlette.routing import Route
 
 from lens_engine.scoring.labels import build_label_trie
 from lens_engine.types import FloatArray
+from tests.endpoints.serving import serving as serving
 
 if TYPE_CHECKING:
     from lens_engine.scoring.scorer import CausalLMScorer
@@ -258,21 +255,3 @@ class _NanResponse(JSONResponse):
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content).encode()
-
-
-@contextmanager
-def serving(double: Double, port: int = 0) -> Iterator[Double]:
-    """Serve a double on this machine, in a thread; `double.url` is its address."""
-    listener = socket.create_server(("127.0.0.1", port))
-    double.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    server = uvicorn.Server(uvicorn.Config(double.app(), log_level="warning", lifespan="off"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.005)
-    try:
-        yield double
-    finally:
-        server.should_exit = server.force_exit = True
-        thread.join()
-        listener.close()

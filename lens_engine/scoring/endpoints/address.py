@@ -1,9 +1,11 @@
 """Where a model is asked: the kind of server, its address, and the name of the variable that holds the key."""
 
+import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from lens_engine.errors import InvalidConfig
@@ -11,6 +13,10 @@ from lens_engine.scoring.endpoints.spending import TokenPrices
 
 EndpointKind = Literal["vllm", "sglang", "llama-cpp", "openai-chat"]
 KINDS: tuple[EndpointKind, ...] = get_args(EndpointKind)
+AnswerKind = Literal["probabilities", "sampled"]
+
+_OWN_FIELDS = {"model", "messages", "max_tokens", "temperature", "logprobs", "top_logprobs", "n", "stream"}
+"""Fields of a chat request that Lens sets itself."""
 
 DEVICE = "endpoint"
 """The device of a scorer that asks a server."""
@@ -31,11 +37,15 @@ class Endpoint:
         key_variable: name of the environment variable that holds the key; None for a server that wants none.
         prices: of a million tokens; None if nothing is paid.
         most_requests: largest number of requests at once.
-        context: longest prompt (tokens); None for what the server says.
+        context: longest prompt (tokens); None for what the server says, or 32,768 for "openai-chat".
+        answers: of "openai-chat". probabilities: those of its 20 most probable tokens. sampled: one answer a prompt,
+            for a model that gives no probabilities.
+        extra: further fields of each request of "openai-chat", such as `{"reasoning_effort": "none"}`. With
+            `max_completion_tokens`, no `max_tokens` is sent.
 
     Raises:
-        InvalidConfig: the kind is unknown, the address is no http address or holds a key, or the name is no name of a
-            variable.
+        InvalidConfig: the kind is unknown, the address is no http address or holds a key, the name is no name of a
+            variable, or an option is not for this kind.
     """
 
     kind: EndpointKind
@@ -45,6 +55,8 @@ class Endpoint:
     prices: TokenPrices | None = field(default=None)
     most_requests: int = 32
     context: int | None = None
+    answers: AnswerKind = "probabilities"
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -62,6 +74,19 @@ class Endpoint:
                 "the key of an endpoint is given by the name of an environment variable, such as OPENAI_API_KEY",
                 field="key_variable",
             )
+        self._check_chat_options()
+
+    def _check_chat_options(self) -> None:
+        if self.kind != "openai-chat" and (self.extra or self.answers != "probabilities"):
+            raise InvalidConfig("extra and answers are options of openai-chat alone", field="endpoint_kind")
+        if self.answers not in get_args(AnswerKind):
+            raise InvalidConfig(f"answers is {self.answers!r}; take probabilities or sampled", field="answers")
+        if own := sorted(_OWN_FIELDS & self.extra.keys()):
+            raise InvalidConfig(f"extra has {', '.join(own)}, which Lens sets itself; leave it out", field="extra")
+        try:
+            json.dumps(dict(self.extra), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InvalidConfig(f"extra is no JSON object: {error}", field="extra") from error
 
     @property
     def name(self) -> str:

@@ -77,7 +77,7 @@ class Conformance:
                 )
         if self.mass < _LEAST_MASS:
             raise EndpointError(
-                f"{where} gives yes, no and not sure together the probability {self.mass:.1e} after simple questions "
+                f"{where} gives the answers to simple questions together the probability {self.mass:.1e} "
                 "(check: mass): its prompts are not those that Lens sends; look for a chat template or a filter"
             )
 
@@ -120,8 +120,10 @@ def ask_block(server: Server, transport: Transport, block: Block, label_spans: S
     except BaseException:
         transport.drain(futures)
         raise
-    mass = np.exp(reads[0]).sum(axis=1).mean()  # the first read is that of the root
-    return CheckAnswer(plan.sum_paths(reads), float(mass))
+    first = reads[0]  # that of the root
+    mass = np.where(first > server.least_check_nats, np.exp(first), 0.0).sum(axis=1).mean()
+    scores = plan.sum_paths(reads)
+    return CheckAnswer(scores.clip(min=np.float32(server.least_check_nats)), float(mass))
 
 
 def check_server(server: Server, transport: Transport) -> Conformance:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from lens_engine.scoring.base import Block, Prefix
+from lens_engine.task.template import Task
 from lens_engine.types import FloatArray, LabelLogProbs
 
 Part = int | str
@@ -63,6 +64,7 @@ class ServerFacts:
     context: int  #: longest prompt with its answer (tokens)
     details: Mapping[str, Any]
     slots: int = 1  #: prefixes that it keeps at once, if it has to be told where
+    note: str = ""  #: what it says beside, which changes while the model stays
 
 
 class Server(Protocol):
@@ -70,6 +72,21 @@ class Server(Protocol):
 
     @property
     def prompts_per_request(self) -> int: ...
+
+    @property
+    def takes_turns(self) -> bool:
+        """As `AskingScorer.takes_turns`."""
+        ...
+
+    @property
+    def gives_answers_only(self) -> bool:
+        """As `AskingScorer.gives_answers_only`."""
+        ...
+
+    @property
+    def least_check_nats(self) -> float:
+        """Smallest value that the checks compare (nats); lower ones count as this."""
+        ...
 
     @property
     def facts(self) -> ServerFacts: ...
@@ -82,6 +99,10 @@ class Server(Protocol):
     @property
     def check(self) -> tuple[Block, tuple[str, ...]]:
         """Prompts and label words for the checks at connection: one prefix, eight queries."""
+        ...
+
+    def fit_task(self, task: Task) -> Task:
+        """As `AskingScorer.fit_task`."""
         ...
 
     def plan(self, label_spans: Sequence[str]) -> ReadPlan:

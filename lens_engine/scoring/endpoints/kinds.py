@@ -6,8 +6,10 @@ from typing import Any
 
 from lens_engine.scoring.endpoints import llama_cpp, sglang, vllm
 from lens_engine.scoring.endpoints.address import Endpoint, EndpointKind
+from lens_engine.scoring.endpoints.chat import ChatServer
 from lens_engine.scoring.endpoints.contract import Server, ServerFacts
 from lens_engine.scoring.endpoints.llama_cpp import LlamaCppServer
+from lens_engine.scoring.endpoints.sampled import SampledServer
 from lens_engine.scoring.endpoints.server_tokenizer import ServerTokenizer
 from lens_engine.scoring.endpoints.sglang import SglangServer
 from lens_engine.scoring.endpoints.token_server import TokenServer, tokenize
@@ -32,8 +34,14 @@ def _meet_tokens(kind: type[TokenServer], describe: Describe, tokenise: Tokenise
     return meet
 
 
+def _meet_chat(endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer | None) -> Server:
+    kind = SampledServer if endpoint.answers == "sampled" else ChatServer
+    return kind(endpoint, transport, tokenizer)
+
+
 MEET: Mapping[EndpointKind, Meet] = {
     "vllm": _meet_tokens(VllmServer, vllm.describe, tokenize),
     "sglang": _meet_tokens(SglangServer, sglang.describe, tokenize),
     "llama-cpp": _meet_tokens(LlamaCppServer, llama_cpp.describe, llama_cpp.tokenize),
+    "openai-chat": _meet_chat,
 }

@@ -9,7 +9,7 @@ from lens_engine.scoring.endpoints.contract import Part, ReadBatch, ReadPlan
 from lens_engine.scoring.labels import build_label_trie
 from lens_engine.types import FloatArray
 
-_NO_LOG_PROB = -9000.0
+NO_LOG_PROB = -9000.0
 """Some servers write -9999 for "none"."""
 
 _ABOVE_ZERO = 1e-4
@@ -61,7 +61,7 @@ def check_log_probs(values: FloatArray, where: str) -> None:
     Raises:
         EndpointError: a value is NaN, infinite, above 0, or a stand-in such as -9999.
     """
-    wrong = ~np.isfinite(values) | (values > _ABOVE_ZERO) | (values <= _NO_LOG_PROB)
+    wrong = ~np.isfinite(values) | (values > _ABOVE_ZERO) | (values <= NO_LOG_PROB)
     if wrong.any():
         raise EndpointError(
             f"{where} gave {values[wrong][0]:g} as a log-probability (check: values): the model or its server gives "

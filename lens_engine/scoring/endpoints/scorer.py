@@ -19,6 +19,7 @@ from lens_engine.scoring.endpoints.spending import Spending
 from lens_engine.scoring.endpoints.transport import Transport
 from lens_engine.scoring.limits import check_finite, check_prompt_lengths
 from lens_engine.scoring.paid import Bill
+from lens_engine.task.template import Task
 from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
 
 CHECK_EVERY = 1_000
@@ -76,6 +77,8 @@ class EndpointScorer:
     ) -> None:
         self.identity = identity
         self.surroundings = server.surroundings
+        self.takes_turns = server.takes_turns
+        self.gives_answers_only = server.gives_answers_only
         self.max_prompt_tokens = server.facts.context
         self.num_workers = most_requests
         self.spending = spending
@@ -86,6 +89,10 @@ class EndpointScorer:
         self._answers = answers
         self._checked_at = spending.requests
         self._prefix_of_keys = json.dumps([identity.revision, self.surroundings]).encode()
+
+    def fit_task(self, task: Task) -> Task:
+        """As `AskingScorer.fit_task`."""
+        return self._server.fit_task(task)
 
     def count_tokens(self, segments: Sequence[str]) -> list[int]:
         return self._server.count_tokens(segments)

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from lens_engine.errors import EndpointError, InvalidDataset
 from lens_engine.scoring.base import Block, Prefix
 from lens_engine.scoring.endpoints.address import Endpoint
@@ -10,6 +12,7 @@ from lens_engine.scoring.endpoints.contract import Part, Parts, ReadBatch, ReadP
 from lens_engine.scoring.endpoints.reads import pick_values, plan_reads
 from lens_engine.scoring.endpoints.transport import Transport
 from lens_engine.scoring.tokenization import SegmentTokenizer
+from lens_engine.task.template import Task
 from lens_engine.types import FloatArray
 
 _CHECK_DEMONSTRATIONS = (
@@ -33,6 +36,9 @@ class TokenServer:
     """A server that reads token ids. A subclass says how one batch of reads is asked."""
 
     prompts_per_request = 1
+    takes_turns = False
+    gives_answers_only = False
+    least_check_nats = -np.inf
 
     def __init__(
         self, endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer, facts: ServerFacts
@@ -51,6 +57,9 @@ class TokenServer:
     def check(self) -> tuple[Block, tuple[str, ...]]:
         queries = tuple(f"Question: {question}\nAnswer:" for question in _CHECK_QUESTIONS)
         return Block((_CHECK_DEMONSTRATIONS,), queries), _CHECK_SPANS
+
+    def fit_task(self, task: Task) -> Task:
+        return task
 
     def plan(self, label_spans: Sequence[str]) -> ReadPlan:
         return plan_reads(label_spans, self._tokenizer.encode_spans(label_spans))
