@@ -1,4 +1,5 @@
-# Images of one source: `api` (HTTP; no torch, no model), `worker` (adds torch and transformers) and `ray` (adds Ray).
+# Images of one source: `api` (HTTP; no torch, no model), `worker` (adds torch and transformers), `ray` (adds Ray to it), and
+# `endpoint-worker` (asks models behind servers; no torch).
 #
 #   docker build --target api -t lens-api .
 #   docker build --target worker -t lens-worker .                     # the public index's torch: the CUDA build
@@ -27,6 +28,10 @@ COPY lens_engine ./lens_engine
 COPY migrations ./migrations
 COPY worker ./worker
 RUN pip --python /opt/lens/bin/python install -c constraints.txt ".[service]"
+
+
+FROM build-api AS build-endpoint-worker
+RUN pip --python /opt/lens/bin/python install -c constraints.txt ".[service,endpoint]"
 
 
 # torch comes first and alone, so that a change of our code does not fetch it again, and so that its
@@ -68,6 +73,12 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
     CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
 # It refuses to start without LENS_API_KEYS or LENS_REQUIRE_KEYS=true: this address is reached from the network.
 CMD ["serve", "--host", "0.0.0.0"]
+
+
+FROM runtime AS endpoint-worker
+COPY --from=build-endpoint-worker /opt/lens /opt/lens
+ENV LENS_WORKER_MODELS=endpoints
+CMD ["worker"]
 
 
 # A worker answers no requests: whether it lives is told by the leases it renews in Postgres.

@@ -53,6 +53,8 @@ TITLES = {
     # runs
     "unknown-model": "The model is not available",
     "model-error": "The model cannot be used",
+    "endpoint-error": "The server of the model cannot be used",
+    "endpoint-away": "The server of the model does not answer",
     "unsafe-model": "The files of the model could run code",
     "unreadable-model": "The files of the model cannot be read",
     "non-finite": "The model returned NaN or an infinity",

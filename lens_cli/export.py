@@ -111,7 +111,8 @@ def _export_result(path: Path, format: str, use: Use | None, model: str | None) 
         content = _export_logit_bias(result, use, model)
         return content, None if json.loads(content)["is_exact"] else _FIRST_TOKENS
     content = export_support_examples(result, cast(FormatName, format), use=use)
-    return content, None if FORMATS[cast(FormatName, format)].is_evaluated_prompt else _OTHER_PROMPT
+    assert result.task is not None  # otherwise there is no export
+    return content, None if FORMATS[cast(FormatName, format)].is_evaluated_prompt(result.task) else _OTHER_PROMPT
 
 
 def _export_logit_bias(result: "SelectionResult", use: Use | None, model: str | None) -> bytes:

@@ -203,6 +203,24 @@ class ClusterError(ModelError):
     code = "cluster-error"
 
 
+class EndpointError(ModelError):
+    """A server refuses to be asked, or what it answers cannot be believed; the message names the check that failed."""
+
+    code = "endpoint-error"
+
+
+class EndpointAway(EndpointError):
+    """A server does not answer, after all attempts. It may later."""
+
+    code = "endpoint-away"
+
+
+class BudgetSpent(LensError):
+    """The limit on what requests may cost does not cover the next one. A run ends with the best so far."""
+
+    code = "budget-spent"
+
+
 class CheckpointError(LensError):
     """The run cannot resume from its checkpoint. A new run without the checkpoint is safe."""
 
@@ -233,7 +251,9 @@ class NothingSelected(LensError):
                 "filtering.candidates or splits.test, or ask the operator to raise the limit"
             )
         elif stop_reason == "budget":
-            message = "the budget ended before any examples were chosen; raise budget.max_pairs or budget.max_seconds"
+            message = (
+                "the budget ended before any examples were chosen; raise budget.max_pairs, max_seconds or max_cost"
+            )
         else:
             message = "stopped before any examples were chosen"
         super().__init__(message)

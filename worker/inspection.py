@@ -20,6 +20,7 @@ from lens_engine.errors import LensError
 from lens_engine.language_model.loading.choices import DTYPES
 from lens_engine.language_model.loading.file_check import check_files, count_weights
 from lens_engine.language_model.loading.model_files import ModelSource, resolve_model
+from lens_engine.scoring.endpoints.address import DEVICE
 from worker.cluster import THIS_MACHINE, find_cluster
 from worker.device import Device, UnfitWorker, in_gib
 from worker.gpu import GpuAbsent, read_gpu
@@ -50,6 +51,8 @@ def inspect(settings: Settings, read: ReadGpu = read_gpu) -> Device:
         UnfitWorker: a model cannot be found or read, the device is not there or does not compute, or the GPU is too
             small for a model.
     """
+    if settings.worker_models == "endpoints":
+        return check_endpoints(settings)
     weights = {}
     if (settings.ray_address or THIS_MACHINE) == THIS_MACHINE:
         weights = in_child(partial(weigh_models, settings), "the look at the models", seconds=None)
@@ -61,6 +64,26 @@ def inspect(settings: Settings, read: ReadGpu = read_gpu) -> Device:
     check_room(device, weights)
     _log.info("computes on %s", device)
     return device
+
+
+def check_endpoints(settings: Settings) -> Device:
+    """Check what a worker needs that asks servers. No server is asked yet: a job says what it finds.
+
+    Raises:
+        UnfitWorker: there is no such model, a package is missing, or the variable of a key is not set.
+    """
+    if not settings.endpoints:
+        raise UnfitWorker("LENS_WORKER_MODELS is endpoints, and LENS_ENDPOINTS names no model")
+    missing = [package for package in ("httpx", "tokenizers") if find_spec(package) is None]
+    if missing:
+        install = "pip install -c constraints.txt '.[service,endpoint]'"
+        raise UnfitWorker(f"{missing[0]} is not installed; in the folder of Lens, run: {install}")
+    for name, one in settings.endpoints.items():
+        try:
+            one.endpoint.read_key()
+        except LensError as error:
+            raise UnfitWorker(f"model {name!r} of LENS_ENDPOINTS cannot be asked: {error}") from error
+    return Device(torch_name=DEVICE, name="servers of models")
 
 
 def weigh_models(settings: Settings) -> dict[str, int]:

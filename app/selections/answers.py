@@ -156,7 +156,7 @@ class Export:
         kind = FORMATS[format]
         headers = {
             "Content-Disposition": f'attachment; filename="support-examples{kind.suffix}"',
-            "X-Format-Matches-Evaluation": "true" if kind.is_evaluated_prompt else "null",
+            "X-Format-Matches-Evaluation": "true" if kind.is_evaluated_prompt(self.source.task) else "null",
         }
         if measured is not None:
             headers |= measured.headers

@@ -11,6 +11,7 @@ from lens_engine.result import SelectionResult
 from lens_engine.result.summary import (
     describe_choice,
     describe_cost,
+    describe_form,
     describe_ranking_rows,
     describe_suspicious_labels,
     warn_of_examples,
@@ -35,6 +36,8 @@ def show_result(result: SelectionResult, console: Console, shown: Collection[str
     console.print(describe_choice(result), style="bold")
     if ranking := describe_ranking_rows(result):
         console.print(ranking)
+    if form := describe_form(result):
+        console.print(Text(form))
     for warning in (one for one in result.warnings if one not in shown):
         console.print(Text.assemble(("note: ", "yellow"), warning))
     console.print(Text(describe_cost(result), style="dim"))

@@ -17,7 +17,9 @@ from lens_engine.classifier.predictions import Predictions
 from lens_engine.classifier.quality import Quality
 from lens_engine.disk.replace_file import replace_file
 from lens_engine.errors import ClassifierUnreadable, ModelMismatch
+from lens_engine.scoring.asking import takes_turns
 from lens_engine.scoring.base import LabelScorer, OpenModel, Prefix, ScorerIdentity, find_scorer
+from lens_engine.scoring.endpoints.address import DEVICE
 from lens_engine.scoring.states import find_states_scorer
 from lens_engine.task.cutting import TextCutter
 from lens_engine.task.examples import list_texts
@@ -188,13 +190,17 @@ class Classifier(Record):
         """`[texts, labels]`, natural log of the class probabilities; all texts in one call of the scorer.
 
         Raises:
-            ModelMismatch: the scorer is missing, or shows no hidden states, and the head needs it.
+            ModelMismatch: the scorer is missing, shows no hidden states, and the head needs it; or it is asked by turns
+                of a chat, and the classifier is not, or the reverse.
         """
         head, task = self.head, self.task.task()
         if isinstance(head, BagOfWordsHead):
             return head.bag_of_words.class_log_probs(texts)
         if scorer is None:
             raise self._mismatch("give the model")
+        if takes_turns(scorer) != (self.task.chat is not None):
+            asked, made = ("turns", "one text") if self.task.chat is None else ("one text", "turns")
+            raise self._mismatch(f"{scorer.identity.model} is asked by {asked}, and the prompts are {made}")
         texts = self.cut(texts, scorer)
         queries = [task.render_query(text) for text in texts]
         if not isinstance(head, StatesHead | StatesAndWordsHead):
@@ -218,10 +224,12 @@ class Classifier(Record):
             raise self._mismatch("give the model (see `open_model`)")
         identity = scorer.identity
         if identity.revision != self.model.revision:
-            raise self._mismatch(
-                f"the model is {identity.model} (revision {identity.revision[:12]}); load the model that the "
-                "classifier names"
+            remedy = (
+                "a server that has another model, version or tokenizer is another revision; make the classifier anew"
+                if identity.device == self.model.device == DEVICE
+                else "load the model that the classifier names"
             )
+            raise self._mismatch(f"the model is {identity.model} (revision {identity.revision[:12]}); {remedy}")
 
     def _mismatch(self, what: str) -> ModelMismatch:
         model = self.model

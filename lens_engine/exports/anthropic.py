@@ -15,4 +15,4 @@ def write_messages(source: Source) -> list[dict[str, str]]:
     return [{"role": "system", "content": source.instruction}, *write_turns(source)]
 
 
-ANTHROPIC = Format(write, "application/json", ".json", write_messages)
+ANTHROPIC = Format(write, "application/json", ".json", write_messages, has_turns=True)

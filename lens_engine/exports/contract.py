@@ -7,7 +7,9 @@ from typing import Literal, get_args
 from lens_engine.config import Use
 from lens_engine.errors import InvalidConfig
 from lens_engine.result import SelectionResult, SupportExamples
+from lens_engine.task.chat import instruct
 from lens_engine.task.record import TaskRecord
+from lens_engine.task.template import Template
 
 FormatName = Literal[
     "json",
@@ -62,8 +64,19 @@ class Source:
 
     @property
     def instruction(self) -> str:
-        """What tells a chat model the label words, for formats with a place for it."""
-        return f"Answer with one of these labels and nothing else: {', '.join(self.words)}."
+        """What tells a chat model the label words, for formats with a place for it; of a chat, its system message."""
+        return instruct(self.words) if self.task.chat is None else self.task.chat.system
+
+    @property
+    def system(self) -> str | None:
+        """The system message of formats that have one only where it is needed: for a chat, as it was evaluated, or
+        without demonstrations."""
+        return self.instruction if self.task.chat is not None or not self.demonstrations else None
+
+    @property
+    def around_input(self) -> tuple[str, str]:
+        """What a turn of the user has before its text, and after: as evaluated for a chat, and else nothing."""
+        return ("", "") if self.task.chat is None else Template(self.task.template).around_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +89,9 @@ class Format:
     messages: Callable[[Source], list[dict[str, str]]] | None = None
     """Turns of a chat; the last of the user has the slot of the input as `{text}`. One of the assistant after it is the
     beginning of each answer, before the label word."""
-    is_evaluated_prompt: bool = False  #: whether a model gets byte for byte the prompt that was evaluated
+    has_text: bool = False  #: whether a model gets byte for byte the prompt that was evaluated, if it is one text
+    has_turns: bool = False  #: whether a model gets exactly the turns that were evaluated, if they are a chat
+
+    def is_evaluated_prompt(self, task: TaskRecord) -> bool:
+        """Whether a model gets exactly what was evaluated."""
+        return self.has_text if task.chat is None else self.has_turns

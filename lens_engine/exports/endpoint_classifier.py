@@ -9,6 +9,7 @@ from lens_engine.classifier.heads import ArgmaxHead, LinearHead, PriorHead, Prom
 from lens_engine.errors import InvalidConfig
 from lens_engine.exports.contract import Source
 from lens_engine.result.of_prompt import head_of_prompt
+from lens_engine.task.chat import read_turns
 from lens_engine.task.record import TaskRecord
 
 _READS = {
@@ -31,7 +32,7 @@ class EndpointClassifier:
     def of_classifier(cls, classifier: Classifier) -> "EndpointClassifier":
         """
         Raises:
-            InvalidConfig: the head reads hidden states or words.
+            InvalidConfig: the head reads hidden states or words, or the model gives no probabilities.
         """
         head, model = classifier.head, classifier.model
         if not isinstance(head, ArgmaxHead | PriorHead | LinearHead):
@@ -40,16 +41,26 @@ class EndpointClassifier:
                 "the prompt of the result",
                 field="format",
             )
+        _refuse_sampled(classifier.task)
         prompts = tuple(prompt.text for prompt in classifier.prompts)
         return cls(classifier.task, prompts, head, None if model is None else model.model)
 
     @classmethod
     def of_source(cls, source: Source) -> "EndpointClassifier":
+        """
+        Raises:
+            InvalidConfig: the model gives no probabilities.
+        """
+        _refuse_sampled(source.task)
         return cls(source.task, (source.answer.prompt,), head_of_prompt(source.task, source.answer), source.model)
 
     def constants(self) -> dict[str, object]:
-        """What the code is given, by name."""
-        task = self.task.task()
+        """What the code is given, by name. The prompts are texts, or lists of messages."""
+        task, chat = self.task.task(), self.task.chat
+        prompts: list[Any] = list(self.prompts)
+        if chat is not None:
+            system = {"role": "system", "content": chat.system}
+            prompts = [[system, *read_turns(prompt)] for prompt in prompts]
         before, after = task.template.around_text
         return {
             "MODEL": self.model or "",
@@ -57,7 +68,7 @@ class EndpointClassifier:
             "SPANS": list(task.label_spans),
             "BEFORE": before,
             "AFTER": after,
-            "PROMPTS": list(self.prompts),
+            "PROMPTS": prompts,
             "HEAD": self._head(),
         }
 
@@ -67,6 +78,15 @@ class EndpointClassifier:
         if isinstance(self.head, ArgmaxHead):
             found["biases"] = [[0.0] * len(self.task.labels) for _ in self.prompts]
         return found
+
+
+def _refuse_sampled(task: TaskRecord) -> None:
+    if task.chat is not None and task.chat.is_sampled:
+        raise InvalidConfig(
+            "the model gives no probabilities of label words, which this code reads; take openai-chat, and the answer "
+            "as it is",
+            field="format",
+        )
 
 
 def lay_out(value: object, write: Callable[[object], str]) -> str:

@@ -10,8 +10,8 @@ _ROLES = {"user": "user", "assistant": "model"}
 
 def write(source: Source) -> str:
     turns = [{"role": _ROLES[one["role"]], "parts": [{"text": one["content"]}]} for one in write_turns(source)]
-    system = {} if source.demonstrations else {"systemInstruction": {"parts": [{"text": source.instruction}]}}
+    system = {} if source.system is None else {"systemInstruction": {"parts": [{"text": source.system}]}}
     return json.dumps({**system, "contents": turns}, ensure_ascii=False, indent=2) + "\n"
 
 
-GEMINI = Format(write, "application/json", ".json", write_messages)
+GEMINI = Format(write, "application/json", ".json", write_messages, has_turns=True)

@@ -14,4 +14,4 @@ def write(source: Source) -> str:
     return json.dumps(shown, ensure_ascii=False, indent=2) + "\n"
 
 
-JSON = Format(write, "application/json", ".json", is_evaluated_prompt=True)
+JSON = Format(write, "application/json", ".json", has_text=True, has_turns=True)

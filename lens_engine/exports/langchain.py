@@ -7,17 +7,16 @@ import json
 from typing import Any
 
 from lens_engine.exports.contract import SLOT, Format, Source
-from lens_engine.exports.openai_chat import write_messages, write_turns
+from lens_engine.exports.openai_chat import write_messages
 
 _KINDS = {"system": "System", "user": "Human", "assistant": "AI"}
 
 
 def write(source: Source) -> str:
-    *turns, _ = write_turns(source)
+    *turns, _ = write_messages(source)
     messages = [_message(one["role"], _double(one["content"])) for one in turns]
-    if not turns:
-        messages.append(_message("system", _double(source.instruction)))
-    messages.append(_message("user", f"{{{SLOT}}}", SLOT))
+    before, after = map(_double, source.around_input)
+    messages.append(_message("user", f"{before}{{{SLOT}}}{after}", SLOT))
     shown = _build(("chat", "ChatPromptTemplate"), input_variables=[SLOT], messages=messages)
     return json.dumps(shown, ensure_ascii=False, indent=2) + "\n"
 
@@ -37,4 +36,4 @@ def _double(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-LANGCHAIN = Format(write, "application/json", ".json", write_messages)
+LANGCHAIN = Format(write, "application/json", ".json", write_messages, has_turns=True)

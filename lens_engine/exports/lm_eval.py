@@ -1,6 +1,7 @@
 """`lm-eval`: a task file for the Language Model Evaluation Harness; name the dataset in it.
 
-Its prompt is byte for byte the one that was evaluated. The file is JSON, which is YAML, but for the escapes of
+Its prompt is byte for byte the one that was evaluated. A chat needs `--apply_chat_template --fewshot_as_multiturn`
+there, and then has the turns that were evaluated. The file is JSON, which is YAML, but for the escapes of
 characters beyond the first plane, which YAML writes otherwise.
 """
 
@@ -8,7 +9,7 @@ import json
 import re
 
 from lens_engine.exports.contract import SLOT, Format, Source
-from lens_engine.exports.promptfoo import escape
+from lens_engine.exports.promptfoo import close, escape
 
 _PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
 
@@ -17,14 +18,18 @@ def write(source: Source) -> str:
     template = source.task.task().template
     before, after = template.around_text
     span = template.render_span(source.words[0])
+    delimiter, end = span[: len(span) - len(source.words[0])], template.tail + source.task.separator
+    if source.task.chat is not None:
+        delimiter = end = ""
     shown = {
         "task": "lens_support_examples",
         "output_type": "multiple_choice",
-        "doc_to_text": f"{_close(escape(before))}{{{{{SLOT}}}}}{escape(after)}",
+        **({} if source.task.chat is None else {"description": escape(source.task.chat.system)}),
+        "doc_to_text": f"{close(escape(before))}{{{{{SLOT}}}}}{escape(after)}",
         "doc_to_choice": source.words,
         "doc_to_target": "label",
-        "target_delimiter": span[: len(span) - len(source.words[0])],
-        "fewshot_delimiter": template.tail + source.task.separator,
+        "target_delimiter": delimiter,
+        "fewshot_delimiter": end,
         "num_fewshot": len(source.demonstrations),
         "fewshot_config": {
             "sampler": "first_n",
@@ -34,14 +39,9 @@ def write(source: Source) -> str:
     return _PAIR.sub(_join_pair, json.dumps(shown, indent=2)) + "\n"
 
 
-def _close(before: str) -> str:
-    """The text, with a last brace as a string in a tag: it would join the tag that follows."""
-    return f"{before[:-1]}{{{{ '{{' }}}}" if before.endswith("{") else before
-
-
 def _join_pair(found: re.Match[str]) -> str:
     high, low = (int(half, 16) for half in found.groups())
     return f"\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08x}"
 
 
-LM_EVAL = Format(write, "application/yaml", ".yaml", is_evaluated_prompt=True)
+LM_EVAL = Format(write, "application/yaml", ".yaml", has_text=True, has_turns=True)

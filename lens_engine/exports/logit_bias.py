@@ -57,6 +57,8 @@ def write_logit_bias(source: Source, encode: Encode) -> bytes:
         InvalidVerbalizer, InvalidConfig: as `make_logit_bias`.
     """
     answer = source.answer
+    if source.task.chat is not None:
+        raise InvalidConfig("the prompt is a chat, and a logit_bias map of Lens is for a text", field="format")
     biases = make_logit_bias(source.task, answer.label_biases if answer.use == "probabilities" else (), encode)
     spans = source.task.task().label_spans
     answers = zip(biases, source.task.labels, spans, strict=True)

@@ -1,6 +1,6 @@
 """`openai-chat`: turns for chat completions. The last message is the place of the live input.
 
-Without demonstrations, a system message names the label words.
+Without demonstrations, a system message names the label words. A chat has the system message that was evaluated.
 """
 
 import json
@@ -13,16 +13,16 @@ def write(source: Source) -> str:
 
 
 def write_messages(source: Source) -> list[dict[str, str]]:
-    system = [] if source.demonstrations else [{"role": "system", "content": source.instruction}]
+    system = [] if source.system is None else [{"role": "system", "content": source.system}]
     return [*system, *write_turns(source)]
 
 
 def write_turns(source: Source, slot: str = f"{{{SLOT}}}") -> list[dict[str, str]]:
     """User and assistant in turn, and the live input last."""
-    turns = []
+    turns, (before, after) = [], source.around_input
     for text, word in source.demonstrations:
-        turns += [{"role": "user", "content": text}, {"role": "assistant", "content": word}]
-    return [*turns, {"role": "user", "content": slot}]
+        turns += [{"role": "user", "content": f"{before}{text}{after}"}, {"role": "assistant", "content": word}]
+    return [*turns, {"role": "user", "content": f"{before}{slot}{after}"}]
 
 
-OPENAI_CHAT = Format(write, "application/json", ".json", write_messages)
+OPENAI_CHAT = Format(write, "application/json", ".json", write_messages, has_turns=True)

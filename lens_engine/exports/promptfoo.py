@@ -4,16 +4,17 @@ import json
 import re
 
 from lens_engine.exports.contract import SLOT, Format, Source
-from lens_engine.exports.openai_chat import write_messages, write_turns
+from lens_engine.exports.openai_chat import write_messages
 
 _TAG = re.compile(r"\{[{%#]|#\}")  # the end of a comment without a beginning is an error of Nunjucks
 
 
 def write(source: Source) -> str:
-    *turns, last = write_turns(source, slot=f"{{{{{SLOT}}}}}")
-    system = [] if turns else [{"role": "system", "content": escape(source.instruction)}]
+    *turns, last = write_messages(source)
+    before, after = source.around_input
     escaped = [{**one, "content": escape(one["content"])} for one in turns]
-    return json.dumps([*system, *escaped, last], ensure_ascii=False, indent=2) + "\n"
+    slot = {**last, "content": f"{close(escape(before))}{{{{{SLOT}}}}}{escape(after)}"}
+    return json.dumps([*escaped, slot], ensure_ascii=False, indent=2) + "\n"
 
 
 def escape(text: str) -> str:
@@ -21,4 +22,9 @@ def escape(text: str) -> str:
     return _TAG.sub(lambda found: f"{{{{ '{found[0]}' }}}}", text)
 
 
-PROMPTFOO = Format(write, "application/json", ".json", write_messages)
+def close(before: str) -> str:
+    """The text, with a last brace as a string in a tag: it would join the tag that follows."""
+    return f"{before[:-1]}{{{{ '{{' }}}}" if before.endswith("{") else before
+
+
+PROMPTFOO = Format(write, "application/json", ".json", write_messages, has_turns=True)

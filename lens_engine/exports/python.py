@@ -1,5 +1,6 @@
 """`python`: a module without dependencies that asks an OpenAI-compatible endpoint for label probabilities."""
 
+from lens_engine.exports.chat_code import PYTHON_ASK, PYTHON_SERVER
 from lens_engine.exports.contract import Format, Source
 from lens_engine.exports.endpoint_classifier import EndpointClassifier, lay_out
 
@@ -10,9 +11,7 @@ Written by Lens. It needs Python 3.9 or newer, and nothing else:
 
     classify("a text", base_url="http://localhost:8000/v1", model="its name on the server, if it is not MODEL")
 
-The server has the weights of MODEL and answers POST {base_url}/completions with the log-probabilities of a prompt
-(`echo` with `logprobs`), as vLLM and SGLang do. The server of llama.cpp, Ollama and the API of OpenAI do not.
-Lens tokenises demonstrations, input and label word apart, and a server the whole text; most texts have the same tokens.
+%s
 Lens cuts texts that are far longer than those of its dataset; this module does not.
 """
 
@@ -23,7 +22,14 @@ import urllib.request
 
 '''
 
-_CODE = '''
+_SERVER = """\
+The server has the weights of MODEL and answers POST {base_url}/completions with the log-probabilities of a prompt
+(`echo` with `logprobs`), as vLLM and SGLang do. The server of llama.cpp, Ollama and the API of OpenAI do not.
+Lens tokenises demonstrations, input and label word apart, and a server the whole text; most texts have the same
+tokens.\
+"""
+
+_CLASSIFY = '''
 
 def classify(text, *, base_url, model=MODEL, api_key=None, timeout=60.0):
     """The likeliest label of a text, and the probability of each label.
@@ -33,14 +39,35 @@ def classify(text, *, base_url, model=MODEL, api_key=None, timeout=60.0):
         OSError: the server cannot be reached, or took longer than `timeout` (seconds).
     """
     query = BEFORE + text + AFTER
-    server = (base_url.rstrip("/") + "/completions", model, api_key, timeout)
-    probabilities = apply_head([score_labels(prompt + query, server) for prompt in PROMPTS])
+    server = (base_url.rstrip("/") + PATH, model, api_key, timeout)
+    probabilities = apply_head([score_labels(prompt, query, server) for prompt in PROMPTS])
     by_label = dict(zip(LABELS, probabilities))
     return {"label": max(by_label, key=by_label.get), "probabilities": by_label}
 
 
-def score_labels(prompt, server):
-    """Log-probability of each label word after the prompt."""
+def post(server, body):
+    """What the server answers, as JSON."""
+    url, model, api_key, timeout = server
+    headers = {"Content-Type": "application/json"}
+    if api_key:
+        headers["Authorization"] = f"Bearer {api_key}"
+    request = urllib.request.Request(url, json.dumps({"model": model, **body}).encode(), headers)
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as response:
+            return json.load(response)
+    except urllib.error.HTTPError as error:
+        reason = error.read().decode("utf-8", "replace")[:500]
+        raise RuntimeError(f"the server answered {error.code}: {reason}") from error
+'''
+
+_ASK = '''
+
+PATH = "/completions"
+
+
+def score_labels(prompt, query, server):
+    """Log-probability of each label word after the prompt and the query."""
+    prompt += query
     alone, *answers = complete([prompt] + [prompt + span for span in SPANS], server)
     start = len(alone["tokens"]) - 1  # the last token is generated
     scores = []
@@ -56,25 +83,17 @@ def score_labels(prompt, server):
 
 def complete(prompts, server):
     """Tokens of each prompt and of one generated token, with their log-probabilities."""
-    url, model, api_key, timeout = server
-    body = {"model": model, "prompt": prompts, "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1}
-    headers = {"Content-Type": "application/json"}
-    if api_key:
-        headers["Authorization"] = f"Bearer {api_key}"
-    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
-    try:
-        with urllib.request.urlopen(request, timeout=timeout) as response:
-            answer = json.load(response)
-    except urllib.error.HTTPError as error:
-        reason = error.read().decode("utf-8", "replace")[:500]
-        raise RuntimeError(f"the server answered {error.code}: {reason}") from error
+    body = {"prompt": prompts, "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1}
+    answer = post(server, body)
     choices = sorted(answer.get("choices", []), key=lambda choice: choice["index"])
     found = [choice.get("logprobs") or {} for choice in choices]
     is_whole = all(one.get("tokens") and one.get("token_logprobs") for one in found)
     if not is_whole or not len(found) == len(prompts) == answer.get("usage", {}).get("completion_tokens"):
         raise RuntimeError("the server did not return one token with log-probabilities for each prompt")
     return found
+'''
 
+_APPLY_HEAD = '''
 
 def apply_head(scores):
     """Log-probabilities of the label words, a list for each prompt -> probabilities of the labels."""
@@ -100,8 +119,9 @@ def write(source: Source) -> str:
 
 def write_code(classifier: EndpointClassifier) -> str:
     """The module. Its strings are ASCII, so that no character of a text shows the code in another order."""
-    constants = classifier.constants().items()
-    return _HEADER + "".join(f"{name} = {lay_out(value, ascii)}\n" for name, value in constants) + _CODE
+    shown = "".join(f"{name} = {lay_out(value, ascii)}\n" for name, value in classifier.constants().items())
+    server, ask = (_SERVER, _ASK) if classifier.task.chat is None else (PYTHON_SERVER, PYTHON_ASK)
+    return _HEADER % server + shown + _CLASSIFY + ask + _APPLY_HEAD
 
 
-PYTHON = Format(write, "text/x-python; charset=utf-8", ".py", is_evaluated_prompt=True)
+PYTHON = Format(write, "text/x-python; charset=utf-8", ".py", has_text=True, has_turns=True)

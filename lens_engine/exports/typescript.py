@@ -5,6 +5,7 @@ Its types can be erased, so that Node.js runs it as it is.
 
 import json
 
+from lens_engine.exports.chat_code import TYPESCRIPT_ASK, TYPESCRIPT_SERVER
 from lens_engine.exports.contract import Format, Source
 from lens_engine.exports.endpoint_classifier import EndpointClassifier, lay_out
 
@@ -15,14 +16,11 @@ _HEADER = """\
 //
 //   await classify("a text", { base_url: "http://localhost:8000/v1", model: "its name there, if it is not MODEL" })
 //
-// The server has the weights of MODEL and answers POST {base_url}/completions with the log-probabilities of a prompt
-// (`echo` with `logprobs`), as vLLM and SGLang do. The server of llama.cpp, Ollama and the API of OpenAI do not.
-// Lens tokenises demonstrations, input and label word apart, and a server the whole text; most texts have the same
-// tokens. Lens cuts texts that are far longer than those of its dataset; this module does not.
+%s
+// Lens cuts texts that are far longer than those of its dataset; this module does not.
 
 export type Server = { base_url: string; model?: string; api_key?: string; timeout?: number };
 export type Answer = { label: string; probabilities: Record<string, number> };
-type LogProbs = { tokens: string[]; token_logprobs: (number | null)[] };
 type Head =
   | { kind: "argmax" | "prior"; biases: number[][]; temperature: number }
   | { kind: "linear"; means: number[]; scales: number[]; weights: number[][]; intercepts: number[] };
@@ -30,11 +28,18 @@ type Head =
 """
 _TYPES = {"LABELS": "string[]", "SPANS": "string[]", "PROMPTS": "string[]", "HEAD": "Head"}
 
-_CODE = """
+_SERVER = """\
+// The server has the weights of MODEL and answers POST {base_url}/completions with the log-probabilities of a prompt
+// (`echo` with `logprobs`), as vLLM and SGLang do. The server of llama.cpp, Ollama and the API of OpenAI do not.
+// Lens tokenises demonstrations, input and label word apart, and a server the whole text; most texts have the same
+// tokens.\
+"""
+
+_CLASSIFY = """
 // The likeliest label of a text, and the probability of each label. `timeout` is in seconds.
 export async function classify(text: string, server: Server): Promise<Answer> {
   const query = BEFORE + text + AFTER;
-  const probabilities = applyHead(await Promise.all(PROMPTS.map((prompt) => scoreLabels(prompt + query, server))));
+  const probabilities = applyHead(await Promise.all(PROMPTS.map((prompt) => scoreLabels(prompt, query, server))));
   const likeliest = probabilities.indexOf(Math.max(...probabilities));
   return {
     label: LABELS[likeliest]!,
@@ -42,8 +47,31 @@ export async function classify(text: string, server: Server): Promise<Answer> {
   };
 }
 
-// Log-probability of each label word after the prompt.
-async function scoreLabels(prompt: string, server: Server): Promise<number[]> {
+// What the server answers.
+async function post<Answered>(server: Server, path: string, body: object): Promise<Answered> {
+  const response = await fetch(server.base_url.replace(/\\/+$/, "") + path, {
+    method: "POST",
+    headers: {
+      "Content-Type": "application/json",
+      ...(server.api_key ? { Authorization: `Bearer ${server.api_key}` } : {}),
+    },
+    body: JSON.stringify({ model: server.model ?? MODEL, ...body }),
+    signal: AbortSignal.timeout(1000 * (server.timeout ?? 60)),
+  });
+  if (!response.ok) {
+    throw new Error(`the server answered ${response.status}: ${(await response.text()).slice(0, 500)}`);
+  }
+  return (await response.json()) as Answered;
+}
+"""
+
+_ASK = """
+type LogProbs = { tokens: string[]; token_logprobs: (number | null)[] };
+type Completions = { choices?: { index: number; logprobs?: LogProbs | null }[]; usage?: { completion_tokens: number } };
+
+// Log-probability of each label word after the prompt and the query.
+async function scoreLabels(beginning: string, query: string, server: Server): Promise<number[]> {
+  const prompt = beginning + query;
   const [alone, ...answers] = await complete([prompt, ...SPANS.map((span) => prompt + span)], server);
   const before = alone!.tokens.slice(0, -1); // the last token is generated
   return answers.map(({ tokens, token_logprobs }) => {
@@ -60,24 +88,8 @@ async function scoreLabels(prompt: string, server: Server): Promise<number[]> {
 
 // Tokens of each prompt and of one generated token, with their log-probabilities.
 async function complete(prompts: string[], server: Server): Promise<LogProbs[]> {
-  const response = await fetch(`${server.base_url.replace(/\\/+$/, "")}/completions`, {
-    method: "POST",
-    headers: {
-      "Content-Type": "application/json",
-      ...(server.api_key ? { Authorization: `Bearer ${server.api_key}` } : {}),
-    },
-    body: JSON.stringify({
-      model: server.model ?? MODEL, prompt: prompts, max_tokens: 1, temperature: 0, echo: true, logprobs: 1,
-    }),
-    signal: AbortSignal.timeout(1000 * (server.timeout ?? 60)),
-  });
-  if (!response.ok) {
-    throw new Error(`the server answered ${response.status}: ${(await response.text()).slice(0, 500)}`);
-  }
-  const answer = (await response.json()) as {
-    choices?: { index: number; logprobs?: LogProbs | null }[];
-    usage?: { completion_tokens: number };
-  };
+  const body = { prompt: prompts, max_tokens: 1, temperature: 0, echo: true, logprobs: 1 };
+  const answer = await post<Completions>(server, "/completions", body);
   const choices = (answer.choices ?? []).sort((one, other) => one.index - other.index);
   const found = choices.map((choice) => choice.logprobs);
   const isWhole = found.every((one) => one?.tokens?.length && one.token_logprobs?.length);
@@ -86,7 +98,9 @@ async function complete(prompts: string[], server: Server): Promise<LogProbs[]> 
   }
   return found as LogProbs[];
 }
+"""
 
+_APPLY_HEAD = """
 // Log-probabilities of the label words, a list for each prompt -> probabilities of the labels.
 function applyHead(scores: number[][]): number[] {
   const logits = computeLogits(HEAD, scores);
@@ -121,15 +135,18 @@ def write(source: Source) -> str:
 
 def write_code(classifier: EndpointClassifier) -> str:
     """The module. Its strings are ASCII without `<`, so that it can stand in a page too."""
+    is_chat = classifier.task.chat is not None
+    types = _TYPES | ({"PROMPTS": "Message[][]"} if is_chat else {})
     lines = [
-        f"const {name}: {_TYPES.get(name, 'string')} = {lay_out(value, _write)};\n"
+        f"const {name}: {types.get(name, 'string')} = {lay_out(value, _write)};\n"
         for name, value in classifier.constants().items()
     ]
-    return _HEADER + "".join(lines) + _CODE
+    server, ask = (TYPESCRIPT_SERVER, TYPESCRIPT_ASK) if is_chat else (_SERVER, _ASK)
+    return _HEADER % server + "".join(lines) + _CLASSIFY + ask + _APPLY_HEAD
 
 
 def _write(value: object) -> str:
     return json.dumps(value).replace("<", "\\u003c")
 
 
-TYPESCRIPT = Format(write, "text/x-typescript; charset=utf-8", ".ts", is_evaluated_prompt=True)
+TYPESCRIPT = Format(write, "text/x-typescript; charset=utf-8", ".ts", has_text=True, has_turns=True)

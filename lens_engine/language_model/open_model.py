@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lens_engine.errors import InvalidConfig
 from lens_engine.language_model.loading.choices import check_device, check_dtype
 from lens_engine.language_model.loading.file_check import check_files
 from lens_engine.language_model.loading.model_files import resolve_model
 from lens_engine.scoring.base import LabelScorer
 from lens_engine.scoring.cache.scorer import DEFAULT_MAX_BYTES, remember_pairs
+from lens_engine.scoring.endpoints.address import Endpoint, parse_endpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +40,48 @@ def check_choice(reference: str, dtype: str = "auto", device: str = "auto", cach
 
 
 def open_model(
-    reference: str,
+    reference: str | Endpoint,
     *,
     dtype: str = "auto",
     device: str = "auto",
     threads: int | None = None,
     name: str | None = None,
+    tokenizer: str | None = None,
     cache_dir: Path | None = None,
     pair_cache_bytes: int | None = DEFAULT_MAX_BYTES,
 ) -> LanguageModel:
     """Load a causal language model, and keep its scores on disk between runs.
 
+    A model behind a server is given by an `Endpoint`, or as KIND:NAME@URL, such as
+    "vllm:our-model@http://127.0.0.1:8000". It needs no torch here, and has no dtype, device and threads.
+
     Args:
         reference, dtype, device, threads, name: as `load_scorer` takes them.
+        tokenizer: of a model behind a server, as `open_endpoint` takes it.
         cache_dir: folder of converted weights and of the pair cache; None for `LENS_CACHE_DIR` or ~/.cache/lens.
-        pair_cache_bytes: largest size of the pair cache (bytes); None keeps no scores. The cache changes no result.
+        pair_cache_bytes: largest size of the pair cache, or of the file of a server's answers (bytes); None keeps no
+            scores. The cache changes no result.
 
     Raises:
-        UnknownModel, UnsafeModel, InvalidConfig, ModelError: as `load_scorer`.
+        UnknownModel, UnsafeModel, InvalidConfig, ModelError: as `load_scorer` or `open_endpoint`.
     """
+    endpoint = reference if isinstance(reference, Endpoint) else parse_endpoint(reference)
+    if endpoint is not None:
+        # Imported here: it needs packages that a model on this machine does not.
+        try:
+            from lens_engine.language_model.open_endpoint import open_endpoint
+        except ModuleNotFoundError as error:
+            install = "pip install -c constraints.txt '.[endpoint]'"
+            raise InvalidConfig(
+                f"a model behind a server needs {error.name}, which is not installed; in the folder of Lens, run: "
+                f"{install}",
+                field="endpoint",
+            ) from error
+
+        return LanguageModel(
+            open_endpoint(endpoint, tokenizer=tokenizer, name=name, cache_dir=cache_dir, answer_bytes=pair_cache_bytes)
+        )
+    assert isinstance(reference, str)
     check_choice(reference, dtype, device, cache_dir)
     # Imported here, because this module imports torch, which a user of the types does not need.
     from lens_engine.language_model.loading.load import load_scorer

@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from numpy.typing import NDArray
 
-from lens_engine.config import SelectionConfig
+from lens_engine.config import USES, SelectionConfig, Use
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter
 from lens_engine.pricing.prices import Prices
@@ -36,12 +36,22 @@ class Run:
     prices: Prices
     dtype: str = "float32"  #: number format of the log-probabilities
     shows_states: bool = False  #: whether the scorer shows hidden states
+    has_probabilities: bool = True  #: whether the scores are probabilities, and not answers alone
+
+    @property
+    def uses(self) -> tuple[Use, ...]:
+        """The uses that the model allows."""
+        return USES if self.has_probabilities else (self.config.use,)
 
     @property
     def most_prompts(self) -> int:
         """Largest number of prompts of a classifier that reads label probabilities; 0 for no such classifier."""
         options = self.config.classifier
-        if options.kind in ("none", "bag_of_words") or (options.kind == "states" and self.shows_states):
+        if (
+            not self.has_probabilities
+            or options.kind in ("none", "bag_of_words")
+            or (options.kind == "states" and self.shows_states)
+        ):
             return 0
         is_needed = options.kind == "label_probabilities" or not self.shows_states
         return options.max_prompts or (_PROMPTS if is_needed else 0)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
-from lens_engine.config import USES, Use
+from lens_engine.config import Use
 from lens_engine.errors import NothingSelected
 from lens_engine.judging.judgement import EvaluationRows, Judgement, judge
 from lens_engine.judging.objective import RankingObjective, make_objective
@@ -51,7 +51,7 @@ class RandomSearch:
     def steps(self, tally: RandomTally, total: int) -> Iterator[RandomTally]:
         """The tally after each batch, up to `total` permutations."""
         rows = EvaluationRows(self.run.task, self.run.rows.validation)
-        objectives = {use: make_objective(self.run.config, rows, self.run.dtype, use) for use in USES}
+        objectives = {use: make_objective(self.run.config, rows, self.run.dtype, use) for use in self.run.uses}
         while tally.drawn < total:
             batch = draw_random(self.run, tally.drawn, min(BATCH, total - tally.drawn))
             judged = judge(self.meter, self.run.task.render_permutations(self.run.rows.candidates, batch), rows)
@@ -140,7 +140,7 @@ class RandomAndValidation(Method[RandomTally]):
 
     @property
     def num_finalists(self) -> int:
-        return len(USES)
+        return len(self.run.uses)
 
     @property
     def judges_finalists(self) -> bool:

@@ -43,7 +43,7 @@ def as_chat(classifier: Classifier, messages: Sequence[Mapping[str, str]], score
     # The last turn is the query. A cut before a special token changes no token.
     start = before.rfind(OPEN)
     (prompt,) = classifier.prompts
-    task = _ChatTask(**dict(classifier.task), around=(before[start:], after + begun), strips=strips)
+    task = _ChatTask(**dict(classifier.task) | {"chat": None}, around=(before[start:], after + begun), strips=strips)
     prefix = Prompt(rows=prompt.rows, demonstrations=(before[:start] or BEGIN,))
     return classifier.model_copy(update={"task": task, "prompts": (prefix,), "most_tokens": None})
 

@@ -34,9 +34,13 @@ class Prices:
     rows: SplitRows
     config: SelectionConfig
     lengths: TokenLengths
+    has_probabilities: bool = True  #: whether the model gives probabilities, which filtering needs
 
     @property
     def rounds(self) -> list[FilterRound]:
+        """The rounds of filtering; none for a model that gives answers alone."""
+        if not self.has_probabilities:
+            return []
         return plan_rounds(len(self.rows.candidates), self.config.filtering, len(self.rows.score_set))
 
     def judging(self, permutations: int, num_rows: int, demonstrations: int | None = None) -> Cost:
@@ -45,8 +49,9 @@ class Prices:
         `demonstrations` is the number of demonstrations in a prompt; None for `config.num_demonstrations`.
         """
         n = self.config.num_demonstrations if demonstrations is None else demonstrations
-        tokens = permutations * (n * self.lengths.demonstration + num_rows * self.lengths.query)
-        return Cost(permutations * num_rows, round(tokens))
+        prefix, queries = n * self.lengths.demonstration, num_rows * self.lengths.query
+        tokens, prompt_tokens = (permutations * (times * prefix + queries) for times in (1, num_rows))
+        return Cost(permutations * num_rows, round(tokens), round(prompt_tokens))
 
     def validating(self, permutations: int) -> Cost:
         """Each permutation on every validation row."""

@@ -3,10 +3,12 @@
 from typing import TYPE_CHECKING
 
 from lens_engine.classifier.suspicion import MOST_SUSPICIOUS
+from lens_engine.result.parts import Payment
 from lens_engine.result.tables import name_choice, tabulate_classifiers, tabulate_examples, tabulate_prompts
+from lens_engine.task.chat import describe_chat
 from lens_engine.task.wording import show_count
 from lens_engine.views.html import write_block, write_paragraph, write_table
-from lens_engine.views.table import Table, describe_seconds
+from lens_engine.views.table import Table, describe_seconds, describe_usd
 
 if TYPE_CHECKING:
     from lens_engine.result.selection_result import SelectionResult  # has the summary
@@ -59,7 +61,7 @@ def list_opening(result: "SelectionResult") -> list[str]:
 
 def _list_closing(result: "SelectionResult") -> list[str]:
     notes = [f"note: {warning}" for warning in result.warnings]
-    closing = [describe_ranking_rows(result), describe_suspicious_labels(result)]
+    closing = [describe_ranking_rows(result), describe_suspicious_labels(result), describe_form(result)]
     return [*filter(None, closing), *notes, describe_cost(result), f"digest {result.digest}"]
 
 
@@ -96,6 +98,12 @@ def describe_suspicious_labels(result: "SelectionResult") -> str:
     return f"{found}{' (the most that are listed)' * (number == MOST_SUSPICIOUS)}."
 
 
+def describe_form(result: "SelectionResult") -> str:
+    """How the model was asked as a chat; nothing for a prompt that is one text."""
+    chat = None if result.task is None else result.task.chat
+    return "" if chat is None else describe_chat(chat)
+
+
 def describe_cost(result: "SelectionResult") -> str:
     """Pairs, tokens, permutations and time, and the model."""
     cost, origin = result.cost, result.provenance
@@ -105,5 +113,15 @@ def describe_cost(result: "SelectionResult") -> str:
     return (
         f"{cost.pairs:,} pairs{found}, {cost.tokens:,} tokens and "
         f"{cost.permutations_judged:,} permutations{eliminated} "
-        f"in {describe_seconds(cost.seconds)}, by {origin.model} ({origin.dtype}, {device}, seed {origin.seed})"
+        f"in {describe_seconds(cost.seconds)}{_describe_payment(cost.paid)}, "
+        f"by {origin.model} ({origin.dtype}, {device}, seed {origin.seed})"
     )
+
+
+def _describe_payment(paid: Payment | None) -> str:
+    """Requests and tokens as the server counted them, and what they cost; nothing for a model on this machine."""
+    if paid is None:
+        return ""
+    cached = f" ({paid.cached_tokens:,} cached)" if paid.cached_tokens else ""
+    money = "" if paid.usd is None else f" for {describe_usd(paid.usd)}"
+    return f", {show_count(paid.requests, 'request')} of {paid.tokens:,} tokens{cached}{money}"

@@ -4,13 +4,13 @@ A checkpoint follows each step. A later step that the budget does not cover is l
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from lens_engine.config import USES
 from lens_engine.judging.judgement import EvaluationRows, judge, spread
 from lens_engine.metering.cost import Cost
 from lens_engine.metering.meter import Meter, Stopped
@@ -55,15 +55,16 @@ class Evaluator:
                 save(evaluation, number)
 
     def _take(self, name: str, cost: Cost, evaluation: Evaluation, save: Save) -> Evaluation:
-        """Do a step, or add it to `skipped` if the budget does not cover it. The test step ignores the budget."""
-        step = self._steps[name]
-        if name == TESTED:
-            with self.meter.beyond_budget():
-                return step(evaluation, save).after(name)
-        if not self.meter.affords(cost):
+        """Do a step, or add it to `skipped` if the budget does not cover it.
+
+        The test step ignores the budget, but for money that is spent.
+        """
+        is_owed = name == TESTED
+        if not is_owed and not self.meter.affords(cost):
             return evaluation.after(name, is_skipped=True)
         try:
-            return step(evaluation, save).after(name)
+            with self.meter.beyond_budget() if is_owed else nullcontext():
+                return self._steps[name](evaluation, save).after(name)
         except Stopped as stopped:
             if stopped.reason is not StopReason.BUDGET:
                 raise
@@ -106,7 +107,7 @@ class Evaluator:
 
     def _test(self, evaluation: Evaluation, _: Save) -> Evaluation:
         """Judge the best prompt for each use on the test rows."""
-        return self._with_tested(evaluation, [self._prompts(evaluation).own(use) for use in USES])
+        return self._with_tested(evaluation, [self._prompts(evaluation).own(use) for use in self.run.uses])
 
     def _judge_zero_shot(self, evaluation: Evaluation, _: Save) -> Evaluation:
         (judged,) = self._complete({(): None})

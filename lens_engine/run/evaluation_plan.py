@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from lens_engine.config import USES
 from lens_engine.metering.cost import Cost
 from lens_engine.methods.base import Method, Run
 
@@ -32,7 +31,7 @@ def plan_evaluation(run: Run, method: Method[Any], search_pairs: int, drawn: int
     steps |= _plan_classifier(run)
     if comparisons != "none" and method.is_search:
         number = prices.rival_permutations(search_pairs + steps.get("confirmation", Cost()).pairs)
-        best = prices.confirming(len(USES)) + prices.judging(len(USES), len(rows.test))
+        best = prices.confirming(len(run.uses)) + prices.judging(len(run.uses), len(rows.test))
         steps["random_and_validation"] = prices.validating(max(number - drawn, 0)) + best
     if comparisons == "all" and n:
         steps["order"] = prices.comparing(NUM_ORDERS)
@@ -47,7 +46,7 @@ def price_evaluation(run: Run, method: Method[Any]) -> Cost:
 
 def reserve_for_test(run: Run, method: Method[Any]) -> Cost:
     """What every budget must leave: the test rows of the support examples for both uses."""
-    num_prompts = min(len(USES), method.num_finalists)
+    num_prompts = min(len(run.uses), method.num_finalists)
     return run.prices.judging(num_prompts, len(run.rows.test), method.num_demonstrations)
 
 

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lens_engine.classifier.candidates import Candidate, TestedClassifier, choose_candidate
-from lens_engine.config import USES, Use
+from lens_engine.config import Use
 from lens_engine.judging.judgement import summarise
 from lens_engine.methods.base import Findings
 from lens_engine.result import (
     BestAnswer,
     LabelBias,
     Lead,
+    Payment,
     PromptContender,
     Provenance,
     SelectionResult,
@@ -21,6 +22,7 @@ from lens_engine.result import (
     Verdict,
 )
 from lens_engine.rows.problem import digest_examples
+from lens_engine.run.asking import describe_asking
 from lens_engine.run.preparation import PreparedRun, count_splits
 from lens_engine.run.single_prompts import Contender, SinglePrompts, pick_answer
 from lens_engine.run.state import RunState
@@ -61,7 +63,7 @@ def build_result(ending: Ending) -> SelectionResult:
     """The result of a run, with its digest."""
     evaluation, run = ending.state.evaluation, ending.prepared.run
     lead, chosen = ending.prompts.lead(), choose_candidate(evaluation.candidates)
-    uses = sorted(USES, key=lambda use: use != run.config.use)
+    uses = sorted(run.uses, key=lambda use: use != run.config.use)
     accuracies = evaluation.tally.accuracies
     return SelectionResult(
         partial=ending.reason is not StopReason.COMPLETED,
@@ -191,26 +193,26 @@ def _cost_figures(ending: Ending) -> Spending:
         permutations_judged=findings.num_judged,
         permutations_dropped=findings.num_dropped,
         token_budget=ending.identity.token_budget,
+        paid=Payment.of(state.paid, ending.prepared.meter.scorer),
     )
 
 
 def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
-    rows, skipped = ending.prepared.run.rows, ending.state.evaluation.skipped
+    rows, evaluation = ending.prepared.run.rows, ending.state.evaluation
     warnings = list(rows.warnings)
     if rows.skipped_too_long:
         warnings.append(f"{show_count(rows.skipped_too_long, 'row', 'was')} too long and left out")
     if rows.trimmed_too_long:
         warnings.append(f"{show_count(rows.trimmed_too_long, 'text', 'was')} too long and cut")
-    warnings += filter(None, [ending.prepared.foreign_texts])
-    warnings += ending.findings.warnings
-    warnings += _noisy_lead(lead, ending.identity.dtype)
+    warnings += [*filter(None, [ending.prepared.foreign_texts]), *ending.findings.warnings]
+    warnings += [*describe_asking(ending.prepared.run, evaluation), *_noisy_lead(lead, ending.identity.dtype)]
     if ending.prepared.meter.met_deadline and ending.reason is StopReason.BUDGET:
         warnings.append(
             "the operator's time limit for a run, not the selection's own budget, ended this run: the result is the "
             "best found until then"
         )
-    if skipped:
-        warnings.append("the budget did not cover: " + ", ".join(map(name_step, skipped)))
+    if evaluation.skipped:
+        warnings.append("the budget did not cover: " + ", ".join(map(name_step, evaluation.skipped)))
     return tuple(warnings)
 
 
@@ -245,6 +247,5 @@ def _provenance(ending: Ending) -> Provenance:
 
 def _find_device_name(scorer: LabelScorer) -> str | None:
     """Name of the GPU, for example "NVIDIA H200". None on a processor, and for a scorer that does not know it."""
-    scorer = find_computing(scorer)
-    facts = scorer.surroundings if isinstance(scorer, SituatedScorer) else ()
+    facts = found.surroundings if isinstance(found := find_computing(scorer), SituatedScorer) else ()
     return next((fact.removeprefix(_GPU) for fact in facts if fact.startswith(_GPU)), None)

@@ -127,9 +127,14 @@ class SinglePrompts:
             method,
             permutation,
             None if log_probs is None else self._score(log_probs, use),
-            None if log_probs is None else find_label_biases(self._judgement(log_probs)),
+            self._find_biases(log_probs),
             tested.get(permutation),
         )
+
+    def _find_biases(self, log_probs: LabelLogProbs | None) -> FloatArray | None:
+        if log_probs is None or not self.run.has_probabilities:
+            return None
+        return find_label_biases(self._judgement(log_probs))
 
     def _score(self, log_probs: LabelLogProbs, use: Use) -> Score:
         rows = EvaluationRows(self.run.task, self._rows.examples[: len(log_probs)])

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, cast, runtime_checkable
 
+from lens_engine.task.template import Task
 from lens_engine.types import LabelLogProbs, States
 
 Prefix = tuple[str, ...]
@@ -155,6 +156,30 @@ class ChatScorer(LabelScorer, Protocol):
 
         Raises:
             InvalidConfig: the model has no chat template, or its template refuses the messages.
+        """
+        ...
+
+
+@runtime_checkable
+class AskingScorer(LabelScorer, Protocol):
+    """A scorer that asks a server."""
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether its prompts are turns of a chat; then it scores tasks of `fit_task`, and no others."""
+        ...
+
+    @property
+    def gives_answers_only(self) -> bool:
+        """Whether its scores are one sampled answer each: which label is the likeliest, and no probabilities."""
+        ...
+
+    def fit_task(self, task: Task) -> Task:
+        """The task as the model is asked; equal tasks give equal ones.
+
+        Raises:
+            InvalidVerbalizer: the model's answers do not tell the label words apart.
+            EndpointError: the server refuses.
         """
         ...
 

@@ -37,10 +37,14 @@ class SegmentTokenizer:
 
     def __init__(self, backend: Tokenizer, *, max_cached_tokens: int = _MAX_CACHED_TOKENS) -> None:
         description = backend.to_str()
-        self.leading_tokens = _leading_special_tokens(backend)
+        content, whole = (backend.encode("a", add_special_tokens=added).ids for added in (False, True))
+        self.leading_tokens = leading_special_tokens(content, whole)
         self._first = _plain_tokenizer(description)
         continuing = _without_prefix_space(description)
         self._continuing = self._first if continuing == description else _plain_tokenizer(continuing)
+        self._prepare_cache(max_cached_tokens)
+
+    def _prepare_cache(self, max_cached_tokens: int = _MAX_CACHED_TOKENS) -> None:
         self._max_cached_tokens = max_cached_tokens
         self._marked: MarkedTokenizer | None = None  # few models are asked as a chat
         self._cached: dict[tuple[bool, str], array[int]] = {}  # a tuple of integers would take ten times the memory
@@ -74,7 +78,7 @@ class SegmentTokenizer:
 
     def count_once(self, texts: Sequence[str]) -> list[int]:
         """As `count`, but nothing is remembered, and several threads may call it."""
-        return [len(tokens) for tokens in self._tokenise(self._continuing, texts)]
+        return [len(tokens) for tokens in self._tokenise(texts, is_first=False)]
 
     @property
     def distinguishes_first(self) -> bool:
@@ -93,12 +97,12 @@ class SegmentTokenizer:
             self._cached.clear()
             self.num_cached_tokens = 0
         missing = [text for text in texts if (is_first, text) not in self._cached]
-        tokenizer = self._first if is_first else self._continuing
-        for text, tokens in zip(missing, self._tokenise(tokenizer, missing), strict=True):
+        for text, tokens in zip(missing, self._tokenise(missing, is_first=is_first), strict=True):
             self._cached[is_first, text] = array("I", tokens)
             self.num_cached_tokens += max(len(tokens), 1)  # an empty text takes memory too
 
-    def _tokenise(self, tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[list[int]]:
+    def _tokenise(self, texts: Sequence[str], *, is_first: bool) -> Iterator[list[int]]:
+        tokenizer = self._first if is_first else self._continuing
         for start in range(0, len(texts), _TEXTS_AT_A_TIME):
             batch = texts[start : start + _TEXTS_AT_A_TIME]
             plain = [text for text in batch if OPEN not in text]
@@ -111,10 +115,12 @@ class SegmentTokenizer:
             yield from (next(marked) if OPEN in text else next(found) for text in batch)
 
 
-def _leading_special_tokens(backend: Tokenizer) -> Tokens:
-    """The special tokens that the tokenizer puts before a text, without those that it puts after it."""
-    content = backend.encode("a", add_special_tokens=False).ids
-    whole = backend.encode("a", add_special_tokens=True).ids
+def leading_special_tokens(content: Sequence[int], whole: Sequence[int]) -> Tokens:
+    """The special tokens that a tokenizer puts before a text, without those that it puts after it.
+
+    Args:
+        content, whole: tokens of a text without all these, and with them.
+    """
     for start in range(len(whole) - len(content) + 1):
         if whole[start : start + len(content)] == content:
             return tuple(whole[:start])

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from lens_engine.task.chat import ChatForm, ChatTask
 from lens_engine.task.template import Task, Template, Verbalizer
 from lens_engine.types import Record
 
@@ -22,11 +23,18 @@ class TaskRecord(Record):
         "coefficients, and a JSON object has no order."
     )
     separator: str = Field(description="Text that ends each demonstration.")
+    chat: ChatForm | None = Field(
+        None,
+        # Left out, so that results, digests and classifiers of other tasks stay as they were.
+        exclude_if=lambda chat: chat is None,
+        description="How the model was asked as a chat; left out for a prompt that is one text.",
+    )
 
     @classmethod
     def of(cls, task: Task) -> "TaskRecord":
         words = tuple(LabelWord(label=label, word=word) for label, word in task.verbalizer.words.items())
-        return cls(template=task.template.pattern, label_words=words, separator=task.separator)
+        chat = task.chat if isinstance(task, ChatTask) else None
+        return cls(template=task.template.pattern, label_words=words, separator=task.separator, chat=chat)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -38,4 +46,5 @@ class TaskRecord(Record):
             InvalidTemplate, InvalidVerbalizer: the record was changed by hand.
         """
         words = {one.label: one.word for one in self.label_words}
-        return Task(Template(self.template), Verbalizer(words), self.separator)
+        task = Task(Template(self.template), Verbalizer(words), self.separator)
+        return task if self.chat is None else ChatTask(task, self.chat)

@@ -5,9 +5,13 @@ The API process offers models that only workers load, and may run without the pa
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lens_engine.errors import UnknownModel
 from lens_engine.language_model.loading.model_files import find_model_folder
+
+if TYPE_CHECKING:
+    from lens_engine.scoring.tokenization import SegmentTokenizer
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
@@ -15,8 +19,19 @@ CountTokens = Callable[[Sequence[str]], list[int]]
 def find_token_counter(reference: str, cache_dir: Path | None = None) -> CountTokens | None:
     """The function that counts the tokens of each text as the scorer of a model does; several threads may call it.
 
-    Nothing is downloaded or converted. Reading a tokenizer takes up to seconds, so keep the function. The scorer counts
-    otherwise if transformers reads the class of a tokenizer from its config, and `tokenizer.json` is not as that class.
+    Reading a tokenizer takes up to seconds, so keep the function.
+
+    Args, Returns: as `find_tokenizer`.
+    """
+    tokenizer = find_tokenizer(reference, cache_dir)
+    return None if tokenizer is None else tokenizer.count_once
+
+
+def find_tokenizer(reference: str, cache_dir: Path | None = None) -> "SegmentTokenizer | None":
+    """The tokenizer of a model, by its `tokenizer.json`.
+
+    Nothing is downloaded or converted. The scorer tokenises otherwise if transformers reads the class of a tokenizer
+    from its config, and `tokenizer.json` is not as that class.
 
     Args:
         reference: as `resolve_model` takes it.
@@ -39,4 +54,4 @@ def find_token_counter(reference: str, cache_dir: Path | None = None) -> CountTo
         tokenizer = Tokenizer.from_buffer((folder / "tokenizer.json").read_bytes())
     except (UnknownModel, OSError, ValueError):
         return None
-    return SegmentTokenizer(tokenizer).count_once
+    return SegmentTokenizer(tokenizer)

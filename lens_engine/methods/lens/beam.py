@@ -135,6 +135,8 @@ class Neighbourhood:
 
     def _draw_fitting(self, eligible: IndexArray, fit: FloatArray, rng: np.random.Generator) -> int:
         best = eligible[np.lexsort((eligible, -fit[eligible]))][:_SHORTLIST]
+        if not np.ptp(fit[eligible]):  # nothing is known of the survivors
+            return int(rng.choice(eligible))
         if self.takes_best:
             return int(best[0])
         return int(rng.choice(best, p=softmax(fit[best] / _TEMPERATURE)))

@@ -36,7 +36,9 @@ class FilterState:
 
     @property
     def info_scores(self) -> FloatArray:
-        """I(e, S) of each survivor on the score set so far  # [survivors]."""
+        """I(e, S) of each survivor on the score set so far  # [survivors]; 0 without any."""
+        if not self.contributions.shape[1]:
+            return np.zeros(len(self.survivors))
         return info_scores(self.contributions)
 
     @property
@@ -62,6 +64,11 @@ class Filter:
         matrix = np.concatenate([state.contributions, columns], axis=1)
         kept = self.rank(state.survivors, info_scores(matrix), plan.keep)
         return FilterState(state.rounds_done + 1, state.survivors[kept], matrix[kept])
+
+    def draw(self, state: FilterState, keep: int, rng: np.random.Generator) -> FilterState:
+        """The state with `keep` survivors drawn at random, label-balanced as `rank` does it."""
+        kept = self.rank(state.survivors, rng.random(len(state.survivors)), keep)
+        return FilterState(state.rounds_done, state.survivors[kept], state.contributions[kept])
 
     def cut(self, state: FilterState, keep: int) -> FilterState:
         """The state with only the best `keep` survivors, by InfoScore on the score examples so far."""

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lens_engine.config import USES
 from lens_engine.errors import NothingSelected
 from lens_engine.judging.judgement import EvaluationRows, Judgement
 from lens_engine.judging.objective import RankingObjective, make_objective
@@ -61,10 +60,17 @@ class Lens(Method[LensState]):
 
     def first_step(self) -> FirstStep:
         prices = self.run.prices
+        if not prices.rounds:
+            return super().first_step()
         return FirstStep("the first round of filtering", prices.filtering_round(prices.rounds[0]))
 
     def start(self) -> LensState:
-        return LensState(FilterState.start(len(self.run.rows.candidates)))
+        """Without filtering, the survivors are drawn at random."""
+        state = FilterState.start(len(self.run.rows.candidates))
+        if self.run.prices.rounds:
+            return LensState(state)
+        rng = make_generator(self.run.config.seed, "survivors")
+        return LensState(self._filtering.draw(state, self.run.config.filtering.keep, rng))
 
     def steps(self, state: LensState, meter: Meter) -> Iterator[LensState]:
         for filtering in self._filter(state.filtering, meter):
@@ -82,7 +88,8 @@ class Lens(Method[LensState]):
 
         It has the highest sum of InfoScore and diversity that the exchange found.
         """
-        if reason is StopReason.CANCELLED or not state.filtering.rounds_done:
+        is_filtered = bool(state.filtering.rounds_done) or not self.run.prices.rounds
+        if reason is StopReason.CANCELLED or not is_filtered:
             raise NothingSelected(reason)
         kept = LensState(self._filtering.cut(state.filtering, self.run.config.filtering.keep))
         return kept.to_candidates(self._draw_first(kept)[0])
@@ -108,7 +115,8 @@ class Lens(Method[LensState]):
 
     def _finalists(self, search: SearchState) -> list[Permutation]:
         """The beam, then the best permutations for the other use, which the same scores tell."""
-        other = next(use for use in USES if use != self.run.config.use)
+        own = self.run.config.use
+        other = next((use for use in self.run.uses if use != own), own)
         objective = make_objective(self.run.config, self._validation_rows, self.run.dtype, other)
         gold, judged = self._validation_rows.gold, list(search.log_probs)
         scores = objective.scores([Judgement(search.log_probs[one], gold) for one in judged], is_final=True)

@@ -9,7 +9,7 @@ import hashlib
 import logging
 import sqlite3
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ _DELETE_OLDEST = "DELETE FROM blocks WHERE number <= (SELECT (15 * min(number) +
 
 _SHAPE = struct.Struct("<3I")
 _DIGEST_BYTES = 16
+_KEYS_AT_A_TIME = 500  # SQLite takes some 30,000 values in a statement, and older ones 999
 _FAILURES = (sqlite3.Error, OSError, UnicodeDecodeError)  # UnicodeDecodeError: SQLite's message quotes damaged bytes
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}  # ERROR: another table schema
 
@@ -59,11 +60,31 @@ class PairCache:
         row = self._attempt(lambda connection: connection.execute(_READ, (key,)).fetchone())
         return None if row is None else _decode(key, row[0])
 
+    def find_all(self, keys: Sequence[bytes]) -> dict[bytes, LabelLogProbs]:
+        """As `find`, for many keys; those without a block are left out."""
+
+        def read(connection: sqlite3.Connection) -> list[list[tuple[bytes, Any]]]:
+            return [
+                connection.execute(
+                    f"SELECT key, value FROM blocks WHERE key IN ({','.join('?' * len(part))})", part
+                ).fetchall()
+                for part in (keys[start : start + _KEYS_AT_A_TIME] for start in range(0, len(keys), _KEYS_AT_A_TIME))
+            ]
+
+        rows = [row for part in self._attempt(read) or [] for row in part]
+        found = ((key, _decode(key, value)) for key, value in rows)
+        return {key: block for key, block in found if block is not None}
+
     def keep(self, key: bytes, block: LabelLogProbs) -> None:
         """Store a block `[P, Q, L]` atomically. A block with NaN or an infinity is not stored."""
-        value = _encode(key, block)
-        if len(value) * _LARGEST_SHARE <= self._max_bytes and np.isfinite(block).all():
-            self._attempt(lambda connection: _write(connection, key, value))
+        self.keep_all({key: block})
+
+    def keep_all(self, blocks: Mapping[bytes, LabelLogProbs]) -> None:
+        """As `keep`, for many blocks at once."""
+        values = {key: _encode(key, block) for key, block in blocks.items() if np.isfinite(block).all()}
+        fitting = {key: value for key, value in values.items() if len(value) * _LARGEST_SHARE <= self._max_bytes}
+        if fitting:
+            self._attempt(lambda connection: _write(connection, fitting))
 
     def _attempt(self, operation: Callable[[sqlite3.Connection], Any]) -> Any:
         """The outcome of `operation`; None if it failed. After a failure, the file is not used in this run."""
@@ -88,14 +109,20 @@ class PairCache:
             return None
 
 
-def _write(connection: sqlite3.Connection, key: bytes, value: bytes) -> None:
+def _write(connection: sqlite3.Connection, values: Mapping[bytes, bytes]) -> None:
     try:
-        connection.execute(_WRITE, (key, value))
+        _write_together(connection, values)
     except sqlite3.OperationalError as error:
         if _code(error) != sqlite3.SQLITE_FULL:
             raise
         connection.execute(_DELETE_OLDEST)
-        connection.execute(_WRITE, (key, value))
+        _write_together(connection, values)
+
+
+def _write_together(connection: sqlite3.Connection, values: Mapping[bytes, bytes]) -> None:
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.executemany(_WRITE, values.items())
 
 
 def _code(error: Exception) -> int:

@@ -29,6 +29,13 @@ class SituatedScorer(LabelScorer, Protocol):
     def surroundings(self) -> tuple[str, ...]: ...
 
 
+@runtime_checkable
+class _FindingScorer(Protocol):
+    """A scorer with scores on disk: a pair cache, or the answers of a server."""
+
+    pairs_found: int
+
+
 class _LookedUp(NamedTuple):
     block: Block
     key: bytes | None  #: None if the block must not be stored
@@ -111,7 +118,7 @@ def find_computing(scorer: LabelScorer) -> LabelScorer:
 
 def count_pairs_found(scorer: LabelScorer) -> int:
     """Number of pairs that the scorer found in a cache; 0 for a scorer without a cache."""
-    return scorer.pairs_found if isinstance(scorer, RememberingScorer) else 0
+    return scorer.pairs_found if isinstance(scorer, _FindingScorer) else 0
 
 
 def remember_pairs(

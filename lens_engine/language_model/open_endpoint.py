@@ -1,0 +1,124 @@
+"""Opens a model behind a server: connects, lets the server prove itself, and keeps its answers on disk."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lens_engine.disk.cache_folder import cache_folder, keep_note, read_note
+from lens_engine.errors import InvalidConfig
+from lens_engine.language_model.loading.token_counter import find_tokenizer
+from lens_engine.scoring.base import ScorerIdentity
+from lens_engine.scoring.cache.file import PairCache
+from lens_engine.scoring.endpoints.address import DEVICE, Endpoint
+from lens_engine.scoring.endpoints.conformance import EXACT_NATS, Conformance, check_server
+from lens_engine.scoring.endpoints.contract import Server
+from lens_engine.scoring.endpoints.kinds import MEET
+from lens_engine.scoring.endpoints.scorer import EndpointScorer
+from lens_engine.scoring.endpoints.spending import Spending
+from lens_engine.scoring.endpoints.transport import Transport
+from lens_engine.scoring.tokenization import SegmentTokenizer
+from lens_engine.types import LabelLogProbs
+
+_SAME_NATS = 1e-3
+"""Least tolerance within which two sets of check scores are of one model."""
+
+
+def open_endpoint(
+    endpoint: Endpoint,
+    *,
+    tokenizer: str | None = None,
+    weights: str | None = None,
+    name: str | None = None,
+    cache_dir: Path | None = None,
+    answer_bytes: int | None,
+) -> EndpointScorer:
+    """Connect to a server and check it.
+
+    Args:
+        endpoint: where the model is.
+        tokenizer: the model's own tokenizer: a folder with `tokenizer.json`, a bundled name, or a hub id that was
+            downloaded; None to ask the server for tokens.
+        weights: the same model on this machine, as `load_scorer` takes it, to compare with in float32; None for no
+            comparison. It needs torch.
+        name: name of the model in results, and in errors instead of the address, which may be private; None for that of
+            `endpoint`.
+        cache_dir: folder of the answers; None for `LENS_CACHE_DIR` or ~/.cache/lens.
+        answer_bytes: largest size of the file of answers (bytes); None keeps none, and then a run that is repeated pays
+            again.
+
+    Raises:
+        InvalidConfig: the key is not set, or there is no such tokenizer.
+        EndpointAway, EndpointError: the server does not answer, refuses, or failed a check.
+    """
+    own = None if tokenizer is None else _read_tokenizer(tokenizer, cache_dir)
+    spending = Spending(endpoint.prices)
+    transport = Transport(endpoint, spending, None if name is None else f"the server of the model {name!r}")
+    try:
+        server = MEET[endpoint.kind](endpoint, transport, own)
+        conformance = check_server(server, transport)
+        note = conformance.describe()
+        if weights is not None:
+            difference = conformance.check_weights(_score_here(server, weights, cache_dir), transport.where)
+            note += f"; the weights here differ by {difference:.1e} nats"
+        revision, repeats = _recognise(server, conformance, cache_dir)
+    except BaseException:
+        transport.close()
+        raise
+    identity = ScorerIdentity(
+        model=name or endpoint.model,
+        revision=revision,
+        dtype="float32" if repeats <= EXACT_NATS else "unknown",
+        device=DEVICE,
+        executor=endpoint.kind,
+        executor_note="; ".join(filter(None, [server.facts.version, server.facts.note, note])),
+    )
+    answers = None if answer_bytes is None else PairCache(cache_folder(cache_dir) / "answers.sqlite3", answer_bytes)
+    return EndpointScorer(
+        server, transport, spending, identity, conformance, answers, most_requests=endpoint.most_requests
+    )
+
+
+def _read_tokenizer(reference: str, cache_dir: Path | None) -> SegmentTokenizer:
+    found = find_tokenizer(reference, cache_dir)
+    if found is None:
+        raise InvalidConfig(
+            f"{reference} has no tokenizer.json on this machine; name the model's folder, or no tokenizer, to ask the "
+            "server",
+            field="tokenizer",
+        )
+    return found
+
+
+def _score_here(server: Server, weights: str, cache_dir: Path | None) -> LabelLogProbs:
+    """The known prompts by the model on this machine  # [queries, labels]."""
+    # Imported here, because this module imports torch.
+    from lens_engine.language_model.loading.load import load_scorer
+
+    block, spans = server.check
+    scorer = load_scorer(weights, dtype="float32", cache_dir=cache_dir)
+    scores: LabelLogProbs = scorer.score(block.prefixes, block.queries, spans)[0]
+    return scores
+
+
+def _recognise(server: Server, conformance: Conformance, cache_dir: Path | None) -> tuple[str, float]:
+    """The revision of the model, and how far its repeats differ (nats).
+
+    A server that does not repeat itself bit for bit would get another revision at each connection. So the scores of
+    the first connection are kept, and a server that gives the same within its tolerance is the same.
+    """
+    facts = server.facts
+    key = ["endpoint", facts.version, facts.model, dict(facts.details), *server.surroundings]
+    known: list[dict[str, Any]] = json.loads(read_note(key, cache_dir) or "[]")
+    for one in known:
+        earlier = np.array(one["scores"])
+        tolerance = max(_SAME_NATS, 3 * conformance.repeat_nats, 3 * one["repeat"])
+        if earlier.shape == conformance.scores.shape and np.abs(earlier - conformance.scores).max() <= tolerance:
+            return one["revision"], one["repeat"]
+    rounded = np.round(conformance.scores.astype(np.float64) / max(_SAME_NATS, 4 * conformance.repeat_nats)).tolist()
+    revision = hashlib.sha256(json.dumps([key, rounded], sort_keys=True).encode()).hexdigest()
+    new = {"revision": revision, "repeat": conformance.repeat_nats, "scores": conformance.scores.tolist()}
+    keep_note(key, json.dumps([*known, new]), cache_dir)
+    return revision, conformance.repeat_nats

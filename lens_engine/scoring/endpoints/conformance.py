@@ -1,0 +1,139 @@
+"""What a server has to prove before it is believed. Each check here caught a server that answered wrong numbers.
+
+Eight known prompts are asked three times. Keys, values, the model and the count of tokens are checked in every answer
+(see `reads`, and the modules of the kinds).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from lens_engine.errors import EndpointError
+from lens_engine.scoring.base import Block
+from lens_engine.scoring.endpoints.contract import ReadBatch, Server
+from lens_engine.scoring.endpoints.transport import Transport
+from lens_engine.types import LabelLogProbs
+
+EXACT_NATS = 1e-3
+"""A server whose repeats differ by less computes as in float32."""
+
+_MOST_REPEAT_NATS = 0.25  # quantised weights with a prefix cache: 0.1
+_LEAST_SPREAD_NATS = 1e-3
+_LEAST_MASS = 1e-4
+
+_SAME_WEIGHTS_NATS = 0.05
+_QUANTISED_NATS = 1.5
+_LEAST_AGREEMENT = 7 / 8
+
+
+class CheckAnswer(NamedTuple):
+    """What a server answers to the known prompts."""
+
+    scores: LabelLogProbs  #: `[queries, labels]`
+    mass: float  #: mean probability of the first tokens of all label words together
+
+
+@dataclass(frozen=True, slots=True)
+class Conformance:
+    """What the checks measured. `scores` are those of the first time  # [queries, labels]."""
+
+    scores: LabelLogProbs
+    repeat_nats: float  #: largest difference between two times
+    order_nats: float  #: largest difference when the label words are asked for in reversed order
+    mass: float  #: mean probability of the first tokens of all label words together
+    spread_nats: float  #: largest difference between two prompts, of one label word
+
+    @classmethod
+    def of(cls, first: CheckAnswer, again: CheckAnswer, reversed_: CheckAnswer) -> "Conformance":
+        """The labels of the last are in reversed order."""
+        return cls(
+            scores=first.scores,
+            repeat_nats=float(np.abs(first.scores - again.scores).max()),
+            order_nats=float(np.abs(first.scores - reversed_.scores[:, ::-1]).max()),
+            mass=first.mass,
+            spread_nats=float(np.ptp(first.scores, axis=0).max()),
+        )
+
+    def check(self, where: str) -> None:
+        """
+        Raises:
+            EndpointError: a check failed; the message names server, check and remedy.
+        """
+        if self.spread_nats < _LEAST_SPREAD_NATS:
+            raise EndpointError(
+                f"{where} gives every prompt the same scores, {self.scores.flat[0]:.4f} (check: prompts): its weights "
+                "are not loaded as they should be, or it leaves the prompt out; look at the server's log"
+            )
+        for name, found, remedy in (
+            ("order", self.order_nats, "its scores depend on the order in which label words are asked for"),
+            ("repeat", self.repeat_nats, "its scores are not repeatable; ask it for fewer requests at once"),
+        ):
+            if found > _MOST_REPEAT_NATS:
+                raise EndpointError(
+                    f"{where} differs from itself by {found:.3f} nats, more than {_MOST_REPEAT_NATS} "
+                    f"(check: {name}): {remedy}"
+                )
+        if self.mass < _LEAST_MASS:
+            raise EndpointError(
+                f"{where} gives the answers to simple questions together the probability {self.mass:.1e} "
+                "(check: mass): its prompts are not those that Lens sends; look for a chat template or a filter"
+            )
+
+    def check_weights(self, local: LabelLogProbs, where: str) -> float:
+        """The largest difference from the same model here (nats).
+
+        Args:
+            local: what the model here gives for the known prompts  # [queries, labels].
+
+        Raises:
+            EndpointError: the server has other weights. A quantised copy passes.
+        """
+        difference = float(np.abs(self.scores - local).max())
+        agree = (self.scores.argmax(axis=1) == local.argmax(axis=1)).mean()
+        if difference > _SAME_WEIGHTS_NATS and (difference > _QUANTISED_NATS or agree < _LEAST_AGREEMENT):
+            raise EndpointError(
+                f"{where} differs from the weights here by {difference:.2f} nats, and gives the same label for "
+                f"{agree:.0%} of the known prompts (check: weights): it serves another model, or reads these weights "
+                "in another way"
+            )
+        return difference
+
+    def describe(self) -> str:
+        return (
+            f"repeats agree to {self.repeat_nats:.1e} nats, orders of labels to {self.order_nats:.1e}, "
+            f"label words have {self.mass:.3f} of the probability"
+        )
+
+
+def ask_block(server: Server, transport: Transport, block: Block, label_spans: Sequence[str]) -> CheckAnswer:
+    """Ask a block with one prefix. Its answer is never from disk."""
+    plan = server.plan(label_spans)
+    ((prefix, queries),) = server.encode(block.prefixes, block.queries)
+    futures = [
+        transport.start(server.answer(ReadBatch(prefix, tuple(query + suffix for query in queries), wanted)))
+        for suffix, wanted in zip(plan.suffixes, plan.wanted, strict=True)
+    ]
+    try:
+        reads = [transport.wait(future) for future in futures]
+    except BaseException:
+        transport.drain(futures)
+        raise
+    first = reads[0]  # that of the root
+    mass = np.where(first > server.least_check_nats, np.exp(first), 0.0).sum(axis=1).mean()
+    scores = plan.sum_paths(reads)
+    return CheckAnswer(scores.clip(min=np.float32(server.least_check_nats)), float(mass))
+
+
+def check_server(server: Server, transport: Transport) -> Conformance:
+    """Ask the known prompts.
+
+    Raises:
+        EndpointError: a check failed.
+    """
+    block, spans = server.check
+    first, again = (ask_block(server, transport, block, spans) for _ in range(2))
+    conformance = Conformance.of(first, again, ask_block(server, transport, block, spans[::-1]))
+    conformance.check(transport.where)
+    return conformance

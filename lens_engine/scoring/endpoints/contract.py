@@ -1,0 +1,133 @@
+"""What a kind of server has to answer.
+
+The unit is a *read*: the log-probabilities of some words after one prompt. A prompt is a sequence of parts: token ids
+for a server that takes them, or the rendered segments themselves for a chat. A label word of several tokens takes
+several reads, whose values add up (see `reads`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from lens_engine.scoring.base import Block, Prefix
+from lens_engine.task.template import Task
+from lens_engine.types import FloatArray, LabelLogProbs
+
+Part = int | str
+"""A token id, or a segment of a chat."""
+
+Parts = tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBatch:
+    """Reads that one request may ask for together: prompts with one prefix, and the same wanted words."""
+
+    prefix: Parts
+    endings: tuple[Parts, ...]
+    wanted: Parts
+
+    @property
+    def prompts(self) -> list[Parts]:
+        return [self.prefix + ending for ending in self.endings]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """The reads of a set of label words: `wanted[r]` is read after `suffixes[r]`, which follows the query.
+
+    `paths[l]` are the pairs (read, column) whose log-probabilities sum to that of label word l.
+    """
+
+    suffixes: tuple[Parts, ...]
+    wanted: tuple[Parts, ...]
+    paths: tuple[tuple[tuple[int, int], ...], ...]
+
+    def sum_paths(self, reads: Sequence[FloatArray]) -> LabelLogProbs:
+        """The log-probabilities of the label words  # [..., labels].
+
+        Args:
+            reads: of each read, the values  # [..., wanted].
+        """
+        columns = [sum(reads[read][..., column] for read, column in path) for path in self.paths]
+        return np.stack(columns, axis=-1).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What a server says of itself. `version`, `model` and `details` identify it."""
+
+    version: str
+    model: str
+    context: int  #: longest prompt with its answer (tokens)
+    details: Mapping[str, Any]
+    slots: int = 1  #: prefixes that it keeps at once, if it has to be told where
+    note: str = ""  #: what it says beside, which changes while the model stays
+
+
+class Server(Protocol):
+    """A kind of server. Its coroutines run on the thread of the transport."""
+
+    @property
+    def prompts_per_request(self) -> int: ...
+
+    @property
+    def takes_turns(self) -> bool:
+        """As `AskingScorer.takes_turns`."""
+        ...
+
+    @property
+    def gives_answers_only(self) -> bool:
+        """As `AskingScorer.gives_answers_only`."""
+        ...
+
+    @property
+    def least_check_nats(self) -> float:
+        """Smallest value that the checks compare (nats); lower ones count as this."""
+        ...
+
+    @property
+    def facts(self) -> ServerFacts: ...
+
+    @property
+    def surroundings(self) -> tuple[str, ...]:
+        """What decides the answers beside the server: the way of reading, the tokenizer."""
+        ...
+
+    @property
+    def check(self) -> tuple[Block, tuple[str, ...]]:
+        """Prompts and label words for the checks at connection: one prefix, eight queries."""
+        ...
+
+    def fit_task(self, task: Task) -> Task:
+        """As `AskingScorer.fit_task`."""
+        ...
+
+    def plan(self, label_spans: Sequence[str]) -> ReadPlan:
+        """
+        Raises:
+            InvalidVerbalizer: the server cannot tell two label words apart.
+        """
+        ...
+
+    def encode(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> list[tuple[Parts, list[Parts]]]:
+        """Each prefix with the queries after it, as parts.
+
+        Raises:
+            InvalidDataset: a query has no tokens.
+        """
+        ...
+
+    def count_tokens(self, segments: Sequence[str]) -> list[int]:
+        """Number of tokens of each segment, tokenised alone."""
+        ...
+
+    async def answer(self, batch: ReadBatch) -> FloatArray:
+        """The log-probabilities `[prompts, wanted]` of a batch.
+
+        Raises:
+            EndpointError: the answer lacks a value, or has one that is no log-probability.
+        """
+        ...

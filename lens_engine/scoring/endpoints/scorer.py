@@ -1,0 +1,237 @@
+"""`LabelScorer` over a server, with its answers on disk: an answer that was paid for is never asked for again."""
+
+import hashlib
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from lens_engine.errors import EndpointError
+from lens_engine.scoring.base import Block, Prefix, ScorerIdentity
+from lens_engine.scoring.cache.file import PairCache
+from lens_engine.scoring.endpoints.conformance import Conformance, ask_block
+from lens_engine.scoring.endpoints.contract import Parts, ReadBatch, ReadPlan, Server
+from lens_engine.scoring.endpoints.spending import Spending
+from lens_engine.scoring.endpoints.transport import Transport
+from lens_engine.scoring.limits import check_finite, check_prompt_lengths
+from lens_engine.scoring.paid import Bill
+from lens_engine.task.template import Task
+from lens_engine.types import FloatArray, IndexArray, LabelLogProbs
+
+CHECK_EVERY = 1_000
+"""Requests between two looks at whether the server still answers as at connection."""
+
+_FLYING_REQUESTS = 4
+"""Requests that wait or are under way for each one that may be under way: then none waits for the caller."""
+
+_SHIFT_NATS = 0.5
+"""Largest difference of a check prompt from what the server answered at connection."""
+
+
+class _Place(NamedTuple):
+    prefix: int
+    read: int  #: of the plan
+    queries: list[int]
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A block whose reads are under way."""
+
+    block: Block
+    plan: ReadPlan
+    reads: list[FloatArray]  #: of each read of the plan  # [prefixes, queries, wanted]
+    pairs_found: int = 0
+    under_way: list[tuple[_Place, "Future[FloatArray]"]] = field(default_factory=list)
+
+    @property
+    def has_landed(self) -> bool:
+        return all(future.done() for _, future in self.under_way)
+
+    def sum_paths(self) -> LabelLogProbs:
+        """`label_log_probs  # [prefixes, queries, labels]`."""
+        return self.plan.sum_paths(self.reads)
+
+
+class EndpointScorer:
+    """Scores label words at a server; a `ParallelScorer`, because blocks are under way together. `close` ends it.
+
+    Args:
+        answers: answers kept on disk; None keeps none.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        transport: Transport,
+        spending: Spending,
+        identity: ScorerIdentity,
+        conformance: Conformance,
+        answers: PairCache | None = None,
+        *,
+        most_requests: int = 32,
+    ) -> None:
+        self.identity = identity
+        self.surroundings = server.surroundings
+        self.takes_turns = server.takes_turns
+        self.gives_answers_only = server.gives_answers_only
+        self.max_prompt_tokens = server.facts.context
+        self.num_workers = most_requests
+        self.spending = spending
+        self.conformance = conformance
+        self.pairs_found = 0  #: whose answers were on disk
+        self._server = server
+        self._transport = transport
+        self._answers = answers
+        self._checked_at = spending.requests
+        self._prefix_of_keys = json.dumps([identity.revision, self.surroundings]).encode()
+
+    def fit_task(self, task: Task) -> Task:
+        """As `AskingScorer.fit_task`."""
+        return self._server.fit_task(task)
+
+    def count_tokens(self, segments: Sequence[str]) -> list[int]:
+        return self._server.count_tokens(segments)
+
+    def bill(self, pairs: int, prompt_tokens: int, label_spans: Sequence[str]) -> Bill:
+        """As `PaidScorer.bill`. Each read of the label words asks for each prompt again."""
+        suffixes = self._server.plan(label_spans).suffixes
+        tokens = prompt_tokens * len(suffixes) + pairs * sum(map(len, suffixes))
+        requests = len(suffixes) * -(-pairs // self._server.prompts_per_request)
+        has_prices = self.spending.prices is not None
+        return Bill(requests, tokens, self.spending.estimate(tokens, pairs * len(suffixes)) if has_prices else None)
+
+    def score(self, prefixes: Sequence[Prefix], queries: Sequence[str], label_spans: Sequence[str]) -> LabelLogProbs:
+        """As `LabelScorer.score`, and as `score_blocks`."""
+        (scores,) = self.score_blocks([Block(tuple(prefixes), tuple(queries))], label_spans)
+        return scores
+
+    def score_blocks(self, blocks: Iterable[Block], label_spans: Sequence[str]) -> Iterator[LabelLogProbs]:
+        """As `ParallelScorer.score_blocks`.
+
+        Raises:
+            BudgetSpent: the limit of `spending` ends the run; what was answered is on disk.
+            EndpointError: the server refuses, or its answers are no scores; or as `LabelScorer.score`.
+        """
+        plan = self._server.plan(label_spans)
+        flying = deque[_Flight]()
+        try:
+            for block in blocks:
+                flying.append(self._start(block, plan))
+                while flying and (flying[0].has_landed or self._is_busy(flying)):
+                    scores = self._land(flying[0], label_spans)
+                    flying.popleft()
+                    yield scores
+            while flying:
+                scores = self._land(flying[0], label_spans)
+                flying.popleft()
+                yield scores
+        finally:
+            if flying:
+                self._transport.drain([future for flight in flying for _, future in flight.under_way])
+
+    def close(self) -> None:
+        """End the connection."""
+        self._transport.close()
+
+    def _is_busy(self, flying: Iterable[_Flight]) -> bool:
+        waiting = sum(not future.done() for flight in flying for _, future in flight.under_way)
+        return waiting >= _FLYING_REQUESTS * self.num_workers
+
+    def _start(self, block: Block, plan: ReadPlan) -> _Flight:
+        """Look every read up, and ask for those that are not found."""
+        shape = (len(block.prefixes), len(block.queries))
+        flight = _Flight(block, plan, [np.zeros((*shape, len(wanted))) for wanted in plan.wanted])
+        encoded = self._server.encode(block.prefixes, block.queries)
+        lengths = self._count_block(block, plan)
+        missing = np.zeros(shape, dtype=bool)
+        for place, (prefix, queries) in enumerate(encoded):
+            for read, (suffix, wanted) in enumerate(zip(plan.suffixes, plan.wanted, strict=True)):
+                endings = [query + suffix for query in queries]
+                asked = self._look_up(flight.reads[read][place], prefix, endings, wanted)
+                missing[place, asked] = True
+                for start in range(0, len(asked), self._server.prompts_per_request):
+                    chosen = asked[start : start + self._server.prompts_per_request]
+                    batch = ReadBatch(prefix, tuple(endings[query] for query in chosen), wanted)
+                    future = self._transport.start(self._ask(batch))
+                    tokens = int(lengths[place, chosen].sum()) + len(chosen) * len(suffix)
+                    self.spending.expect(self.spending.estimate(tokens, len(chosen)), future)
+                    flight.under_way.append((_Place(place, read, chosen), future))
+        flight.pairs_found = int((~missing).sum())
+        return flight
+
+    def _land(self, flight: _Flight, label_spans: Sequence[str]) -> LabelLogProbs:
+        """Wait for a block's answers.
+
+        Raises:
+            EndpointError: as `score_blocks`.
+        """
+        for place, future in flight.under_way:
+            flight.reads[place.read][place.prefix, place.queries] = self._transport.wait(future)
+        if self.spending.requests - self._checked_at >= CHECK_EVERY:
+            self._checked_at = self.spending.requests
+            self._check_again()
+        self.pairs_found += flight.pairs_found
+        scores = flight.sum_paths()
+        check_finite(scores, label_spans)
+        return scores
+
+    def _look_up(self, values: FloatArray, prefix: Parts, endings: Sequence[Parts], wanted: Parts) -> list[int]:
+        """Fill in the answers on disk; returns the numbers of the endings without one."""
+        if self._answers is None:
+            return list(range(len(endings)))
+        keys = self._make_keys(prefix, endings, wanted)
+        found = self._answers.find_all(keys)
+        for number, key in enumerate(keys):
+            if key in found:
+                values[number] = found[key].ravel()
+        return [number for number, key in enumerate(keys) if key not in found]
+
+    async def _ask(self, batch: ReadBatch) -> FloatArray:
+        values = (await self._server.answer(batch)).astype("<f4")
+        if self._answers is not None:
+            keys = self._make_keys(batch.prefix, batch.endings, batch.wanted)
+            self._answers.keep_all(dict(zip(keys, values.reshape(len(keys), 1, 1, -1), strict=True)))
+        return values.astype(np.float64)
+
+    def _make_keys(self, prefix: Parts, endings: Iterable[Parts], wanted: Parts) -> list[bytes]:
+        """SHA-256 of all that decides each answer."""
+        common = hashlib.sha256(self._prefix_of_keys)
+        common.update(json.dumps([wanted, prefix]).encode())
+        keys = []
+        for ending in endings:
+            digest = common.copy()
+            digest.update(json.dumps(ending).encode())
+            keys.append(digest.digest())
+        return keys
+
+    def _count_block(self, block: Block, plan: ReadPlan) -> IndexArray:
+        """Number of tokens of each prompt  # [prefixes, queries].
+
+        Raises:
+            PromptTooLong: as `LabelScorer.score`.
+        """
+        prefixes = [sum(self.count_tokens(prefix)) for prefix in block.prefixes]
+        queries = self.count_tokens(block.queries)
+        longest = max(map(len, plan.paths))
+        check_prompt_lengths(prefixes, queries, longest, self.max_prompt_tokens)
+        return np.add.outer(np.array(prefixes, dtype=np.intp), np.array(queries, dtype=np.intp))
+
+    def _check_again(self) -> None:
+        """Ask one of the known prompts again.
+
+        Raises:
+            EndpointError: the server answers otherwise than at connection.
+        """
+        block, spans = self._server.check
+        found = ask_block(self._server, self._transport, Block(block.prefixes, block.queries[:1]), spans)
+        shift = float(np.abs(found.scores[0] - self.conformance.scores[0]).max())
+        if shift > max(_SHIFT_NATS, 3 * self.conformance.repeat_nats):
+            raise EndpointError(
+                f"{self._transport.where} answers a known prompt otherwise than at connection, by {shift:.2f} nats "
+                "(check: same model): somebody exchanged its model; run again, so that one model answers everything"
+            )

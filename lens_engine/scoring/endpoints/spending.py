@@ -1,0 +1,120 @@
+"""Money: what a request may cost is reserved before it is sent, and settled by what the server counted."""
+
+import math
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from lens_engine.errors import BudgetSpent, InvalidConfig
+from lens_engine.scoring.paid import Paid
+
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPrices:
+    """Prices of a million tokens (USD), as the vendor names them; they are given, never guessed.
+
+    Args:
+        input: of tokens of prompts.
+        output: of tokens that the model writes.
+        cached: of tokens of prompts that the vendor had in its cache; None for the price of `input`.
+
+    Raises:
+        InvalidConfig: a price is negative or no number.
+    """
+
+    input: float
+    output: float
+    cached: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("input", "output", "cached"):
+            price = getattr(self, name)
+            if price is not None and not (math.isfinite(price) and price >= 0):
+                raise InvalidConfig(f"the price of {name} tokens is {price}; give USD per million", field="prices")
+
+    def cost(self, prompt: int, written: int, cached: int = 0) -> float:
+        """The cost of numbers of tokens (USD); `cached` are part of `prompt`."""
+        cheaper = self.input if self.cached is None else self.cached
+        return ((prompt - cached) * self.input + cached * cheaper + written * self.output) / _MILLION
+
+
+class Spending:
+    """What the requests of a scorer cost, and the limit on it. Several threads may use it.
+
+    `usd` is what settled requests cost, `tokens` the tokens that the server counted in prompts, `cached_tokens` those
+    of them that it had in its cache, and `requests` the number of answers. `ahead` is what requests may cost that wait
+    or are under way (USD).
+    """
+
+    def __init__(self, prices: TokenPrices | None) -> None:
+        self.prices = prices
+        self.limit: float | None = None  #: USD; set by a run that has a budget
+        self.usd = 0.0
+        self.tokens = 0
+        self.cached_tokens = 0
+        self.requests = 0
+        self.ahead = 0.0
+        self._reserved = 0.0
+        self._lock = threading.Lock()
+
+    def estimate(self, tokens: int, written: int = 0) -> float:
+        """What prompts of `tokens` tokens cost at most (USD)."""
+        return 0.0 if self.prices is None else self.prices.cost(tokens, written)
+
+    @property
+    def paid(self) -> Paid:
+        """What settled requests took."""
+        with self._lock:
+            return Paid(self.usd, self.requests, self.tokens, self.cached_tokens)
+
+    def expect(self, usd: float, request: "Future[Any]") -> None:
+        """Count a request as ahead until it is done."""
+        if usd:
+            self._add_ahead(usd)
+            request.add_done_callback(lambda _: self._add_ahead(-usd))
+
+    def _add_ahead(self, usd: float) -> None:
+        with self._lock:
+            self.ahead += usd
+
+    def affords(self, usd: float) -> bool:
+        """Whether the limit leaves so much beside what is spent and reserved."""
+        return self.limit is None or self.usd + self._reserved + usd <= self.limit
+
+    def reserve(self, usd: float) -> None:
+        """
+        Raises:
+            BudgetSpent: the limit does not leave this much.
+        """
+        with self._lock:
+            if usd and not self.affords(usd):
+                raise BudgetSpent(
+                    f"{self.usd:.4f} USD are spent and {self._reserved:.4f} reserved of {self.limit:.4f}; the next "
+                    f"request may cost {usd:.4f}"
+                )
+            self._reserved += usd
+
+    def settle(self, reserved: float, answer: Mapping[str, Any] | None) -> None:
+        """Replace a reservation by what the server counted in its answer; None for a request without an answer.
+
+        An answer that counts nothing costs what was reserved.
+        """
+        with self._lock:
+            self._reserved -= reserved
+            if answer is None:
+                return
+            self.requests += 1
+            usage = answer.get("usage")
+            if not isinstance(usage, dict):
+                self.usd += reserved
+                return
+            prompt, written = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
+            cached = min(int((usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0), prompt)
+            self.tokens += prompt
+            self.cached_tokens += cached
+            if self.prices is not None:
+                self.usd += self.prices.cost(prompt, written, cached)

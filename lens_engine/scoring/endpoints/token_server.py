@@ -1,0 +1,123 @@
+"""What the servers that take token ids have in common: one tokenizer for prompts and label words, and the trie."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lens_engine.errors import EndpointError, InvalidDataset
+from lens_engine.scoring.base import Block, Prefix
+from lens_engine.scoring.endpoints.address import Endpoint
+from lens_engine.scoring.endpoints.contract import Part, Parts, ReadBatch, ReadPlan, ServerFacts
+from lens_engine.scoring.endpoints.reads import pick_values, plan_reads
+from lens_engine.scoring.endpoints.transport import Transport
+from lens_engine.scoring.tokenization import SegmentTokenizer
+from lens_engine.task.template import Task
+from lens_engine.types import FloatArray
+
+_CHECK_DEMONSTRATIONS = (
+    "Question: Is ice cold?\nAnswer: yes\n",
+    "Question: Is a mouse larger than a house?\nAnswer: no\n",
+)
+_CHECK_QUESTIONS = (
+    "Is water wet?",
+    "Can a stone swim?",
+    "Do birds have wings?",
+    "Is the moon made of wood?",
+    "Is seven more than three?",
+    "Are all numbers even?",
+    "Will it rain in this town next Tuesday?",
+    "Do fish need water?",
+)
+_CHECK_SPANS = (" yes", " no", " not sure")
+
+
+class TokenServer:
+    """A server that reads token ids. A subclass says how one batch of reads is asked."""
+
+    prompts_per_request = 1
+    takes_turns = False
+    gives_answers_only = False
+    least_check_nats = -np.inf
+
+    def __init__(
+        self, endpoint: Endpoint, transport: Transport, tokenizer: SegmentTokenizer, facts: ServerFacts
+    ) -> None:
+        self.facts = facts
+        self._model = endpoint.model
+        self._transport = transport
+        self._tokenizer = tokenizer
+
+    @property
+    def surroundings(self) -> tuple[str, ...]:
+        (asked,) = self._tokenizer.encode_prefixes([_CHECK_DEMONSTRATIONS])
+        return (f"reads {type(self).__name__} 1", f"tokens {list(asked)}")
+
+    @property
+    def check(self) -> tuple[Block, tuple[str, ...]]:
+        queries = tuple(f"Question: {question}\nAnswer:" for question in _CHECK_QUESTIONS)
+        return Block((_CHECK_DEMONSTRATIONS,), queries), _CHECK_SPANS
+
+    def fit_task(self, task: Task) -> Task:
+        return task
+
+    def plan(self, label_spans: Sequence[str]) -> ReadPlan:
+        return plan_reads(label_spans, self._tokenizer.encode_spans(label_spans))
+
+    def encode(self, prefixes: Sequence[Prefix], queries: Sequence[str]) -> list[tuple[Parts, list[Parts]]]:
+        """As `Server.encode`."""
+        encoded: dict[bool, list[Parts]] = {}
+        for is_first in {not prefix for prefix in prefixes}:
+            encoded[is_first] = [*self._tokenizer.encode_queries(queries, is_first=is_first)]
+            for query, asked in zip(queries, encoded[is_first], strict=True):
+                if not asked:
+                    raise InvalidDataset(f"the query {query!r} has no tokens; remove it", field="dataset.text")
+        found: list[Parts] = [*self._tokenizer.encode_prefixes(prefixes)]
+        return [(tokens, encoded[not prefix]) for prefix, tokens in zip(prefixes, found, strict=True)]
+
+    def count_tokens(self, segments: Sequence[str]) -> list[int]:
+        return self._tokenizer.count(segments)
+
+    async def answer(self, batch: ReadBatch) -> FloatArray:
+        """As `Server.answer`."""
+        return pick_values(batch, await self.ask(batch), self._transport.where)
+
+    async def ask(self, batch: ReadBatch) -> list[Mapping[Part, float]]:
+        """The log-probabilities of each prompt, by token id; they may hold more than the wanted ones."""
+        raise NotImplementedError
+
+    def check_counts(self, batch: ReadBatch, counted: object) -> None:
+        """
+        Args:
+            counted: number of tokens of all prompts of the batch, as the server says; None if it does not say.
+
+        Raises:
+            EndpointError: the server counted other tokens than Lens sent.
+        """
+        sent = sum(map(len, batch.prompts))
+        if counted is not None and counted != sent:
+            raise EndpointError(
+                f"{self._transport.where} counted {counted} prompt tokens, and Lens sent {sent} (check: tokens): "
+                "another program changes the prompts, or cuts them"
+            )
+
+
+async def find_model(endpoint: Endpoint, transport: Transport) -> dict[str, Any]:
+    """What the server says of the model in `/v1/models`.
+
+    Raises:
+        EndpointError: it does not have the model; the message names those that it has.
+    """
+    models: list[dict[str, Any]] = (await transport.get("/v1/models")).get("data") or []
+    for model in models:
+        if model.get("id") == endpoint.model:
+            return model
+    names = ", ".join(sorted(str(one.get("id")) for one in models)) or "none"
+    raise EndpointError(f"{transport.where} has no model {endpoint.model!r}; it has: {names}")
+
+
+async def tokenize(endpoint: Endpoint, transport: Transport, text: str, special: bool) -> list[int]:
+    """Token ids of a text by the server's own tokenizer."""
+    body = {"model": endpoint.model, "prompt": text, "add_special_tokens": special}
+    tokens: list[int] = (await transport.post("/tokenize", body, count=lambda _: {}))["tokens"]
+    return tokens

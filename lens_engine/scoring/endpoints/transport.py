@@ -1,0 +1,254 @@
+"""Requests to one server: a thread with an event loop, so that many are under way while the caller waits.
+
+A refusal for the rate (429) halves the number of requests at once; answers raise it again, by one for each round.
+"""
+
+import asyncio
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import CancelledError, Future, wait
+from concurrent.futures import TimeoutError as FutureTimeout
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+
+import httpx
+
+from lens_engine.errors import EndpointAway, EndpointError
+from lens_engine.scoring.endpoints.address import Endpoint
+from lens_engine.scoring.endpoints.spending import Spending
+from lens_engine.scoring.interruption import look_up
+
+T = TypeVar("T")
+
+Count = Callable[[Any], Mapping[str, Any]]
+"""An answer to what the server counted, under the names of OpenAI's `usage`."""
+
+_RETRIED = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+_FATAL_CODES = {"insufficient_quota"}  # 429 of an account without money
+_ATTEMPTS = 8
+_LONGEST_WAIT_SECONDS = 30.0
+_LONGEST_HOLD_SECONDS = 900.0
+_FIRST_WIDTH = 8.0
+_LOOK_SECONDS = 0.2
+_DRAIN_SECONDS = 5.0
+_REMEDIES = {
+    401: "the key is missing or wrong; name the environment variable that holds it",
+    403: "the key may not use this model",
+    404: "the address or the name of the model is wrong",
+}
+
+
+class _Gate:
+    """Lets a number of requests through at once (AIMD). All its methods run on the event loop."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._width = min(float(most), _FIRST_WIDTH)
+        self._now = 0
+        self._not_before = 0.0
+        self._free = asyncio.Condition()
+
+    async def __aenter__(self) -> None:
+        async with self._free:
+            await self._free.wait_for(lambda: self._now < int(self._width))
+            self._now += 1
+        while (wait := self._not_before - time.monotonic()) > 0:
+            await asyncio.sleep(wait)
+
+    async def __aexit__(self, *_: object) -> None:
+        async with self._free:
+            self._now -= 1
+            self._free.notify_all()
+
+    def hold(self, seconds: float, *, narrows: bool) -> None:
+        """Let nothing through for some seconds; a burst of refusals halves the width once."""
+        if narrows and time.monotonic() >= self._not_before:
+            self._width = max(1.0, self._width / 2)
+        self._not_before = max(self._not_before, time.monotonic() + seconds)
+
+    def widen(self) -> None:
+        self._width = min(float(self._most), self._width + 1 / self._width)
+
+
+class Transport:
+    """Sends requests to the server of an endpoint, with its key, to no other address, and through no proxy.
+
+    `close` ends the thread.
+    """
+
+    def __init__(self, endpoint: Endpoint, spending: Spending, where: str | None = None) -> None:
+        """
+        Args:
+            where: what errors call the server; None for its address.
+
+        Raises:
+            InvalidConfig: the variable of the key is not set.
+        """
+        self.where = where or f"the server at {endpoint.url}"  #: for errors
+        self.retries = 0
+        self._is_draining = False
+        self._spending = spending
+        self._key = endpoint.read_key()
+        self._url = endpoint.url
+        self._most = endpoint.most_requests
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="endpoint", daemon=True)
+        self._thread.start()
+        self.wait(self.start(self._open()))
+
+    async def _open(self) -> None:
+        self._gate = _Gate(self._most)
+        self._client = httpx.AsyncClient(
+            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
+            timeout=httpx.Timeout(120.0, connect=10.0, pool=None),
+            limits=httpx.Limits(max_connections=self._most, max_keepalive_connections=self._most),
+            trust_env=False,  # neither proxies nor .netrc: texts and key go to this address only
+            follow_redirects=False,
+        )
+
+    def start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Begin a coroutine on the thread of the transport."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def wait(self, future: "Future[T]") -> T:
+        """The outcome of a coroutine; meanwhile the caller's `interrupted_by` is heard."""
+        while True:
+            look_up()
+            try:
+                return future.result(timeout=_LOOK_SECONDS)
+            except CancelledError:
+                raise EndpointError(f"{self.where} was closed while it was asked") from None
+            except FutureTimeout:
+                if future.done():  # the coroutine raised it
+                    raise
+
+    def drain(self, futures: Iterable["Future[Any]"]) -> None:
+        """End coroutines: send no more, but let what was sent come back, for seconds, because it is paid."""
+        left = list(futures)
+        self._is_draining = True
+        try:
+            wait(left, timeout=_DRAIN_SECONDS)
+            for future in left:
+                future.cancel()
+            wait(left, timeout=_DRAIN_SECONDS)
+        finally:
+            self._is_draining = False
+
+    async def get(self, path: str) -> dict[str, Any]:
+        """The JSON object at `path`; as `post`."""
+        found: dict[str, Any] = await self._ask("GET", path, None, 0.0)
+        return found
+
+    async def post(
+        self, path: str, body: Mapping[str, Any], *, tokens: int = 0, written: int = 0, count: Count | None = None
+    ) -> Any:
+        """The JSON object or array that answers a request.
+
+        Args:
+            tokens: number of tokens of its prompts, for the reservation of what it may cost.
+            written: number of tokens that the model may write.
+            count: finds what the server counted, as `usage` of OpenAI's API has it; None to read that.
+
+        Raises:
+            BudgetSpent: the limit on the cost does not leave enough.
+            EndpointAway: no answer after all attempts.
+            EndpointError: the server refuses the request, or answers with something else than a JSON object.
+        """
+        return await self._ask("POST", path, json.dumps(body).encode(), self._spending.estimate(tokens, written), count)
+
+    async def _ask(self, method: str, path: str, body: bytes | None, usd: float, count: Count | None = None) -> Any:
+        problem = ""
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                self.retries += 1
+                # At least half of the wait: then a server that is away for half a minute is waited for.
+                longest = min(_LONGEST_WAIT_SECONDS, 2.0 ** (attempt - 1))
+                await asyncio.sleep(random.uniform(longest / 2, longest))
+            async with self._gate:
+                if self._is_draining:
+                    raise asyncio.CancelledError
+                self._spending.reserve(usd)
+                counted: Mapping[str, Any] | None = None
+                try:
+                    response = await self._client.request(
+                        method, self._url + path, content=body, headers={"Content-Type": "application/json"}
+                    )
+                    if response.status_code == httpx.codes.OK:
+                        answer = self._parse(response)
+                        counted = {"usage": count(answer)} if count else answer
+                        self._gate.widen()
+                        return answer
+                    problem = self._note_refusal(response)
+                except httpx.TransportError as error:
+                    problem = type(error).__name__
+                finally:
+                    self._spending.settle(usd, counted)
+        raise EndpointAway(f"{self.where} does not answer: {problem}, after {_ATTEMPTS} attempts")
+
+    def _note_refusal(self, response: httpx.Response) -> str:
+        """What the server refused, if it may be asked again.
+
+        Raises:
+            EndpointError: it would refuse again.
+        """
+        status, said = response.status_code, self._read_message(response)
+        if status not in _RETRIED or any(code in said for code in _FATAL_CODES):
+            remedy = "; " + _REMEDIES[status] if status in _REMEDIES else ""
+            if response.is_redirect:
+                remedy = "; Lens follows no redirect: give the address itself"
+            raise EndpointError(f"{self.where} refuses {response.url.path} ({status}): {said}{remedy}")
+        hold = _read_retry_after(response.headers.get("Retry-After"))
+        if hold > _LONGEST_HOLD_SECONDS:
+            raise EndpointAway(f"{self.where} wants no request for {hold:.0f} s ({status}): {said}")
+        if hold or status == httpx.codes.TOO_MANY_REQUESTS:
+            self._gate.hold(hold or 0.25, narrows=status == httpx.codes.TOO_MANY_REQUESTS)
+        return f"{status} ({said})"
+
+    def _read_message(self, response: httpx.Response) -> str:
+        """The beginning of what a refusal says, without the key and without control characters."""
+        text = response.text
+        if self._key:
+            text = text.replace(self._key, "[key]")
+        return "".join(one if one.isprintable() else " " for one in text[:300]).strip() or "no reason given"
+
+    def _parse(self, response: httpx.Response) -> Any:
+        try:
+            found = json.loads(response.content)
+        except ValueError:
+            found = None
+        if not found or not isinstance(found, dict | list):
+            raise EndpointError(f"{self.where} answers {response.url.path} with something that is no JSON object")
+        return found
+
+    def close(self) -> None:
+        """End the thread; requests under way are dropped."""
+        if not self._thread.is_alive():
+            return
+        self.start(self._end()).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _end(self) -> None:
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        await self._client.aclose()
+
+
+def _read_retry_after(value: str | None) -> float:
+    """Seconds of a header `Retry-After`, which has seconds or a date (RFC 9110, section 10.2.3); 0 without one."""
+    if not value:
+        return 0.0
+    try:
+        return max(float(value), 0.0)
+    except ValueError:
+        pass
+    try:
+        date = parsedate_to_datetime(value)
+    except ValueError:
+        return 0.0
+    return max((date.astimezone(UTC) - datetime.now(UTC)).total_seconds(), 0.0)

@@ -1,0 +1,135 @@
+"""A task that is asked as turns of a chat: a system message, then user and assistant in turn, and the input last.
+
+A segment of such a task is its turns as canonical JSON, one turn a line. So a prompt is a file of JSON Lines, prefixes
+stay tuples of strings, and scorers, caches and checkpoints need not know of turns. The system message stands in the
+query, because a prefix may be empty; who sends the turns puts it first (`lift_system`).
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from pydantic import Field
+
+from lens_engine.errors import InvalidVerbalizer
+from lens_engine.task.template import Task, Verbalizer
+from lens_engine.types import Example, Record
+
+Turn = dict[str, str]
+"""`role` and `content`."""
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRST"
+MOST_LETTERS = len(_LETTERS)
+"""Largest number of labels that letters stand for."""
+
+
+class ChatForm(Record):
+    """What a chat has beside the turns of the examples."""
+
+    system: str = Field(description="System message: what to answer with, and the list of label words.")
+    answers: tuple[str, ...] = Field(
+        description="Beginning of the answer that stands for each label, in the order of the labels: the label word, "
+        "or its first token where the model writes it in several."
+    )
+    is_sampled: bool = Field(
+        False,
+        description="Whether the model was asked for one answer, because it gives no probabilities.",
+    )
+
+
+@dataclass(frozen=True, init=False)
+class ChatTask(Task):
+    """A task whose demonstrations are turns: the template up to the label word by the user, the bare label word by the
+    assistant. What the template has after the label word, and the separator, are left out.
+    """
+
+    chat: ChatForm = field(kw_only=True)
+
+    def __init__(self, task: Task, chat: ChatForm) -> None:
+        """
+        Raises:
+            InvalidVerbalizer: the form has not one answer for each label.
+        """
+        super().__init__(task.template, task.verbalizer, task.separator)
+        if len(chat.answers) != len(task.labels):
+            raise InvalidVerbalizer(f"{len(task.labels)} labels have {len(chat.answers)} answers", field="task.chat")
+        object.__setattr__(self, "chat", chat)
+
+    @cached_property
+    def label_spans(self) -> tuple[str, ...]:
+        return self.chat.answers
+
+    def render_query(self, text: str) -> str:
+        system = {"role": "system", "content": self.chat.system}
+        return write_turns([system, self._user(text)])
+
+    def render_demonstration(self, example: Example) -> str:
+        word = self.verbalizer.words[example.label]
+        return write_turns([self._user(example.text), {"role": "assistant", "content": word}])
+
+    def _user(self, text: str) -> Turn:
+        return {"role": "user", "content": self.template.render_query(text)}
+
+
+def ask_for_words(task: Task, answers: Sequence[str], *, is_sampled: bool = False) -> ChatTask:
+    """The task as a chat that answers with the label words.
+
+    Args:
+        answers, is_sampled: as in `ChatForm`.
+    """
+    system = instruct(task.verbalizer.words.values())
+    return ChatTask(task, ChatForm(system=system, answers=tuple(answers), is_sampled=is_sampled))
+
+
+def ask_for_letters(task: Task) -> ChatTask:
+    """The task as a chat that answers with a letter for each label: A, B, C.
+
+    Raises:
+        InvalidVerbalizer: there are more than `MOST_LETTERS` labels.
+    """
+    words = task.verbalizer.words
+    if len(words) > MOST_LETTERS:
+        raise InvalidVerbalizer(
+            f"letters stand for {MOST_LETTERS} labels at most, and there are {len(words)}", field="verbalizer"
+        )
+    letters = dict(zip(words, _LETTERS, strict=False))
+    listed = "\n".join(f"{letters[label]}: {word}" for label, word in words.items())
+    system = f"Answer with the letter of one of these labels and nothing else.\n{listed}"
+    asked = Task(task.template, Verbalizer(letters), task.separator)
+    return ChatTask(asked, ChatForm(system=system, answers=tuple(letters.values())))
+
+
+def instruct(words: Iterable[str]) -> str:
+    """What tells a chat model the label words."""
+    return f"Answer with one of these labels and nothing else: {', '.join(words)}."
+
+
+def describe_chat(form: ChatForm) -> str:
+    """How a chat is asked, in two sentences."""
+    return (
+        "The model is asked by turns of a chat: the template up to the label word by the user, the label word by the "
+        f"assistant. The system message: {form.system!r}"
+    )
+
+
+def write_turns(turns: Iterable[Turn]) -> str:
+    """Turns as canonical JSON, a line each."""
+    lines = (json.dumps(turn, ensure_ascii=False, sort_keys=True, separators=(",", ":")) for turn in turns)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def read_turns(segment: str) -> list[Turn]:
+    """The turns that `write_turns` wrote; none of another text."""
+    if not segment.startswith('{"content":'):
+        return []
+    try:
+        turns = [json.loads(line) for line in segment.split("\n") if line]
+    except ValueError:
+        return []
+    return turns if all(isinstance(turn, dict) and turn.keys() == {"role", "content"} for turn in turns) else []
+
+
+def lift_system(turns: Sequence[Turn]) -> list[Turn]:
+    """The turns of a prompt as a server takes them: the system message first."""
+    return sorted(turns, key=lambda turn: turn["role"] != "system")

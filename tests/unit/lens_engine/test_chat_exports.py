@@ -1,0 +1,130 @@
+"""The exports of a chat have the turns that were evaluated."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+import pytest
+import yaml
+
+from lens_engine.classifier.classifier import Classifier, ModelRecord, Prompt
+from lens_engine.classifier.heads import PriorHead
+from lens_engine.errors import InvalidConfig
+from lens_engine.exports import CODE_FORMATS, FORMATS, CodeFormat, Source, write_classifier_export
+from lens_engine.exports.logit_bias import write_logit_bias
+from lens_engine.task.chat import ask_for_letters, ask_for_words, lift_system, read_turns
+from lens_engine.task.record import TaskRecord
+from lens_engine.task.template import Task
+from lens_engine.types import Example
+from tests.endpoints.chat_double import ChatDouble, HashChat
+from tests.endpoints.serving import serving
+from tests.unit.lens_engine.test_classifier_exports import run_code
+from tests.unit.lens_engine.test_exports import AWKWARD, INPUT, load_langchain, make_source, written
+
+TEXT_TASK = Task("Q {{1}}: {text}\nIt was {label}.", {"zero": "Billing", "good": "{good} %}", "other": "Delivery"})
+TASK = ask_for_words(TEXT_TASK, ["Billing", "{good}", "Delivery"])
+TURNS = [(text, ("Billing", "{good} %}", "Delivery")[place % 3]) for place, text in enumerate(AWKWARD)]
+SOURCE = make_source(TURNS, TASK)
+
+
+def evaluated(text: str = "{text}", source: Source = SOURCE) -> list[tuple[str, str]]:
+    """Roles and contents of what was asked for an input."""
+    prompt = source.answer.prompt + source.task.task().render_query(text)
+    return [(one["role"], one["content"]) for one in lift_system(read_turns(prompt))]
+
+
+def pairs(messages: Any) -> list[tuple[str, str]]:
+    return [(one["role"], one["content"]) for one in messages]
+
+
+def test_turns_are_those_that_were_evaluated() -> None:
+    assert pairs(json.loads(written(SOURCE, "openai-chat"))["messages"]) == evaluated()
+    anthropic = json.loads(written(SOURCE, "anthropic"))
+    assert [("system", anthropic["system"]), *pairs(anthropic["messages"])] == evaluated()
+    gemini = json.loads(written(SOURCE, "gemini"))
+    roles = {"user": "user", "model": "assistant"}
+    turns = [(roles[one["role"]], one["parts"][0]["text"]) for one in gemini["contents"]]
+    assert [("system", gemini["systemInstruction"]["parts"][0]["text"]), *turns] == evaluated()
+    assert pairs(read_turns(written(SOURCE, "text"))) == evaluated()
+
+
+def test_promptfoo_renders_the_turns_that_were_evaluated() -> None:
+    plain = make_source([turn for turn in TURNS if "\r" not in turn[0]], TASK)
+    environment = jinja2.Environment(keep_trailing_newline=True)
+    shown = json.loads(written(plain, "promptfoo"))
+    rendered = [(one["role"], environment.from_string(one["content"]).render(text=INPUT)) for one in shown]
+    assert rendered == evaluated(INPUT, plain)
+
+
+def test_langchain_formats_the_turns_that_were_evaluated() -> None:
+    loaded = load_langchain(written(SOURCE, "langchain"))
+    names = {"human": "user", "ai": "assistant", "system": "system"}
+    assert [(names[one.type], one.content) for one in loaded.format_messages(text=INPUT)] == evaluated(INPUT)
+
+
+def test_lm_eval_has_the_turns_that_were_evaluated() -> None:
+    shown = yaml.safe_load(written(SOURCE, "lm-eval"))
+    environment = jinja2.Environment(keep_trailing_newline=True)
+    asked = environment.from_string(shown["doc_to_text"])
+    turns = [("system", environment.from_string(shown["description"]).render())]
+    for one in shown["fewshot_config"]["samples"]:
+        turns += [("user", asked.render(**one)), ("assistant", shown["target_delimiter"] + one["label"])]
+    assert [*turns, ("user", asked.render(text=INPUT))] == evaluated(INPUT)
+
+
+@pytest.mark.parametrize("format", sorted(FORMATS.keys() - {"csv", "jsonl"}))
+def test_every_format_with_a_place_has_the_system_message(format: Any) -> None:
+    for source in (SOURCE, make_source([], TASK), make_source([("a", "A")], ask_for_letters(TEXT_TASK))):
+        assert source.task.chat is not None
+        first = source.task.chat.system.splitlines()[0].split("{")[0]
+        assert first in written(source, format)
+
+
+def test_formats_say_whether_they_have_what_was_evaluated() -> None:
+    text = make_source(TURNS, TEXT_TASK).task
+    of_text = {name for name, one in FORMATS.items() if one.is_evaluated_prompt(text)}
+    of_chat = {name for name, one in FORMATS.items() if one.is_evaluated_prompt(SOURCE.task)}
+    assert of_text == {"text", "json", "lm-eval", "python", "typescript"}
+    assert of_chat == of_text | {"openai-chat", "anthropic", "gemini", "langchain", "promptfoo"}
+
+
+def test_code_and_maps_of_tokens_that_do_not_fit_are_refused() -> None:
+    sampled = make_source(TURNS, ask_for_words(TEXT_TASK, TASK.label_spans, is_sampled=True))
+    with pytest.raises(InvalidConfig, match="the model gives no probabilities"):
+        written(sampled, "typescript")
+    with pytest.raises(InvalidConfig, match="the prompt is a chat"):
+        write_logit_bias(SOURCE, lambda _: [1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", CODE_FORMATS)
+def test_code_asks_the_turns_and_gives_the_probabilities(format: CodeFormat, tmp_path: Path) -> None:
+    head = PriorHead(biases=((0.5, -0.25, 0.0), (0.0, 0.0, 1.0)), temperature=0.7)
+    examples = [Example(place, text, "zero") for place, text in enumerate(AWKWARD)]
+    prompts = tuple(Prompt(rows=(0,), demonstrations=TASK.render_prefix(examples[place::2])) for place in range(2))
+    classifier = Classifier(
+        task=TaskRecord.of(TASK),
+        prompts=prompts,
+        head=head,
+        fit_rows=9,
+        model=ModelRecord(model="m", revision="0" * 64, dtype="float32", device="endpoint"),
+        tokens_per_input=1.0,
+    )
+    texts = ["about billing", *AWKWARD]
+    with serving(ChatDouble()) as double:
+        code = write_classifier_export(classifier, format)
+        found = run_code(format, code, tmp_path, f"{double.url}/v1", texts)
+    scores = np.array([[_score(prefix, text) for text in texts] for prefix in classifier.prefixes])
+    expected = np.exp(head.class_log_probs(scores))
+    answered = [[one["probabilities"][label] for label in classifier.labels] for one in found]
+    assert np.allclose(answered, expected.clip(min=1e-6), atol=1e-6)
+
+
+def _score(prefix: tuple[str, ...], text: str) -> list[float]:
+    """`{good}` is no token of the model, so it is a floor."""
+    found = HashChat()(lift_system(read_turns("".join(prefix) + TASK.render_query(text))))
+    listed = dict(sorted(found.items(), key=lambda one: -one[1])[:20])
+    billing = float(np.logaddexp(listed["Billing"], listed[" Billing"]))
+    return [billing, min(listed.values()), listed["Delivery"]]
