@@ -26,7 +26,7 @@ from lens_engine.run.asking import describe_asking
 from lens_engine.run.preparation import PreparedRun, count_splits
 from lens_engine.run.single_prompts import Contender, SinglePrompts, pick_answer
 from lens_engine.run.state import RunState
-from lens_engine.run.wording import name_step, say_prompt, say_verdict
+from lens_engine.run.wording import describe_noisy_lead, name_step, say_prompt, say_verdict
 from lens_engine.scoring.base import LabelScorer, ScorerIdentity
 from lens_engine.scoring.cache.scorer import SituatedScorer, find_computing
 from lens_engine.task.record import TaskRecord
@@ -205,7 +205,7 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
     if rows.trimmed_too_long:
         warnings.append(f"{show_count(rows.trimmed_too_long, 'text', 'was')} too long and cut")
     warnings += [*filter(None, [ending.prepared.foreign_texts]), *ending.findings.warnings]
-    warnings += [*describe_asking(ending.prepared.run, evaluation), *_noisy_lead(lead, ending.identity.dtype)]
+    warnings += [*describe_asking(ending.prepared.run, evaluation), *describe_noisy_lead(lead, ending.identity.dtype)]
     if ending.prepared.meter.met_deadline and ending.reason is StopReason.BUDGET:
         warnings.append(
             "the operator's time limit for a run, not the selection's own budget, ended this run: the result is the "
@@ -214,17 +214,6 @@ def _warnings(ending: Ending, lead: Lead | None) -> tuple[str, ...]:
     if evaluation.skipped:
         warnings.append("the budget did not cover: " + ", ".join(map(name_step, evaluation.skipped)))
     return tuple(warnings)
-
-
-def _noisy_lead(lead: Lead | None, dtype: str) -> list[str]:
-    """A warning if the rounding of a 16-bit format may have decided; none for float32."""
-    if lead is None or not lead.within_noise or dtype == "float32":
-        return []
-    ahead = f"leads the runner-up by {lead.rows} of" if lead.rows else "and the runner-up are level on the"
-    return [
-        f"the chosen permutation {ahead} {lead.n} rows that decided, which is within the rounding of {dtype} "
-        f"({lead.close_rows} close rows): on another device, or in float32, the runner-up may be chosen"
-    ]
 
 
 def _provenance(ending: Ending) -> Provenance:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from lens_engine.classifier.candidates import Candidate, CandidateName
-from lens_engine.result import PromptContender
+from lens_engine.result import Lead, PromptContender
 from lens_engine.types import StopReason
 
 _METHODS: dict[str, str] = {
@@ -119,3 +119,14 @@ def _accuracy(candidate: Candidate) -> float:
 def _say_price(candidate: Candidate) -> str:
     tokens = candidate.classifier.tokens_per_input
     return f"for {tokens:,.0f} tokens an input" if candidate.classifier.prompts else "without a language model"
+
+
+def describe_noisy_lead(lead: Lead | None, dtype: str) -> list[str]:
+    """A warning if the rounding of a 16-bit format may have decided; none for float32."""
+    if lead is None or not lead.within_noise or dtype == "float32":
+        return []
+    ahead = f"leads the runner-up by {lead.rows} of" if lead.rows else "and the runner-up are level on the"
+    return [
+        f"the chosen permutation {ahead} {lead.n} rows that decided, which is within the rounding of {dtype} "
+        f"({lead.close_rows} close rows): on another device, or in float32, the runner-up may be chosen"
+    ]

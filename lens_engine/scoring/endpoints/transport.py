@@ -1,24 +1,19 @@
-"""Requests to one server: a thread with an event loop, so that many are under way while the caller waits.
-
-A refusal for the rate (429) halves the number of requests at once; answers raise it again, by one for each round.
-"""
+"""Requests to one server: a thread with an event loop, so that many are under way while the caller waits."""
 
 import asyncio
 import json
 import random
 import threading
-import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import CancelledError, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 import httpx
 
 from lens_engine.errors import EndpointAway, EndpointError
 from lens_engine.scoring.endpoints.address import Endpoint
+from lens_engine.scoring.endpoints.gate import Gate, read_retry_after
 from lens_engine.scoring.endpoints.spending import Spending
 from lens_engine.scoring.interruption import look_up
 
@@ -32,7 +27,6 @@ _FATAL_CODES = {"insufficient_quota"}  # 429 of an account without money
 _ATTEMPTS = 8
 _LONGEST_WAIT_SECONDS = 30.0
 _LONGEST_HOLD_SECONDS = 900.0
-_FIRST_WIDTH = 8.0
 _LOOK_SECONDS = 0.2
 _DRAIN_SECONDS = 5.0
 _REMEDIES = {
@@ -40,38 +34,6 @@ _REMEDIES = {
     403: "the key may not use this model",
     404: "the address or the name of the model is wrong",
 }
-
-
-class _Gate:
-    """Lets a number of requests through at once (AIMD). All its methods run on the event loop."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._width = min(float(most), _FIRST_WIDTH)
-        self._now = 0
-        self._not_before = 0.0
-        self._free = asyncio.Condition()
-
-    async def __aenter__(self) -> None:
-        async with self._free:
-            await self._free.wait_for(lambda: self._now < int(self._width))
-            self._now += 1
-        while (wait := self._not_before - time.monotonic()) > 0:
-            await asyncio.sleep(wait)
-
-    async def __aexit__(self, *_: object) -> None:
-        async with self._free:
-            self._now -= 1
-            self._free.notify_all()
-
-    def hold(self, seconds: float, *, narrows: bool) -> None:
-        """Let nothing through for some seconds; a burst of refusals halves the width once."""
-        if narrows and time.monotonic() >= self._not_before:
-            self._width = max(1.0, self._width / 2)
-        self._not_before = max(self._not_before, time.monotonic() + seconds)
-
-    def widen(self) -> None:
-        self._width = min(float(self._most), self._width + 1 / self._width)
 
 
 class Transport:
@@ -101,7 +63,7 @@ class Transport:
         self.wait(self.start(self._open()))
 
     async def _open(self) -> None:
-        self._gate = _Gate(self._most)
+        self._gate = Gate(self._most)
         self._client = httpx.AsyncClient(
             headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
             timeout=httpx.Timeout(120.0, connect=10.0, pool=None),
@@ -201,7 +163,7 @@ class Transport:
             if response.is_redirect:
                 remedy = "; Lens follows no redirect: give the address itself"
             raise EndpointError(f"{self.where} refuses {response.url.path} ({status}): {said}{remedy}")
-        hold = _read_retry_after(response.headers.get("Retry-After"))
+        hold = read_retry_after(response.headers.get("Retry-After"))
         if hold > _LONGEST_HOLD_SECONDS:
             raise EndpointAway(f"{self.where} wants no request for {hold:.0f} s ({status}): {said}")
         if hold or status == httpx.codes.TOO_MANY_REQUESTS:
@@ -237,18 +199,3 @@ class Transport:
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
         await self._client.aclose()
-
-
-def _read_retry_after(value: str | None) -> float:
-    """Seconds of a header `Retry-After`, which has seconds or a date (RFC 9110, section 10.2.3); 0 without one."""
-    if not value:
-        return 0.0
-    try:
-        return max(float(value), 0.0)
-    except ValueError:
-        pass
-    try:
-        date = parsedate_to_datetime(value)
-    except ValueError:
-        return 0.0
-    return max((date.astimezone(UTC) - datetime.now(UTC)).total_seconds(), 0.0)

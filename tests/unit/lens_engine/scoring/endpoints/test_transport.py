@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from lens_engine.errors import EndpointAway, EndpointError, InvalidConfig
 from lens_engine.scoring.endpoints import transport
 from lens_engine.scoring.endpoints.address import Endpoint
+from lens_engine.scoring.endpoints.gate import read_retry_after
 from lens_engine.scoring.endpoints.spending import Spending
 from lens_engine.scoring.endpoints.transport import Transport
 from tests.endpoints.double import MODEL, Double, HashBehind, serving
@@ -101,11 +102,11 @@ def test_retry_after_holds_all_requests_and_a_burst_halves_the_width_once(connec
 
 
 def test_date_of_retry_after_is_understood() -> None:
-    assert transport._read_retry_after("1.5") == 1.5
-    assert transport._read_retry_after("Fri, 01 Jan 2100 00:00:00 GMT") > 1e9
-    assert transport._read_retry_after("Sat, 01 Jan 2000 00:00:00 GMT") == 0
-    assert transport._read_retry_after("soon") == 0
-    assert transport._read_retry_after(None) == 0
+    assert read_retry_after("1.5") == 1.5
+    assert read_retry_after("Fri, 01 Jan 2100 00:00:00 GMT") > 1e9
+    assert read_retry_after("Sat, 01 Jan 2000 00:00:00 GMT") == 0
+    assert read_retry_after("soon") == 0
+    assert read_retry_after(None) == 0
 
 
 def test_an_hour_is_not_waited_for(connect: Connect, double: Double) -> None:
