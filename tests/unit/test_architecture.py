@@ -41,7 +41,7 @@ FORBIDDEN = {
 CONFINED = [
     ("rq", {"app/queue.py", "worker/*"}),
     ("transformers", {"lens_engine/language_model/loading/*", "lens_engine/testing.py"}),
-    ("pydantic_settings", {"app/settings.py"}),
+    ("pydantic_settings", {"app/settings.py", "app/model_settings.py"}),
 ]
 
 
