@@ -55,6 +55,7 @@ TITLES = {
     "model-error": "The model cannot be used",
     "endpoint-error": "The server of the model cannot be used",
     "endpoint-away": "The server of the model does not answer",
+    "budget-spent": "The limit on the cost is reached",
     "unsafe-model": "The files of the model could run code",
     "unreadable-model": "The files of the model cannot be read",
     "non-finite": "The model returned NaN or an infinity",
